@@ -1,0 +1,83 @@
+# Every target makes .venv itself, from the hash-pinned lists in requirements/. Needed: make, and Python 3.11 or newer.
+
+# The first interpreter that is new enough; override with `make PYTHON=/path/to/python test`.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+# One stamp per content of the lists: a changed list installs again, an unchanged one costs nothing, and a .venv
+# that was made in another way is completed, never deleted.
+STAMP := $(VENV)/.installed-$(shell cat requirements/dev.txt pyproject.toml | cksum | cut -d ' ' -f 1)
+UV := $(shell command -v uv 2>/dev/null)
+
+# More arguments for the test runner: make test PYTEST_ARGS='-k certs'
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test e2e lint format generate bench lock clean distclean venv
+
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+		printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+demo: $(STAMP) ## run the service here and drive the examples through it; no cluster, no Go, no Docker
+	$(BIN)/modelhooks demo examples
+
+test: $(STAMP) ## all tests; those on a real control plane where Go or KUBEBUILDER_ASSETS is at hand
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+e2e: $(STAMP) ## only the tests on a real control plane; they must run
+	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
+
+lint: $(STAMP) ## style, types, and generated files that are up to date
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m app.generate --check
+
+format: $(STAMP) ## let ruff correct what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+generate: $(STAMP) ## write crds/, metacontroller/ and the webhook configuration from the types
+	$(BIN)/python -m app.generate
+
+bench: $(STAMP) ## measure against a bare ASGI echo
+	$(BIN)/python -m tests.bench
+
+lock: ## resolve the dependencies of pyproject.toml anew (needs uv)
+	@test -n '$(UV)' || { echo 'make lock needs uv (pip install uv)' >&2; exit 1; }
+	$(LOCK) pyproject.toml -o requirements/runtime.txt
+	$(LOCK) pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(LOCK) --group build -c requirements/dev.txt -o requirements/build.txt
+
+# The lists hold for every platform, and name no index.
+LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+
+clean: ## remove what tools and tests left
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## clean, and remove .venv
+	rm -rf $(VENV)
+
+venv: $(STAMP) ## only make .venv
+
+ifneq ($(UV),)
+$(STAMP):
+	@test -x $(BIN)/python || $(UV) venv --quiet --python '$(or $(PYTHON),3.11)' $(VENV)
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/.installed-* && touch $@
+else
+$(STAMP):
+	@test -x $(BIN)/python || test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed; set PYTHON=...' >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo 'No virtual environment could be made. On Debian and Ubuntu: apt-get install python3-venv' >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/.installed-* && touch $@
+endif

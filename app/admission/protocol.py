@@ -1,0 +1,122 @@
+"""The ``admission.k8s.io/v1`` protocol: requests in, and the two answers that go out.
+
+Source: reliability, section 1. Every review is answered with HTTP 200 and its own uid; a denial carries a ``Status``
+with one cause per mistake *and* all of them in its message: kubectl prints the causes only for a single object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from app.errors import ProtocolError
+from app.kube import field
+
+API_VERSION = "admission.k8s.io/v1"
+
+MAX_CAUSES = 20
+MAX_WARNINGS = 16
+MAX_WARNING = 240
+"""The API server drops warnings over its budget, and any with a control character (reliability 1.3)."""
+MAX_UID = 256
+
+
+class GroupVersionKind(msgspec.Struct):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class ReviewedObject(msgspec.Struct, rename="camel"):
+    """The object under review; what it consists of is judged, not assumed."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: Raw = Raw(b"null")
+    spec: Raw = Raw(b"null")
+    status: Raw = Raw(b"null")
+
+
+class AdmissionRequest(msgspec.Struct, rename="camel"):
+    uid: str
+    operation: str = ""
+    kind: GroupVersionKind = msgspec.field(default_factory=GroupVersionKind)
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    object: ReviewedObject | None = None
+    old_object: ReviewedObject | None = None
+
+
+class AdmissionReview(msgspec.Struct, rename="camel"):
+    api_version: str
+    kind: str
+    request: AdmissionRequest
+
+
+_DECODER = msgspec.json.Decoder(AdmissionReview)
+_ENCODER = msgspec.json.Encoder()
+
+
+def decode(body: bytes) -> AdmissionRequest:
+    """The request of a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
+    try:
+        review = _DECODER.decode(body)
+    except RecursionError:
+        raise ProtocolError("the review is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"not an AdmissionReview: {str(error)[:200]}") from None
+    if review.api_version != API_VERSION or review.kind != "AdmissionReview":
+        raise ProtocolError(f"only {API_VERSION} AdmissionReview is supported")
+    uid = review.request.uid
+    if not 0 < len(uid) <= MAX_UID or not uid.isprintable():
+        raise ProtocolError("request.uid is missing or unusable")
+    return review.request
+
+
+def allow(uid: str, warnings: Sequence[str] = ()) -> bytes:
+    """The answer that lets the request pass; warnings are shown to the user either way."""
+    return _encode(uid, {"allowed": True}, warnings)
+
+
+def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()) -> bytes:
+    """422 ``Invalid`` with every mistake, at most :data:`MAX_CAUSES` of them and a count of the others."""
+    unique = list(dict.fromkeys(errors))
+    shown = unique[:MAX_CAUSES]
+    causes = [{"reason": error.type.value, "message": error.body, "field": str(error.path)} for error in shown]
+    summary = field.aggregate(shown)
+    if len(unique) > len(shown):
+        more = f"and {len(unique) - len(shown)} more errors"
+        causes.append({"reason": field.ErrorType.INVALID.value, "message": more, "field": ""})
+        summary = f"{summary} {more}"
+    kind = request.kind
+    status = {
+        "status": "Failure",
+        "code": 422,
+        "reason": "Invalid",
+        "message": f"{kind.kind}.{kind.group} {field.go_quote(name)} is invalid: {summary}",
+        "details": {"group": kind.group, "kind": kind.kind, "name": name, "causes": causes},
+    }
+    return _encode(request.uid, {"allowed": False, "status": status}, warnings)
+
+
+def refuse(uid: str, message: str) -> bytes:
+    """400 ``BadRequest``: the review contradicts itself or names something that is not ours."""
+    status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": message}
+    return _encode(uid, {"allowed": False, "status": status}, ())
+
+
+def _encode(uid: str, response: dict[str, Any], warnings: Sequence[str]) -> bytes:
+    body = {"uid": uid, **response}
+    if warnings:
+        body["warnings"] = [_one_line(text) for text in warnings[:MAX_WARNINGS]]
+    return _ENCODER.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": body})
+
+
+def _one_line(text: str) -> str:
+    """A warning travels in an HTTP header: one printable line."""
+    line = "".join(char if char.isprintable() else " " for char in text)
+    return line if len(line) <= MAX_WARNING else line[: MAX_WARNING - 1] + "…"

@@ -1,0 +1,156 @@
+"""The verdict on one object: every rule of its kind, the ratchet for updates, and the warnings.
+
+A bad object is an answer, never an HTTP error (design, decision 5). The same functions serve ``modelhooks validate``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from app.admission import protocol
+from app.admission.metadata import decode_metadata
+from app.errors import ProtocolError
+from app.hooks.kind import Kind
+from app.kube import field
+from app.kube.decode import SPEC, decode_document
+from app.kube.jsonvalue import MAX_DEPTH, control_characters, depth_exceeds
+from app.kube.objects import ObjectMeta
+from app.kube.resource import Resource
+from app.kube.shape import check_embedded, unknown_fields
+from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with an object, and what its user should know."""
+
+    errors: list[field.Error]
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    resource: Resource[Any, Any] | None
+    errors: list[field.Error]
+    warnings: list[str]
+
+
+def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
+    """The review's answer. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
+    request = protocol.decode(body)
+    if request.operation not in ("CREATE", "UPDATE"):
+        known = request.operation in ("DELETE", "CONNECT")
+        return protocol.allow(request.uid) if known else protocol.refuse(request.uid, "unknown operation")
+    resource = kind.resource
+    if (request.kind.group, request.kind.kind) != (resource.group, resource.kind) or request.sub_resource:
+        return protocol.allow(request.uid)
+    if request.kind.version != resource.version:
+        return protocol.refuse(request.uid, f"{resource.kind} is served as {resource.api_version} only")
+    if request.object is None:
+        return protocol.refuse(request.uid, "the request has no object")
+    return _answer_object(kind, request, request.object, settings)
+
+
+def _answer_object(
+    kind: Kind[Any, Any], request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, settings: Settings
+) -> bytes:
+    metadata, errors = _metadata(reviewed)
+    mismatch = _mismatch(request, reviewed, metadata)
+    if mismatch:
+        return protocol.refuse(request.uid, mismatch)
+    if metadata.deletion_timestamp:
+        return protocol.allow(request.uid)
+    try:
+        verdict = judge(kind, metadata, reviewed, request.old_object, settings)
+    except orjson.JSONDecodeError:
+        raise ProtocolError("the object is not valid JSON") from None
+    name = metadata.name or request.name or metadata.generate_name
+    if errors or verdict.errors:
+        return protocol.deny(request, name, [*errors, *verdict.errors], verdict.warnings)
+    return protocol.allow(request.uid, verdict.warnings)
+
+
+def _metadata(reviewed: protocol.ReviewedObject) -> tuple[ObjectMeta, list[field.Error]]:
+    try:
+        return decode_metadata(reviewed.metadata)
+    except orjson.JSONDecodeError:
+        raise ProtocolError("metadata is not valid JSON") from None
+
+
+def _mismatch(request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, metadata: ObjectMeta) -> str:
+    """Why request and object do not belong together, or an empty text."""
+    if reviewed.kind and reviewed.kind != request.kind.kind:
+        return "request.kind and object.kind differ"
+    if request.namespace and metadata.namespace and request.namespace != metadata.namespace:
+        return "request.namespace and object.metadata.namespace differ"
+    if request.name and metadata.name and request.name != metadata.name:
+        return "request.name and object.metadata.name differ"
+    return ""
+
+
+def judge(
+    kind: Kind[Any, Any],
+    metadata: ObjectMeta,
+    reviewed: protocol.ReviewedObject,
+    old: protocol.ReviewedObject | None,
+    settings: Settings,
+) -> Verdict:
+    """Errors and warnings of an object's spec; on an update, errors that the old object has too are only warnings."""
+    before = _judge_old(kind, old, settings) if old is not None else None
+    judged = _judge(kind, metadata, reviewed, before.resource if before else None, settings)
+    if before is None or not judged.errors:
+        return Verdict(judged.errors, judged.warnings)
+    known = set(before.errors)
+    stale = [f"{error} (was so before; accepted)" for error in judged.errors if error in known]
+    return Verdict([error for error in judged.errors if error not in known], [*stale, *judged.warnings])
+
+
+def _judge_old(kind: Kind[Any, Any], old: protocol.ReviewedObject, settings: Settings) -> _Judged:
+    metadata, _ = _metadata(old)
+    return _judge(kind, metadata, old, None, settings)
+
+
+def _judge(
+    kind: Kind[Any, Any],
+    metadata: ObjectMeta,
+    reviewed: protocol.ReviewedObject,
+    old: Resource[Any, Any] | None,
+    settings: Settings,
+) -> _Judged:
+    if depth_exceeds(reviewed.spec):
+        return _Judged(None, [_too_deep(bytes(reviewed.spec))], [])
+    document = orjson.loads(bytes(reviewed.spec))
+    if document is None:
+        if kind.resource.spec_required:
+            return _Judged(None, [field.required(SPEC)], [])
+        document = {}
+    warnings = list(unknown_fields(document, kind.resource.spec, SPEC))
+    errors = list(control_characters(document, SPEC))
+    spec, wrong = decode_document(document, kind.resource.spec)
+    if spec is None:
+        return _Judged(None, [*wrong, *errors], warnings)
+    embedded_errors, embedded_warnings = check_embedded(spec, SPEC)
+    resource = Resource(metadata, spec, kind.resource.status())
+    errors += embedded_errors
+    if not embedded_errors:
+        errors += kind.validate(resource, old, settings)
+    return _Judged(resource, errors, [*warnings, *embedded_warnings, *kind.warnings(resource)])
+
+
+def _too_deep(raw: bytes) -> field.Error:
+    """Names the first field that holds the nesting, where the text can be read at all."""
+    detail = f"nested too deeply, at most {MAX_DEPTH} levels"
+    try:
+        document = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return field.invalid(SPEC, "…", detail)
+    for key, value in document.items() if isinstance(document, dict) else ():
+        try:
+            if depth_exceeds(orjson.dumps(value), MAX_DEPTH - 1):
+                return field.invalid(SPEC.child(key), "…", detail)
+        except TypeError:
+            return field.invalid(SPEC.child(key), "…", detail)
+    return field.invalid(SPEC, "…", detail)

@@ -1,0 +1,53 @@
+"""Leaving children as they are: the answer whenever the desired state is not known (design, decision 4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from app.hooks.protocol import observed_children
+from app.kube.objects import ObservedObject, last_applied, spec_replicas
+
+
+def keep(children: msgspec.Struct) -> list[dict[str, Any]]:
+    """Every observed child, re-emitted so that Metacontroller writes nothing."""
+    return [keep_child(group[key]) for _, group in observed_children(children) for key in sorted(group)]
+
+
+def keep_child(child: ObservedObject) -> dict[str, Any]:
+    """One observed child as it was last applied.
+
+    With the observed ``spec.replicas`` where the record holds one: an old number would undo an autoscaler. A child
+    without a record (taken over from another operator) is named only, which owns nothing and changes nothing.
+    """
+    record = last_applied(child)
+    if record is None:
+        return {
+            "apiVersion": child.api_version,
+            "kind": child.kind,
+            "metadata": {"name": child.metadata.name, "namespace": child.metadata.namespace},
+        }
+    replicas = spec_replicas(child)
+    spec = record.get("spec")
+    if replicas is not None and isinstance(spec, dict) and "replicas" in spec:
+        spec["replicas"] = replicas
+    return record
+
+
+def desired_replicas(wanted: int, autoscaled: bool, child: ObservedObject | None) -> int | None:
+    """What to send as ``spec.replicas`` beside an autoscaler (metacontroller 3.6), ``None`` to leave the field out.
+
+    Without autoscaling, the wanted number. With it: 0 is always sent, because the user stops the workload; on the way
+    from 0 the wanted number, because an autoscaler never starts one; otherwise the observed number for ever once the
+    field was sent, because leaving it out then would make the API server fall back to 1; and nothing when it never was.
+    """
+    if not autoscaled or wanted == 0:
+        return wanted
+    if child is None:
+        return None
+    observed = spec_replicas(child)
+    if observed == 0:
+        return wanted
+    spec = (last_applied(child) or {}).get("spec")
+    return observed if isinstance(spec, dict) and "replicas" in spec else None

@@ -1,0 +1,119 @@
+"""A kind as the service sees it: its description, its decoders and its functions. Everything else is generic.
+
+The functions below answer the hooks; they are pure, and the command line calls them as the routes do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from app.errors import ProtocolError
+from app.hooks import response
+from app.hooks.keep import keep
+from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
+from app.kube import field as fields
+from app.kube.base import KubeModel
+from app.kube.decode import SPEC, decode_spec
+from app.kube.jsonvalue import depth_exceeds
+from app.kube.resource import CustomResource, Resource
+from app.kube.shape import check_embedded
+from app.settings import Settings
+
+SpecT = TypeVar("SpecT", bound=KubeModel)
+StatusT = TypeVar("StatusT", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[SpecT, StatusT]):
+    """One kind: what it looks like (``resource``) and what it does.
+
+    ``validate`` gets the old object on updates only and returns every error; ``warnings`` never refuses anything.
+    ``sync`` may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: children are kept by the caller,
+    it only writes the family's own conditions and ``Ready=False``/``InvalidSpec`` into the status. ``customize`` gets
+    the spec (``None`` when it does not decode) and must not fail.
+    """
+
+    resource: CustomResource
+    children: type[msgspec.Struct]
+    related: type[msgspec.Struct]
+    sync: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, datetime], SyncResponse]
+    invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]  # type: ignore[type-var]
+    validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
+    warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
+    customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
+    decoder: msgspec.json.Decoder[Any] = field(init=False)
+    status_decoder: msgspec.json.Decoder[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        request: Any = SyncRequest.__class_getitem__((self.children, self.related))  # type: ignore[attr-defined]
+        object.__setattr__(self, "decoder", msgspec.json.Decoder(request))
+        object.__setattr__(self, "status_decoder", msgspec.json.Decoder(self.resource.status))
+
+    def status_of(self, parent: Parent) -> StatusT:
+        """The status last written; a fresh one where it is absent or not of our making."""
+        try:
+            status: Any = self.status_decoder.decode(parent.status)
+        except msgspec.DecodeError:
+            status = self.resource.status()
+        return cast("StatusT", status)
+
+    def decode(self, parent: Parent) -> tuple[Resource[SpecT, StatusT] | None, list[fields.Error]]:
+        """The typed parent, or every error of its schema and of what is embedded in it."""
+        raw = bytes(parent.spec)
+        if raw == b"null":
+            if self.resource.spec_required:
+                return None, [fields.required(SPEC)]
+            raw = b"{}"
+        spec, errors = decode_spec(raw, self.resource.spec)
+        if spec is None:
+            return None, errors
+        errors, _ = check_embedded(spec, SPEC)
+        return Resource(parent.metadata, spec, self.status_of(parent)), errors  # type: ignore[arg-type]
+
+
+def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
+    """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a malformed request."""
+    request = _decode(kind.decoder, body)
+    check_envelope(request, kind.resource.kind, kind.resource.api_version)
+    if depth_exceeds(request.parent.spec):
+        raise ProtocolError("parent.spec is nested deeper than 64 levels")
+    return response.encode(sync(kind, request, settings, now), request.parent.metadata.namespace)
+
+
+def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:
+    """The desired children and status. A parent with errors keeps every child and says so (decisions 4 and 5)."""
+    if request.related is None:
+        request.related = kind.related()
+    resource, errors = kind.decode(request.parent)
+    if resource is not None and not errors:
+        errors = kind.validate(resource, None, settings)
+    if resource is None or errors:
+        judged = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
+        return SyncResponse(status=kind.invalid(judged, errors, now), children=keep(request.children))
+    return kind.sync(resource, request, settings, now)
+
+
+def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
+    """A customize hook's answer. It never fails for a user's mistake: deletion waits for it too (metacontroller 6)."""
+    request = _decode(_CUSTOMIZE, body)
+    if kind.customize is None or depth_exceeds(request.parent.spec):
+        return response.encode_related([])
+    resource, _ = kind.decode(request.parent)
+    return response.encode_related([] if resource is None else kind.customize(resource, request.declared, settings))
+
+
+_CUSTOMIZE = msgspec.json.Decoder(CustomizeRequest)
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    try:
+        return decoder.decode(body)
+    except RecursionError:
+        raise ProtocolError("the request is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"not a v2 hook request: {str(error)[:200]}") from None

@@ -1,0 +1,139 @@
+"""Metacontroller's hook protocol, version v2: what comes in and what goes out.
+
+Source: metacontroller spec, section 1. Only what a decision needs is decoded; ``managedFields`` never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from app.errors import ProtocolError
+from app.kube.objects import ObjectMeta, Observed, ObservedObject
+
+ChildrenT = TypeVar("ChildrenT", bound=msgspec.Struct)
+RelatedT = TypeVar("RelatedT", bound=msgspec.Struct)
+ObjectT = TypeVar("ObjectT")
+
+EMPTY = Raw(b"{}")
+
+
+class Parent(Observed):
+    """The custom resource as it came: metadata decoded, spec and status still bytes."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: Raw = EMPTY
+    status: Raw = EMPTY
+
+
+RelatedResource = Parent
+"""A custom resource of ours among the related objects has the same form."""
+
+
+class NoObjects(msgspec.Struct):
+    """For kinds without children, or without related objects."""
+
+
+class SyncRequest(msgspec.Struct, Generic[ChildrenT, RelatedT]):
+    """One call of a sync hook.
+
+    ``children`` and ``related`` are structs with one field per kind, named on the wire by Metacontroller's outer key
+    (``Deployment.apps/v1``): ``None`` when the key is absent, that is when the kind is not declared.
+    """
+
+    parent: Parent
+    children: ChildrenT
+    related: RelatedT | None = None
+    finalizing: bool = False
+
+
+class ControllerSpec(msgspec.Struct, rename={"child_resources": "childResources"}):
+    """Which child kinds the CompositeController declares: customize has no ``children`` to see it by."""
+
+    child_resources: list[ChildResource] | None = None
+
+
+class ChildResource(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    resource: str = ""
+
+
+class Controller(msgspec.Struct):
+    spec: ControllerSpec = msgspec.field(default_factory=ControllerSpec)
+
+
+class CustomizeRequest(msgspec.Struct):
+    """One call of a customize hook."""
+
+    parent: Parent
+    controller: Controller | None = None
+
+    @property
+    def declared(self) -> frozenset[str]:
+        """Declared child kinds as ``plural.group`` (``deployments.apps``; the core group's are just the plural)."""
+        resources = (self.controller.spec.child_resources if self.controller else None) or []
+        return frozenset(f"{r.resource}.{r.api_version.rpartition('/')[0]}".rstrip(".") for r in resources)
+
+
+class RelatedRule(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
+    """One rule of a customize answer: names, or a selector, never both."""
+
+    api_version: str
+    resource: str
+    namespace: str = ""
+    names: tuple[str, ...] = ()
+    label_selector: dict[str, Any] | None = None
+
+
+class SyncResponse(msgspec.Struct):
+    """A sync hook's answer. Built by the kinds; :func:`app.hooks.response.encode` is the only way out."""
+
+    status: Any
+    """A status struct, or a map."""
+    children: list[Any]
+    """Structs of :mod:`app.kube.desired`, or maps."""
+    resync_after_seconds: float | None = None
+
+
+Group = Mapping[str, ObjectT]
+
+
+def one(group: Mapping[str, ObjectT] | None, name: str, namespace: str = "") -> ObjectT | None:
+    """The object of that name, from one kind's objects in a request; cluster-scoped ones have no namespace."""
+    return None if group is None else group.get(f"{namespace}/{name}" if namespace else name)
+
+
+def every(group: Mapping[str, ObjectT] | None) -> list[ObjectT]:
+    """All objects of one kind, ordered by key."""
+    return [] if not group else [group[key] for key in sorted(group)]
+
+
+def observed_children(children: msgspec.Struct) -> Iterable[tuple[str, Mapping[str, ObservedObject]]]:
+    """The outer key and the objects of every declared child kind."""
+    for info in msgspec.structs.fields(children):
+        group = getattr(children, info.name)
+        if group is not None:
+            yield info.encode_name, group
+
+
+def check_envelope(request: SyncRequest[Any, Any], kind: str, api_version: str) -> None:
+    """Refuse what no v2 sync call of ours can be. Raises :class:`ProtocolError`."""
+    parent = request.parent
+    if parent.kind != kind or parent.api_version != api_version:
+        raise ProtocolError(f"this hook serves {kind} {api_version}")
+    if request.finalizing:
+        raise ProtocolError("finalizing is true, but no finalize hook is configured")
+    if not parent.metadata.uid or not parent.metadata.name:
+        raise ProtocolError("parent.metadata needs a name and a uid")
+    for key, group in observed_children(request.children):
+        expected = key.partition(".")[0]
+        for inner, child in group.items():
+            if "/" not in inner:
+                raise ProtocolError(f"hook version mismatch: {key} has keys without a namespace, v2 is required")
+            if child.kind != expected:
+                raise ProtocolError(f"a child below {key} is of another kind")

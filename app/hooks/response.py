@@ -1,0 +1,113 @@
+"""The one constructor of answers. What Metacontroller was seen to choke or loop on does not pass (design 3).
+
+Source: metacontroller sections 0, 1.2, 3.2 and 3.5. A refusal is a bug of ours: it becomes a 500, and nothing happens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import orjson
+
+from app.errors import ResponseError
+from app.hooks.protocol import RelatedRule, SyncResponse
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Metacontroller reads answers without a limit; this is ours."""
+
+MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
+"""The keys by which Metacontroller merges lists of objects, in the order it tries them."""
+
+_FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
+
+
+def encode(response: SyncResponse, namespace: str) -> bytes:
+    """The answer's bytes. Raises :class:`ResponseError` for an answer that must not be sent."""
+    body: dict[str, Any] = {
+        "status": msgspec.to_builtins(response.status),
+        "children": [_builtins(child) for child in response.children],
+    }
+    if response.resync_after_seconds is not None:
+        body["resyncAfterSeconds"] = response.resync_after_seconds
+    _check_children(body["children"], namespace)
+    _check_values(body["status"], "status")
+    encoded = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+    if len(encoded) > MAX_BYTES:
+        raise ResponseError(f"the answer has {len(encoded)} bytes")
+    return encoded
+
+
+def encode_related(rules: Sequence[RelatedRule]) -> bytes:
+    """A customize answer."""
+    return msgspec.json.encode({"relatedResources": list(rules)})
+
+
+def _builtins(child: Any) -> Any:
+    return child if isinstance(child, dict) else msgspec.to_builtins(child)
+
+
+def _check_children(children: list[Any], namespace: str) -> None:
+    seen = set()
+    for child in children:
+        if not isinstance(child, dict) or not child.get("kind") or not child.get("apiVersion"):
+            raise ResponseError("a child without apiVersion or kind")
+        metadata = child.get("metadata") or {}
+        name = metadata.get("name")
+        where = f"{child['kind']} {name}"
+        identity = (child["apiVersion"], child["kind"], metadata.get("namespace") or namespace, name)
+        if not name or identity in seen:
+            raise ResponseError(f"{where}: no name, or twice the same")
+        seen.add(identity)
+        if namespace and identity[2] != namespace:
+            raise ResponseError(f"{where}: outside its parent's namespace")
+        for key in ("labels", "annotations"):
+            if not all(isinstance(value, str) for value in (metadata.get(key) or {}).values()):
+                raise ResponseError(f"{where}: {key} that are not strings")
+        _check_values(child, where)
+
+
+def _check_values(value: Any, where: str) -> None:
+    """No null, no float where the API has integers, no number that JSON lacks, no clash of merge keys."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if item is None:
+            raise ResponseError(f"{where}: null")
+        kind = type(item)
+        if kind is dict:
+            for key, inner in item.items():
+                if type(inner) is not str:
+                    if type(inner) is float and (
+                        not math.isfinite(inner) or (inner.is_integer() and key not in _FLOAT_FIELDS)
+                    ):
+                        raise ResponseError(f"{where}: {key} is the float {inner}")
+                    stack.append(inner)
+        elif kind is list:
+            if item and type(item[0]) is dict:
+                _check_merge_key(item, where)
+            stack.extend(inner for inner in item if type(inner) is not str)
+
+
+def _check_merge_key(items: list[Any], where: str) -> None:
+    clash = merge_key_clash(items)
+    if clash:
+        raise ResponseError(f"{where}: two list items with the same {clash[0]} {clash[1]}")
+
+
+def merge_key_clash(items: list[Any]) -> tuple[str, Any] | None:
+    """The merge key Metacontroller would choose for the list and a value it has twice, or ``None``."""
+    if len(items) < 2 or not all(type(item) is dict for item in items):
+        return None
+    key = next((k for k in MERGE_KEYS if all(k in item for item in items)), None)
+    if key is None:
+        return None
+    seen = set()
+    for item in items:
+        text = str(item[key])
+        if text in seen:
+            return key, item[key]
+        seen.add(text)
+    return None

@@ -1,0 +1,104 @@
+"""The base of every type that users write, and the markers for what they embed."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import Meta
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema
+
+
+class KubeModel(BaseModel):
+    """A part of a custom resource's spec: snake_case in Python, camelCase on the wire.
+
+    Strict, because ``"5"`` is not a number for the API server either. Unknown fields are ignored here; admission
+    reports them as warnings (:func:`app.kube.decode.unknown_fields`), the way ``kubectl`` does.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        strict=True,
+        allow_inf_nan=False,
+        extra="ignore",
+        frozen=True,
+        protected_namespaces=(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedType:
+    """Marks a field that holds one of Kubernetes' own types, passed on untouched.
+
+    ``name`` is the Go type without package, for example ``Probe``; the CRD has an open object there, and
+    :mod:`app.kube.embedded` knows which fields the type has. ``optional`` names fields that the type requires and this
+    place does not, such as ``containers`` of a pod spec that presets complete.
+    """
+
+    name: str
+    optional: tuple[str, ...] = ()
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+@dataclass(frozen=True, slots=True)
+class IntFormat:
+    """Marks an integer with its size, which the API server enforces as a range; a field's own bounds win over it."""
+
+    bits: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        limit = 1 << (self.bits - 1)
+        return {"ge": -limit, "le": limit - 1, **handler(source)}
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(schema), "format": f"int{self.bits}"}
+
+
+@dataclass(frozen=True, slots=True)
+class IntOrStringType:
+    """Marks a field that takes a number or a text, as ``maxSurge`` does; the only union a CRD can say."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"x-kubernetes-int-or-string": True}
+
+
+@dataclass(frozen=True, slots=True)
+class StringFormat:
+    """Marks a text with one of the formats the API server checks."""
+
+    name: str
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(schema), "format": self.name}
+
+
+Int32 = Annotated[int, IntFormat(32), Meta(extra_json_schema={"format": "int32"})]
+"""Go's int32, for specs and statuses alike; a plain ``int`` has no format in the CRD."""
+Int64 = Annotated[int, IntFormat(64), Meta(extra_json_schema={"format": "int64"})]
+IntOrString = Annotated[int | str, IntOrStringType(), Meta(extra_json_schema={"x-kubernetes-int-or-string": True})]
+DateTime = Annotated[str, StringFormat("date-time"), Meta(extra_json_schema={"format": "date-time"})]
+
+
+Json = dict[str, Any]
+"""A JSON object that we pass on without looking inside."""
+
+EnvVar = Annotated[Json, EmbeddedType("EnvVar")]
+Toleration = Annotated[Json, EmbeddedType("Toleration")]
+Probe = Annotated[Json, EmbeddedType("Probe")]
+PodSecurityContext = Annotated[Json, EmbeddedType("PodSecurityContext")]
+SecurityContext = Annotated[Json, EmbeddedType("SecurityContext")]
+LocalObjectReference = Annotated[Json, EmbeddedType("LocalObjectReference")]
+Container = Annotated[Json, EmbeddedType("Container")]
+PodSpec = Annotated[Json, EmbeddedType("PodSpec")]
+PodTemplateSpec = Annotated[Json, EmbeddedType("PodTemplateSpec")]
+ResourceRequirements = Annotated[Json, EmbeddedType("ResourceRequirements")]
+Lifecycle = Annotated[Json, EmbeddedType("Lifecycle")]
+EnvFromSource = Annotated[Json, EmbeddedType("EnvFromSource")]
+Volume = Annotated[Json, EmbeddedType("Volume")]
+VolumeMount = Annotated[Json, EmbeddedType("VolumeMount")]
+Affinity = Annotated[Json, EmbeddedType("Affinity")]

@@ -1,0 +1,135 @@
+"""From bytes to typed specs, and from pydantic's complaints to Kubernetes' field errors.
+
+The wording follows the API server's own schema errors, so that a user reads the same sentence whichever layer found the
+mistake (reliability 1.7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import orjson
+from msgspec import Raw
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from app.kube import field
+from app.kube.base import KubeModel
+from app.kube.jsonvalue import without_nulls
+
+ModelT = TypeVar("ModelT", bound=KubeModel)
+
+SPEC = field.Path("spec")
+
+
+def decode_spec(
+    raw: bytes | Raw, type_: type[ModelT], path: field.Path = SPEC
+) -> tuple[ModelT | None, list[field.Error]]:
+    """The typed spec, or every schema error at once.
+
+    ``null`` counts as absent and ``5.0`` as 5, as in the API server; both are rare, so they are looked for only after
+    the strict reading failed. Raises ``orjson.JSONDecodeError`` when ``raw`` is no JSON.
+    """
+    text = bytes(raw)
+    try:
+        return type_.model_validate_json(text), []
+    except ValidationError:
+        document = orjson.loads(text)
+    return decode_document(document, type_, path)
+
+
+def decode_document(
+    document: Any, type_: type[ModelT], path: field.Path = SPEC
+) -> tuple[ModelT | None, list[field.Error]]:
+    """As :func:`decode_spec`, for JSON that is decoded already."""
+    document = without_nulls(document)
+    try:
+        return type_.model_validate(document), []
+    except ValidationError as error:
+        return None, [schema_error(detail, document, path) for detail in error.errors(include_url=False)]
+
+
+def schema_error(detail: ErrorDetails, document: Any, root: field.Path) -> field.Error:
+    """One pydantic error as the API server would print it."""
+    path = _path(detail["loc"], document, root)
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if kind == "missing":
+        return field.required(path)
+    if kind == "literal_error":
+        return field.not_supported(path, value, _alternatives(context["expected"]))
+    if kind == "string_too_long":
+        return field.too_long(path, context["max_length"])
+    if kind == "too_long":
+        return field.too_many(path, context.get("actual_length") or len(value), context["max_length"])
+    if kind in _BOUNDS:
+        return field.invalid(path, value, f"{path} in body should be {_BOUNDS[kind].format(**context)}")
+    if kind == "string_pattern_mismatch":
+        return field.invalid(path, value, f"{path} in body should match '{context['pattern']}'")
+    wanted = _wanted(kind)
+    if wanted:
+        found = json_type(value)
+        return field.type_invalid(path, found, f"{path} in body must be of type {wanted}: {field.go_quote(found)}")
+    return field.invalid(path, value, detail["msg"].removeprefix("Value error, "))
+
+
+_BOUNDS = {
+    "greater_than_equal": "greater than or equal to {ge}",
+    "greater_than": "greater than {gt}",
+    "less_than_equal": "less than or equal to {le}",
+    "less_than": "less than {lt}",
+    "multiple_of": "a multiple of {multiple_of}",
+    "string_too_short": "at least {min_length} chars long",
+    "too_short": "at least {min_length} items",
+}
+
+_WANTED = {
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "string": "string",
+    "list": "array",
+    "dict": "object",
+    "model": "object",
+    "model_attributes": "object",
+}
+
+
+def _wanted(kind: str) -> str:
+    """The JSON type a ``*_type`` or ``*_parsing`` error asked for."""
+    for suffix in ("_type", "_parsing", "_from_float", "_parsing_size"):
+        if kind.endswith(suffix):
+            return _WANTED.get(kind.removesuffix(suffix), "")
+    return ""
+
+
+def json_type(value: Any) -> str:
+    """The OpenAPI name of a decoded value's type."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, (list, tuple)) else "object"
+
+
+def _alternatives(expected: str) -> list[str]:
+    """pydantic lists a literal's values as ``'a', 'b' or 'c'``."""
+    return [part.strip().strip("'") for part in expected.replace(" or ", ", ").split(", ")]
+
+
+def _path(loc: Sequence[str | int], document: Any, root: field.Path) -> field.Path:
+    """``loc`` without the segments that name a union's branch or a validator instead of a place in the document."""
+    path, here = root, document
+    for position, segment in enumerate(loc):
+        last = position == len(loc) - 1
+        if isinstance(segment, int):
+            path, here = path.index(segment), here[segment] if isinstance(here, list) and segment < len(here) else None
+        elif isinstance(here, dict) and (segment in here or last):
+            path, here = path.child(segment), here.get(segment)
+    return path

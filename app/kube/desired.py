@@ -1,0 +1,179 @@
+"""Objects as we send them: typed where we decide, plain JSON where users do.
+
+Unset fields are left out, never sent as null. ``api_version`` and ``kind`` always stand first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+Json = dict[str, Any]
+
+
+class Desired(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+    """Base of what we send: camelCase, nothing that is unset."""
+
+
+class ObjectMeta(Desired):
+    name: str
+    namespace: str
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class TemplateMeta(Desired):
+    """Metadata of a pod template."""
+
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class ContainerPort(Desired):
+    name: str
+    container_port: int
+    protocol: str = msgspec.field(default_factory=lambda: "TCP")
+
+
+class VolumeMount(Desired):
+    name: str
+    mount_path: str
+    read_only: bool | None = None
+    sub_path: str | None = None
+
+
+class ResourceRequirements(Desired):
+    """Quantities as canonical text (:func:`app.kube.quantity.canonical`)."""
+
+    limits: dict[str, str] | None = None
+    requests: dict[str, str] | None = None
+
+
+class Container(Desired):
+    """One container. ``env``, probes and security contexts are plain JSON: users may write them."""
+
+    name: str
+    image: str
+    command: list[str] | None = None
+    args: list[str] | None = None
+    ports: list[ContainerPort] | None = None
+    env: list[Json] | None = None
+    resources: ResourceRequirements | None = None
+    volume_mounts: list[VolumeMount] | None = None
+    startup_probe: Json | None = None
+    liveness_probe: Json | None = None
+    readiness_probe: Json | None = None
+    security_context: Json | None = None
+    image_pull_policy: str | None = None
+    termination_message_policy: str | None = None
+
+
+class PodSpec(Desired):
+    containers: list[Container]
+    init_containers: list[Container] | None = None
+    volumes: list[Json] | None = None
+    restart_policy: str | None = None
+    security_context: Json | None = None
+    priority_class_name: str | None = None
+    runtime_class_name: str | None = None
+    image_pull_secrets: list[Json] | None = None
+    enable_service_links: bool | None = None
+    tolerations: list[Json] | None = None
+    node_selector: dict[str, str] | None = None
+    service_account_name: str | None = None
+    automount_service_account_token: bool | None = None
+
+
+class PodTemplateSpec(Desired):
+    metadata: TemplateMeta
+    spec: PodSpec | Json
+
+
+class LabelSelector(Desired):
+    match_labels: dict[str, str]
+
+
+class DeploymentSpec(Desired):
+    selector: LabelSelector
+    template: PodTemplateSpec
+    replicas: int | None = None
+    """``None`` leaves the number to an autoscaler (:func:`app.hooks.keep.desired_replicas`)."""
+    strategy: Json | None = None
+    progress_deadline_seconds: int | None = None
+    revision_history_limit: int | None = None
+    min_ready_seconds: int | None = None
+
+
+class Deployment(Desired, tag_field="kind", tag="Deployment"):
+    metadata: ObjectMeta
+    spec: DeploymentSpec
+    api_version: str = msgspec.field(default_factory=lambda: "apps/v1")
+
+
+class ServicePort(Desired):
+    name: str
+    port: int
+    target_port: int | str
+    protocol: str = msgspec.field(default_factory=lambda: "TCP")
+    app_protocol: str | None = None
+
+
+class ServiceSpec(Desired):
+    selector: dict[str, str] | None = None
+    ports: list[ServicePort] | None = None
+    type: str | None = None
+    cluster_ip: str | None = msgspec.field(default=None, name="clusterIP")
+    publish_not_ready_addresses: bool | None = None
+
+
+class Service(Desired, tag_field="kind", tag="Service"):
+    metadata: ObjectMeta
+    spec: ServiceSpec
+    api_version: str = msgspec.field(default_factory=lambda: "v1")
+
+
+class ScaleTarget(Desired):
+    api_version: str
+    kind: str
+    name: str
+
+
+class HorizontalPodAutoscalerSpec(Desired):
+    """``metrics`` and ``behavior`` are autoscaling/v2 JSON."""
+
+    scale_target_ref: ScaleTarget
+    max_replicas: int
+    min_replicas: int | None = None
+    metrics: list[Json] | None = None
+    behavior: Json | None = None
+
+
+class HorizontalPodAutoscaler(Desired, tag_field="kind", tag="HorizontalPodAutoscaler"):
+    metadata: ObjectMeta
+    spec: HorizontalPodAutoscalerSpec
+    api_version: str = msgspec.field(default_factory=lambda: "autoscaling/v2")
+
+
+class JobSpec(Desired):
+    template: PodTemplateSpec
+    backoff_limit: int | None = None
+    active_deadline_seconds: int | None = None
+
+
+class Job(Desired, tag_field="kind", tag="Job"):
+    metadata: ObjectMeta
+    spec: JobSpec
+    api_version: str = msgspec.field(default_factory=lambda: "batch/v1")
+
+
+class PersistentVolumeClaimSpec(Desired):
+    access_modes: list[str]
+    resources: ResourceRequirements
+    storage_class_name: str | None = None
+
+
+class PersistentVolumeClaim(Desired, tag_field="kind", tag="PersistentVolumeClaim"):
+    metadata: ObjectMeta
+    spec: PersistentVolumeClaimSpec
+    api_version: str = msgspec.field(default_factory=lambda: "v1")

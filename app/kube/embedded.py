@@ -1,0 +1,195 @@
+"""Checks what users embed against Kubernetes' own types: probes, env, tolerations, whole pod specs.
+
+The CRD leaves such values open, so that a field newer than this service survives; here a wrong JSON type or a missing
+required field is an error, and a field unknown to the table is a warning with the nearest name. Rules of the API server
+that go beyond types (a port's range, a name's form) are left to it. The table is generated, see
+:mod:`app.kube.embedded_types`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from app.kube import field, quantity
+from app.kube.decode import json_type
+from app.kube.embedded_types import TYPES
+
+MAX_WARNINGS = 16
+"""Unknown fields reported per value: what the API server passes on to the user is limited too (reliability 1.3)."""
+
+
+class _Field(NamedTuple):
+    type: str
+    container: str
+
+
+class _Type(NamedTuple):
+    fields: dict[str, _Field]
+    required: tuple[str, ...]
+
+
+@cache
+def _type(name: str) -> _Type:
+    """One row of the table, read at first use."""
+    fields, required = {}, []
+    for entry in TYPES[name].split():
+        key, _, type_ = entry.partition(":")
+        if key.endswith("!"):
+            key = key[:-1]
+            required.append(key)
+        container, bare = (type_[:2], type_[2:]) if type_[:2] in ("[]", "{}") else ("", type_)
+        fields[key] = _Field(bare, container)
+    return _Type(fields, tuple(required))
+
+
+def is_known(type_name: str) -> bool:
+    """Whether the table has the type."""
+    return type_name in TYPES
+
+
+def check(
+    value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()
+) -> tuple[list[field.Error], list[str]]:
+    """Errors and warnings of one embedded value; ``null`` counts as absent, a whole float as an integer.
+
+    ``optional`` names fields of ``value`` itself that its place does not require, such as ``containers`` of a pod spec
+    that is completed later. Raises ``KeyError`` for a type that the table lacks.
+    """
+    findings = _Findings()
+    findings.object(value, _type(type_name), path, optional)
+    return findings.errors, findings.warnings
+
+
+class _Findings:
+    """What was found in one value so far. Paths of scalars are only built for those that are wrong."""
+
+    __slots__ = ("errors", "warnings")
+
+    def __init__(self) -> None:
+        self.errors: list[field.Error] = []
+        self.warnings: list[str] = []
+
+    def object(self, value: Any, type_: _Type, path: field.Path, optional: Collection[str] = ()) -> None:
+        if type(value) is not dict:
+            self._wrong_type(value, "object", path)
+            return
+        for key, item in value.items():
+            known = type_.fields.get(key)
+            if known is None:
+                self._unknown(key, type_, path)
+            elif item is not None and not (known == _TEXT and type(item) is str):
+                self._field(item, known, key, path)
+        for key in type_.required:
+            if value.get(key) is None and key not in optional:
+                self.errors.append(field.required(path.child(key)))
+
+    def _field(self, item: Any, known: _Field, key: str, path: field.Path) -> None:
+        if not known.container and known.type in _SCALARS:
+            self._scalar(item, known.type, path, key)
+            return
+        here = path.child(key)
+        if known.container == "[]":
+            self._list(item, known.type, here)
+        elif known.container == "{}":
+            self._map(item, known.type, here)
+        elif known.type == "any":
+            if type(item) is not dict:
+                self._wrong_type(item, "object", here)
+        else:
+            self.object(item, _type(known.type), here)
+
+    def _list(self, items: Any, type_name: str, path: field.Path) -> None:
+        if type(items) is not list:
+            self._wrong_type(items, "array", path)
+        elif type_name in _SCALARS:
+            for position, item in enumerate(items):
+                self._scalar(item, type_name, path, position)
+        else:
+            type_ = _type(type_name)
+            for position, item in enumerate(items):
+                self.object(item, type_, path.index(position))
+
+    def _map(self, items: Any, type_name: str, path: field.Path) -> None:
+        """Maps of Kubernetes' own types have scalar values only."""
+        if type(items) is not dict:
+            self._wrong_type(items, "object", path)
+            return
+        for key, item in items.items():
+            if item is not None:
+                self._scalar(item, type_name, path.key(key), None)
+
+    def _scalar(self, value: Any, kind: str, path: field.Path, at: str | int | None) -> None:
+        """``at`` is the field or position below ``path``, ``None`` for ``path`` itself."""
+        fault = _SCALARS[kind](value)
+        if not fault:
+            return
+        here = path if at is None else path.index(at) if isinstance(at, int) else path.child(at)
+        if fault in _JSON_TYPES:
+            self._wrong_type(value, fault, here)
+        else:
+            self.errors.append(field.invalid(here, value, fault.replace(_HERE, str(here))))
+
+    def _wrong_type(self, value: Any, wanted: str, path: field.Path) -> None:
+        found = json_type(value)
+        self.errors.append(
+            field.type_invalid(path, found, f"{path} in body must be of type {wanted}: {field.go_quote(found)}")
+        )
+
+    def _unknown(self, key: str, type_: _Type, path: field.Path) -> None:
+        if len(self.warnings) < MAX_WARNINGS:
+            near = _nearest(key, tuple(type_.fields))
+            hint = f', did you mean "{near}"?' if near else ""
+            self.warnings.append(f"unknown field {field.go_quote(str(path.child(key)))}{hint}")
+
+
+@lru_cache(maxsize=1024)
+def _nearest(key: str, known: tuple[str, ...]) -> str:
+    """The most similar field name, or empty; names far longer than any field are not worth the search."""
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6) if len(key) <= 64 else []
+    return near[0] if near else ""
+
+
+_TEXT = _Field("string", "")
+_JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})
+_HERE = "\0"
+"""Stands for the path in a fault's text, which is only known where the fault is reported."""
+
+
+def _integer(value: Any, bits: int) -> str:
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    if type(value) is not int:
+        return "integer"
+    limit = 1 << (bits - 1)
+    if value >= limit:
+        return f"{_HERE} in body should be less than or equal to {limit - 1}"
+    return f"{_HERE} in body should be greater than or equal to {-limit}" if value < -limit else ""
+
+
+def _quantity(value: Any) -> str:
+    """Text or, as the API server accepts too, a number."""
+    if type(value) is not str:
+        return "" if type(value) in (int, float) else "string"
+    try:
+        quantity.parse(value)
+    except quantity.QuantityError as error:
+        return str(error)
+    return ""
+
+
+def _int_or_string(value: Any) -> str:
+    return "" if type(value) is str else _integer(value, 32)
+
+
+_SCALARS = {
+    "string": lambda value: "" if type(value) is str else "string",
+    "boolean": lambda value: "" if type(value) is bool else "boolean",
+    "int32": lambda value: _integer(value, 32),
+    "int64": lambda value: _integer(value, 64),
+    "quantity": _quantity,
+    "int-or-string": _int_or_string,
+}
+"""Each returns the JSON type that was wanted, another fault's text, or nothing."""

@@ -1,0 +1,231 @@
+"""Field paths and errors in Kubernetes' own grammar (apimachinery ``util/validation/field``).
+
+A rule yields :class:`Error` values; :func:`aggregate` renders what the API server prints. Source: reliability 1.7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+MAX_VALUE = 256
+"""Longer values are cut in messages: a message is for reading."""
+
+
+class Path:
+    """Where a value stands in an object: ``spec.env[3].name``, ``metadata.annotations[example.com/x]``."""
+
+    __slots__ = ("_parent", "_segment", "_style")
+
+    def __init__(self, name: str = "", parent: Path | None = None, style: str = ".") -> None:
+        self._segment: str | int = name
+        self._parent = parent
+        self._style = style
+
+    def child(self, *names: str) -> Path:
+        """The path of a named field, one level down for each name."""
+        path = self
+        for name in names:
+            path = Path(name, path)
+        return path
+
+    def index(self, position: int) -> Path:
+        """The path of a list item."""
+        path = Path("", self, "[")
+        path._segment = position
+        return path
+
+    def key(self, key: str) -> Path:
+        """The path of a map entry, whose key is the user's own."""
+        return Path(key, self, "{")
+
+    @property
+    def segments(self) -> tuple[str | int, ...]:
+        """Keys and positions from the root, for looking the value up."""
+        here: tuple[str | int, ...] = () if self._segment == "" else (self._segment,)
+        return here if self._parent is None else (*self._parent.segments, *here)
+
+    def __str__(self) -> str:
+        before = "" if self._parent is None else str(self._parent)
+        if self._style == ".":
+            return f"{before}.{self._segment}" if before and self._segment != "" else f"{before}{self._segment}"
+        return f"{before}[{self._segment}]"[: 4 * MAX_VALUE]
+
+    def __repr__(self) -> str:
+        return f"Path({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Path) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+class ErrorType(StrEnum):
+    """The ``reason`` of a cause in a ``Status``."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    DUPLICATE = "FieldValueDuplicate"
+    NOT_FOUND = "FieldValueNotFound"
+    FORBIDDEN = "FieldValueForbidden"
+    TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """One mistake: where, of which type, and the text after the path."""
+
+    type: ErrorType
+    path: Path
+    body: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.body}"
+
+
+def required(path: Path, detail: str = "") -> Error:
+    """A value that must be there is missing."""
+    return Error(ErrorType.REQUIRED, path, _joined("Required value", detail))
+
+
+def invalid(path: Path, value: object, detail: str) -> Error:
+    """A value of the right type that cannot be used."""
+    return Error(ErrorType.INVALID, path, _joined(f"Invalid value: {render(value)}", detail))
+
+
+def type_invalid(path: Path, value: object, detail: str) -> Error:
+    """A value of the wrong JSON type; ``value`` is by convention the name of the type that was found."""
+    return Error(ErrorType.TYPE_INVALID, path, _joined(f"Invalid value: {render(value)}", detail))
+
+
+def not_supported(path: Path, value: object, supported: Iterable[str], detail: str = "") -> Error:
+    """A value outside an enumeration; all its values are named, in the order of declaration."""
+    names = ", ".join(go_quote(name) for name in supported)
+    return Error(
+        ErrorType.NOT_SUPPORTED, path, _joined(f"Unsupported value: {render(value)}: supported values: {names}", detail)
+    )
+
+
+def duplicate(path: Path, value: object, detail: str = "") -> Error:
+    """A value that may stand only once in its list."""
+    return Error(ErrorType.DUPLICATE, path, _joined(f"Duplicate value: {render(value)}", detail))
+
+
+def not_found(path: Path, value: object, detail: str = "") -> Error:
+    """A name that refers to nothing within the object."""
+    return Error(ErrorType.NOT_FOUND, path, _joined(f"Not found: {render(value)}", detail))
+
+
+def forbidden(path: Path, detail: str) -> Error:
+    """A field that may not be set here, whatever its value."""
+    return Error(ErrorType.FORBIDDEN, path, _joined("Forbidden", detail))
+
+
+def too_long(path: Path, limit: int, detail: str = "") -> Error:
+    """A text over its limit; the value is not repeated."""
+    unit = "byte" if limit == 1 else "bytes"
+    return Error(ErrorType.TOO_LONG, path, _joined(f"Too long: may not be more than {limit} {unit}", detail))
+
+
+def too_many(path: Path, actual: int, limit: int) -> Error:
+    """A list or map over its limit."""
+    unit = "item" if limit == 1 else "items"
+    return Error(ErrorType.TOO_MANY, path, f"Too many: {actual}: must have at most {limit} {unit}")
+
+
+def immutable(path: Path, value: object) -> Error:
+    """A field that an update may not change."""
+    return invalid(path, value, "field is immutable")
+
+
+def _joined(head: str, detail: str) -> str:
+    return f"{head}: {detail}" if detail else head
+
+
+_UNPRINTABLE = re.compile(r'["\\]|[^ -~]')
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+
+
+def go_quote(text: str) -> str:
+    """Go's ``%q``: printable Unicode stays, quotes, controls and invisible characters are escaped."""
+    return '"' + _UNPRINTABLE.sub(_escape, text) + '"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match.group()
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def render(value: object) -> str:
+    """A value as Kubernetes >= 1.34 prints it in a message: ``%q`` for text, ``%v`` for scalars, else compact JSON."""
+    if isinstance(value, str):
+        return go_quote(value if len(value) <= MAX_VALUE else value[:MAX_VALUE] + "…")
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _go_float(value)
+    text = orjson.dumps(value, default=str).decode()
+    return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
+
+
+def _go_float(value: float) -> str:
+    """Go's ``%v`` of a float64: exponent form below 1e-4 and from 1e21 on (shortest digits otherwise)."""
+    if value != 0 and not 1e-4 <= abs(value) < 1e21:
+        mantissa, _, exponent = f"{value!r}".partition("e")
+        return f"{mantissa}e{exponent}" if exponent else f"{value:e}"
+    if value.is_integer():
+        return str(int(value)) if abs(value) < 1e6 else _exponent_form(value)
+    return repr(value)
+
+
+def _exponent_form(value: float) -> str:
+    digits = str(int(value)).lstrip("-").rstrip("0")
+    exponent = len(str(int(abs(value)))) - 1
+    mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+    return f"{'-' if value < 0 else ''}{mantissa}e+{exponent:02d}"
+
+
+def aggregate(errors: Iterable[Error]) -> str:
+    """All errors in one line, duplicates removed, order kept; a list only when there are several."""
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def lookup(document: Any, path: Path) -> Any:
+    """The value at ``path`` in decoded JSON, or ``None`` where there is nothing."""
+    for segment in path.segments:
+        if isinstance(segment, int):
+            document = document[segment] if isinstance(document, list) and segment < len(document) else None
+        else:
+            document = document.get(segment) if isinstance(document, Mapping) else None
+    return document

@@ -1,0 +1,106 @@
+"""Plain JSON: cleaning what users embed, and the limits on what anybody sends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Raw
+
+from app.kube import field
+
+MAX_DEPTH = 64
+"""Deepest nesting accepted anywhere: far above any real manifest, far below what the encoders refuse."""
+
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def depth_exceeds(document: bytes | Raw, limit: int = MAX_DEPTH) -> bool:
+    """Whether the JSON text is nested deeper than ``limit``.
+
+    Strips one level of empty brackets per pass, all in C: the number of passes is the depth. Brackets inside strings
+    can only leave something over, so the strings are taken out first in that (rare) case.
+    """
+    document = bytes(document)
+    if not _strip(document.translate(_ONE_KIND, _NOT_BRACKETS), limit):
+        return False
+    return _strip(_STRINGS.sub(b"", document).translate(_ONE_KIND, _NOT_BRACKETS), limit)
+
+
+def _strip(brackets: bytes, levels: int) -> bool:
+    """Whether anything is left after that many levels were removed."""
+    for _ in range(levels):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
+
+
+_MEANINGFUL_WHEN_EMPTY = frozenset(
+    {
+        "emptyDir",
+        "namespaceSelector",
+        "podSelector",
+        "labelSelector",
+        "selector",
+        "securityContext",
+        "preemptionPolicy",
+        "exact",
+    }
+)
+"""Keys under which an empty map says something of its own, which the API server keeps."""
+
+
+def clean(value: Any) -> Any:
+    """Embedded JSON as the API server would store it: without nulls and without lists and maps that are empty.
+
+    Both would make Metacontroller see a difference at every sync (metacontroller 3.2). Meaningful empties such as
+    ``emptyDir: {}`` stay. A float that is a whole number becomes an integer, as JSON has only one kind of number.
+    """
+    if isinstance(value, dict):
+        cleaned = {}
+        for key, item in value.items():
+            if item is None:
+                continue
+            kept = clean(item)
+            if kept in ({}, []) and not (kept == {} and key in _MEANINGFUL_WHEN_EMPTY):
+                continue
+            cleaned[key] = kept
+        return cleaned
+    if isinstance(value, list):
+        return [clean(item) for item in value if item is not None]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        return int(value)
+    return value
+
+
+def without_nulls(value: Any) -> Any:
+    """``null`` means absent in Kubernetes; whole floats mean integers. Nothing else changes."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        return int(value)
+    return value
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def control_characters(value: Any, path: field.Path) -> Iterator[field.Error]:
+    """Texts that no Kubernetes object should carry: C0 and C1 controls but tab and line ends."""
+    if isinstance(value, str):
+        if _CONTROL.search(value):
+            yield field.invalid(path, value, "must not contain control characters")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, (str, dict, list)):
+                yield from control_characters(item, path.child(key))
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            if isinstance(item, (str, dict, list)):
+                yield from control_characters(item, path.index(position))

@@ -1,0 +1,60 @@
+"""Label and annotation grammar, and the keys that belong to Metacontroller."""
+
+import re
+from collections.abc import Mapping
+
+from app.kube import field
+from app.kube.names import LABEL_MAX, SUBDOMAIN_MAX, is_dns1123_subdomain
+
+CONTROLLER_UID = "controller-uid"
+"""Put on every child by Metacontroller (``generateSelector``); never ours to set."""
+METACONTROLLER_PREFIX = "metacontroller.k8s.io/"
+LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
+"""Annotation in which Metacontroller records what the hook returned last (dynamic apply)."""
+
+ANNOTATIONS_MAX = 256 * 1024
+"""Kubernetes' limit for all annotations of an object together, in bytes."""
+
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_NAME_DETAIL = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+
+
+def is_label_value(value: str) -> bool:
+    return value == "" or (len(value) <= LABEL_MAX and _NAME.fullmatch(value) is not None)
+
+
+def key_problem(key: str) -> str:
+    """Why ``key`` is no qualified name (``prefix/name``), or an empty text."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and (not is_dns1123_subdomain(prefix) or len(prefix) > SUBDOMAIN_MAX):
+        return "prefix part must be a lower case DNS subdomain of at most 253 characters"
+    if len(name) > LABEL_MAX:
+        return f"name part must be no more than {LABEL_MAX} characters"
+    return "" if _NAME.fullmatch(name) else f"name part {_NAME_DETAIL}"
+
+
+def validate_labels(labels: Mapping[str, str], path: field.Path) -> list[field.Error]:
+    """Keys and values, as Kubernetes checks them on any object."""
+    errors = validate_annotation_keys(labels, path)
+    for key, value in labels.items():
+        if not is_label_value(value):
+            detail = (
+                f"must be no more than {LABEL_MAX} characters"
+                if len(value) > LABEL_MAX
+                else f"a valid label {_NAME_DETAIL}"
+            )
+            errors.append(field.invalid(path.key(key), value, detail))
+    return errors
+
+
+def validate_annotation_keys(annotations: Mapping[str, str], path: field.Path) -> list[field.Error]:
+    """Keys only: an annotation's value is free text."""
+    errors = [field.invalid(path, key, problem) for key in annotations if (problem := key_problem(key))]
+    errors += [
+        field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")
+        for key in annotations
+        if key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX)
+    ]
+    return errors

@@ -1,0 +1,230 @@
+"""Objects as the cluster reports them: only the fields that some decision needs.
+
+Partial structs skip everything else unread, which is what makes a sync cheap (performance.md). Every field but
+the name has a default: a newly created object has no status yet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from app.kube.conditions import Condition
+from app.kube.labels import LAST_APPLIED
+
+
+class Observed(msgspec.Struct, rename="camel"):
+    """Base of what the cluster sends: camelCase, unknown fields skipped."""
+
+
+class OwnerReference(Observed):
+    """Who owns an object."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+    api_version: str = ""
+
+
+class ObjectMeta(Observed):
+    """Metadata of a parent or a related object."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    generation: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    owner_references: list[OwnerReference] | None = None
+    finalizers: list[str] | None = None
+
+
+class ChildMeta(Observed):
+    """Metadata of an observed child. Annotations stay undecoded until :func:`last_applied` asks for them."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    generation: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: Raw = Raw(b"null")
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+
+class ObservedObject(Observed):
+    """A child or related object of which only the metadata matters."""
+
+    api_version: str
+    kind: str
+    metadata: ChildMeta
+
+
+class ReplicasSpec(Observed):
+    """The part of a scalable object's spec that somebody else may write."""
+
+    replicas: int | None = None
+
+
+class LabelSelector(Observed):
+    match_labels: dict[str, str] | None = None
+
+
+class TemplateMeta(Observed):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class ObservedTemplate(Observed):
+    metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
+
+
+class DeploymentStrategy(Observed):
+    type: str = ""
+    rolling_update: dict[str, Any] | None = None
+
+
+class DeploymentSpec(ReplicasSpec):
+    selector: LabelSelector = msgspec.field(default_factory=LabelSelector)
+    strategy: DeploymentStrategy = msgspec.field(default_factory=DeploymentStrategy)
+    template: ObservedTemplate = msgspec.field(default_factory=ObservedTemplate)
+
+
+class DeploymentStatus(Observed):
+    observed_generation: int | None = None
+    replicas: int = 0
+    updated_replicas: int = 0
+    ready_replicas: int = 0
+    available_replicas: int = 0
+    unavailable_replicas: int = 0
+    conditions: list[Condition] | None = None
+
+
+class ObservedDeployment(ObservedObject):
+    spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
+    status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
+
+
+class JobStatus(Observed):
+    active: int = 0
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    start_time: str | None = None
+    completion_time: str | None = None
+    conditions: list[Condition] | None = None
+
+
+class ObservedJob(ObservedObject):
+    status: JobStatus = msgspec.field(default_factory=JobStatus)
+
+
+class ClaimSpec(Observed):
+    storage_class_name: str | None = None
+    access_modes: list[str] | None = None
+    volume_name: str = ""
+
+
+class ClaimStatus(Observed):
+    phase: str = ""
+    conditions: list[Condition] | None = None
+
+
+class ObservedClaim(ObservedObject):
+    """A PersistentVolumeClaim."""
+
+    spec: ClaimSpec = msgspec.field(default_factory=ClaimSpec)
+    status: ClaimStatus = msgspec.field(default_factory=ClaimStatus)
+
+
+class ContainerStateWaiting(Observed):
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerStateTerminated(Observed):
+    reason: str = ""
+    message: str = ""
+    exit_code: int = 0
+    finished_at: str | None = None
+
+
+class ContainerStateRunning(Observed):
+    started_at: str | None = None
+
+
+class ContainerState(Observed):
+    waiting: ContainerStateWaiting | None = None
+    running: ContainerStateRunning | None = None
+    terminated: ContainerStateTerminated | None = None
+
+
+class ContainerStatus(Observed):
+    name: str = ""
+    ready: bool = False
+    started: bool | None = None
+    restart_count: int = 0
+    state: ContainerState = msgspec.field(default_factory=ContainerState)
+    last_state: ContainerState = msgspec.field(default_factory=ContainerState)
+
+
+class PodStatus(Observed):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: list[Condition] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    pod_ip: str = msgspec.field(default="", name="podIP")
+    start_time: str | None = None
+
+
+class PodMeta(Observed):
+    """Metadata of a pod: a service of hundreds has hundreds, so nothing more than is read."""
+
+    name: str
+    labels: dict[str, str] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+
+class ObservedPod(Observed):
+    metadata: PodMeta
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+class RelatedMeta(Observed):
+    """An object of which the existence and the metadata matter (runtime classes, secrets-free look-ups)."""
+
+    metadata: ObjectMeta
+
+
+def annotations_of(child: ObservedObject) -> dict[str, str]:
+    """The child's annotations; empty where there are none or they are no map of strings."""
+    try:
+        return msgspec.json.decode(child.metadata.annotations, type=dict[str, str] | None) or {}
+    except msgspec.DecodeError:
+        return {}
+
+
+def last_applied(child: ObservedObject) -> dict[str, Any] | None:
+    """What the hook answered last for this child, from Metacontroller's record; ``None`` without a readable record."""
+    if LAST_APPLIED.encode() not in bytes(child.metadata.annotations):
+        return None
+    try:
+        record = msgspec.json.decode(annotations_of(child).get(LAST_APPLIED, "null"))
+    except msgspec.DecodeError:
+        return None
+    return record if isinstance(record, dict) and record.get("kind") == child.kind else None
+
+
+def spec_replicas(child: ObservedObject) -> int | None:
+    """The observed ``spec.replicas``, for kinds that have it."""
+    spec = getattr(child, "spec", None)
+    return spec.replicas if isinstance(spec, ReplicasSpec) else None

@@ -1,0 +1,100 @@
+"""Kubernetes resource quantities: parse, compare, and write in canonical form.
+
+Metacontroller compares what we send with what the API server stored, which is canonical: ``1000m`` stands there as
+``1``, so it must leave here as ``1`` (metacontroller 3.2).
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
+
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(|[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})")
+_BINARY = {f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", 1)}
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_NANO = Decimal("1e-9")
+_LARGEST = Decimal(2**63 - 1)
+
+
+class QuantityError(ValueError):
+    """The text is no quantity."""
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Decimal:
+    """The quantity's value in base units. Raises :class:`QuantityError`.
+
+    As in Kubernetes, finer than a nano-unit is rounded up, and 2^63-1 is the ceiling.
+    """
+    match = _QUANTITY.fullmatch(text) if len(text) <= 64 else None
+    if match is None:
+        raise QuantityError(
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        )
+    number, suffix = Decimal(match[1]), match[2]
+    if suffix in _BINARY:
+        value = number * _BINARY[suffix]
+    else:
+        exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+        value = number.scaleb(exponent)
+    if value > _LARGEST:
+        return _LARGEST
+    return value.quantize(_NANO, rounding=ROUND_CEILING) if value % _NANO else value
+
+
+def is_quantity(text: str) -> bool:
+    try:
+        parse(text)
+    except QuantityError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def canonical(text: str) -> str:
+    """The text the API server stores. Raises :class:`QuantityError`."""
+    match = _QUANTITY.fullmatch(text)
+    value = parse(text)
+    suffix = match[2] if match else ""
+    if value == 0:
+        return "0"
+    if suffix in _BINARY and (abs(value) >= 1024) and value == value.to_integral_value():
+        return _binary(int(value))
+    if suffix[:1] in ("e", "E") and suffix not in _DECIMAL:
+        return _scaled(value, "e")
+    return _scaled(value, "si")
+
+
+def _binary(value: int) -> str:
+    power = 0
+    while value % 1024 == 0 and power < 6:
+        value //= 1024
+        power += 1
+    return f"{value}{['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'][power]}"
+
+
+def _scaled(value: Decimal, form: str) -> str:
+    """Mantissa without a fraction and the largest exponent that is a multiple of three."""
+    digits, exponent = int(value.scaleb(9).to_integral_value(rounding=ROUND_CEILING)), -9
+    while digits % 1000 == 0 and exponent < 18:
+        digits //= 1000
+        exponent += 3
+    if form == "e":
+        return f"{digits}e{exponent}" if exponent else str(digits)
+    suffix = next(name for name, power in _DECIMAL.items() if power == exponent)
+    return f"{digits}{suffix}"
+
+
+def canonical_value(value: object) -> object:
+    """Canonical text of a quantity given as text or number; anything else, and what does not parse, unchanged."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return value
+    try:
+        return canonical(value if isinstance(value, str) else _plain(value))
+    except QuantityError:
+        return value
+
+
+def _plain(value: float) -> str:
+    return format(Decimal(repr(value)), "f")

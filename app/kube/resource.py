@@ -1,0 +1,115 @@
+"""What makes a custom resource: its names, its types, its columns, and which objects it owns and reads.
+
+One :class:`CustomResource` value per kind is the only place where these are written. The hooks, the admission paths,
+the CRDs, the CompositeControllers and the RBAC rules all come from it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from app.kube.base import KubeModel
+from app.kube.objects import ObjectMeta
+
+SpecT = TypeVar("SpecT", bound=KubeModel)
+StatusT = TypeVar("StatusT", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[SpecT, StatusT]):
+    """A decoded custom resource. ``status`` is what was last written, empty when there is none or it is unreadable."""
+
+    metadata: ObjectMeta
+    spec: SpecT
+    status: StatusT
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One additional printer column (``kubectl get``); ``priority`` 1 shows it with ``-o wide`` only."""
+
+    name: str
+    json_path: str
+    type: Literal["string", "integer", "date", "boolean", "number"] = "string"
+    priority: int = 0
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The scale subresource's paths."""
+
+    spec_replicas: str
+    status_replicas: str
+    label_selector: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildKind:
+    """A kind the sync hook may return. ``optional`` kinds are declared by a kustomize component of their own."""
+
+    api_version: str
+    kind: str
+    plural: str
+    update: Literal["InPlace", "OnDelete"] = "InPlace"
+    optional: bool = False
+    component: str = ""
+    """Name of the kustomize component below ``metacontroller/components``; optional kinds only."""
+
+    @property
+    def key(self) -> str:
+        """The outer key in a hook request: ``Deployment.apps/v1``."""
+        return f"{self.kind}.{self.api_version}"
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedKind:
+    """A kind the customize hook may ask for; Metacontroller needs to list and watch it."""
+
+    api_version: str
+    plural: str
+    component: str = ""
+    """Set when the kind is only asked for together with an optional child kind's component."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomResource:
+    """Everything about one kind that the outside sees. Source: the family's spec, section 1."""
+
+    family: str
+    """First path segment of the hooks."""
+    group: str
+    version: str
+    kind: str
+    plural: str
+    description: str
+    spec: type[KubeModel]
+    status: type[msgspec.Struct]
+    namespaced: bool = True
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    scale: Scale | None = None
+    spec_required: bool = True
+    children: tuple[ChildKind, ...] = ()
+    related: tuple[RelatedKind, ...] = ()
+    """Empty: no customize hook is configured."""
+    cel: tuple[tuple[str, str], ...] = field(default=())
+    """CEL rules of the whole object as ``(rule, message)``."""
+    list_kind: str = ""
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}"
+
+    @property
+    def hook_path(self) -> str:
+        """``/<family>/<plural>``: ``/sync`` and ``/customize`` are below."""
+        return f"/{self.family}/{self.plural}"
+
+    @property
+    def admission_path(self) -> str:
+        """kubebuilder's convention: ``/validate-<group with dashes>-<version>-<kind>``, all lower case."""
+        return f"/validate-{self.group.replace('.', '-')}-{self.version}-{self.kind}".lower()

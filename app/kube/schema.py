@@ -1,0 +1,311 @@
+"""From our types to a CustomResourceDefinition: pydantic specs and msgspec statuses as a structural OpenAPI v3 schema.
+
+What pydantic and msgspec write is JSON Schema; the API server takes a narrower language in which every type stands
+where its field stands. Source: reliability 2.3 and 2.4. :mod:`app.kube.structural` checks the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from app.kube.resource import Column, CustomResource, Scale
+
+Schema = dict[str, Any]
+
+OPEN_OBJECT: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+"""An object whose fields are not for the API server to judge or to prune."""
+
+
+class SchemaError(Exception):
+    """A type says something that a CRD cannot say, or says too little: a field without a description."""
+
+
+def structural_schema(resource: CustomResource) -> Schema:
+    """The schema of whole objects of the kind."""
+    properties = {
+        "apiVersion": {"type": "string", "description": f"Always {resource.api_version}."},
+        "kind": {"type": "string", "description": f"Always {resource.kind}."},
+        "metadata": {"type": "object"},
+        "spec": {"description": f"What is wanted of this {resource.kind}.", **spec_schema(resource)},
+        "status": {"description": f"What was last seen of this {resource.kind}.", **status_schema(resource)},
+    }
+    schema: Schema = {"description": resource.description, "type": "object", "properties": properties}
+    if resource.spec_required:
+        schema["required"] = ["spec"]
+    if resource.cel:
+        schema["x-kubernetes-validations"] = [{"rule": rule, "message": message} for rule, message in resource.cel]
+    return schema
+
+
+def spec_schema(resource: CustomResource) -> Schema:
+    """The schema of ``spec``, without a description."""
+    raw = resource.spec.model_json_schema(by_alias=True, mode="validation")
+    return _Rewriter(raw.get("$defs", {}), defaults=True).root(raw, "spec")
+
+
+def status_schema(resource: CustomResource) -> Schema:
+    """The schema of ``status``: no defaults, conditions as a map by type, and ``observedGeneration`` in any case."""
+    raw = msgspec.json.schema(resource.status)
+    schema = _Rewriter(raw.get("$defs", {}), defaults=False).root(raw, "status")
+    schema.pop("required", None)  # a status grows as things happen; the parts of it may still demand their fields
+    properties = schema.setdefault("properties", {})
+    if "conditions" in properties:
+        _as_conditions(properties["conditions"])
+    properties.setdefault(
+        "observedGeneration",
+        {"description": "The generation of the spec that this status answers.", "type": "integer", "format": "int64"},
+    )
+    return schema
+
+
+def _as_conditions(conditions: Schema) -> None:
+    """What ``metav1.Condition`` says of itself beyond our type, which also reads conditions that others wrote."""
+    conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+    item = conditions["items"]
+    if "observedGeneration" not in item["properties"]:  # Knative's older form, which KServe has: a true one has no reason
+        item["required"] = ["type", "status"]
+        return
+    item["required"] = ["type", "status", "reason", "message", "lastTransitionTime"]
+    item["properties"]["type"]["pattern"] = _QUALIFIED_NAME
+    item["properties"]["observedGeneration"]["minimum"] = 0
+
+
+_QUALIFIED_NAME = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
+
+
+class _Rewriter:
+    """Inlines references and rewrites one node at a time, from the outside in."""
+
+    def __init__(self, definitions: Mapping[str, Schema], *, defaults: bool) -> None:
+        self._definitions = definitions
+        self._defaults = defaults
+        self._open: list[str] = []
+
+    def root(self, raw: Schema, path: str) -> Schema:
+        schema = self._node(raw, path)
+        schema.pop("description", None)  # a class's docstring speaks to programmers
+        return schema
+
+    def _node(self, raw: Schema, path: str) -> Schema:
+        if "$ref" in raw:
+            return self._reference(raw, path)
+        if "anyOf" in raw or "oneOf" in raw or "allOf" in raw:
+            return self._junction(raw, path)
+        unknown = raw.keys() - _KEPT - _DROPPED - _REWRITTEN
+        if unknown := {key for key in unknown if not key.startswith("x-kubernetes-")}:
+            raise SchemaError(f"{path}: a CRD cannot say {', '.join(sorted(unknown))}")
+        node = {key: value for key, value in raw.items() if key in _KEPT or key.startswith("x-kubernetes-")}
+        if raw.get("x-kubernetes-int-or-string"):
+            node["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+            node.pop("type", None)
+        _values(raw, node)
+        _bounds(raw, node)
+        self._default(raw, node)
+        if raw.get("uniqueItems"):
+            node["x-kubernetes-list-type"] = "set"
+        if "items" in raw:
+            node["items"] = self._part(raw["items"], f"{path}[]")
+        self._members(raw, node, path)
+        return _ordered(node)
+
+    def _reference(self, raw: Schema, path: str) -> Schema:
+        """The definition itself; a type that contains itself ends in an open object."""
+        name = raw["$ref"].rpartition("/")[2]
+        siblings = {key: value for key, value in raw.items() if key not in ("$ref", "$defs")}
+        if name in self._open:
+            return self._node({**OPEN_OBJECT, **siblings}, path)
+        definition = {key: value for key, value in self._definitions[name].items() if key != "description"}
+        self._open.append(name)
+        try:
+            return self._node({**definition, **siblings}, path)
+        finally:
+            self._open.pop()
+
+    def _junction(self, raw: Schema, path: str) -> Schema:
+        """``T | None`` is T; an int-or-string is one by its marker; other unions do not exist in a CRD."""
+        siblings = {key: value for key, value in raw.items() if key not in ("anyOf", "oneOf", "allOf")}
+        if raw.get("x-kubernetes-int-or-string"):
+            return self._node(siblings, path)
+        branches = [b for b in raw.get("anyOf") or raw.get("oneOf") or raw["allOf"] if b.get("type") != "null"]
+        if len(branches) != 1:
+            raise SchemaError(f"{path}: a CRD has no unions; mark it as IntOrString or make it an object")
+        return self._node({**branches[0], **siblings}, path)
+
+    def _members(self, raw: Schema, node: Schema, path: str) -> None:
+        """Named fields, or the values of a map; an object with neither is open."""
+        if raw.get("properties"):
+            node["properties"] = {
+                name: self._field(member, f"{path}.{name}") for name, member in raw["properties"].items()
+            }
+            if required := [name for name in raw["properties"] if name in raw.get("required", ())]:
+                node["required"] = required
+            return
+        values = raw.get("additionalProperties", True)
+        if isinstance(values, dict) and values:
+            node["additionalProperties"] = self._part(values, f"{path}{{}}")
+        elif _is_open(raw, node):
+            node["x-kubernetes-preserve-unknown-fields"] = True
+
+    def _field(self, raw: Schema, path: str) -> Schema:
+        node = self._node(raw, path)
+        if not node.get("description", "").strip():
+            raise SchemaError(f"{path}: describe the field (pydantic Field or msgspec Meta, description=...)")
+        return node
+
+    def _part(self, raw: Schema, path: str) -> Schema:
+        """An item or a map's value: the field that holds it describes it."""
+        node = self._node(raw, path)
+        node.pop("description", None)
+        return node
+
+    def _default(self, raw: Schema, node: Schema) -> None:
+        """Defaults that a user would notice: not null, false or empty, which are Go's zero values and stay absent.
+
+        A field that has a default here and none in the CRD says ``json_schema_extra={"default": None}``.
+        """
+        value = raw.get("default")
+        if self._defaults and value not in (None, "", [], {}) and value is not False and not isinstance(value, dict):
+            node["default"] = value
+
+
+_KEPT = frozenset(
+    {
+        "description",
+        "type",
+        "format",
+        "enum",
+        "pattern",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+    }
+)
+_REWRITTEN = frozenset({"const", "default", "properties", "required", "additionalProperties", "items", "uniqueItems"})
+_DROPPED = frozenset({"title", "$defs", "examples", "$comment", "discriminator", "deprecated", "propertyNames"})
+
+
+def _is_open(raw: Schema, node: Schema) -> bool:
+    """A map of anything, or a value of which not even the type is said. A class without fields is a closed object."""
+    if node.get("type") == "object":
+        return "properties" not in raw and raw.get("additionalProperties") is not False
+    return not raw.keys() & {"type", "enum", "const", "x-kubernetes-int-or-string"}
+
+
+_INTEGER_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def _values(raw: Schema, node: Schema) -> None:
+    """``const`` is an ``enum`` of one; msgspec leaves out the type of an enum."""
+    if "const" in raw:
+        node["enum"] = [raw["const"]]
+    if node.get("enum") and "type" not in node:
+        node["type"] = _TYPES[type(node["enum"][0])]
+
+
+def _bounds(raw: Schema, node: Schema) -> None:
+    """OpenAPI 3.0 has exclusive bounds as flags, and a sized integer has the bounds of its size anyway."""
+    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if exclusive in raw and not isinstance(raw[exclusive], bool):
+            node[bound], node[exclusive] = raw[exclusive], True
+    lowest, highest = _INTEGER_RANGES.get(node.get("format", ""), (None, None))
+    for bound, limit in (("minimum", lowest), ("maximum", highest)):
+        if limit is not None and node.get(bound) == limit:
+            del node[bound]
+
+
+_ORDER = (
+    "description",
+    "type",
+    "format",
+    "anyOf",
+    "x-kubernetes-int-or-string",
+    "enum",
+    "default",
+    "pattern",
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "required",
+    "properties",
+    "additionalProperties",
+    "items",
+)
+
+
+def _ordered(node: Schema) -> Schema:
+    """The same node with what a reader looks for first on top."""
+    first = {key: node[key] for key in _ORDER if key in node}
+    return first | {key: node[key] for key in sorted(node.keys() - first.keys())}
+
+
+def custom_resource_definition(resource: CustomResource) -> Schema:
+    """The CRD. ``conversion`` is spelt out so that replacing another operator's CRD removes its conversion webhook."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "spec": {
+            "group": resource.group,
+            "names": _names(resource),
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "conversion": {"strategy": "None"},
+            "versions": [_version(resource)],
+        },
+    }
+
+
+def _names(resource: CustomResource) -> Schema:
+    names: Schema = {
+        "kind": resource.kind,
+        "listKind": resource.list_kind or f"{resource.kind}List",
+        "plural": resource.plural,
+        "singular": resource.singular or resource.kind.lower(),
+    }
+    if resource.short_names:
+        names["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        names["categories"] = list(resource.categories)
+    return names
+
+
+def _version(resource: CustomResource) -> Schema:
+    version: Schema = {"name": resource.version, "served": True, "storage": True}
+    if resource.columns:
+        version["additionalPrinterColumns"] = [_column(column) for column in resource.columns]
+    version["subresources"] = {"status": {}}
+    if resource.scale:
+        version["subresources"]["scale"] = _scale(resource.scale)
+    version["schema"] = {"openAPIV3Schema": structural_schema(resource)}
+    return version
+
+
+def _column(column: Column) -> Schema:
+    written: Schema = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
+    if column.description:
+        written["description"] = column.description
+    if column.priority:
+        written["priority"] = column.priority
+    return written
+
+
+def _scale(scale: Scale) -> Schema:
+    written = {"specReplicasPath": scale.spec_replicas, "statusReplicasPath": scale.status_replicas}
+    if scale.label_selector:
+        written["labelSelectorPath"] = scale.label_selector
+    return written

@@ -1,0 +1,43 @@
+"""JSON data as YAML: block style, the order given, and nothing that two YAML readers could understand differently."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+_NUMBER_LIKE = re.compile(r"[-+.]?[0-9][0-9a-fA-FxXoOeE_.:+-]*")
+_BOOLEAN_LIKE = frozenset({"y", "Y", "n", "N"})
+"""YAML 1.1 booleans that PyYAML reads and writes as text, but the YAML library of kubectl does not."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """No anchors and aliases: equal parts are written out each time."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """A text in the plainest style that every reader takes for a text."""
+    style = None
+    if not text.replace("\n", "").isprintable() or text in _BOOLEAN_LIKE or _NUMBER_LIKE.fullmatch(text):
+        style = '"'
+    elif "\n" in text:
+        style = "|"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(tuple, lambda dumper, items: dumper.represent_list(list(items)))
+
+
+def dump(document: Any) -> str:
+    """One document, ending in a newline."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=True, width=110)
+
+
+def dump_all(documents: list[Any]) -> str:
+    """Several documents in one stream, with a separator between them."""
+    return "---\n".join(dump(document) for document in documents)

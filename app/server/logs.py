@@ -1,0 +1,144 @@
+"""Log lines that never block an answer.
+
+Lines are put into a bounded queue that a thread empties; when nobody reads the output, lines are dropped and counted
+(reliability 4.7). Successful requests are sampled. No line contains a body, and an exception's text only where it is
+known to hold nothing of the request.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections import deque
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from app.server.metrics import LOG_DROPPED
+
+QUEUE_LINES = 10_000
+SAMPLE = 100
+"""One in so many successful requests is logged."""
+_FLUSH_SECONDS = 0.1
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+class Log:
+    """The process's log. ``level`` and ``as_json`` come from the settings."""
+
+    def __init__(self, level: str = "info", as_json: bool = True, descriptor: int = 1) -> None:
+        self._level = _LEVELS[level]
+        self._as_json = as_json
+        self._descriptor = descriptor
+        self._lines: deque[bytes] = deque()
+        self._successes = 0
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+
+    def start(self) -> None:
+        """Begin to write. Until then lines only queue up."""
+        self._thread = threading.Thread(target=self._drain, name="log", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what is left, for at most a second."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(1)
+
+    def request(self, endpoint: str, status: int, seconds: float, size: int, error: str) -> None:
+        """One answered request."""
+        if status == 200:
+            self._successes += 1
+            if self._successes % SAMPLE != 1 and self._level > _LEVELS["debug"]:
+                return
+        fields: dict[str, Any] = {"endpoint": endpoint, "status": status, "ms": round(seconds * 1000, 2), "bytes": size}
+        if error:
+            fields["error"] = error
+        self.write("info" if status < 500 else "error", "request", **fields)
+
+    def fault(self, endpoint: str, identifier: str, fault: Exception, with_message: bool) -> None:
+        """An exception of ours: its class and where it was raised."""
+        trace, frames = fault.__traceback__, []
+        while trace is not None:
+            frames.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")
+            trace = trace.tb_next
+        message = str(fault) if with_message else ""
+        self.write(
+            "error",
+            "internal error",
+            endpoint=endpoint,
+            id=identifier,
+            exception=type(fault).__name__,
+            at=frames[-5:],
+            detail=message,
+        )
+
+    def write(self, level: str, message: str, **fields: Any) -> None:
+        """One line."""
+        if _LEVELS[level] < self._level:
+            return
+        if len(self._lines) >= QUEUE_LINES:
+            LOG_DROPPED.inc()
+            return
+        moment = datetime.now(UTC).isoformat(timespec="milliseconds")
+        if self._as_json:
+            line = orjson.dumps({"time": moment, "level": level, "message": message, **fields}, default=str)
+        else:
+            text = " ".join(
+                f"{key}={orjson.dumps(value, default=str).decode()}" for key, value in fields.items() if value
+            )
+            line = f"{moment} {level.upper():7} {message} {text}".encode()
+        self._lines.append(line + b"\n")
+
+    def _drain(self) -> None:
+        while not self._stop.is_set() or self._lines:
+            if not self._lines:
+                time.sleep(_FLUSH_SECONDS)
+                continue
+            batch = b"".join(self._lines.popleft() for _ in range(min(len(self._lines), 200)))
+            try:
+                while batch:
+                    batch = batch[os.write(self._descriptor, batch) :]
+            except OSError:
+                LOG_DROPPED.inc()
+
+
+class Bridge(logging.Handler):
+    """Standard logging (uvicorn's, asyncio's) into :class:`Log`: one line each, without tracebacks."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = (
+            "error"
+            if record.levelno >= 40
+            else "warning"
+            if record.levelno >= 30
+            else "info"
+            if record.levelno >= 20
+            else "debug"
+        )
+        message = record.getMessage()
+        if record.exc_info and record.exc_info[0] is not None:
+            message = f"{message.splitlines()[0] if message else ''} ({record.exc_info[0].__name__})"
+        self._log.write(level, message[:500], logger=record.name)
+
+
+def install(log: Log) -> None:
+    """Send everything that uses standard logging to ``log``."""
+    root = logging.getLogger()
+    root.handlers[:] = [Bridge(log)]
+    root.setLevel(logging.INFO)
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = []
+        logger.propagate = name != "uvicorn.access"
+    sys.tracebacklimit = 0

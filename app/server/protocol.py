@@ -1,0 +1,88 @@
+"""uvicorn's HTTP protocol with the limits it lacks: a deadline for each request, and a bound on its head.
+
+Without them a client that sends nothing, or one byte a second, holds a connection for ever, and a head of 200 MB is
+read whole (reliability 4.3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_SECONDS = 5.0
+"""From connecting, or from a request's first byte, to the end of its head."""
+BODY_SECONDS = 10.0
+"""From the same moment to the end of its body."""
+HEAD_BYTES = 32 * 1024
+
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection. A finished request disarms its deadline; the next one's first byte arms it again."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+        self._in_head = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._arm(HEAD_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            if self._deadline is None:
+                self._arm(HEAD_SECONDS)
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES and data.find(b"\r\n\r\n") < 0:
+                self._refuse(_TOO_LARGE)
+                return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        if sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
+            self._refuse(_TOO_LARGE)
+            return
+        self._in_head = False
+        self._disarm()
+        self._arm(BODY_SECONDS)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._disarm()
+        self._in_head = True
+        self._head_bytes = 0
+        if self.cycle is not None:
+            super().on_message_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if self.cycle is not None:
+            super().on_body(body)
+
+    def _arm(self, seconds: float) -> None:
+        self._deadline = self.loop.call_later(seconds, self._expire)
+
+    def _disarm(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _expire(self) -> None:
+        self._deadline = None
+        self._refuse(_TIMEOUT if not self._in_head or self._head_bytes else b"")
+
+    def _refuse(self, answer: bytes) -> None:
+        self._disarm()
+        if not self.transport.is_closing():
+            if answer:
+                self.transport.write(answer)
+            self.transport.close()

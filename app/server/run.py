@@ -1,0 +1,105 @@
+"""Running the service: uvicorn with our limits, and a stop that loses no request.
+
+On SIGTERM the process turns lame duck: not ready any more, every answer says ``Connection: close``, and it goes on
+serving until the endpoints have forgotten it (reliability 4.5: no request lost; with a plain stop up to 1 %).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from app.main import Service
+from app.server import logs
+from app.server.protocol import LimitedProtocol
+from app.server.tls import Certificate
+from app.settings import Settings, unknown_variables
+
+KEEP_ALIVE_SECONDS = 120
+"""Longer than the 90 s after which the API server and Metacontroller drop an idle connection."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server with a lame-duck phase before its own shutdown."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, lameduck_seconds: float) -> None:
+        super().__init__(config)
+        self._service = service
+        self._lameduck_seconds = lameduck_seconds
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if sig != signal.SIGTERM or self._service.load.draining or not self._lameduck_seconds:
+            super().handle_exit(sig, frame)
+            return
+        self._service.load.draining = True
+        self._service.log.write("info", "stopping", lameduck_seconds=self._lameduck_seconds)
+        asyncio.get_running_loop().call_later(self._lameduck_seconds, super().handle_exit, sig, frame)
+
+
+def run(settings: Settings) -> int:
+    """Serve until told to stop. Returns the exit status."""
+    log = logs.Log(settings.log_level, settings.log_format == "json")
+    logs.install(log)
+    log.start()
+    for line in unknown_variables():
+        log.write("warning", line)
+    try:
+        certificate = _certificate(settings, log)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"modelhooks: cannot use the certificate: {error}\n")
+        return 1
+    service = Service(settings, log, certificate)
+    config = uvicorn.Config(
+        service,
+        http=LimitedProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=settings.graceful_shutdown_seconds,
+        ssl_context_factory=None if certificate is None else (lambda _config, _default: certificate.context),
+    )
+    server = Server(config, service, settings.lameduck_seconds)
+    try:
+        listener = _listen(settings.host, settings.port)
+    except OSError as error:
+        sys.stderr.write(f"modelhooks: cannot listen on {settings.host}:{settings.port}: {error.strerror}\n")
+        return 1
+    scheme = "http" if certificate is None else "https"
+    log.write("info", "serving", address=f"{scheme}://{settings.host}:{listener.getsockname()[1]}", pid=os.getpid())
+    gc.collect()
+    gc.freeze()
+    try:
+        server.run(sockets=[listener])
+    finally:
+        log.close()
+    return 0
+
+
+def _certificate(settings: Settings, log: logs.Log) -> Certificate | None:
+    if not settings.tls_cert_file and not settings.tls_key_file:
+        return None
+    if not settings.tls_cert_file or not settings.tls_key_file:
+        raise ValueError("both --tls-cert-file and --tls-key-file are needed")
+    return Certificate(settings.tls_cert_file, settings.tls_key_file, log)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener

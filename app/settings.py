@@ -1,0 +1,184 @@
+"""Operator configuration: what a cluster's operator may set, read once from the environment.
+
+The name of a setting is ``MODELHOOKS_`` and its field name in capitals. An empty text is a value, not an absence
+(``MODELHOOKS_LLMKUBE_MODEL_CACHE_PATH=`` switches the model cache off); to get a default back, leave the variable out.
+The docstrings below are also the text of the settings table in ``docs/operations.md``.
+"""
+
+import difflib
+import os
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+PREFIX = "MODELHOOKS_"
+INTEL_GPU_RESOURCE_VARIABLE = "LLMKUBE_INTEL_GPU_RESOURCE"
+
+
+def _split(value: object) -> object:
+    """``a, b`` as ``("a", "b")``; an empty text is an allow-list that allows nothing."""
+    if isinstance(value, str):
+        return tuple(item.strip() for item in value.split(",") if item.strip())
+    return value
+
+
+def _not_a_service_link(value: object) -> object:
+    """Drop the address that the kubelet puts into MODELHOOKS_PORT when a Service is called ``modelhooks``.
+
+    Our own Deployment switches those variables off; a hand-written one may not.
+    """
+    if isinstance(value, str) and value.startswith(("tcp://", "udp://")):
+        return DEFAULT_PORT
+    return value
+
+
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+DEFAULT_PORT = 8443
+
+AllowList = Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_split)]
+Port = Annotated[int, BeforeValidator(_not_a_service_link), Field(ge=0, le=65535)]
+Trimmed = Annotated[str, BeforeValidator(_stripped)]
+
+
+class Settings(BaseSettings):
+    """Every knob of the service. Immutable, so a hook's answer depends on nothing that moves."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        frozen=True,
+        extra="ignore",
+        populate_by_name=True,
+        protected_namespaces=(),
+    )
+
+    # The server.
+
+    host: str = "0.0.0.0"  # noqa: S104 - a pod has to be reached from outside itself; NetworkPolicy says by whom
+    """Address to listen on."""
+
+    port: Port = DEFAULT_PORT
+    """Port to listen on; 0 lets the system choose one."""
+
+    tls_cert_file: str = ""
+    """PEM file with the serving certificate. It is read again when it changes. Empty: plain HTTP."""
+
+    tls_key_file: str = ""
+    """PEM file with the certificate's private key."""
+
+    log_format: Literal["json", "text"] = "json"
+    """One JSON object per line, or text for people."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least severe line that is written."""
+
+    lameduck_seconds: float = Field(default=15, ge=0)
+    """How long a stopping process goes on serving, with `Connection: close`, before it stops accepting connections."""
+
+    graceful_shutdown_seconds: int = Field(default=20, ge=0)
+    """After the lame-duck time: how long requests that are still running may take."""
+
+    max_sync_bytes: int = Field(default=32 * 1024 * 1024, ge=1024)
+    """The largest hook request that is read. A parent above it is answered 413 and keeps its children as they are."""
+
+    # All families.
+
+    cluster_domain: str = "cluster.local"
+    """The cluster's DNS domain, as it stands in the names of Services."""
+
+    watch_pods: bool = True
+    """Whether hooks ask for the Pods of a workload, to say why it is not ready."""
+
+    # LLMKube.
+
+    llmkube_model_cache_path: str = "/models"
+    """Not empty: models are kept on a PersistentVolumeClaim. Empty: each pod downloads into an `emptyDir`."""
+
+    llmkube_model_cache_size: str = "100Gi"
+    """Size of a model cache claim. Empty means `100Gi`."""
+
+    llmkube_model_cache_storage_class: str = ""
+    """Storage class of a model cache claim. Empty: the cluster's default class."""
+
+    llmkube_model_cache_access_mode: str = "ReadWriteOnce"
+    """`ReadWriteMany` selects that mode; every other text means `ReadWriteOnce`, as with the Go operator."""
+
+    llmkube_model_cache_claim: str = ""
+    """Name of an existing claim to use, in the namespaces that have it, instead of one claim per Model."""
+
+    llmkube_ca_cert_configmap: str = ""
+    """ConfigMap in the workload's namespace with CA certificates that downloads shall trust."""
+
+    llmkube_init_container_image: str = "docker.io/curlimages/curl:8.18.0"
+    """Image of the downloader."""
+
+    llmkube_default_fsgroup: int = 102
+    """`fsGroup` of pods that set no security context of their own. 0 or less: none."""
+
+    llmkube_intel_gpu_resource: Trimmed = Field(
+        default="gpu.intel.com/i915",
+        validation_alias=AliasChoices(f"{PREFIX}{INTEL_GPU_RESOURCE_VARIABLE}", INTEL_GPU_RESOURCE_VARIABLE),
+    )
+    """Extended resource of Intel GPUs. Also read without our prefix, as the Go operator has it."""
+
+    llmkube_allowed_source_hosts: AllowList = None
+    """Hosts that models may come from, separated by commas. Not set: any but link-local and metadata addresses."""
+
+    llmkube_allowed_host_paths: AllowList = None
+    """Directories of the node that local sources may name, separated by commas. Not set: any."""
+
+    llmkube_queue_position: bool = True
+    """Whether services that wait for a GPU ask for all InferenceServices, to know their place in the queue."""
+
+    llmkube_watch_nodes: bool = True
+    """Whether Models with a GPU accelerator ask for Nodes, to say whether one has it."""
+
+    # llmaz.
+
+    llmaz_system_namespace: str = "llmaz-system"
+    """Namespace of the ConfigMap `llmaz-global-config`."""
+
+    # KServe.
+
+    kserve_system_namespace: str = "kserve"
+    """Namespace of the presets and of the ConfigMap `inferenceservice-config`."""
+
+    kserve_config_prefix: str = "kserve-"
+    """What the names of the well-known presets begin with."""
+
+    kserve_versioned_config: bool = True
+    """Whether a service keeps, in its status, the versions of the presets that it started with."""
+
+    kserve_wildcard_hostname: str = "inference"
+    """What stands for the `*` of a wildcard listener's hostname in a service's URL."""
+
+
+def variable_name(field: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + field.upper()
+
+
+def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
+    """A line for each ``MODELHOOKS_*`` variable that is no setting: a misspelt one would do nothing, silently."""
+    known = [variable_name(name) for name in Settings.model_fields]
+    names = os.environ if environ is None else environ
+    return [_unknown(name, known) for name in sorted(names) if name.startswith(PREFIX) and _is_unknown(name, known)]
+
+
+def _is_unknown(name: str, known: list[str]) -> bool:
+    links = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT_", *_OTHER_PURPOSES)
+    return name not in known and not name.startswith(links)
+
+
+_OTHER_PURPOSES = (f"{PREFIX}E2E", f"{PREFIX}SHARED")
+"""Variables of the test suite, which runs the service in its own environment."""
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    meant = {candidate.removeprefix(PREFIX): candidate for candidate in known}
+    close = [meant[match] for match in difflib.get_close_matches(name.removeprefix(PREFIX), meant, n=1)]
+    return f"{name} is not a setting" + (f", did you mean {close[0]}?" if close else "")

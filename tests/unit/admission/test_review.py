@@ -1,0 +1,209 @@
+"""Admission: one verdict per review, with its uid, every mistake and what to do (reliability 1, 6.3)."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from app.admission import review
+from app.errors import ProtocolError
+from app.settings import Settings
+from tests.unit.widgets import WIDGET, widget
+
+SETTINGS = Settings()
+
+
+def body(spec: Any = None, old: Any = None, **over: Any) -> dict[str, Any]:
+    request = {
+        "uid": "r-1",
+        "operation": "UPDATE" if old is not None else "CREATE",
+        "kind": {"group": "example.dev", "version": "v1", "kind": "Widget"},
+        "name": "w",
+        "namespace": "ns",
+        "object": widget(spec),
+        "oldObject": None if old is None else widget(old),
+        **over,
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def ask(document: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = orjson.loads(review.answer(WIDGET, orjson.dumps(document), SETTINGS))["response"]
+    return answer
+
+
+def causes(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(cause["field"], cause["reason"]) for cause in answer["status"]["details"]["causes"]]
+
+
+def test_a_good_object_passes() -> None:
+    """With nothing but the uid and the verdict."""
+    assert ask(body()) == {"uid": "r-1", "allowed": True}
+
+
+def test_every_mistake_is_named_at_once() -> None:
+    """As causes and in the message, because kubectl prints only one of the two."""
+    answer = ask(body({"size": "x", "replicas": 99, "ports": [{"number": 0}]}))
+    assert not answer["allowed"]
+    assert (answer["status"]["code"], answer["status"]["reason"]) == (422, "Invalid")
+    fields = [path for path, _ in causes(answer)]
+    assert fields == ["spec.size", "spec.replicas", "spec.ports[0].number"]
+    assert all(path in answer["status"]["message"] for path in fields)
+    assert answer["status"]["message"].startswith('Widget.example.dev "w" is invalid: [')
+
+
+@pytest.mark.parametrize(
+    ("spec", "warning"),
+    [
+        ({"size": "small", "replica": 2}, 'unknown field "spec.replica", did you mean "replicas"?'),
+        ({"size": "small", "zzzz": 2}, 'unknown field "spec.zzzz"'),
+        (
+            {"size": "small", "ports": [{"number": 1, "nmuber": 2}]},
+            'unknown field "spec.ports[0].nmuber", did you mean "number"?',
+        ),
+        ({"size": "small", "name": "a"}, "spec.name: has no effect"),
+    ],
+)
+def test_warnings(spec: dict[str, Any], warning: str) -> None:
+    """Unknown fields with the nearest name, and fields without effect."""
+    answer = ask(body(spec))
+    assert answer["allowed"]
+    assert answer["warnings"] == [warning]
+
+
+def test_warnings_are_one_printable_line() -> None:
+    """They travel in an HTTP header, and a control character would lose them."""
+    (warning,) = ask(body({"size": "small", "a\nb" + "x" * 500: 1}))["warnings"]
+    assert warning.isprintable()
+    assert len(warning) <= 240
+
+
+def test_old_mistakes_are_warnings_on_update() -> None:
+    """An object that became invalid can still be edited elsewhere."""
+    old = {"size": "small", "replicas": 1, "minimum": 5}
+    answer = ask(body({**old, "name": "a"}, old=old))
+    assert answer["allowed"]
+    assert "spec.minimum" in answer["warnings"][0]
+
+
+def test_a_change_that_keeps_a_rule_broken_is_refused() -> None:
+    """The other side of the rule moved: that is a new mistake."""
+    answer = ask(
+        body({"size": "small", "replicas": 2, "minimum": 5}, old={"size": "small", "replicas": 1, "minimum": 5})
+    )
+    assert causes(answer) == [("spec.minimum", "FieldValueInvalid")]
+
+
+def test_immutable_fields() -> None:
+    """Compared with the old object."""
+    answer = ask(body({"size": "large"}, old={"size": "small"}))
+    assert answer["status"]["details"]["causes"][0]["message"] == 'Invalid value: "large": field is immutable'
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"operation": "DELETE", "object": None},
+        {"operation": "CONNECT"},
+        {"subResource": "status"},
+        {"kind": {"group": "", "version": "v1", "kind": "Pod"}},
+        {
+            "object": {**widget({}), "metadata": {"name": "w", "deletionTimestamp": "2020-01-01T00:00:00Z"}},
+            "operation": "UPDATE",
+        },
+        {"userInfo": None},
+        {"dryRun": True},
+    ],
+)
+def test_what_is_let_through(over: dict[str, Any]) -> None:
+    """Deletion, other kinds and other subresources are none of ours."""
+    assert ask(body(**over))["allowed"]
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"operation": "create"},
+        {"operation": ""},
+        {"object": None},
+        {"kind": {"group": "example.dev", "version": "v9", "kind": "Widget"}},
+        {"namespace": "other"},
+        {"name": "other"},
+        {"object": {**widget(), "kind": "Gadget"}},
+    ],
+)
+def test_reviews_that_contradict_themselves(over: dict[str, Any]) -> None:
+    """Denied with code 400, never an HTTP error."""
+    answer = ask(body(**over))
+    assert not answer["allowed"]
+    assert answer["status"]["code"] == 400
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"},
+        {**body(), "apiVersion": "admission.k8s.io/v1beta1"},
+        {**body(), "kind": "Foo"},
+        body(uid=""),
+        body(uid=5),
+        body(uid="a\nb"),
+        body(uid="x" * 1000),
+        body(object=[]),
+    ],
+)
+def test_reviews_that_cannot_be_answered(document: dict[str, Any]) -> None:
+    """Without a usable uid there is only an HTTP error."""
+    with pytest.raises(ProtocolError):
+        ask(document)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "path"),
+    [
+        ({"name": "w", "labels": []}, "metadata.labels"),
+        ({"name": "w", "annotations": {"a": 1}}, "metadata.annotations[a]"),
+        ([], "metadata"),
+        ({"name": "w", "labels": {"controller-uid": "x"}}, "metadata.labels[controller-uid]"),
+        (
+            {"name": "w", "annotations": {"metacontroller.k8s.io/last-applied-configuration": "x"}},
+            "metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
+        ),
+        ({"name": "w", "annotations": {"a": "x" * 300_000}}, "metadata.annotations"),
+        ({}, "metadata.name"),
+    ],
+)
+def test_metadata(metadata: Any, path: str) -> None:
+    """Wrong types, reserved keys and annotations over their limit."""
+    answer = ask(body(object={**widget(), "metadata": metadata}, name="", namespace=""))
+    assert path in [where for where, _ in causes(answer)]
+
+
+def test_many_errors_are_counted() -> None:
+    """At most twenty causes, then how many more."""
+    spec = {"size": "small", "env": [{"name": 1}] * 250}
+    answer = ask(body(spec))
+    assert len(answer["status"]["details"]["causes"]) == 21
+    assert "and 230 more errors" in answer["status"]["message"]
+    assert len(orjson.dumps(answer)) < 64 * 1024
+
+
+def test_deep_nesting_is_a_users_mistake() -> None:
+    """Refused with the field that holds it."""
+    deep = orjson.loads(b'{"a":' * 64 + b"1" + b"}" * 64)
+    assert causes(ask(body({"size": "small", "env": [deep]}))) == [("spec.env", "FieldValueInvalid")]
+
+
+def test_control_characters_are_refused_and_quoted() -> None:
+    """They would reach somebody's terminal."""
+    answer = ask(body({"size": "small", "env": [{"name": "A", "value": "\x1b[31m"}]}))
+    assert causes(answer) == [("spec.env[0].value", "FieldValueInvalid")]
+    assert "\x1b" not in answer["status"]["message"]
+
+
+@pytest.mark.parametrize("spec", [None, "x", [], 5])
+def test_spec_of_the_wrong_kind(spec: Any) -> None:
+    """A missing spec is required, another type is a type error."""
+    answer = ask(body(object={**widget(), "spec": spec}))
+    assert causes(answer)[0][0] == "spec"

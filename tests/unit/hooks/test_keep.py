@@ -1,0 +1,89 @@
+"""Keeping children: nothing is written, and no autoscaler's number is undone (metacontroller 3.6, 8.3)."""
+
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+
+from app.hooks.keep import desired_replicas, keep, keep_child
+from app.kube.labels import LAST_APPLIED
+from app.kube.objects import ObservedDeployment
+from tests.unit.widgets import Children
+
+
+def deployment(record: dict[str, Any] | None, replicas: int | None = None, **annotations: str) -> dict[str, Any]:
+    if record is not None:
+        annotations[LAST_APPLIED] = orjson.dumps(record).decode()
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "ns", "resourceVersion": "7", "annotations": annotations},
+        "spec": {} if replicas is None else {"replicas": replicas},
+        "status": {"readyReplicas": 1},
+    }
+
+
+def observed(document: dict[str, Any]) -> ObservedDeployment:
+    return msgspec.json.decode(orjson.dumps(document), type=ObservedDeployment)
+
+
+RECORD = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d", "namespace": "ns"},
+    "spec": {"replicas": 2},
+}
+
+
+def test_a_child_is_re_emitted_from_its_record() -> None:
+    """Never as observed: the echoed resourceVersion would be a write at every sync."""
+    assert keep_child(observed(deployment(RECORD, 2))) == RECORD
+
+
+def test_the_observed_replicas_win_over_the_record() -> None:
+    """An old number would undo an autoscaler."""
+    assert keep_child(observed(deployment(RECORD, 6)))["spec"]["replicas"] == 6
+
+
+def test_replicas_are_not_added_to_a_record_without_them() -> None:
+    """The field belongs to the autoscaler alone then."""
+    record = {**RECORD, "spec": {"a": 1}}
+    assert keep_child(observed(deployment(record, 6))) == record
+
+
+@pytest.mark.parametrize("annotations", [{}, {LAST_APPLIED: "{"}, {LAST_APPLIED: "[]"}])
+def test_a_child_without_a_record_is_named_only(annotations: dict[str, str]) -> None:
+    """Just taken over from another operator: named, it stays; nothing in it is ours."""
+    assert keep_child(observed(deployment(None, 2, **annotations))) == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "ns"},
+    }
+
+
+def test_every_child_is_kept_in_a_fixed_order() -> None:
+    """Whatever the order in the request."""
+    group = {f"ns/{name}": observed(deployment({**RECORD, "metadata": {"name": name}})) for name in "ba"}
+    assert [c["metadata"]["name"] for c in keep(Children(deployments=group))] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "autoscaled", "child", "sent"),
+    [
+        (3, False, None, 3),
+        (3, False, deployment(RECORD, 5), 3),
+        (3, True, None, None),
+        (3, True, deployment({**RECORD, "spec": {}}, 5), None),
+        (3, True, deployment(RECORD, 5), 5),
+        (0, True, None, 0),
+        (0, True, deployment(RECORD, 5), 0),
+        (3, True, deployment(RECORD, 0), 3),
+        (3, True, deployment(None, 5), None),
+    ],
+)
+def test_replicas_beside_an_autoscaler(
+    wanted: int, autoscaled: bool, child: dict[str, Any] | None, sent: int | None
+) -> None:
+    """One row of the table in metacontroller 3.6 per case."""
+    assert desired_replicas(wanted, autoscaled, None if child is None else observed(child)) == sent

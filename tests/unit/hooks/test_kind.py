@@ -1,0 +1,121 @@
+"""The hooks' generic part: malformed requests are refused, invalid parents keep their children."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from app.errors import ProtocolError
+from app.hooks.kind import answer_customize, answer_sync
+from app.settings import Settings
+from tests.unit.hooks.test_keep import RECORD, deployment
+from tests.unit.widgets import NOW, NOW_TEXT, WIDGET, widget
+
+SETTINGS = Settings()
+
+
+def request(**over: Any) -> dict[str, Any]:
+    return {
+        "controller": {"spec": {}},
+        "parent": widget(),
+        "children": {"Deployment.apps/v1": {}},
+        "related": {},
+        "finalizing": False,
+        **over,
+    }
+
+
+def sync(body: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = orjson.loads(answer_sync(WIDGET, orjson.dumps(body), SETTINGS, NOW))
+    return answer
+
+
+def test_a_valid_parent_gets_its_children() -> None:
+    """And a status with a time that came from the clock argument."""
+    answer = sync(request())
+    assert [child["kind"] for child in answer["children"]] == ["Deployment"]
+    assert answer["status"]["conditions"][0]["lastTransitionTime"] == NOW_TEXT
+
+
+@pytest.mark.parametrize(
+    "spec", [{"size": "x"}, {"size": "small", "minimum": 5}, {}, [], "x", None, {"size": "small", "env": [{"name": 5}]}]
+)
+def test_an_invalid_parent_keeps_its_children(spec: Any) -> None:
+    """200, every observed child as last applied, Ready=False with reason InvalidSpec."""
+    parent = {**widget(), "spec": spec}
+    answer = sync(request(parent=parent, children={"Deployment.apps/v1": {"ns/d": deployment(RECORD, 2)}}))
+    assert answer["children"] == [RECORD]
+    assert (answer["status"]["conditions"][0]["status"], answer["status"]["conditions"][0]["reason"]) == (
+        "False",
+        "InvalidSpec",
+    )
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"parent": None},
+        {"parent": []},
+        {"parent": {**widget(), "kind": "Gadget"}},
+        {"parent": {**widget(), "metadata": {"name": "w"}}},
+        {"children": None},
+        {"children": []},
+        {"children": {"Deployment.apps/v1": {"d": deployment(RECORD)}}},
+        {"children": {"Deployment.apps/v1": {"ns/d": None}}},
+        {"children": {"Deployment.apps/v1": {"ns/d": {"apiVersion": "apps/v1", "kind": "Deployment"}}}},
+        {"children": {"Deployment.apps/v1": {"ns/d": {**deployment(RECORD), "kind": "Service"}}}},
+        {"finalizing": True},
+        {"finalizing": "no"},
+        {"parent": widget({"size": "small", "env": [orjson.loads(b'{"a":' * 70 + b"1" + b"}" * 70)]})},
+    ],
+)
+def test_malformed_requests_are_refused(over: dict[str, Any]) -> None:
+    """Never a 200 with fewer children."""
+    with pytest.raises(ProtocolError):
+        sync(request(**over))
+
+
+@pytest.mark.parametrize("missing", ["parent", "children"])
+def test_missing_keys_are_refused(missing: str) -> None:
+    """No children in the request does not mean that there are none."""
+    body = request()
+    del body[missing]
+    with pytest.raises(ProtocolError):
+        sync(body)
+
+
+def test_every_truncation_is_refused() -> None:
+    """At each byte of a valid request."""
+    body = orjson.dumps(request(children={"Deployment.apps/v1": {"ns/d": deployment(RECORD, 2)}}))
+    for end in range(len(body)):
+        with pytest.raises(ProtocolError):
+            answer_sync(WIDGET, body[:end], SETTINGS, NOW)
+
+
+@pytest.mark.parametrize("missing", ["related", "controller", "finalizing"])
+def test_optional_keys_may_be_missing(missing: str) -> None:
+    """Without a customize hook there may be no related objects."""
+    body = request()
+    del body[missing]
+    assert sync(body)["children"]
+
+
+def test_unknown_child_kinds_and_garbage_status_are_ignored() -> None:
+    """They are not ours, and the status is written anew."""
+    parent = {**widget(), "status": {"conditions": "garbage"}}
+    answer = sync(request(parent=parent, children={"Deployment.apps/v1": {}, "Foo.example.dev/v1": {"ns/x": {}}}))
+    assert answer["status"]["conditions"][0]["type"] == "Ready"
+
+
+def test_the_answer_does_not_depend_on_the_order_of_children() -> None:
+    """Byte for byte."""
+    groups = [{f"ns/{n}": deployment({**RECORD, "metadata": {"name": n}}, 1) for n in order} for order in ("ab", "ba")]
+    bodies = [orjson.dumps(request(parent=widget({}), children={"Deployment.apps/v1": group})) for group in groups]
+    assert len({answer_sync(WIDGET, body, SETTINGS, NOW) for body in bodies}) == 1
+
+
+@pytest.mark.parametrize("spec", [{"size": "small"}, {"size": "x"}, None, []])
+def test_customize_never_fails_for_a_users_mistake(spec: Any) -> None:
+    """Deletion waits for it too."""
+    body = orjson.dumps({"controller": {}, "parent": {**widget(), "spec": spec}})
+    assert "relatedResources" in orjson.loads(answer_customize(WIDGET, body, SETTINGS))

@@ -1,0 +1,71 @@
+"""No answer leaves that Metacontroller was seen to choke or loop on (metacontroller 0, 1.2, 3.2)."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from app.errors import ResponseError
+from app.hooks.protocol import SyncResponse
+from app.hooks.response import encode, merge_key_clash
+
+
+def child(**over: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "ns"}, **over}
+
+
+def test_status_and_children_are_always_there() -> None:
+    """An answer without them would delete every child."""
+    assert orjson.loads(encode(SyncResponse({}, []), "ns")) == {"status": {}, "children": []}
+
+
+@pytest.mark.parametrize(
+    "children",
+    [
+        [None],
+        [{"apiVersion": "v1", "metadata": {"name": "a"}}],
+        [{"kind": "Service", "metadata": {"name": "a"}}],
+        [child(), child()],
+        [child(), child(metadata={"name": "a"})],
+        [child(metadata={"name": "a", "namespace": "other"})],
+        [child(metadata={"name": "a", "labels": {"a": 1}})],
+        [child(metadata={"name": "a", "annotations": {"a": True}})],
+        [child(metadata={"name": ""})],
+        [child(spec={"a": None})],
+        [child(spec={"a": [None]})],
+        [child(spec={"a": 1.0})],
+        [child(spec={"a": float("nan")})],
+        [child(spec={"ports": [{"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]})],
+    ],
+)
+def test_what_is_refused(children: list[Any]) -> None:
+    """A null, a duplicate, a foreign namespace, values of the wrong kind, a clash of merge keys."""
+    with pytest.raises(ResponseError):
+        encode(SyncResponse({}, children), "ns")
+
+
+def test_a_null_in_status_is_refused() -> None:
+    """The API server would prune it, and the comparison would fail for ever."""
+    with pytest.raises(ResponseError):
+        encode(SyncResponse({"a": None}, []), "ns")
+
+
+def test_the_same_answer_has_the_same_bytes() -> None:
+    """Key order of maps does not matter."""
+    one = encode(SyncResponse({"a": 1, "b": 2}, [child()]), "ns")
+    assert one == encode(SyncResponse({"b": 2, "a": 1}, [child()]), "ns")
+
+
+@pytest.mark.parametrize(
+    ("items", "clash"),
+    [
+        ([{"name": "a"}, {"name": "b"}], None),
+        ([{"name": "a"}, {"name": "a"}], ("name", "a")),
+        ([{"containerPort": 1, "name": "a"}, {"containerPort": 1, "name": "b"}], ("containerPort", 1)),
+        ([{"port": 1}, {"name": "a"}], None),
+        ([{"port": 80}, {"port": "80"}], ("port", "80")),
+    ],
+)
+def test_the_merge_key_is_guessed_as_metacontroller_does(items: list[Any], clash: object) -> None:
+    """The first key that all items have, compared as text."""
+    assert merge_key_clash(items) == clash

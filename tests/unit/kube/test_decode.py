@@ -1,0 +1,80 @@
+"""Specs: strict as the API server, all errors at once, in its words."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from app.kube import field
+from app.kube.decode import decode_spec
+from tests.unit.widgets import WidgetSpec
+
+
+def errors_of(spec: Any) -> list[str]:
+    return [str(error) for error in decode_spec(orjson.dumps(spec), WidgetSpec)[1]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        ({}, "spec.size: Required value"),
+        ({"size": "x"}, 'spec.size: Unsupported value: "x": supported values: "small", "large"'),
+        (
+            {"size": "small", "replicas": 11},
+            "spec.replicas: Invalid value: 11: spec.replicas in body should be less than or equal to 10",
+        ),
+        (
+            {"size": "small", "replicas": "5"},
+            'spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"',
+        ),
+        (
+            {"size": "small", "replicas": 2.5},
+            'spec.replicas: Invalid value: "number": spec.replicas in body must be of type integer: "number"',
+        ),
+        ({"size": "small", "name": "A"}, "spec.name: Invalid value: \"A\": spec.name in body should match '^[a-z]+$'"),
+        ({"size": "small", "name": "a" * 11}, "spec.name: Too long: may not be more than 10 bytes"),
+        ({"size": "small", "ports": [{"number": 1}] * 4}, "spec.ports: Too many: 4: must have at most 3 items"),
+        (
+            {"size": "small", "ports": [{"number": 0}]},
+            "spec.ports[0].number: Invalid value: 0: spec.ports[0].number in body should be greater than or equal to 1",
+        ),
+        ([], 'spec: Invalid value: "array": spec in body must be of type object: "array"'),
+    ],
+)
+def test_wording(spec: Any, error: str) -> None:
+    """Each mistake reads as if the CRD's schema had found it."""
+    assert errors_of(spec) == [error]
+
+
+def test_all_errors_at_once() -> None:
+    """Nobody has to fix a manifest one mistake at a time."""
+    assert len(errors_of({"size": "x", "replicas": -1, "name": 5})) == 3
+
+
+@pytest.mark.parametrize("spec", [{"size": "small", "replicas": 5.0}, {"size": "small", "replicas": 5, "name": None}])
+def test_null_is_absent_and_a_whole_float_is_an_integer(spec: dict[str, Any]) -> None:
+    """JSON has one kind of number, and the API server drops nulls."""
+    decoded, errors = decode_spec(orjson.dumps(spec), WidgetSpec)
+    assert errors == []
+    assert decoded is not None
+    assert decoded.replicas == 5
+
+
+def test_null_for_a_field_with_a_default_is_the_default() -> None:
+    """The API server prunes the null, then defaults."""
+    decoded, _ = decode_spec(b'{"size": "small", "replicas": null}', WidgetSpec)
+    assert decoded == WidgetSpec(size="small")
+
+
+def test_embedded_types_are_passed_on_whole() -> None:
+    """A field newer than us survives."""
+    decoded, _ = decode_spec(b'{"size": "small", "env": [{"name": "A", "newer": {"x": 1}}]}', WidgetSpec)
+    assert decoded is not None
+    assert decoded.env == [{"name": "A", "newer": {"x": 1}}]
+
+
+def test_paths_have_segments_for_looking_up() -> None:
+    """An error's path leads to the value in the document."""
+    document = {"spec": {"size": "small", "ports": [{"number": 1}, {"number": 99999}]}}
+    (error,) = decode_spec(orjson.dumps(document["spec"]), WidgetSpec)[1]
+    assert field.lookup(document, error.path) == 99999

@@ -1,0 +1,234 @@
+"""What users embed, judged by the table of Kubernetes' own types."""
+
+import re
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.kube import base, embedded, embedded_source, field
+from app.kube.base import EmbeddedType
+from app.kube.embedded_types import TYPES
+
+PATH = field.Path("spec").child("x")
+
+
+def errors(value: Any, type_name: str, **options: Any) -> list[str]:
+    return [str(error) for error in embedded.check(value, type_name, PATH, **options)[0]]
+
+
+def warnings(value: Any, type_name: str) -> list[str]:
+    return embedded.check(value, type_name, PATH)[1]
+
+
+def wrong(where: str, wanted: str, found: str) -> str:
+    return f'spec.x{where}: Invalid value: "{found}": spec.x{where} in body must be of type {wanted}: "{found}"'
+
+
+FULL_POD = {
+    "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}},
+    "spec": {
+        "containers": [
+            {
+                "name": "server",
+                "image": "example/server:1",
+                "args": ["--port", "8080"],
+                "env": [
+                    {"name": "A", "value": "1"},
+                    {"name": "T", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}},
+                    {"name": "M", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1m"}}},
+                ],
+                "envFrom": [{"configMapRef": {"name": "settings"}}],
+                "ports": [{"containerPort": 8080, "name": "http"}],
+                "resources": {"limits": {"cpu": 2, "memory": "8Gi", "nvidia.com/gpu": "1"}, "requests": {"cpu": 0.5}},
+                "readinessProbe": {"httpGet": {"path": "/health", "port": "http"}, "periodSeconds": 5},
+                "livenessProbe": {"httpGet": {"path": "/health", "port": 8080}},
+                "lifecycle": {"preStop": {"sleep": {"seconds": 5}}},
+                "securityContext": {"runAsUser": 3_000_000_000, "capabilities": {"drop": ["ALL"]}},
+                "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "NotRequired"}],
+            }
+        ],
+        "nodeSelector": {"gpu": "a100"},
+        "tolerations": [{"key": "gpu", "operator": "Exists", "tolerationSeconds": 60}],
+        "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]
+                }
+            }
+        },
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+    },
+}
+HPA = {
+    "maxReplicas": 3,
+    "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"},
+    "metrics": [
+        {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}},
+        {
+            "type": "Pods",
+            "pods": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "500m"}},
+        },
+    ],
+    "behavior": {"scaleDown": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}},
+}
+
+
+@pytest.mark.parametrize(
+    "value, type_name",
+    [
+        (FULL_POD, "PodTemplateSpec"),
+        (HPA, "HorizontalPodAutoscalerSpec"),
+        ({"ports": [{"port": 80, "targetPort": "http"}], "selector": {"a": "b"}}, "ServiceSpec"),
+        ({}, "PodSecurityContext"),
+        ({"value": None, "name": "A"}, "EnvVar"),
+        ({"name": "A", "valueFrom": None}, "EnvVar"),
+        ({"failureThreshold": 3.0}, "Probe"),
+    ],
+)
+def test_what_kubernetes_takes_is_taken(value: Any, type_name: str) -> None:
+    assert embedded.check(value, type_name, PATH) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "value, type_name, expected",
+    [
+        ({"failureThreshold": "3"}, "Probe", wrong(".failureThreshold", "integer", "string")),
+        ({"failureThreshold": True}, "Probe", wrong(".failureThreshold", "integer", "boolean")),
+        ({"failureThreshold": 3.5}, "Probe", wrong(".failureThreshold", "integer", "number")),
+        ({"name": "A", "value": 1}, "EnvVar", wrong(".value", "string", "integer")),
+        ({"runAsNonRoot": "yes"}, "SecurityContext", wrong(".runAsNonRoot", "boolean", "string")),
+        ([], "EnvVar", wrong("", "object", "array")),
+        (None, "EnvVar", wrong("", "object", "null")),
+        ({"httpGet": []}, "Probe", wrong(".httpGet", "object", "array")),
+        ({"name": "c", "env": {}}, "Container", wrong(".env", "array", "object")),
+        ({"name": "c", "env": ["A=1"]}, "Container", wrong(".env[0]", "object", "string")),
+        ({"name": "c", "args": ["a", 8080]}, "Container", wrong(".args[1]", "string", "integer")),
+        ({"httpGet": {"port": True}}, "Probe", wrong(".httpGet.port", "integer", "boolean")),
+        ({"limits": {"cpu": True}}, "ResourceRequirements", wrong(".limits[cpu]", "string", "boolean")),
+        ({"limits": ["cpu"]}, "ResourceRequirements", wrong(".limits", "object", "array")),
+        ({"matchLabels": {"a": 1}}, "LabelSelector", wrong(".matchLabels[a]", "string", "integer")),
+        ({"managedFields": [{"fieldsV1": 1}]}, "ObjectMeta", wrong(".managedFields[0].fieldsV1", "object", "integer")),
+        ({"value": "1"}, "EnvVar", "spec.x.name: Required value"),
+        ({"name": None}, "EnvVar", "spec.x.name: Required value"),
+        ({"name": "c", "ports": [{}]}, "Container", "spec.x.ports[0].containerPort: Required value"),
+        (
+            {"containerPort": 2**31},
+            "ContainerPort",
+            (
+                "spec.x.containerPort: Invalid value: 2147483648: "
+                "spec.x.containerPort in body should be less than or equal to 2147483647"
+            ),
+        ),
+        (
+            {"runAsUser": -(2**63) - 1},
+            "SecurityContext",
+            (
+                "spec.x.runAsUser: Invalid value: -9223372036854775809: "
+                "spec.x.runAsUser in body should be greater than or equal to -9223372036854775808"
+            ),
+        ),
+        (
+            {"limits": {"memory": "8 GB"}},
+            "ResourceRequirements",
+            (
+                'spec.x.limits[memory]: Invalid value: "8 GB": quantities must match the regular expression '
+                "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            ),
+        ),
+    ],
+)
+def test_a_mistake_is_an_error_in_kubernetes_words(value: Any, type_name: str, expected: str) -> None:
+    assert errors(value, type_name) == [expected]
+
+
+def test_all_mistakes_are_found_at_once() -> None:
+    value = {"containers": [{"image": 1, "env": [{"value": 1}]}], "hostNetwork": "no"}
+    assert [str(error.path) for error in embedded.check(value, "PodSpec", PATH)[0]] == [
+        "spec.x.containers[0].image",
+        "spec.x.containers[0].env[0].value",
+        "spec.x.containers[0].env[0].name",
+        "spec.x.containers[0].name",
+        "spec.x.hostNetwork",
+    ]
+
+
+def test_a_place_may_ask_for_less_than_the_type_does() -> None:
+    assert errors({}, "PodSpec") == ["spec.x.containers: Required value"]
+    assert errors({}, "PodSpec", optional={"containers"}) == []
+
+
+@pytest.mark.parametrize(
+    "value, type_name, expected",
+    [
+        ({"name": "A", "valeu": "1"}, "EnvVar", 'unknown field "spec.x.valeu", did you mean "value"?'),
+        ({"httpget": {}}, "Probe", 'unknown field "spec.x.httpget", did you mean "httpGet"?'),
+        ({"qqq": 1}, "Probe", 'unknown field "spec.x.qqq"'),
+        ({"a\n\x00": 1}, "Probe", 'unknown field "spec.x.a\\n\\x00"'),
+    ],
+)
+def test_an_unknown_field_is_a_warning(value: Any, type_name: str, expected: str) -> None:
+    assert embedded.check(value, type_name, PATH) == ([], [expected])
+
+
+def test_warnings_have_an_end() -> None:
+    assert len(warnings({f"unknown{i}": 1 for i in range(1000)}, "Probe")) == embedded.MAX_WARNINGS
+
+
+def test_an_unknown_type_is_our_mistake() -> None:
+    assert not embedded.is_known("EnvVarr")
+    with pytest.raises(KeyError):
+        embedded.check({}, "EnvVarr", PATH)
+
+
+def test_every_marker_names_a_type_of_the_table() -> None:
+    found = [marker for value in vars(base).values() for marker in getattr(value, "__metadata__", ())]
+    names = [marker.name for marker in found if isinstance(marker, EmbeddedType)]
+    assert names
+    assert [name for name in names if not embedded.is_known(name)] == []
+
+
+def test_every_type_named_in_the_table_is_in_it() -> None:
+    scalars = {"string", "boolean", "int32", "int64", "quantity", "int-or-string", "any"}
+    used = {entry.partition(":")[2].lstrip("[]{}") for row in TYPES.values() for entry in row.split()}
+    assert used - scalars <= TYPES.keys()
+
+
+def test_the_table_is_what_the_library_says() -> None:
+    pytest.importorskip("lightkube.models", exc_type=ImportError)
+    namespace: dict[str, Any] = {}
+    exec(embedded_source.module(), namespace)  # noqa: S102
+    assert namespace["TYPES"] == TYPES
+
+
+KEYS = sorted({re.split("[!:]", entry)[0] for row in TYPES.values() for entry in row.split()})
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS) | st.text(), inner, max_size=6),
+    max_leaves=40,
+)
+
+
+@given(JSON, st.sampled_from(sorted(TYPES)))
+def test_no_json_at_all_raises(value: Any, type_name: str) -> None:
+    found, warned = embedded.check(value, type_name, PATH)
+    for error in found:
+        assert str(error).startswith("spec.x")
+    for text in warned:
+        assert text.isprintable() or not text.isascii()
+        assert "\n" not in text
+
+
+def test_a_small_env_list_takes_microseconds() -> None:
+    env = [{"name": f"NAME_{i}", "value": "x"} for i in range(5)]
+
+    def best() -> float:
+        begin = time.perf_counter()
+        for item in env:
+            embedded.check(item, "EnvVar", PATH)
+        return time.perf_counter() - begin
+
+    assert min(best() for _ in range(200)) < 100e-6

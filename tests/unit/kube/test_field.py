@@ -1,0 +1,84 @@
+"""Paths and messages are Kubernetes' own, letter for letter."""
+
+import pytest
+
+from app.kube import field
+from app.kube.field import Path
+
+SPEC = Path("spec")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (SPEC.child("env").index(3).child("name"), "spec.env[3].name"),
+        (Path("metadata").child("annotations").key("example.com/x"), "metadata.annotations[example.com/x]"),
+        (Path("metadata", None).child("name"), "metadata.name"),
+    ],
+)
+def test_a_path_reads_as_in_kubectl(path: Path, text: str) -> None:
+    """Fields are joined by dots, positions and map keys stand in brackets."""
+    assert str(path) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (field.required(SPEC), "spec: Required value"),
+        (field.required(SPEC, "say what"), "spec: Required value: say what"),
+        (field.invalid(SPEC, -1, "too small"), "spec: Invalid value: -1: too small"),
+        (field.invalid(SPEC, "a\n", "no"), 'spec: Invalid value: "a\\n": no'),
+        (field.invalid(SPEC, {"a": [1]}, "no"), 'spec: Invalid value: {"a":[1]}: no'),
+        (field.not_supported(SPEC, "x", ["a", "b"]), 'spec: Unsupported value: "x": supported values: "a", "b"'),
+        (field.duplicate(SPEC, "x"), 'spec: Duplicate value: "x"'),
+        (field.forbidden(SPEC, "not here"), "spec: Forbidden: not here"),
+        (field.too_long(SPEC, 1), "spec: Too long: may not be more than 1 byte"),
+        (field.too_many(SPEC, 3, 2), "spec: Too many: 3: must have at most 2 items"),
+        (field.immutable(SPEC, 1), "spec: Invalid value: 1: field is immutable"),
+    ],
+)
+def test_an_error_reads_as_in_kubernetes(error: field.Error, text: str) -> None:
+    """Each type has its own body (reliability 1.7)."""
+    assert str(error) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("plain ü", '"plain ü"'),
+        ('"\\', '"\\"\\\\"'),
+        ("\x00\x1b\u200b\t", '"\\x00\\x1b\\u200b\\t"'),
+        ("\U000e0001", '"\\U000e0001"'),
+    ],
+)
+def test_quoting_is_gos(text: str, quoted: str) -> None:
+    """Invisible characters never reach a terminal as they are."""
+    assert field.go_quote(text) == quoted
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1e6, "1e+06"), (123456789.0, "1.23456789e+08"), (0.5, "0.5"), (2.0, "2"), (True, "true")]
+)
+def test_numbers_are_rendered_as_go_does(value: object, text: str) -> None:
+    """Large floats have an exponent."""
+    assert field.render(value) == text
+
+
+def test_a_long_value_is_cut() -> None:
+    """A message is for reading, not for carrying megabytes."""
+    assert len(field.render("x" * 10_000)) < 300
+
+
+def test_several_errors_become_a_list_without_duplicates() -> None:
+    """One error stands alone, several in brackets."""
+    error, other = field.required(SPEC), field.forbidden(SPEC, "no")
+    assert field.aggregate([error, error]) == "spec: Required value"
+    assert field.aggregate([error, other]) == "[spec: Required value, spec: Forbidden: no]"
+
+
+def test_lookup_follows_a_path() -> None:
+    """Nothing there is ``None``, never an exception."""
+    document = {"spec": {"env": [{"name": "a"}]}}
+    assert field.lookup(document, SPEC.child("env").index(0).child("name")) == "a"
+    assert field.lookup(document, SPEC.child("env").index(5).child("name")) is None
+    assert field.lookup(document, SPEC.child("env").child("name")) is None

@@ -1,0 +1,75 @@
+"""Cleaning embedded JSON, and the depth limit."""
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.kube import field, jsonvalue
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "cleaned"),
+    [
+        ({"a": None, "b": 1}, {"b": 1}),
+        ({"a": {}, "b": []}, {}),
+        ({"emptyDir": {}}, {"emptyDir": {}}),
+        ({"a": [None, 1.0]}, {"a": [1]}),
+        ({"a": {"b": None}}, {}),
+        ({"a": "", "b": 0, "c": False}, {"a": "", "b": 0, "c": False}),
+    ],
+)
+def test_cleaning(value: Any, cleaned: Any) -> None:
+    """Nulls and meaningless empties go, values that mean something stay."""
+    assert jsonvalue.clean(value) == cleaned
+
+
+@given(JSON)
+def test_cleaning_is_idempotent(value: Any) -> None:
+    """A second pass finds nothing."""
+    once = jsonvalue.clean(value)
+    assert jsonvalue.clean(once) == once
+
+
+@pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize(("depth", "deep"), [(64, False), (65, True), (5000, True)])
+def test_depth(brackets: tuple[str, str], depth: int, deep: bool) -> None:
+    """64 levels pass, 65 do not."""
+    text = brackets[0] * depth + "1" + brackets[1] * depth
+    assert jsonvalue.depth_exceeds(text.encode()) is deep
+
+
+def test_brackets_in_strings_do_not_count() -> None:
+    """However many, and behind escaped quotes too."""
+    assert not jsonvalue.depth_exceeds(orjson.dumps({"a": "[{" * 100, 'b"\\': ['"' + "[" * 100]}))
+
+
+@given(JSON)
+def test_depth_is_exact(value: Any) -> None:
+    """The bound agrees with a plain walk."""
+
+    def depth(item: Any) -> int:
+        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else None
+        return 0 if inner is None else 1 + max(map(depth, inner), default=0)
+
+    levels = depth(value)
+    assert not jsonvalue.depth_exceeds(orjson.dumps(value), levels)
+    assert levels == 0 or jsonvalue.depth_exceeds(orjson.dumps(value), levels - 1)
+
+
+def test_control_characters_are_found_anywhere() -> None:
+    """With their path; line ends and tabs are text."""
+    found = list(jsonvalue.control_characters({"a": ["x", {"b": "\x1b[31m"}], "c": "a\n\tb"}, field.Path("spec")))
+    assert [str(error.path) for error in found] == ["spec.a[1].b"]

@@ -1,0 +1,44 @@
+"""Names fit Kubernetes' limits without collisions; reserved keys are refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.kube import field, labels, names
+
+
+@given(st.text("abc-.", min_size=1, max_size=200), st.text("abc-.", min_size=1, max_size=200))
+def test_cutting_keeps_names_apart(one: str, other: str) -> None:
+    """Two names give one result only when they are the same."""
+    assert len(names.fit(one)) <= names.LABEL_MAX
+    assert (names.fit(one) == names.fit(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("key", "type_"),
+    [
+        ("controller-uid", field.ErrorType.FORBIDDEN),
+        ("metacontroller.k8s.io/last-applied-configuration", field.ErrorType.FORBIDDEN),
+        ("a/b/c", field.ErrorType.INVALID),
+        ("-a", field.ErrorType.INVALID),
+        ("x" * 64, field.ErrorType.INVALID),
+        ("ü", field.ErrorType.INVALID),
+    ],
+)
+def test_keys_that_are_refused(key: str, type_: field.ErrorType) -> None:
+    """Metacontroller's keys are not for users, and the grammar is Kubernetes'."""
+    assert type_ in {error.type for error in labels.validate_labels({key: "v"}, field.Path("metadata").child("labels"))}
+
+
+def test_ordinary_labels_pass() -> None:
+    """Prefixes, dots and empty values are fine."""
+    given_labels = {"app.kubernetes.io/name": "x", "tier": "", "a.b_c-d": "X.y_Z-1"}
+    assert labels.validate_labels(given_labels, field.Path("metadata").child("labels")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "service"), [("a", True), ("1a", False), ("a.b", False), ("A", False), ("a" * 64, False)]
+)
+def test_service_names(name: str, service: bool) -> None:
+    """A Service's name starts with a letter."""
+    assert names.is_dns1035_label(name) is service

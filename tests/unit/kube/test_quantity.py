@@ -1,0 +1,54 @@
+"""Quantities: the API server's canonical form, or an error, for any text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.kube import quantity
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("1000m", "1"),
+        ("1024Mi", "1Gi"),
+        ("0.5", "500m"),
+        ("1.5Gi", "1536Mi"),
+        ("1e3", "1e3"),
+        ("0", "0"),
+        ("0.5Gi", "512Mi"),
+        ("1.5Ki", "1536"),
+        ("1000k", "1M"),
+        ("100m", "100m"),
+        ("+1", "1"),
+        (".5", "500m"),
+    ],
+)
+def test_canonical_form(text: str, canonical: str) -> None:
+    """What is sent must be what is stored, or Metacontroller sees a difference at every sync."""
+    assert quantity.canonical(text) == canonical
+
+
+@pytest.mark.parametrize("text", ["", "1.5.2", "1 Gi", "∞", "1gi", "Gi", "1e9999", "--1", "1Gi ", "\u0661"])
+def test_what_is_no_quantity(text: str) -> None:
+    """Every other text is refused with one exception type."""
+    with pytest.raises(quantity.QuantityError):
+        quantity.parse(text)
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_quantity_or_an_error(text: str) -> None:
+    """No other exception, and the canonical form is a fixed point of the same value."""
+    try:
+        value = quantity.parse(text)
+    except quantity.QuantityError:
+        return
+    again = quantity.canonical(text)
+    assert quantity.parse(again) == value
+    assert quantity.canonical(again) == again
+
+
+@given(st.from_regex(r"\A[0-9]{1,6}(\.[0-9]{1,3})?(m|k|M|G|Ki|Mi|Gi)?\Z"))
+def test_canonical_is_stable(text: str) -> None:
+    """Canonical text is canonical."""
+    assert quantity.canonical(quantity.canonical(text)) == quantity.canonical(text)

@@ -1,0 +1,138 @@
+"""A small kind of our own invention, so that the generic layers are tested without any family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+from pydantic import Field
+
+from app.hooks.kind import Kind
+from app.hooks.protocol import NoObjects, RelatedRule, SyncRequest, SyncResponse
+from app.kube import field
+from app.kube.base import EnvVar, KubeModel
+from app.kube.conditions import Condition, Conditions
+from app.kube.desired import (
+    Container,
+    Deployment,
+    DeploymentSpec,
+    LabelSelector,
+    ObjectMeta,
+    PodSpec,
+    PodTemplateSpec,
+    TemplateMeta,
+)
+from app.kube.objects import ObservedDeployment
+from app.kube.resource import ChildKind, CustomResource, RelatedKind, Resource
+from app.settings import Settings
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+NOW_TEXT = "2030-01-01T00:00:00Z"
+
+
+class WidgetPort(KubeModel):
+    number: Annotated[int, Field(ge=1, le=65535, description="Port number.")]
+
+
+class WidgetSpec(KubeModel):
+    size: Annotated[Literal["small", "large"], Field(description="How big.")]
+    replicas: Annotated[int, Field(ge=0, le=10, description="How many.")] = 1
+    minimum: Annotated[int | None, Field(description="At least so many.")] = None
+    name: Annotated[str | None, Field(pattern="^[a-z]+$", max_length=10, description="What it is called.")] = None
+    ports: Annotated[list[WidgetPort] | None, Field(max_length=3, description="Ports.")] = None
+    env: Annotated[list[EnvVar] | None, Field(description="Environment.")] = None
+
+
+class WidgetStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    conditions: Annotated[list[Condition] | None, Meta(description="Conditions.")] = None
+
+
+class Children(msgspec.Struct, rename={"deployments": "Deployment.apps/v1"}):
+    deployments: dict[str, ObservedDeployment] | None = None
+
+
+def validate(
+    new: Resource[WidgetSpec, WidgetStatus], old: Resource[WidgetSpec, WidgetStatus] | None, settings: Settings
+) -> list[field.Error]:
+    """``minimum`` may not exceed ``replicas``; ``size`` does not change."""
+    errors = []
+    path = field.Path("spec")
+    if new.spec.minimum is not None and new.spec.minimum > new.spec.replicas:
+        errors.append(
+            field.invalid(path.child("minimum"), new.spec.minimum, f"must not exceed replicas ({new.spec.replicas})")
+        )
+    if old is not None and new.spec.size != old.spec.size:
+        errors.append(field.immutable(path.child("size"), new.spec.size))
+    return errors
+
+
+def warnings(widget: Resource[WidgetSpec, WidgetStatus]) -> list[str]:
+    return ["spec.name: has no effect"] if widget.spec.name else []
+
+
+def sync(
+    widget: Resource[WidgetSpec, WidgetStatus], request: SyncRequest[Any, Any], settings: Settings, now: datetime
+) -> SyncResponse:
+    meta = widget.metadata
+    labels = {"app": meta.name}
+    deployment = Deployment(
+        metadata=ObjectMeta(name=meta.name, namespace=meta.namespace, labels=labels),
+        spec=DeploymentSpec(
+            replicas=widget.spec.replicas,
+            selector=LabelSelector(match_labels=labels),
+            template=PodTemplateSpec(
+                metadata=TemplateMeta(labels=labels), spec=PodSpec(containers=[Container(name="main", image="widget")])
+            ),
+        ),
+    )
+    conditions = Conditions(widget.status.conditions, meta.generation, now)
+    conditions.set("Ready", True, "Fine")
+    return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=[deployment])
+
+
+def invalid(widget: Resource[Any, WidgetStatus], errors: Sequence[field.Error], now: datetime) -> WidgetStatus:
+    conditions = Conditions(widget.status.conditions, widget.metadata.generation, now)
+    conditions.set("Ready", False, "InvalidSpec", field.aggregate(errors))
+    return WidgetStatus(conditions=conditions.list())
+
+
+def customize(
+    widget: Resource[WidgetSpec, WidgetStatus], declared: frozenset[str], settings: Settings
+) -> list[RelatedRule]:
+    return [RelatedRule(api_version="v1", resource="configmaps", namespace=widget.metadata.namespace, names=("w",))]
+
+
+WIDGET: Kind[WidgetSpec, WidgetStatus] = Kind(
+    resource=CustomResource(
+        family="test",
+        group="example.dev",
+        version="v1",
+        kind="Widget",
+        plural="widgets",
+        description="A widget.",
+        spec=WidgetSpec,
+        status=WidgetStatus,
+        children=(ChildKind("apps/v1", "Deployment", "deployments"),),
+        related=(RelatedKind("v1", "configmaps"),),
+    ),
+    children=Children,
+    related=NoObjects,
+    sync=sync,
+    invalid=invalid,
+    validate=validate,
+    warnings=warnings,
+    customize=customize,
+)
+
+
+def widget(spec: Any = None, **metadata: Any) -> dict[str, Any]:
+    """A widget as the API server stores it."""
+    return {
+        "apiVersion": "example.dev/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w", "namespace": "ns", "uid": "u-1", "generation": 1, **metadata},
+        "spec": {"size": "small"} if spec is None else spec,
+    }
