@@ -1,0 +1,162 @@
+"""The programs of the Kubernetes control plane, built from the pinned Go modules in tools/.
+
+`python -m tests.e2e.binaries` builds what is missing and prints the directory. The first build compiles
+Kubernetes and takes about ten minutes on two cores; afterwards the directory is found in the user's cache.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+TOOLS = Path(__file__).parent / "tools"
+KUBERNETES_VERSION = "v1.36.3"
+
+# Without the version kubectl and the controllers cannot parse their own; -s -w leaves out debugging tables.
+_LDFLAGS = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
+
+# program -> (module under tools/, package). The Go tool names etcd's main package "server".
+_PACKAGES = {
+    "etcd": ("kubernetes", "go.etcd.io/etcd/server/v3"),
+    "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    "kube-controller-manager": ("kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    "kubectl": ("kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
+    "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+}
+PROGRAMS = tuple(_PACKAGES)
+
+# The custom resources that some children are made of: name -> (module, file inside it).
+_CRDS = {
+    "leaderworkersets": ("sigs.k8s.io/lws", "config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml"),
+    "gateways": ("sigs.k8s.io/gateway-api", "config/crd/standard/gateway.networking.k8s.io_gateways.yaml"),
+    "gatewayclasses": ("sigs.k8s.io/gateway-api", "config/crd/standard/gateway.networking.k8s.io_gatewayclasses.yaml"),
+    "httproutes": ("sigs.k8s.io/gateway-api", "config/crd/standard/gateway.networking.k8s.io_httproutes.yaml"),
+    "inferencepools": (
+        "sigs.k8s.io/gateway-api-inference-extension",
+        "config/crd/bases/inference.networking.k8s.io_inferencepools.yaml",
+    ),
+    "podmonitors": (
+        "github.com/prometheus-operator/prometheus-operator",
+        "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
+    ),
+}
+
+
+class BinariesMissingError(RuntimeError):
+    """The programs are not there and cannot be built here."""
+
+
+def program(name: str) -> Path:
+    """The path of one of `PROGRAMS`: from `KUBEBUILDER_ASSETS` when it has it, built otherwise."""
+    return _provided(name) or directory() / name
+
+
+def missing() -> str | None:
+    """Why the programs cannot be had here, or None when they can (which may mean building them first)."""
+    absent = [name for name in PROGRAMS if _provided(name) is None]
+    if not absent or shutil.which("go"):
+        return None
+    if "KUBEBUILDER_ASSETS" in os.environ:
+        return f"KUBEBUILDER_ASSETS has no {', '.join(absent)}, and there is no Go toolchain to build it"
+    return "there is neither a Go toolchain nor KUBEBUILDER_ASSETS"
+
+
+@functools.cache
+def directory() -> Path:
+    """The directory of the built programs; builds them when the cache has none for these exact modules."""
+    if shutil.which("go") is None:
+        raise BinariesMissingError("building the control plane needs the Go toolchain (`go`) on PATH")
+    target = _cache_home() / "modelhooks" / "e2e" / _fingerprint()
+    if not target.is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(target.with_suffix(".lock")):
+            if not target.is_dir():  # another run may have built them while we waited for the lock
+                _build(target)
+    return target
+
+
+def optional_crds(*names: str) -> list[Path]:
+    """CRD files of optional child kinds, by plural (`httproutes`, ...); all of them without names."""
+    return [_module_directory("crds", module) / path for module, path in (_CRDS[name] for name in names or _CRDS)]
+
+
+def kwok_stages() -> list[Path]:
+    """kwok's own stages: pods run at once, jobs complete, nodes stay ready, claims get volumes."""
+    stages = _module_directory("kwok", "sigs.k8s.io/kwok") / "kustomize" / "stage"
+    folders = ("pod/fast", "node/fast", "node/heartbeat-with-lease", "volume/fast")
+    files = (path for folder in folders for path in sorted((stages / folder).glob("*.yaml")))
+    return [path for path in files if "\nkind: Stage\n" in path.read_text()]
+
+
+def _provided(name: str) -> Path | None:
+    """The program in `KUBEBUILDER_ASSETS`, the convention of setup-envtest."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    path = Path(assets, name) if assets else None
+    return path if path and path.is_file() else None
+
+
+def _cache_home() -> Path:
+    """The user's cache directory."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _fingerprint() -> str:
+    """A hash of everything the programs are made from."""
+    digest = hashlib.sha256(_LDFLAGS.encode())
+    digest.update(_go("kubernetes", "env", "GOVERSION", "GOOS", "GOARCH").encode())
+    for module in ("kubernetes", "kwok"):
+        for name in ("go.mod", "go.sum"):
+            digest.update((TOOLS / module / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _build(target: Path) -> None:
+    """Compile into a directory beside `target` and rename: what carries the final name is complete."""
+    print(f"building the Kubernetes control plane into {target}: minutes, the first time", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
+        output = Path(scratch, "bin")
+        output.mkdir()
+        for module in dict.fromkeys(module for module, _ in _PACKAGES.values()):
+            packages = [package for owner, package in _PACKAGES.values() if owner == module]
+            _go(module, "build", "-buildvcs=false", "-ldflags", _LDFLAGS, "-o", f"{output}{os.sep}", *packages)
+        (output / "server").rename(output / "etcd")
+        output.rename(target)
+
+
+@functools.cache
+def _module_directory(tool: str, module: str) -> Path:
+    """Where the module cache keeps the version of `module` that tools/`tool` pins (downloaded when absent)."""
+    return Path(json.loads(_go(tool, "mod", "download", "-json", module))["Dir"])
+
+
+def _go(module: str, *arguments: str) -> str:
+    """Run the go command in tools/`module`, outside any workspace of the user's; its output."""
+    command = ["go", *arguments]
+    environment = os.environ | {"GOWORK": "off"}
+    done = subprocess.run(command, cwd=TOOLS / module, env=environment, text=True, capture_output=True, check=False)
+    if done.returncode:
+        raise BinariesMissingError(f"{' '.join(command)} in {TOOLS / module} failed:\n{done.stderr}{done.stdout}")
+    return done.stdout
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that other processes of this user respect; the kernel frees it when we die."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    print(directory())

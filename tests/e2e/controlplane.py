@@ -1,0 +1,437 @@
+"""A real Kubernetes control plane on loopback ports: etcd, the API server, its controllers and scheduler, and kwok
+in the kubelet's place.
+
+    with ControlPlane(tmp_path) as cluster:
+        cluster.kubectl("apply", "-f", "-", input=manifest)
+        cluster.kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=30s")
+
+Nothing leaves the machine, and nothing is shared between two control planes but the programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import ipaddress
+import json
+import os
+import secrets
+import ssl
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+from cryptography.x509.oid import NameOID
+
+from tests.e2e import binaries
+from tests.e2e.processes import Process, free_ports, wait_until
+
+_HERE = Path(__file__).parent
+_COMPONENTS = ("system:kube-controller-manager", "system:kube-scheduler", "kwok")
+_ADMIN = "admin"
+_ADMINS = ("system:masters",)
+
+# Writes with both bodies, reads by name only: what a test needs in order to tell who wrote what, and who looked.
+_AUDIT_POLICY: dict[str, Any] = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "None", "users": list(_COMPONENTS)},
+        {"level": "None", "userGroups": ["system:unauthenticated"]},
+        {"level": "RequestResponse", "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
+        {"level": "Metadata", "verbs": ["get"], "resources": [{"group": "*"}, {"group": ""}]},
+        {"level": "None"},
+    ],
+}
+
+
+class KubectlError(AssertionError):
+    """kubectl ended with another code than 0; the message has the command and all it printed."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.returncode = done.returncode
+        self.stdout = done.stdout
+        self.stderr = done.stderr
+        super().__init__(f"{' '.join(done.args)}: code {done.returncode}\n{done.stderr}{done.stdout}")
+
+
+class ControlPlane:
+    """The control plane as a context manager; everything it makes lies in `workdir`.
+
+    `controllers` may name the few of kube-controller-manager's controllers to run. `users` adds users with the groups
+    they belong to, beside the ones that are always there, all of them cluster administrators: `admin` (ours) and
+    `metacontroller`.
+    """
+
+    def __init__(
+        self,
+        workdir: Path,
+        *,
+        controllers: bool | Sequence[str] = True,
+        scheduler: bool = True,
+        kwok: bool = True,
+        audit: bool = False,
+        users: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.workdir = workdir
+        self.audit_log_path = workdir / "audit.log"
+        self.ca_file = workdir / "pki" / "ca.crt"
+        self._controllers = controllers
+        self._scheduler = scheduler
+        self._kwok = kwok
+        self._audit = audit
+        administrators = (_ADMIN, "metacontroller", *_COMPONENTS)
+        self._groups = {user: tuple(_ADMINS) for user in administrators} | {
+            user: tuple(groups) for user, groups in (users or {}).items()
+        }
+        self._tokens = {user: secrets.token_hex(16) for user in self._groups}
+        self._etcd_port, self._etcd_peer_port, self._port, self._kwok_port = free_ports(4)
+        self._processes: list[Process] = []
+        self._open = contextlib.ExitStack()
+        self._client: httpx.Client | None = None
+
+    # What a test uses
+
+    @property
+    def url(self) -> str:
+        """The API server's address."""
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
+    def token(self) -> str:
+        """The bearer token of `admin`."""
+        return self._tokens[_ADMIN]
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of `admin`."""
+        return self.kubeconfig_of(_ADMIN)
+
+    def token_of(self, user: str) -> str:
+        """The bearer token of a user."""
+        return self._tokens[user]
+
+    def kubeconfig_of(self, user: str) -> Path:
+        """The kubeconfig of a user."""
+        return self.workdir / "kubeconfig" / f"{user.replace(':', '-')}.yaml"
+
+    @property
+    def client(self) -> httpx.Client:
+        """An HTTP client that is `admin`; not to be closed."""
+        if self._client is None:
+            self._client = self._open.enter_context(self.client_of(_ADMIN))
+        return self._client
+
+    def client_of(self, user: str) -> httpx.Client:
+        """A new HTTP client that speaks as a user; the caller closes it."""
+        return httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {self._tokens[user]}"},
+            verify=ssl.create_default_context(cafile=str(self.ca_file)),
+            timeout=30.0,
+            trust_env=False,
+        )
+
+    def kubectl(
+        self,
+        *arguments: str | Path,
+        input: str | None = None,  # noqa: A002 - the name that subprocess gave it
+        check: bool = True,
+        user: str = _ADMIN,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as a user would; KubectlError when it fails, unless `check` is False."""
+        home = self.workdir / "home"  # not the tester's: their preferences and discovery cache are no part of a test
+        environment = os.environ | {"HOME": str(home), "KUBECONFIG": str(self.kubeconfig_of(user))}
+        command = [str(binaries.program("kubectl")), *(str(argument) for argument in arguments)]
+        done = subprocess.run(command, input=input, text=True, capture_output=True, check=False, env=environment)
+        if check and done.returncode:
+            raise KubectlError(done)
+        return done
+
+    def get(self, *arguments: str) -> Any:
+        """`kubectl get ... -o json`, decoded."""
+        return json.loads(self.kubectl("get", *arguments, "-o", "json").stdout)
+
+    def install_crds(self, *files: Path) -> None:
+        """Apply CRD files (server-side: some are too large for the annotation) and wait until they are served."""
+        names = [argument for file in files for argument in ("-f", str(file))]
+        self.kubectl("apply", "--server-side", "--force-conflicts", *names)
+        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+
+    def create_namespace(self, name: str | None = None) -> str:
+        """A namespace (of a new name unless given one), usable: pods may be created in it."""
+        name = name or f"e2e-{secrets.token_hex(4)}"
+        self.kubectl("create", "namespace", name)
+        self._wait_for_service_account(name)
+        return name
+
+    def audit_events(self, user: str | None = None) -> Iterator[dict[str, Any]]:
+        """The complete entries of the audit log so far, in order; of one user when given."""
+        with self.audit_log_path.open() as log:
+            for line in log:
+                if line.endswith("\n"):
+                    event: dict[str, Any] = json.loads(line)
+                    if user is None or event["user"]["username"] == user:
+                        yield event
+
+    def check(self) -> None:
+        """Raise when any of the processes has ended."""
+        for process in self._processes:
+            process.check()
+
+    # Life
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start every process, and return when the API server is ready and pods can run."""
+        (self.workdir / "home").mkdir(parents=True, exist_ok=True)
+        _write_pki(self.workdir / "pki")
+        self._write_users()
+        self._start_etcd()
+        self._start_apiserver()
+        if self._controllers:
+            self._start_controllers()
+        if self._scheduler:
+            self._start_scheduler()
+        if self._kwok:
+            self._start_kwok()
+        self._wait_for_service_account("default")
+        self.check()
+
+    def stop(self) -> None:
+        """End every process, at once and in reverse order: nothing of their state is needed any more."""
+        self._open.close()
+        self._client = None
+        while self._processes:
+            self._processes.pop().kill()
+
+    # The parts
+
+    def _run(self, name: str, *arguments: str, config: Sequence[Path] = ()) -> Process:
+        """Start one of the programs, its log in the work directory."""
+        argv = [binaries.program(name), *arguments, *(argument for path in config for argument in ("-c", path))]
+        process = Process(name, argv, self.workdir / "logs" / f"{name}.log", os.environ | {"HOME": str(self.workdir)})
+        self._processes.append(process)
+        return process
+
+    def _start_etcd(self) -> None:
+        client, peer = (f"http://127.0.0.1:{port}" for port in (self._etcd_port, self._etcd_peer_port))
+        etcd = self._run(
+            "etcd",
+            f"--data-dir={self.workdir / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        )
+        etcd.wait_ready(lambda: _answers(f"{client}/readyz"))
+
+    def _start_apiserver(self) -> None:
+        pki = self.workdir / "pki"
+        arguments = [
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self._port}",
+            f"--tls-cert-file={pki / 'server.crt'}",
+            f"--tls-private-key-file={pki / 'server.key'}",
+            f"--token-auth-file={self.workdir / 'tokens.csv'}",
+            "--authorization-mode=RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+            f"--service-account-key-file={pki / 'service-accounts.key'}",
+            f"--service-account-signing-key-file={pki / 'service-accounts.key'}",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            # The kubernetes Service would need an endpoint, and a loopback address cannot be one.
+            "--endpoint-reconciler-type=none",
+        ]
+        if not self._runs("serviceaccount-controller"):
+            # Nobody makes the ServiceAccounts that this plugin wants every pod to have.
+            arguments.append("--disable-admission-plugins=ServiceAccount")
+        if self._audit:
+            policy = self.workdir / "audit-policy.yaml"
+            policy.write_text(yaml.safe_dump(_AUDIT_POLICY))
+            # blocking: an answered request is in the log.
+            arguments += [
+                f"--audit-policy-file={policy}",
+                f"--audit-log-path={self.audit_log_path}",
+                "--audit-log-mode=blocking",
+            ]
+        context = ssl.create_default_context(cafile=str(self.ca_file))
+        self._run("kube-apiserver", *arguments).wait_ready(lambda: _answers(f"{self.url}/readyz", context), 120)
+
+    def _start_controllers(self) -> None:
+        pki = self.workdir / "pki"
+        names = ["*"] if self._controllers is True else [_controller(name) for name in self._named_controllers]
+        self._run(
+            "kube-controller-manager",
+            *self._component("kube-controller-manager"),
+            f"--controllers={','.join(names)}",
+            f"--service-account-private-key-file={pki / 'service-accounts.key'}",
+            f"--root-ca-file={self.ca_file}",
+            # On a busy machine kwok's heartbeats come late; nobody wants pods evicted for that.
+            "--node-monitor-grace-period=1h",
+            "--concurrent-gc-syncs=5",
+        )
+
+    def _start_scheduler(self) -> None:
+        self._run("kube-scheduler", *self._component("kube-scheduler"))
+
+    def _start_kwok(self) -> None:
+        kwok = self._run(
+            "kwok",
+            f"--kubeconfig={self.kubeconfig_of('kwok')}",
+            "--manage-all-nodes=true",
+            f"--server-address=127.0.0.1:{self._kwok_port}",
+            config=[*binaries.kwok_stages(), *sorted((_HERE / "stages").glob("*.yaml"))],
+        )
+        self.kubectl("apply", "-f", _HERE / "cluster.yaml")
+        kwok.wait_ready(self._node_is_ready)
+
+    def _component(self, name: str) -> list[str]:
+        """The flags that the scheduler and the controller manager share; they serve nothing, hence no certificate."""
+        return [
+            f"--kubeconfig={self.kubeconfig_of(f'system:{name}')}",
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--kube-api-qps=500",
+            "--kube-api-burst=1000",
+        ]
+
+    # Small things
+
+    @property
+    def _named_controllers(self) -> Sequence[str]:
+        return () if isinstance(self._controllers, bool) else self._controllers
+
+    def _runs(self, controller: str) -> bool:
+        """Whether kube-controller-manager runs a controller."""
+        return self._controllers is True or controller in map(_controller, self._named_controllers)
+
+    def _write_users(self) -> None:
+        """The token file of the API server and a kubeconfig for each user."""
+        lines = [
+            f'{token},{user},{user},"{",".join(self._groups[user])}"\n' for user, token in sorted(self._tokens.items())
+        ]
+        (self.workdir / "tokens.csv").write_text("".join(lines))
+        (self.workdir / "kubeconfig").mkdir(exist_ok=True)
+        for user, token in self._tokens.items():
+            self.kubeconfig_of(user).write_text(yaml.safe_dump(_kubeconfig(self.url, self.ca_file, user, token)))
+
+    def _wait_for_service_account(self, namespace: str) -> None:
+        if self._runs("serviceaccount-controller"):
+            path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+            wait_until(lambda: self._found(path), f"the default ServiceAccount of {namespace}")
+
+    def _found(self, path: str) -> bool:
+        self.check()
+        return self.client.get(path).status_code == 200
+
+    def _node_is_ready(self) -> bool:
+        nodes = self.client.get("/api/v1/nodes").raise_for_status().json()["items"]
+        return bool(nodes) and all(_is_ready(node) for node in nodes)
+
+
+def _controller(name: str) -> str:
+    """kube-controller-manager's full name of a controller."""
+    return name if name.endswith("-controller") else f"{name}-controller"
+
+
+def _is_ready(node: Mapping[str, Any]) -> bool:
+    """Ready, and rid of the taint that every node starts with."""
+    conditions = {condition["type"]: condition["status"] for condition in node["status"].get("conditions", [])}
+    return conditions.get("Ready") == "True" and not node["spec"].get("taints")
+
+
+def _answers(url: str, verify: ssl.SSLContext | None = None) -> bool:
+    """Whether a health endpoint says yes."""
+    try:
+        return httpx.get(url, verify=verify or True, timeout=2.0, trust_env=False).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _kubeconfig(url: str, ca_file: Path, user: str, token: str) -> dict[str, Any]:
+    """A kubeconfig of one cluster and one user."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "e2e",
+        "clusters": [{"name": "e2e", "cluster": {"server": url, "certificate-authority": str(ca_file)}}],
+        "users": [{"name": user, "user": {"token": token}}],
+        "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user, "namespace": "default"}}],
+    }
+
+
+def _write_pki(folder: Path) -> None:
+    """A CA, the API server's certificate, and the key that signs the tokens of service accounts."""
+    folder.mkdir(parents=True)
+    ca_key, server_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "e2e-ca")])
+    ca = _certificate(ca_name, ca_name, ca_key, ca_key).add_extension(
+        x509.BasicConstraints(ca=True, path_length=0), critical=True
+    )
+    names = x509.SubjectAlternativeName(
+        [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        + [x509.DNSName(name) for name in ("kubernetes", "kubernetes.default.svc")]
+    )
+    server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
+    server = _certificate(server_name, ca_name, server_key, ca_key).add_extension(names, critical=False)
+    for name, builder in (("ca", ca), ("server", server)):
+        signed = builder.sign(ca_key, hashes.SHA256())
+        (folder / f"{name}.crt").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    # Token signing wants RSA or a curve of its own list; RSA is what every version takes.
+    account_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    _write_key(folder / "server.key", server_key)
+    _write_key(folder / "service-accounts.key", account_key)
+
+
+def _certificate(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, issuer_key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    """What both certificates share: a week's life, and the identifiers that strict verifiers ask for."""
+    now = dt.datetime.now(dt.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + dt.timedelta(days=7))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
+    )
+
+
+def _write_key(path: Path, key: CertificateIssuerPrivateKeyTypes) -> None:
+    """A private key as PEM, for us alone."""
+    path.touch(mode=0o600)
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        )
+    )

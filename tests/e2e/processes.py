@@ -1,0 +1,137 @@
+"""Child processes of the e2e suite: free ports, logs, readiness, and no orphan left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+# Runs in the child, which then becomes the program: ask Linux for SIGKILL when the parent ends, unless it ended before
+# we asked. (subprocess' preexec_fn would do it without a second interpreter, but is unsafe where threads run.)
+_DIE_WITH_PARENT = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(1)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class ProcessFailedError(RuntimeError):
+    """A child process ended, or did not become ready in time; the message carries the tail of its log."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Distinct loopback ports nobody listens on.
+
+    They lie below the range that Linux takes for outgoing connections: a port of that range could be
+    taken by anybody's client between this call and the server's bind.
+    """
+    ports: list[int] = []
+    with contextlib.ExitStack() as held:
+        while len(ports) < count:
+            port = random.randrange(20_000, 32_000)  # noqa: S311 - chance, not secrecy
+            probe = held.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                ports.append(port)
+    return ports
+
+
+def free_port() -> int:
+    """One port of `free_ports`."""
+    return free_ports(1)[0]
+
+
+def wait_until(ready: Callable[[], bool], what: str, timeout: float = 60.0, interval: float = 0.05) -> None:
+    """Ask again and again until `ready` says yes; TimeoutError names `what` did not come."""
+    deadline = time.monotonic() + timeout
+    while not ready():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not within {timeout:g} s")
+        time.sleep(interval)
+
+
+class Process:
+    """A child process that logs to a file and dies with us, however we die.
+
+    Start it from a thread that lives as long as the child must (pytest's main thread does): Linux sends the
+    parent-death signal when the starting *thread* ends.
+    """
+
+    def __init__(self, name: str, argv: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            self.popen = subprocess.Popen(
+                _dies_with_us(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=None if env is None else dict(env),
+                # A session of its own: Ctrl-C reaches pytest alone, which then stops its children in order.
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self.popen.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not ended."""
+        return self.popen.poll() is None
+
+    def tail(self, lines: int = 40) -> str:
+        """The end of the log."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def check(self) -> None:
+        """Raise when the process has ended."""
+        if not self.running:
+            raise ProcessFailedError(
+                f"{self.name} ended with code {self.popen.returncode}; its log ends:\n{self.tail()}"
+            )
+
+    def wait_ready(self, ready: Callable[[], bool], timeout: float = 60.0) -> None:
+        """Wait until `ready` says yes; fails at once when the process ends first."""
+
+        def alive_and_ready() -> bool:
+            self.check()
+            return ready()
+
+        try:
+            wait_until(alive_and_ready, f"{self.name} ready", timeout)
+        except TimeoutError as error:
+            raise ProcessFailedError(f"{error}; its log ends:\n{self.tail()}") from None
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """End the process politely, and after `timeout` seconds without."""
+        if self.running:
+            self.popen.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.popen.wait(timeout)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if self.running:
+            self.popen.kill()
+        self.popen.wait()
+
+
+def _dies_with_us(argv: Sequence[str | Path]) -> list[str]:
+    """The command line that runs `argv` so that it cannot outlive this process, where the system can do that."""
+    command = [str(argument) for argument in argv]
+    if sys.platform != "linux":
+        return command
+    return [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command]

@@ -1,0 +1,59 @@
+"""Where the programs of the control plane come from. Nothing is built here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import binaries
+
+
+def _assets(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).touch(mode=0o755)
+    return folder
+
+
+def test_kubebuilder_assets_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(_assets(tmp_path, "etcd", "kubectl")))
+    assert binaries.program("kubectl") == tmp_path / "kubectl"
+
+
+def test_what_assets_lack_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(_assets(tmp_path, "etcd")))
+    monkeypatch.setattr(binaries, "directory", lambda: Path("built"))
+    assert binaries.program("kwok") == Path("built/kwok")
+
+
+def test_missing_without_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    assert binaries.missing() == "there is neither a Go toolchain nor KUBEBUILDER_ASSETS"
+
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(_assets(tmp_path, "etcd", "kube-apiserver", "kubectl")))
+    reason = binaries.missing()
+    assert reason is not None
+    assert "no kube-controller-manager, kube-scheduler, kwok" in reason
+
+    _assets(tmp_path, *binaries.PROGRAMS)
+    assert binaries.missing() is None
+
+
+def test_nothing_is_missing_with_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(_assets(tmp_path, "go")))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    assert binaries.missing() is None
+
+
+def test_cache_name_depends_on_the_module_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("kubernetes", "kwok"):
+        (tmp_path / module).mkdir()
+        for name in ("go.mod", "go.sum"):
+            (tmp_path / module / name).write_text(name)
+    monkeypatch.setattr(binaries, "TOOLS", tmp_path)
+    monkeypatch.setattr(binaries, "_go", lambda *_: "go1.0\nlinux\namd64\n")
+    before = binaries._fingerprint()
+    assert binaries._fingerprint() == before
+    (tmp_path / "kwok" / "go.sum").write_text("another")
+    assert binaries._fingerprint() != before

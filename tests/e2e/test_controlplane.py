@@ -1,0 +1,281 @@
+"""The control plane behaves like a cluster where the other tests rely on it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e import binaries
+from tests.e2e.controlplane import ControlPlane, KubectlError, _write_pki
+from tests.e2e.processes import wait_until
+
+pytestmark = pytest.mark.e2e
+
+_IMAGE = "registry.example/server:v1"
+
+
+def _pod_spec(image: str = _IMAGE, **fields: Any) -> dict[str, Any]:
+    return {"containers": [{"name": "main", "image": image} | fields]}
+
+
+def _apply(cluster: ControlPlane, namespace: str, *objects: dict[str, Any]) -> None:
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(objects))
+
+
+def _pod(name: str, spec: dict[str, Any], **metadata: dict[str, str]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name} | metadata, "spec": spec}
+
+
+def _job(name: str, pod_spec: dict[str, Any], backoff_limit: int = 0) -> dict[str, Any]:
+    template = {"spec": pod_spec | {"restartPolicy": "Never"}}
+    spec = {"backoffLimit": backoff_limit, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
+def _deployment(name: str, pod_spec: dict[str, Any]) -> dict[str, Any]:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": pod_spec}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+def _wait(cluster: ControlPlane, namespace: str, condition: str, what: str) -> None:
+    cluster.kubectl("wait", "-n", namespace, f"--for={condition}", what, "--timeout=60s")
+
+
+def _container_status(cluster: ControlPlane, namespace: str, pod: str, field: str = "containerStatuses") -> Any:
+    """The first container's status, once there is one."""
+    jsonpath = "{.status." + field + "[0].name}"
+    _wait(cluster, namespace, f"jsonpath={jsonpath}", f"pod/{pod}")
+    return cluster.get("pod", pod, "-n", namespace)["status"][field][0]
+
+
+def test_workloads_run(control_plane: ControlPlane, namespace: str) -> None:
+    """A Deployment on GPUs becomes available, a claim is bound, and a Job that uses it completes."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "cache"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}},
+    }
+    volume = {"volumes": [{"name": "cache", "persistentVolumeClaim": {"claimName": "cache"}}]}
+    gpu: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    _apply(
+        control_plane,
+        namespace,
+        _deployment("web", _pod_spec(**gpu)),
+        claim,
+        _job("download", _pod_spec() | volume),
+    )
+    _wait(control_plane, namespace, "condition=Available", "deployment/web")
+    _wait(control_plane, namespace, "condition=Complete", "job/download")
+    assert control_plane.get("pvc", "cache", "-n", namespace)["status"]["phase"] == "Bound"
+
+
+@pytest.mark.parametrize("reason", ["ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError"])
+def test_container_waits(control_plane: ControlPlane, namespace: str, reason: str) -> None:
+    """A label makes a pod's container wait, and it stays so."""
+    _apply(control_plane, namespace, _pod("broken", _pod_spec(), labels={"e2e.modelhooks.dev/fail": reason}))
+    status = _container_status(control_plane, namespace, "broken")
+    assert status["state"]["waiting"]["reason"] == reason
+    assert control_plane.get("pod", "broken", "-n", namespace)["status"]["phase"] == "Pending"
+
+
+@pytest.mark.parametrize("mode,code", [("CrashLoopBackOff", 1), ("OOMKilled", 137)])
+def test_container_crashes(control_plane: ControlPlane, namespace: str, mode: str, code: int) -> None:
+    """An annotation makes the named container crash; the others run."""
+    spec = {"containers": [{"name": name, "image": _IMAGE} for name in ("main", "sidecar")]}
+    annotations = {"e2e.modelhooks.dev/fail": mode, "e2e.modelhooks.dev/container": "main"}
+    _apply(control_plane, namespace, _pod("broken", spec, annotations=annotations))
+    status = _container_status(control_plane, namespace, "broken")
+    assert status["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert status["lastState"]["terminated"]["exitCode"] == code
+    pod = control_plane.get("pod", "broken", "-n", namespace)
+    assert pod["status"]["phase"] == "Running"
+    assert pod["status"]["containerStatuses"][1]["ready"] is True
+
+
+def test_image_tag_fails_an_init_container(control_plane: ControlPlane, namespace: str) -> None:
+    """A tag is enough, and a failing init container keeps the others waiting."""
+    broken = {"initContainers": [{"name": "fetch", "image": "registry.example/fetch:CrashLoopBackOff"}]}
+    _apply(control_plane, namespace, _pod("broken", _pod_spec() | broken))
+    init = _container_status(control_plane, namespace, "broken", "initContainerStatuses")
+    assert init["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    main = _container_status(control_plane, namespace, "broken")
+    assert main["state"]["waiting"]["reason"] == "PodInitializing"
+
+
+def test_repaired_image_rolls_out(control_plane: ControlPlane, namespace: str) -> None:
+    """A Deployment is not available while its probe fails, and is when its image changes."""
+    _apply(control_plane, namespace, _deployment("web", _pod_spec("registry.example/server:Unready")))
+    _wait(control_plane, namespace, "jsonpath={.status.unavailableReplicas}=2", "deployment/web")
+    _apply(control_plane, namespace, _deployment("web", _pod_spec()))
+    _wait(control_plane, namespace, "condition=Available", "deployment/web")
+
+
+@pytest.mark.parametrize("mode", ["Error", "OOMKilled"])
+def test_job_fails(control_plane: ControlPlane, namespace: str, mode: str) -> None:
+    """A Job whose pod fails is failed."""
+    _apply(control_plane, namespace, _job("download", _pod_spec(f"registry.example/fetch:{mode}")))
+    _wait(control_plane, namespace, "condition=Failed", "job/download")
+
+
+def test_too_many_gpus_are_unschedulable(control_plane: ControlPlane, namespace: str) -> None:
+    """The scheduler is the real one."""
+    _apply(control_plane, namespace, _pod("huge", _pod_spec(resources={"limits": {"nvidia.com/gpu": "9"}})))
+    _wait(control_plane, namespace, "condition=PodScheduled=false", "pod/huge")
+    conditions = control_plane.get("pod", "huge", "-n", namespace)["status"]["conditions"]
+    assert "Insufficient nvidia.com/gpu" in conditions[0]["message"]
+
+
+def test_pod_can_be_deleted(control_plane: ControlPlane, namespace: str) -> None:
+    """kwok ends pods that fail, too."""
+    _apply(control_plane, namespace, _pod("broken", _pod_spec("registry.example/server:ImagePullBackOff")))
+    _container_status(control_plane, namespace, "broken")
+    control_plane.kubectl("delete", "pod", "broken", "-n", namespace, "--timeout=30s")
+
+
+def test_optional_crds(control_plane: ControlPlane) -> None:
+    """The custom resources of the optional children are served."""
+    control_plane.install_crds(*binaries.optional_crds())
+    for plural in ("leaderworkersets", "httproutes", "gateways", "inferencepools", "podmonitors"):
+        control_plane.kubectl("get", plural)
+
+
+def test_webhooks_on_loopback_are_called(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    """The API server asks an HTTPS server of the test, and passes its refusal on."""
+    _write_pki(tmp_path / "pki")
+    with _refusing_server(tmp_path / "pki") as port:
+        authority = base64.b64encode((tmp_path / "pki" / "ca.crt").read_bytes()).decode()
+        webhook = {
+            "name": "refuse.e2e.modelhooks.dev",
+            "clientConfig": {"url": f"https://127.0.0.1:{port}/", "caBundle": authority},
+            "rules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+            ],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        }
+        configuration = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": namespace},
+            "webhooks": [webhook],
+        }
+        _apply(control_plane, namespace, configuration)
+        create = ("create", "configmap", "a", "-n", namespace, "--dry-run=server")
+        try:
+            # The API server learns of the configuration by its own watch.
+            wait_until(lambda: bool(control_plane.kubectl(*create, check=False).returncode), "the webhook is called")
+            assert "denied the request: not today" in control_plane.kubectl(*create, check=False).stderr
+        finally:
+            control_plane.kubectl("delete", "validatingwebhookconfiguration", namespace)
+
+
+class _Refusal(BaseHTTPRequestHandler):
+    """Answers every AdmissionReview with a no."""
+
+    def do_POST(self) -> None:
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        response = {"uid": review["request"]["uid"], "allowed": False, "status": {"message": "not today"}}
+        body = json.dumps({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def _refusing_server(pki: Path) -> Iterator[int]:
+    """An HTTPS server in a thread; its port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki / "server.crt", pki / "server.key")
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Refusal) as server:
+        server.daemon_threads = True
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_kubectl_failure_says_why(control_plane: ControlPlane) -> None:
+    """A failing command shows itself and what it printed."""
+    with pytest.raises(KubectlError, match=r'kubectl get pod nobody: code 1\n.*"nobody" not found'):
+        control_plane.kubectl("get", "pod", "nobody")
+
+
+def test_few_controllers_and_audit(tmp_path: Path) -> None:
+    """The smallest control plane: garbage collection only, and who wrote what can be read."""
+    with ControlPlane(
+        tmp_path,
+        controllers=("garbage-collector", "namespace"),
+        scheduler=False,
+        kwok=False,
+        audit=True,
+        users={"alice": ["writers"]},
+    ) as cluster:
+        namespace = cluster.create_namespace()
+        cluster.kubectl("create", "configmap", "a", "-n", namespace, "--from-literal=x=1", user="metacontroller")
+        cluster.kubectl("get", "configmap", "a", "-n", namespace, user="metacontroller")
+        assert "forbidden" in cluster.kubectl("get", "configmaps", check=False, user="alice").stderr
+        owner = cluster.get("configmap", "a", "-n", namespace)["metadata"]
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": owner["uid"]}
+        child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "ownerReferences": [reference]}}
+        _apply(cluster, namespace, child)
+        cluster.kubectl("delete", "configmap", "a", "-n", namespace)
+        _wait(cluster, namespace, "delete", "configmap/b")
+
+        events = [event for event in cluster.audit_events("metacontroller") if event["objectRef"].get("name") == "a"]
+        assert [event["verb"] for event in events] == ["create", "get"]
+        assert events[0]["requestObject"]["data"] == {"x": "1"}
+        assert "responseObject" not in events[1]
+
+
+def test_nothing_outlives_us(tmp_path: Path) -> None:
+    """The processes of a control plane die with the process that started it, even when that is killed."""
+    source = (
+        "import pathlib, sys, time\n"
+        "from tests.e2e.controlplane import ControlPlane\n"
+        "cluster = ControlPlane(pathlib.Path(sys.argv[1]), controllers=False, scheduler=False, kwok=False)\n"
+        "cluster.start()\n"
+        "print(*(process.pid for process in cluster._processes), flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", source, str(tmp_path)]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        pids = [int(pid) for pid in starter.stdout.readline().split()]
+        starter.kill()
+    assert len(pids) == 2
+    wait_until(lambda: not any(_is_alive(pid) for pid in pids), "the end of the control plane", 20)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return not (Path("/proc") / str(pid) / "stat").read_text().split(") ")[1].startswith("Z")

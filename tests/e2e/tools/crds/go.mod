@@ -1,0 +1,12 @@
+module modelhooks/tests/e2e/tools/crds
+
+go 1.26.0
+
+// Nothing is compiled from these: their folders in the module cache hold the
+// CustomResourceDefinitions of the child kinds that are optional.
+require (
+	github.com/prometheus-operator/prometheus-operator v0.85.0
+	sigs.k8s.io/gateway-api v1.4.0
+	sigs.k8s.io/gateway-api-inference-extension v1.3.0
+	sigs.k8s.io/lws v0.7.0
+)
