@@ -159,6 +159,7 @@ class JobSpec(Desired):
     template: PodTemplateSpec
     backoff_limit: int | None = None
     active_deadline_seconds: int | None = None
+    pod_failure_policy: Json | None = None
 
 
 class Job(Desired, tag_field="kind", tag="Job"):

@@ -65,7 +65,9 @@ def _as_conditions(conditions: Schema) -> None:
     """What ``metav1.Condition`` says of itself beyond our type, which also reads conditions that others wrote."""
     conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
     item = conditions["items"]
-    if "observedGeneration" not in item["properties"]:  # Knative's older form, which KServe has: a true one has no reason
+    if (
+        "observedGeneration" not in item["properties"]
+    ):  # the older, shorter form, in which a true condition has no reason
         item["required"] = ["type", "status"]
         return
     item["required"] = ["type", "status", "reason", "message", "lastTransitionTime"]

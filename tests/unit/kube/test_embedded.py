@@ -78,7 +78,7 @@ HPA = {
 
 
 @pytest.mark.parametrize(
-    "value, type_name",
+    ("value", "type_name"),
     [
         (FULL_POD, "PodTemplateSpec"),
         (HPA, "HorizontalPodAutoscalerSpec"),
@@ -94,7 +94,7 @@ def test_what_kubernetes_takes_is_taken(value: Any, type_name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value, type_name, expected",
+    ("value", "type_name", "expected"),
     [
         ({"failureThreshold": "3"}, "Probe", wrong(".failureThreshold", "integer", "string")),
         ({"failureThreshold": True}, "Probe", wrong(".failureThreshold", "integer", "boolean")),
@@ -162,7 +162,7 @@ def test_a_place_may_ask_for_less_than_the_type_does() -> None:
 
 
 @pytest.mark.parametrize(
-    "value, type_name, expected",
+    ("value", "type_name", "expected"),
     [
         ({"name": "A", "valeu": "1"}, "EnvVar", 'unknown field "spec.x.valeu", did you mean "value"?'),
         ({"httpget": {}}, "Probe", 'unknown field "spec.x.httpget", did you mean "httpGet"?'),

@@ -151,7 +151,7 @@ class OddStatus(msgspec.Struct, rename="camel"):
 
 
 @pytest.mark.parametrize(
-    "changes, complaint",
+    ("changes", "complaint"),
     [
         ({"spec": Mute}, r"spec\.fieldName: describe the field"),
         ({"spec": Torn}, r"spec\.fieldName: a CRD has no unions"),
@@ -180,7 +180,7 @@ def test_our_own_definition_is_structural() -> None:
 
 
 @pytest.mark.parametrize(
-    "field, finding",
+    ("field", "finding"),
     [
         ({}, "type None"),
         ({"type": "null"}, "type 'null'"),

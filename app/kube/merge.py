@@ -1,0 +1,152 @@
+"""Kubernetes' strategic merge of plain JSON objects: one object laid over another, lists by their merge key.
+
+Nothing is changed in place: results share parts with their inputs, which callers therefore never write to. ``null`` does
+not occur; absent is the only absence. Source: kserve spec 2.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+PATCH = "$patch"
+"""Directive in an override: ``delete`` takes its object or list item away, ``replace`` takes it (or, as an item of its
+own, the whole list) as it is, ``merge`` says what happens anyway."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """What merging has to know about one kind of object. Without a shape: objects merge, everything else is replaced."""
+
+    fields: Mapping[str, Shape] = field(default_factory=dict)
+    """Fields that hold one object of a shape of its own."""
+    lists: Mapping[str, tuple[str, Shape]] = field(default_factory=dict)
+    """Lists that merge item by item, with the field that tells the items apart."""
+    whole: frozenset[str] = frozenset()
+    """Objects that are replaced as a whole."""
+    one_of: frozenset[str] = frozenset()
+    """Fields of which only one may be set: the override's wins."""
+    one_of_all_but: frozenset[str] = frozenset()
+    """As ``one_of``, for all fields except these (a volume has a name and one source)."""
+
+
+OPEN = Shape()
+
+
+def merge(base: Json, override: Json, shape: Shape = OPEN, *, directives: bool = True) -> Json:
+    """``override`` laid over ``base``. ``directives=False`` promises that no ``$patch`` stands in ``override``."""
+    if directives:
+        if override.get(PATCH) == "replace":
+            return resolved(override, shape)
+        if override.get(PATCH) == "delete":
+            return {}
+    result = _without_alternatives(base, override, shape) if shape.one_of or shape.one_of_all_but else dict(base)
+    for key, value in override.items():
+        if type(value) is dict:
+            if directives and value.get(PATCH) == "delete":
+                result.pop(key, None)
+                continue
+            below = result.get(key)
+            inner = shape.fields.get(key, OPEN)
+            if type(below) is dict and key not in shape.whole:
+                result[key] = merge(below, value, inner, directives=directives)
+            else:
+                result[key] = resolved(value, inner) if directives and key not in shape.whole else value
+        elif type(value) is list and key in shape.lists:
+            key_field, inner = shape.lists[key]
+            below = result.get(key)
+            merged = merge_lists(below if type(below) is list else [], value, key_field, inner, directives=directives)
+            if merged:
+                result[key] = merged
+            else:
+                result.pop(key, None)
+        elif key != PATCH:
+            result[key] = value
+    return result
+
+
+def _without_alternatives(base: Json, override: Json, shape: Shape) -> Json:
+    """``base`` without the alternatives to what the override chose."""
+    if shape.one_of_all_but:
+        chosen = override.keys() - shape.one_of_all_but - {PATCH}
+        return {k: v for k, v in base.items() if not chosen or k in chosen or k in shape.one_of_all_but}
+    chosen = override.keys() & shape.one_of
+    return {k: v for k, v in base.items() if not chosen or k in chosen or k not in shape.one_of}
+
+
+def merge_lists(
+    base: Sequence[Json], override: Sequence[Json], key: str, shape: Shape = OPEN, *, directives: bool = True
+) -> list[Json]:
+    """Two lists whose items are told apart by ``key``.
+
+    Order: the override's items in its order; an item that only the base has comes before the first override item that
+    stands behind it in the base. An override item without the key is taken as it is.
+    """
+    if directives and any(item.get(PATCH) == "replace" and key not in item for item in override):
+        base, override = [], [item for item in override if not (item.get(PATCH) == "replace" and key not in item)]
+    if not base and not directives and _distinct(override, key):
+        return list(override)
+    places = {item.get(key): place for place, item in reversed(list(enumerate(base)))}
+    places.pop(None, None)
+    merged: dict[Any, Json] = {}
+    order: list[tuple[int | None, Any]] = []
+    dropped: set[Any] = set()
+    for number, item in enumerate(override):
+        name = item.get(key)
+        if directives and item.get(PATCH) == "delete":
+            dropped.add(name)
+            continue
+        identity = name if name is not None else (number,)
+        below = merged.get(identity)
+        if below is None:
+            place = places.get(name)
+            order.append((place, identity))
+            below = base[place] if place is not None else None
+        merged[identity] = (
+            merge(below, item, shape, directives=directives)
+            if below is not None
+            else resolved(item, shape) if directives else item
+        )
+    taken = {place for place, _ in order}
+    rest = [(p, item) for p, item in enumerate(base) if p not in taken and not (dropped and item.get(key) in dropped)]
+    return _interleaved(order, merged, rest)
+
+
+def _interleaved(order: list[tuple[int | None, Any]], merged: Mapping[Any, Json], rest: list[tuple[int, Json]]) -> list[Json]:
+    result: list[Json] = []
+    head = 0
+    for place, identity in order:
+        if place is not None:
+            while head < len(rest) and rest[head][0] < place:
+                result.append(rest[head][1])
+                head += 1
+        result.append(merged[identity])
+    result.extend(item for _, item in rest[head:])
+    return result
+
+
+def _distinct(items: Sequence[Json], key: str) -> bool:
+    names = [item.get(key) for item in items]
+    return None not in names and len(set(names)) == len(names)
+
+
+def resolved(value: Json, shape: Shape = OPEN) -> Json:
+    """An override with nothing below it: its directives carried out and taken away."""
+    return merge({}, {k: v for k, v in value.items() if k != PATCH}, shape)
+
+
+def find(document: Any, path: Sequence[str | tuple[str, Any]]) -> Any:
+    """The value at ``path``, whose segments are field names or ``(merge key, value)`` for list items; or ``None``."""
+    for segment in path:
+        if isinstance(segment, str):
+            document = document.get(segment) if isinstance(document, dict) else None
+        else:
+            key, wanted = segment
+            items = document if isinstance(document, list) else []
+            document = next((item for item in items if isinstance(item, dict) and item.get(key) == wanted), None)
+        if document is None:
+            return None
+    return document

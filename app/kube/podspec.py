@@ -1,0 +1,116 @@
+"""Pod specs as plain JSON: how they merge, and the form in which the API server would write them.
+
+Merge keys are Kubernetes' own (``patchMergeKey``); so are the fields whose zero value means "not set".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.kube.merge import Json, Shape
+from app.kube.quantity import canonical_value
+
+_HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
+_PROBE = Shape(one_of=_HANDLERS)
+_LIFECYCLE = Shape(fields={"postStart": _PROBE, "preStop": _PROBE})
+_ENV_SOURCE = Shape(
+    one_of=frozenset({"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"})
+)
+_ENV = Shape(fields={"valueFrom": _ENV_SOURCE}, one_of=frozenset({"value", "valueFrom"}))
+_ITEM = Shape()
+
+CONTAINER = Shape(
+    fields={
+        "livenessProbe": _PROBE,
+        "readinessProbe": _PROBE,
+        "startupProbe": _PROBE,
+        "lifecycle": _LIFECYCLE,
+        "resources": Shape(lists={"claims": ("name", _ITEM)}),
+    },
+    lists={
+        "env": ("name", _ENV),
+        "ports": ("containerPort", _ITEM),
+        "volumeMounts": ("mountPath", _ITEM),
+        "volumeDevices": ("devicePath", _ITEM),
+    },
+)
+
+POD = Shape(
+    lists={
+        "containers": ("name", CONTAINER),
+        "initContainers": ("name", CONTAINER),
+        "ephemeralContainers": ("name", CONTAINER),
+        "volumes": ("name", Shape(one_of_all_but=frozenset({"name"}))),
+        "imagePullSecrets": ("name", _ITEM),
+        "schedulingGates": ("name", _ITEM),
+        "resourceClaims": ("name", _ITEM),
+        "hostAliases": ("ip", _ITEM),
+        "topologySpreadConstraints": ("topologyKey", _ITEM),
+    },
+)
+
+MERGE_KEYS = {key: name for shape in (POD, CONTAINER) for key, (name, _) in shape.lists.items()}
+"""Merge key by the name of the list."""
+
+_FALSE_IS_ABSENT = frozenset(
+    {"hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty", "readOnly", "chapAuthDiscovery", "chapAuthSession"}
+)
+_ZERO_IS_ABSENT = frozenset(
+    {
+        "initialDelaySeconds",
+        "timeoutSeconds",
+        "periodSeconds",
+        "successThreshold",
+        "failureThreshold",
+        "hostPort",
+        "partition",
+    }
+)
+_TEXT_MAPS = frozenset(
+    {"nodeSelector", "matchLabels", "labels", "annotations", "volumeAttributes", "options", "overhead"}
+)
+"""Maps whose keys are the user's own: an empty value stands for itself."""
+_EMPTY_TEXT_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName"})
+_QUANTITY_MAPS = frozenset({"requests", "limits", "overhead", "capacity"})
+_QUANTITIES = frozenset({"sizeLimit", "divisor"})
+_EMPTY_OBJECT_IS_ABSENT = frozenset({"resources", "nodeSelector", "requests", "limits", "overhead", "labels", "annotations"})
+
+
+def normalised(value: Json) -> Json:
+    """A pod spec, or part of one, as the API server would store it: zero values left out, quantities canonical.
+
+    What has the wrong JSON type is left alone: checking is :mod:`app.kube.embedded`'s.
+    """
+    result: Json = {}
+    for key, item in value.items():
+        kind = type(item)
+        if kind is str:
+            if item or key in _EMPTY_TEXT_COUNTS:
+                result[key] = canonical_value(item) if key in _QUANTITIES else item
+        elif kind is dict:
+            inner = _map(key, item) if key in _TEXT_MAPS or key in _QUANTITY_MAPS else normalised(item)
+            if inner or key not in _EMPTY_OBJECT_IS_ABSENT:
+                result[key] = inner
+        elif kind is list:
+            if item:
+                result[key] = _items(item)
+        elif kind is bool:
+            if item or key not in _FALSE_IS_ABSENT:
+                result[key] = item
+        elif item is not None and (item or key not in _ZERO_IS_ABSENT):
+            result[key] = canonical_value(item) if key in _QUANTITIES else _whole(item)
+    return result
+
+
+def _items(items: list[Any]) -> list[Any]:
+    return [normalised(item) if type(item) is dict else item for item in items if item is not None]
+
+
+def _map(key: str, item: Json) -> Json:
+    if key in _QUANTITY_MAPS:
+        return {name: canonical_value(amount) for name, amount in item.items() if amount is not None}
+    return {name: text for name, text in item.items() if text is not None}
+
+
+def _whole(number: Any) -> Any:
+    return int(number) if type(number) is float and number.is_integer() else number

@@ -1,0 +1,213 @@
+"""How a kind is announced to a cluster: CompositeController, Metacontroller's rights, admission webhook.
+
+Pure functions of :class:`app.kube.resource.CustomResource`; :mod:`app.generate` writes the files. Reasons for the
+shapes: metacontroller.md 7.2, 7.7 and 7.8; reliability.md 1.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from app.kube.resource import ChildKind, CustomResource, RelatedKind
+
+Object = dict[str, Any]
+
+NAME = "modelhooks"
+NAMESPACE = "modelhooks-system"
+HOOK_HOST = f"{NAME}.{NAMESPACE}:443"
+"""Host of every hook's URL; also what ``spec.endpointConfigs[].host`` of a CompositeController has to say."""
+LABELS = {"app.kubernetes.io/part-of": NAME}
+
+
+def controller_name(resource: CustomResource) -> str:
+    """Name of the kind's CompositeController; it becomes part of finalizers, metrics and events."""
+    return f"{resource.family}-{resource.plural}"
+
+
+def webhook_name(resource: CustomResource) -> str:
+    """Name of the kind's webhook in the ValidatingWebhookConfiguration; every denial shows it."""
+    return f"validate.{resource.plural}.{resource.group}"
+
+
+# Metacontroller
+
+
+def composite_controller(resource: CustomResource, version: str) -> Object:
+    """The registration of one kind's hooks, with the children that every cluster has.
+
+    The release is part of the URL: a new one makes Metacontroller sync every parent once. The CA is not in here:
+    ``modelhooks certs`` adds it to the live object, and applying this again leaves it there. There is no ``finalize``
+    hook and no resync period.
+    """
+    hooks = {"sync": _hook(resource, "sync", version, "10s")}
+    if resource.related:
+        hooks["customize"] = _hook(resource, "customize", version, "5s")
+    parent = {"apiVersion": resource.api_version, "resource": resource.plural, "ignoreStatusChanges": True}
+    return {
+        "apiVersion": "metacontroller.k8s.io/v1alpha1",
+        "kind": "CompositeController",
+        "metadata": {"name": controller_name(resource), "labels": LABELS},
+        "spec": {
+            "generateSelector": True,
+            "parentResource": parent,
+            "childResources": [child_resource(child) for child in resource.children if not child.optional],
+            "hooks": hooks,
+        },
+    }
+
+
+def _hook(resource: CustomResource, name: str, version: str, timeout: str) -> Object:
+    url = f"https://{HOOK_HOST}{resource.hook_path}/{name}?rev={version}"
+    return {"version": "v2", "webhook": {"url": url, "timeout": timeout}}
+
+
+def child_resource(child: ChildKind) -> Object:
+    """One entry of ``childResources``."""
+    return {"apiVersion": child.api_version, "resource": child.plural, "updateStrategy": {"method": child.update}}
+
+
+def components(resources: Iterable[CustomResource]) -> list[str]:
+    """Names of the kustomize components: each adds an optional child kind, or kinds that go together."""
+    return sorted({child.component for r in resources for child in r.children if child.optional})
+
+
+def component_patches(resources: Iterable[CustomResource], component: str) -> Iterator[tuple[Object, list[Object]]]:
+    """For each controller that can own the component's kinds: kustomize's target and the JSON patch that adds them."""
+    for resource in resources:
+        children = [child for child in resource.children if child.optional and child.component == component]
+        if children:
+            add = {"op": "add", "path": "/spec/childResources/-"}
+            yield _TARGET | {"name": controller_name(resource)}, [add | {"value": child_resource(c)} for c in children]
+
+
+_TARGET = {"group": "metacontroller.k8s.io", "kind": "CompositeController"}
+
+
+# Metacontroller's rights
+
+AGGREGATE = {f"rbac.{NAME}.dev/aggregate-to-metacontroller": "true"}
+"""Label of the roles that make up Metacontroller's."""
+
+_VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
+_OWN_RULES = (
+    ("metacontroller.k8s.io", ("compositecontrollers", "decoratorcontrollers"), "get list watch"),
+    ("metacontroller.k8s.io", ("controllerrevisions",), "get list watch create update delete"),
+    ("apiextensions.k8s.io", ("customresourcedefinitions",), "get list watch"),
+    ("", ("namespaces",), "list watch"),
+    ("", ("events",), "create patch"),
+    ("events.k8s.io", ("events",), "create patch"),
+)
+
+
+def metacontroller_roles() -> list[Object]:
+    """A role that collects the others, bound to the account of Metacontroller's own manifests; what it always needs.
+
+    The collecting role states no ``rules``: they are the control plane's to write, and a later apply leaves them.
+    Leases are left out: with leader election on they are a Role in Metacontroller's own namespace.
+    """
+    name = f"{NAME}-metacontroller"
+    return [
+        {
+            **_rbac("ClusterRole", name, LABELS),
+            "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": AGGREGATE}]},
+        },
+        {
+            **_rbac("ClusterRoleBinding", name, LABELS),
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": "metacontroller", "namespace": "metacontroller"}],
+        },
+        _aggregated(f"{name}-own", [_rule(group, names, verbs.split()) for group, names, verbs in _OWN_RULES]),
+    ]
+
+
+def resources_role(resources: Iterable[CustomResource], component: str = "") -> Object:
+    """Rights on parents, children and related objects: of the base, or what one component adds."""
+    granted: dict[tuple[str, str], set[str]] = {}
+    for resource in resources:
+        for group, name, verbs in _rights(resource, component):
+            granted.setdefault((group, name), set()).update(verbs.split())
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (group, name), given in sorted(granted.items()):
+        alike.setdefault((group, tuple(verb for verb in _VERBS if verb in given)), []).append(name)
+    rules = [_rule(group, names, verbs) for (group, verbs), names in alike.items()]
+    return _aggregated(f"{NAME}-metacontroller-{component or 'resources'}", rules)
+
+
+def _rights(resource: CustomResource, component: str) -> Iterator[tuple[str, str, str]]:
+    if not component:
+        yield resource.group, resource.plural, "get list watch update"
+        yield resource.group, f"{resource.plural}/status", "update"
+        yield resource.group, f"{resource.plural}/finalizers", "update"
+    for child in resource.children:
+        if child.component == component:
+            yield _group(child), child.plural, "get list watch create update patch delete"
+    for related in resource.related:
+        if related.component == component:
+            yield _group(related), related.plural, "list watch"
+
+
+def _group(kind: ChildKind | RelatedKind) -> str:
+    return kind.api_version.rpartition("/")[0]
+
+
+def _rule(group: str, names: Iterable[str], verbs: Iterable[str]) -> Object:
+    return {"apiGroups": [group], "resources": list(names), "verbs": list(verbs)}
+
+
+def _aggregated(name: str, rules: list[Object]) -> Object:
+    return {**_rbac("ClusterRole", name, LABELS | AGGREGATE), "rules": rules}
+
+
+def _rbac(kind: str, name: str, labels: dict[str, str]) -> Object:
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name, "labels": labels}}
+
+
+# Admission
+
+_ANNOTATIONS = "(has({0}.metadata.annotations) ? {0}.metadata.annotations : {{}})"
+_SPEC = "(has({0}.spec) ? {0}.spec : {{}})"
+_CHANGED = " ||\n".join(
+    [
+        'request.operation != "UPDATE"',
+        *(f"{part.format('object')} != {part.format('oldObject')}" for part in (_SPEC, _ANNOTATIONS)),
+    ]
+)
+MATCH_CONDITIONS = {
+    "not-being-deleted": "!has(object.metadata.deletionTimestamp)",
+    "spec-or-annotations-changed": _CHANGED,
+}
+"""Removing a finalizer is an update: an object on its way out must never be held up by a rule about its spec."""
+
+
+def webhook_configuration(resources: Sequence[CustomResource]) -> Object:
+    """One webhook per kind. The CA bundle is added to the live object by ``modelhooks certs`` or by cert-manager."""
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": NAME, "labels": LABELS},
+        "webhooks": [webhook(resource) for resource in resources],
+    }
+
+
+def webhook(resource: CustomResource) -> Object:
+    """Called for writes of our own kind only, never for deletions or statuses; so it is safe to fail closed."""
+    service = {"name": NAME, "namespace": NAMESPACE, "path": resource.admission_path, "port": 443}
+    rule = {
+        "apiGroups": [resource.group],
+        "apiVersions": [resource.version],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [resource.plural],
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+    }
+    return {
+        "name": webhook_name(resource),
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": service},
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": 5,
+        "rules": [rule],
+        "matchConditions": [{"name": name, "expression": text} for name, text in MATCH_CONDITIONS.items()],
+    }
