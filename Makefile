@@ -22,7 +22,7 @@ help: ## list the targets
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 demo: $(STAMP) ## run the service here and drive the examples through it; no cluster, no Go, no Docker
-	$(BIN)/modelhooks demo examples
+	$(BIN)/modelhooks demo examples manifests/llmaz-runtimes
 
 test: $(STAMP) ## all tests; those on a real control plane where Go or KUBEBUILDER_ASSETS is at hand
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -68,8 +68,9 @@ venv: $(STAMP) ## only make .venv
 ifneq ($(UV),)
 $(STAMP):
 	@test -x $(BIN)/python || $(UV) venv --quiet --python '$(or $(PYTHON),3.11)' $(VENV)
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@echo 'installing the pinned packages into $(VENV)'
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@rm -f $(VENV)/.installed-* && touch $@
 else
 $(STAMP):
@@ -77,7 +78,8 @@ $(STAMP):
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo 'No virtual environment could be made. On Debian and Ubuntu: apt-get install python3-venv' >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@echo 'installing the pinned packages into $(VENV)'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@rm -f $(VENV)/.installed-* && touch $@
 endif

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from app.hooks.kind import Kind
+from app.kserve.kinds import KINDS as KSERVE
 from app.kube.resource import CustomResource
+from app.llmaz.kinds import KINDS as LLMAZ
 from app.llmkube.kinds import KINDS as LLMKUBE
 
-KINDS: tuple[Kind[Any, Any], ...] = (*LLMKUBE,)
+KINDS: tuple[Kind[Any, Any], ...] = (*LLMKUBE, *LLMAZ, *KSERVE)
 
 RESOURCES: tuple[CustomResource, ...] = tuple(kind.resource for kind in KINDS)
 

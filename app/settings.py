@@ -76,8 +76,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """The least severe line that is written."""
 
-    lameduck_seconds: float = Field(default=15, ge=0)
-    """How long a stopping process goes on serving, with `Connection: close`, before it stops accepting connections."""
+    lameduck_seconds: float = Field(default=0, ge=0)
+    """How long a stopping process goes on serving, with `Connection: close`, before it stops accepting connections.
+    The shipped Deployment sets 15: longer than it takes until no endpoint names the pod any more."""
 
     graceful_shutdown_seconds: int = Field(default=20, ge=0)
     """After the lame-duck time: how long requests that are still running may take."""
@@ -174,8 +175,8 @@ def _is_unknown(name: str, known: list[str]) -> bool:
     return name not in known and not name.startswith(links)
 
 
-_OTHER_PURPOSES = (f"{PREFIX}E2E", f"{PREFIX}SHARED")
-"""Variables of the test suite, which runs the service in its own environment."""
+_OTHER_PURPOSES = (f"{PREFIX}E2E",)
+"""Of the test suite, which runs the service in its own environment."""
 
 
 def _unknown(name: str, known: list[str]) -> str:

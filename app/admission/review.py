@@ -6,6 +6,7 @@ A bad object is an answer, never an HTTP error (design, decision 5). The same fu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -15,12 +16,15 @@ from app.admission.metadata import decode_metadata
 from app.errors import ProtocolError
 from app.hooks.kind import Kind
 from app.kube import field
-from app.kube.decode import SPEC, decode_document
-from app.kube.jsonvalue import MAX_DEPTH, control_characters, depth_exceeds
+from app.kube.decode import SPEC, decode_document, decode_rest
+from app.kube.jsonvalue import MAX_DEPTH, control_characters, depth_exceeds, excess
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
 from app.kube.shape import check_embedded, unknown_fields
 from app.settings import Settings
+
+MAX_UNKNOWN = 100
+"""Unknown fields that are named: each costs a search for what was meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +126,38 @@ def _judge(
 ) -> _Judged:
     if depth_exceeds(reviewed.spec):
         return _Judged(None, [_too_deep(bytes(reviewed.spec))], [])
+    if too_much := excess(reviewed.spec, SPEC):
+        return _Judged(None, too_much, [])
     document = orjson.loads(bytes(reviewed.spec))
     if document is None:
         if kind.resource.spec_required:
             return _Judged(None, [field.required(SPEC)], [])
         document = {}
-    warnings = list(unknown_fields(document, kind.resource.spec, SPEC))
-    errors = list(control_characters(document, SPEC))
+    warnings = list(islice(unknown_fields(document, kind.resource.spec, SPEC), MAX_UNKNOWN))
+    errors = list(islice(control_characters(document, SPEC), field.MAX_ERRORS))
     spec, wrong = decode_document(document, kind.resource.spec)
     if spec is None:
-        return _Judged(None, [*wrong, *errors], warnings)
+        return _Judged(None, [*wrong, *errors, *_rest(kind, metadata, document, wrong, settings)], warnings)
     embedded_errors, embedded_warnings = check_embedded(spec, SPEC)
     resource = Resource(metadata, spec, kind.resource.status())
     errors += embedded_errors
     if not embedded_errors:
         errors += kind.validate(resource, old, settings)
     return _Judged(resource, errors, [*warnings, *embedded_warnings, *kind.warnings(resource)])
+
+
+def _rest(
+    kind: Kind[Any, Any], metadata: ObjectMeta, document: Any, wrong: list[field.Error], settings: Settings
+) -> list[field.Error]:
+    """What the rules find in the part of a spec that the schema has no complaint about."""
+    spec = decode_rest(document, kind.resource.spec, wrong)
+    if spec is None:
+        return []
+    found, _ = check_embedded(spec, SPEC)
+    if not found:
+        found = kind.validate(Resource(metadata, spec, kind.resource.status()), None, settings)
+    about = {str(error.path) for error in wrong}
+    return [error for error in found if str(error.path) not in about]
 
 
 def _too_deep(raw: bytes) -> field.Error:

@@ -15,11 +15,12 @@ import msgspec
 from app.errors import ProtocolError
 from app.hooks import response
 from app.hooks.keep import keep
+from app.hooks.origin import Origin
 from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
 from app.kube import field as fields
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_spec
-from app.kube.jsonvalue import depth_exceeds
+from app.kube.jsonvalue import depth_exceeds, excess
 from app.kube.resource import CustomResource, Resource
 from app.kube.shape import check_embedded
 from app.settings import Settings
@@ -35,7 +36,8 @@ class Kind(Generic[SpecT, StatusT]):
     ``validate`` gets the old object on updates only and returns every error; ``warnings`` never refuses anything.
     ``sync`` may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: children are kept by the caller,
     it only writes the family's own conditions and ``Ready=False``/``InvalidSpec`` into the status. ``customize`` gets
-    the spec (``None`` when it does not decode) and must not fail.
+    the spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod values that do not
+    show when fields are changed one by one, such as built-in presets; only the command line asks.
     """
 
     resource: CustomResource
@@ -46,6 +48,7 @@ class Kind(Generic[SpecT, StatusT]):
     validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
     warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
+    explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     decoder: msgspec.json.Decoder[Any] = field(init=False)
     status_decoder: msgspec.json.Decoder[Any] = field(init=False)
 
@@ -69,6 +72,8 @@ class Kind(Generic[SpecT, StatusT]):
             if self.resource.spec_required:
                 return None, [fields.required(SPEC)]
             raw = b"{}"
+        if errors := excess(raw, SPEC):
+            return None, errors
         spec, errors = decode_spec(raw, self.resource.spec)
         if spec is None:
             return None, errors

@@ -13,13 +13,11 @@ import msgspec
 import orjson
 
 from app.errors import ResponseError
+from app.hooks.mergekeys import merge_key, merge_key_clash
 from app.hooks.protocol import RelatedRule, SyncResponse
 
 MAX_BYTES = 4 * 1024 * 1024
 """Metacontroller reads answers without a limit; this is ours."""
-
-MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
-"""The keys by which Metacontroller merges lists of objects, in the order it tries them."""
 
 _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
 
@@ -69,8 +67,11 @@ def _check_children(children: list[Any], namespace: str) -> None:
         _check_values(child, where)
 
 
-def _check_values(value: Any, where: str) -> None:
-    """No null, no float where the API has integers, no number that JSON lacks, no clash of merge keys."""
+def _check_values(value: Any, where: str, *, merged: bool = True) -> None:
+    """No null, no float where the API has integers, no number that JSON lacks, no clash of merge keys.
+
+    ``merged`` is false within a list that is replaced as a whole, where nothing is merged by key.
+    """
     stack = [value]
     while stack:
         item = stack.pop()
@@ -86,8 +87,11 @@ def _check_values(value: Any, where: str) -> None:
                         raise ResponseError(f"{where}: {key} is the float {inner}")
                     stack.append(inner)
         elif kind is list:
-            if item and type(item[0]) is dict:
+            if merged and item and type(item[0]) is dict:
                 _check_merge_key(item, where)
+                if merge_key(item) is None:
+                    _check_values({str(n): inner for n, inner in enumerate(item)}, where, merged=False)
+                    continue
             stack.extend(inner for inner in item if type(inner) is not str)
 
 
@@ -95,19 +99,3 @@ def _check_merge_key(items: list[Any], where: str) -> None:
     clash = merge_key_clash(items)
     if clash:
         raise ResponseError(f"{where}: two list items with the same {clash[0]} {clash[1]}")
-
-
-def merge_key_clash(items: list[Any]) -> tuple[str, Any] | None:
-    """The merge key Metacontroller would choose for the list and a value it has twice, or ``None``."""
-    if len(items) < 2 or not all(type(item) is dict for item in items):
-        return None
-    key = next((k for k in MERGE_KEYS if all(k in item for item in items)), None)
-    if key is None:
-        return None
-    seen = set()
-    for item in items:
-        text = str(item[key])
-        if text in seen:
-            return key, item[key]
-        seen.add(text)
-    return None

@@ -7,7 +7,7 @@ mistake (reliability 1.7).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import orjson
 from msgspec import Raw
@@ -47,7 +47,63 @@ def decode_document(
     try:
         return type_.model_validate(document), []
     except ValidationError as error:
-        return None, [schema_error(detail, document, path) for detail in error.errors(include_url=False)]
+        details = error.errors(include_url=False)[: field.MAX_ERRORS]
+        return None, [schema_error(detail, document, path) for detail in details]
+
+
+def decode_rest(document: Any, type_: type[ModelT], errors: Sequence[field.Error]) -> ModelT | None:
+    """The typed spec of a document with schema errors, without the values they are about, if that leaves a valid one.
+
+    So the rules across fields can be checked too, and a user reads every mistake at once. A required value that is
+    missing, or goes, takes the object it belongs to with it; directly below ``spec`` a stand-in takes its place.
+    """
+    rest = without_nulls(document)
+    spec: ModelT | None = None
+    for _ in range(_ROUNDS):
+        for error in errors:
+            rest = _without(rest, error, type_)
+            if rest is None:
+                return None
+        spec, errors = decode_document(rest, type_)
+        if spec is not None:
+            break
+    return spec
+
+
+_ROUNDS = 4
+"""Taking one value out can leave its object incomplete: as often as specs are deep."""
+
+
+def _without(document: Any, error: field.Error, type_: type[KubeModel]) -> Any:
+    segments = error.path.segments[1:]
+    if error.type is field.ErrorType.REQUIRED:
+        if len(segments) == 1:
+            return _with_stand_in(document, str(segments[0]), type_)
+        segments = segments[:-1]
+    while segments and isinstance(segments[-1], int):
+        segments = segments[:-1]
+    return _removed(document, segments) if segments else None
+
+
+def _with_stand_in(document: Any, name: str, type_: type[KubeModel]) -> Any:
+    """A valid value for a required field of the spec itself, where one is easily had: a text, or a choice's first."""
+    info = next((info for key, info in type_.model_fields.items() if name in (info.alias, key)), None)
+    annotation = None if info is None else info.annotation
+    if get_origin(annotation) is Literal:
+        return {**document, name: get_args(annotation)[0]}
+    return {**document, name: "unset"} if annotation is str else None
+
+
+def _removed(document: Any, segments: tuple[str | int, ...]) -> Any:
+    """A copy without the value at that place."""
+    head, *tail = segments
+    if isinstance(document, dict) and head in document:
+        if not tail:
+            return {key: value for key, value in document.items() if key != head}
+        return {**document, head: _removed(document[head], tuple(tail))}
+    if isinstance(document, list) and isinstance(head, int) and head < len(document):
+        return [*document[:head], _removed(document[head], tuple(tail)), *document[head + 1 :]]
+    return document
 
 
 def schema_error(detail: ErrorDetails, document: Any, root: field.Path) -> field.Error:

@@ -18,7 +18,7 @@ from app.kube.decode import json_type
 from app.kube.embedded_types import TYPES
 
 MAX_WARNINGS = 16
-"""Unknown fields reported per value: what the API server passes on to the user is limited too (reliability 1.3)."""
+"""Unknown fields reported: what the API server passes on to the user is limited too (reliability 1.3)."""
 
 
 class _Field(NamedTuple):
@@ -58,19 +58,28 @@ def check(
     ``optional`` names fields of ``value`` itself that its place does not require, such as ``containers`` of a pod spec
     that is completed later. Raises ``KeyError`` for a type that the table lacks.
     """
-    findings = _Findings()
-    findings.object(value, _type(type_name), path, optional)
+    findings = Findings()
+    findings.check(value, type_name, path, optional)
     return findings.errors, findings.warnings
 
 
-class _Findings:
-    """What was found in one value so far. Paths of scalars are only built for those that are wrong."""
+class Findings:
+    """What was found so far, in one value or in many. Paths of scalars are only built for those that are wrong."""
 
     __slots__ = ("errors", "warnings")
 
     def __init__(self) -> None:
         self.errors: list[field.Error] = []
         self.warnings: list[str] = []
+
+    @property
+    def full(self) -> bool:
+        """Whether there are so many errors that looking for more is of no use to anybody."""
+        return len(self.errors) >= field.MAX_ERRORS
+
+    def check(self, value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()) -> None:
+        """As :func:`check`, adding to what is there already."""
+        self.object(value, _type(type_name), path, optional)
 
     def object(self, value: Any, type_: _Type, path: field.Path, optional: Collection[str] = ()) -> None:
         if type(value) is not dict:
@@ -83,7 +92,7 @@ class _Findings:
             elif item is not None and not (known == _TEXT and type(item) is str):
                 self._field(item, known, key, path)
         for key in type_.required:
-            if value.get(key) is None and key not in optional:
+            if value.get(key) is None and key not in optional and not self.full:
                 self.errors.append(field.required(path.child(key)))
 
     def _field(self, item: Any, known: _Field, key: str, path: field.Path) -> None:
@@ -124,7 +133,7 @@ class _Findings:
     def _scalar(self, value: Any, kind: str, path: field.Path, at: str | int | None) -> None:
         """``at`` is the field or position below ``path``, ``None`` for ``path`` itself."""
         fault = _SCALARS[kind](value)
-        if not fault:
+        if not fault or self.full:
             return
         here = path if at is None else path.index(at) if isinstance(at, int) else path.child(at)
         if fault in _JSON_TYPES:
@@ -133,6 +142,8 @@ class _Findings:
             self.errors.append(field.invalid(here, value, fault.replace(_HERE, str(here))))
 
     def _wrong_type(self, value: Any, wanted: str, path: field.Path) -> None:
+        if self.full:
+            return
         found = json_type(value)
         self.errors.append(
             field.type_invalid(path, found, f"{path} in body must be of type {wanted}: {field.go_quote(found)}")
@@ -140,13 +151,13 @@ class _Findings:
 
     def _unknown(self, key: str, type_: _Type, path: field.Path) -> None:
         if len(self.warnings) < MAX_WARNINGS:
-            near = _nearest(key, tuple(type_.fields))
+            near = nearest(key, tuple(type_.fields))
             hint = f', did you mean "{near}"?' if near else ""
             self.warnings.append(f"unknown field {field.go_quote(str(path.child(key)))}{hint}")
 
 
 @lru_cache(maxsize=1024)
-def _nearest(key: str, known: tuple[str, ...]) -> str:
+def nearest(key: str, known: tuple[str, ...]) -> str:
     """The most similar field name, or empty; names far longer than any field are not worth the search."""
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.6) if len(key) <= 64 else []
     return near[0] if near else ""

@@ -15,6 +15,8 @@ import orjson
 
 MAX_VALUE = 256
 """Longer values are cut in messages: a message is for reading."""
+MAX_ERRORS = 1000
+"""About so many mistakes of one object are looked for: far more than anybody is shown, few enough to be quick."""
 
 
 class Path:
@@ -89,7 +91,8 @@ class Error:
     body: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.body}"
+        path = str(self.path)
+        return f"{path}: {self.body}" if path else self.body
 
 
 def required(path: Path, detail: str = "") -> Error:

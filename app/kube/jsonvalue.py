@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import orjson
 from msgspec import Raw
 
 from app.kube import field
 
 MAX_DEPTH = 64
 """Deepest nesting accepted anywhere: far above any real manifest, far below what the encoders refuse."""
+
+MAX_BYTES = 1_572_864
+"""etcd's limit for one object; more cannot be stored, nor handed on to children."""
+MAX_VALUES = 50_000
+"""Values in one spec: far above any real manifest, few enough that even so many mistakes are found in no time."""
 
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
@@ -37,6 +43,34 @@ def _strip(brackets: bytes, levels: int) -> bool:
             return False
         brackets = brackets.replace(b"[]", b"")
     return bool(brackets)
+
+
+def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
+    """An error when the JSON text at ``path`` is too large to be looked into, at the place that makes it so.
+
+    Raises ``orjson.JSONDecodeError`` when it is no JSON; a text within the limits is not read at all.
+    """
+    raw = bytes(document)
+    if len(raw) > MAX_BYTES:
+        return [field.too_long(_heaviest(raw, path, len, MAX_BYTES), MAX_BYTES)]
+    if raw.count(b",") >= MAX_VALUES and (values := _commas(raw) + 1) > MAX_VALUES:
+        return [field.too_many(_heaviest(raw, path, _commas, MAX_VALUES), values, MAX_VALUES)]
+    return []
+
+
+def _commas(raw: bytes) -> int:
+    return _STRINGS.sub(b"", raw).count(b",")
+
+
+def _heaviest(raw: bytes, path: field.Path, weigh: Callable[[bytes], int], limit: int) -> field.Path:
+    """The innermost field that alone is over the limit."""
+    value = orjson.loads(raw)
+    while isinstance(value, dict):
+        heavy = next((key for key, item in value.items() if weigh(orjson.dumps(item)) > limit), None)
+        if heavy is None:
+            break
+        path, value = path.child(heavy), value[heavy]
+    return path
 
 
 _MEANINGFUL_WHEN_EMPTY = frozenset(

@@ -35,6 +35,9 @@ class Shape:
 
 OPEN = Shape()
 
+_KEYS = frozenset({str, int})
+"""Types that a merge key can have."""
+
 
 def merge(base: Json, override: Json, shape: Shape = OPEN, *, directives: bool = True) -> Json:
     """``override`` laid over ``base``. ``directives=False`` promises that no ``$patch`` stands in ``override``."""
@@ -55,10 +58,11 @@ def merge(base: Json, override: Json, shape: Shape = OPEN, *, directives: bool =
                 result[key] = merge(below, value, inner, directives=directives)
             else:
                 result[key] = resolved(value, inner) if directives and key not in shape.whole else value
-        elif type(value) is list and key in shape.lists:
+        elif type(value) is list and key in shape.lists and _are_objects(value):
             key_field, inner = shape.lists[key]
             below = result.get(key)
-            merged = merge_lists(below if type(below) is list else [], value, key_field, inner, directives=directives)
+            items = below if type(below) is list and _are_objects(below) else []
+            merged = merge_lists(items, value, key_field, inner, directives=directives)
             if merged:
                 result[key] = merged
             else:
@@ -89,13 +93,12 @@ def merge_lists(
         base, override = [], [item for item in override if not (item.get(PATCH) == "replace" and key not in item)]
     if not base and not directives and _distinct(override, key):
         return list(override)
-    places = {item.get(key): place for place, item in reversed(list(enumerate(base)))}
-    places.pop(None, None)
+    places = {name: place for place, item in reversed(list(enumerate(base))) if type(name := item.get(key)) in _KEYS}
     merged: dict[Any, Json] = {}
     order: list[tuple[int | None, Any]] = []
     dropped: set[Any] = set()
     for number, item in enumerate(override):
-        name = item.get(key)
+        name = item.get(key) if type(item.get(key)) in _KEYS else None
         if directives and item.get(PATCH) == "delete":
             dropped.add(name)
             continue
@@ -108,14 +111,18 @@ def merge_lists(
         merged[identity] = (
             merge(below, item, shape, directives=directives)
             if below is not None
-            else resolved(item, shape) if directives else item
+            else resolved(item, shape)
+            if directives
+            else item
         )
     taken = {place for place, _ in order}
-    rest = [(p, item) for p, item in enumerate(base) if p not in taken and not (dropped and item.get(key) in dropped)]
+    rest = [(p, item) for p, item in enumerate(base) if p not in taken and not (dropped and type(item.get(key)) in _KEYS and item[key] in dropped)]
     return _interleaved(order, merged, rest)
 
 
-def _interleaved(order: list[tuple[int | None, Any]], merged: Mapping[Any, Json], rest: list[tuple[int, Json]]) -> list[Json]:
+def _interleaved(
+    order: list[tuple[int | None, Any]], merged: Mapping[Any, Json], rest: list[tuple[int, Json]]
+) -> list[Json]:
     result: list[Json] = []
     head = 0
     for place, identity in order:
@@ -128,9 +135,17 @@ def _interleaved(order: list[tuple[int | None, Any]], merged: Mapping[Any, Json]
     return result
 
 
+def _are_objects(items: Sequence[Any]) -> bool:
+    """Whether a list can merge at all; one of the wrong type is replaced, and reported elsewhere."""
+    for item in items:
+        if type(item) is not dict:
+            return False
+    return True
+
+
 def _distinct(items: Sequence[Json], key: str) -> bool:
-    names = [item.get(key) for item in items]
-    return None not in names and len(set(names)) == len(names)
+    names = {item.get(key) if type(item.get(key)) in _KEYS else None for item in items}
+    return None not in names and len(names) == len(items)
 
 
 def resolved(value: Json, shape: Shape = OPEN) -> Json:

@@ -13,9 +13,7 @@ from app.kube.quantity import canonical_value
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
 _PROBE = Shape(one_of=_HANDLERS)
 _LIFECYCLE = Shape(fields={"postStart": _PROBE, "preStop": _PROBE})
-_ENV_SOURCE = Shape(
-    one_of=frozenset({"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"})
-)
+_ENV_SOURCE = Shape(one_of=frozenset({"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"}))
 _ENV = Shape(fields={"valueFrom": _ENV_SOURCE}, one_of=frozenset({"value", "valueFrom"}))
 _ITEM = Shape()
 
@@ -53,7 +51,17 @@ MERGE_KEYS = {key: name for shape in (POD, CONTAINER) for key, (name, _) in shap
 """Merge key by the name of the list."""
 
 _FALSE_IS_ABSENT = frozenset(
-    {"hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty", "readOnly", "chapAuthDiscovery", "chapAuthSession"}
+    {
+        "hostNetwork",
+        "hostPID",
+        "hostIPC",
+        "stdin",
+        "stdinOnce",
+        "tty",
+        "readOnly",
+        "chapAuthDiscovery",
+        "chapAuthSession",
+    }
 )
 _ZERO_IS_ABSENT = frozenset(
     {
@@ -73,7 +81,9 @@ _TEXT_MAPS = frozenset(
 _EMPTY_TEXT_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName"})
 _QUANTITY_MAPS = frozenset({"requests", "limits", "overhead", "capacity"})
 _QUANTITIES = frozenset({"sizeLimit", "divisor"})
-_EMPTY_OBJECT_IS_ABSENT = frozenset({"resources", "nodeSelector", "requests", "limits", "overhead", "labels", "annotations"})
+_EMPTY_OBJECT_IS_ABSENT = frozenset(
+    {"resources", "nodeSelector", "requests", "limits", "overhead", "labels", "annotations"}
+)
 
 
 def normalised(value: Json) -> Json:

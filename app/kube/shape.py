@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -66,14 +65,16 @@ def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, Shape], ...]:
 
 
 def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error], list[str]]:
-    """Errors and warnings of everything embedded anywhere in ``value``, against Kubernetes' own types."""
-    errors: list[field.Error] = []
-    warnings: list[str] = []
+    """Errors and warnings of everything embedded anywhere in ``value``, against Kubernetes' own types.
+
+    Bounded: the search ends soon after :data:`field.MAX_ERRORS`, and only so many unknown fields are looked up.
+    """
+    findings = embedded.Findings()
     for where, item, shape in _embedded_values(value, path):
-        found, warned = embedded.check(item, shape.embedded, where, shape.optional)
-        errors += found
-        warnings += warned
-    return errors, warnings
+        findings.check(item, shape.embedded, where, shape.optional)
+        if findings.full:
+            break
+    return findings.errors, findings.warnings
 
 
 def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, Any, Shape]]:
@@ -121,6 +122,6 @@ def _fits(item: Any, shape: Shape) -> bool:
 
 def unknown_field(path: field.Path, key: str, known: dict[str, Any]) -> str:
     """The warning's text: ``unknown field "spec.replica", did you mean "replicas"?``."""
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
-    hint = f', did you mean "{near[0]}"?' if near else ""
+    near = embedded.nearest(key, tuple(known))
+    hint = f', did you mean "{near}"?' if near else ""
     return f"unknown field {field.go_quote(str(path))}{hint}"

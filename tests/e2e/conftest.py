@@ -8,10 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from app.families import RESOURCES
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import Installation
 
 _HERE = Path(__file__).parent
+
+
+def optional_components() -> list[str]:
+    """Every optional child kind's component, in the order of the registry."""
+    return list(dict.fromkeys(child.component for r in RESOURCES for child in r.children if child.optional))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,6 +37,16 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
     with ControlPlane(tmp_path_factory.mktemp("control-plane")) as cluster:
         yield cluster
         cluster.check()
+
+
+@pytest.fixture(scope="session")
+def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """modelhooks as its users install it, with every optional child kind."""
+    control_plane.install_crds(*binaries.optional_crds())
+    with Installation(control_plane, tmp_path_factory.mktemp("installation"), optional_components()) as installed:
+        yield installed
+        installed.service.check()
+        installed.metacontroller.process.check()
 
 
 @pytest.fixture

@@ -53,6 +53,21 @@ def test_every_mistake_is_named_at_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ({"size": "x", "minimum": 5}, ["spec.size", "spec.minimum"]),
+        ({"minimum": 5}, ["spec.size", "spec.minimum"]),
+        ({"size": "small", "minimum": 5, "ports": [{"number": 0}]}, ["spec.ports[0].number", "spec.minimum"]),
+        ({"size": "small", "minimum": 5, "ports": [{}]}, ["spec.ports[0].number", "spec.minimum"]),
+        ({"size": "small", "minimum": "x"}, ["spec.minimum"]),
+    ],
+)
+def test_mistakes_of_both_layers_together(spec: dict[str, Any], fields: list[str]) -> None:
+    """Rules across fields are checked on what the schema has no complaint about."""
+    assert [path for path, _ in causes(ask(body(spec)))] == fields
+
+
+@pytest.mark.parametrize(
     ("spec", "warning"),
     [
         ({"size": "small", "replica": 2}, 'unknown field "spec.replica", did you mean "replicas"?'),

@@ -1,0 +1,192 @@
+"""A certificate authority of our own, and the serving certificate it signs.
+
+Pure: certificates in, certificates out, and the clock is an argument. Where they are kept and who has to trust them is
+the business of :mod:`app.cli.certs`.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+CA_LIFETIME = timedelta(days=3650)
+LEAF_LIFETIME = timedelta(days=90)
+CLOCK_SKEW = timedelta(hours=1)
+"""Certificates begin this long before they are made, for machines whose clocks are behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its private key, both as PEM text."""
+
+    certificate: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What the Secret holds. ``trusted`` is what clients verify with: our CA, and earlier ones that are still valid."""
+
+    ca: KeyPair
+    leaf: KeyPair
+    trusted: str
+
+
+def service_names(service: str, namespace: str, cluster_domain: str) -> list[str]:
+    """The names that callers verify: the API server asks for ``svc.ns.svc``, Metacontroller for ``svc.ns``."""
+    return [f"{service}.{namespace}.svc", f"{service}.{namespace}", f"{service}.{namespace}.svc.{cluster_domain}"]
+
+
+def ensure(current: Bundle | None, names: Sequence[str], now: datetime) -> Bundle:
+    """The certificates to use from now on: those of ``current`` for as long as they serve.
+
+    Each certificate is renewed when two thirds of its life are over. A new CA does not end the trust in the old one, so
+    that servers and clients may learn of it one after the other.
+    """
+    kept = current.ca if current and _usable_ca(current.ca, now) else None
+    ca = kept or new_ca(now)
+    trusted = _trusted(ca, current.trusted if current else "", now)
+    leaf = current.leaf if current and kept and _usable_leaf(current.leaf, ca, names, now) else new_leaf(ca, names, now)
+    return Bundle(ca=ca, leaf=leaf, trusted=trusted)
+
+
+def new_ca(now: datetime) -> KeyPair:
+    """A self-signed authority that can sign servers' certificates, not further authorities."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name(f"modelhooks CA {now:%Y-%m-%d}")
+    builder = (
+        _builder(name, name, key.public_key(), now, CA_LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(sign_certificates=True), critical=True)
+    )
+    return _pair(builder.sign(key, hashes.SHA256()), key)
+
+
+def new_leaf(ca: KeyPair, names: Sequence[str], now: datetime) -> KeyPair:
+    """A server's certificate for DNS names and addresses."""
+    authority = x509.load_pem_x509_certificate(ca.certificate.encode())
+    key = ec.generate_private_key(ec.SECP256R1())
+    identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    builder = (
+        _builder(_name("modelhooks"), authority.subject, key.public_key(), now, LEAF_LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(sign_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
+    )
+    return _pair(builder.sign(_private_key(ca), hashes.SHA256()), key)
+
+
+def first_certificate(bundle: str) -> str:
+    """The first certificate of a PEM text, alone; empty when the text is none."""
+    certificates = _readable(bundle)
+    return certificates[0].public_bytes(serialization.Encoding.PEM).decode() if certificates else ""
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, lifetime: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_after(now + lifetime)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _usable_ca(ca: KeyPair, now: datetime) -> bool:
+    certificate = _certificate(ca)
+    return certificate is not None and not _renewal_due(certificate, now)
+
+
+def _usable_leaf(leaf: KeyPair, ca: KeyPair, names: Sequence[str], now: datetime) -> bool:
+    certificate = _certificate(leaf)
+    if certificate is None or _renewal_due(certificate, now):
+        return False
+    try:
+        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(ca.certificate.encode()))
+    except (InvalidSignature, ValueError):
+        return False
+    covered = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return {_general_name(name) for name in names} <= set(covered)
+
+
+def _certificate(pair: KeyPair) -> x509.Certificate | None:
+    """The certificate of a pair; None when one half is unreadable or they do not belong together."""
+    try:
+        certificate = x509.load_pem_x509_certificate(pair.certificate.encode())
+        return certificate if certificate.public_key() == _private_key(pair).public_key() else None
+    except (ValueError, TypeError):
+        return None
+
+
+def _renewal_due(certificate: x509.Certificate, now: datetime) -> bool:
+    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    return not start <= now < start + (end - start) * 2 / 3
+
+
+def _trusted(ca: KeyPair, earlier: str, now: datetime) -> str:
+    """PEM text of our CA and of every earlier one that has not expired."""
+    texts = [ca.certificate]
+    for certificate in _readable(earlier):
+        text = certificate.public_bytes(serialization.Encoding.PEM).decode()
+        if text not in texts and now < certificate.not_valid_after_utc:
+            texts.append(text)
+    return "".join(texts)
+
+
+def _readable(bundle: str) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(bundle.encode())
+    except ValueError:
+        return []
+
+
+def _private_key(pair: KeyPair) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(pair.key.encode(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise TypeError("not an elliptic curve key, so not one of ours")
+    return key
+
+
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return KeyPair(certificate.public_bytes(serialization.Encoding.PEM).decode(), private.decode())
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _key_usage(*, sign_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not sign_certificates,
+        key_cert_sign=sign_certificates,
+        crl_sign=sign_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )

@@ -1,0 +1,109 @@
+"""What differs between two JSON values, by field path.
+
+Lists of objects are compared by the names of their items (containers, env, volumes, ports), other lists in sequence, so
+that one argument more is one change.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from app.kube.field import Path
+
+
+class _Absent:
+    """Stands for a value that is not there; ``None`` is a value."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = _Absent()
+KEYS = ("name", "containerPort", "port", "mountPath", "key", "type")
+"""By which field the items of a list are told apart: the first that all items of both lists have, each once."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One value that changed; ``old`` is :data:`ABSENT` for one that was added, ``new`` for one that was removed."""
+
+    path: Path
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {shown(self.old)} → {shown(self.new)}"
+
+
+def shown(value: Any) -> str:
+    """A value on one line."""
+    return "(none)" if value is ABSENT else orjson.dumps(value).decode()
+
+
+def compare(old: Any, new: Any, path: Path) -> Iterator[Change]:
+    """Every change from ``old`` to ``new``. A subtree on one side only is one change; see :func:`leaves`."""
+    if type(old) is not type(new):
+        yield Change(path, old, new)
+    elif isinstance(old, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            yield from compare(old.get(key, ABSENT), new.get(key, ABSENT), member(path, key))
+    elif isinstance(old, list):
+        yield from _compare_lists(old, new, path)
+    elif old != new:
+        yield Change(path, old, new)
+
+
+def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The scalars (and empty lists and maps) of a value, under the paths that :func:`compare` gives them."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from leaves(item, member(path, key))
+    elif isinstance(value, list) and value:
+        key = _key(value, value)
+        for position, item in enumerate(value):
+            yield from leaves(item, path.key(str(item[key])) if key else path.index(position))
+    else:
+        yield path, value
+
+
+def member(path: Path, key: str) -> Path:
+    """A field by its name; a key that would look like several fields (a label's) in brackets."""
+    return path.key(key) if "." in key or "/" in key else path.child(key)
+
+
+def _compare_lists(old: list[Any], new: list[Any], path: Path) -> Iterator[Change]:
+    key = _key(old, new)
+    if key:
+        before, after = ({str(item[key]): item for item in items} for items in (old, new))
+        for name in [*before, *(name for name in after if name not in before)]:
+            yield from compare(before.get(name, ABSENT), after.get(name, ABSENT), path.key(name))
+        if before.keys() == after.keys() and list(before) != list(after):
+            yield Change(path, list(before), list(after))
+        return
+    left, right = ([orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in items] for items in (old, new))
+    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        for offset in range(max(end - start, new_end - new_start)):
+            has_old, has_new = start + offset < end, new_start + offset < new_end
+            position = start + offset if has_old else new_start + offset
+            item = old[start + offset] if has_old else ABSENT
+            yield from compare(item, new[new_start + offset] if has_new else ABSENT, path.index(position))
+
+
+def _key(old: list[Any], new: list[Any]) -> str:
+    """The field that names the items of both lists, or nothing."""
+    if not all(isinstance(item, dict) for item in (*old, *new)):
+        return ""
+    for key in KEYS:
+        if all(isinstance(item.get(key), (str, int)) for item in (*old, *new)) and all(
+            len({str(item[key]) for item in items}) == len(items) for items in (old, new)
+        ):
+            return key
+    return ""

@@ -1,0 +1,239 @@
+"""Show which children change between two versions of manifests, and whether pods restart.
+
+OLD and NEW are files or directories of manifests. NEW is applied to a cluster in memory on which OLD has settled, so
+that what is kept on a cluster is kept here. Or both are recorded answers: JSON with `children`, as a sync hook
+returned it, or what `modelhooks render --output json` printed with another release. The exit status is 0 when nothing
+changes, 1 when something does, 2 when that cannot be told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from app.cli.changes import Change, compare, shown
+from app.cli.manifests import Manifest, ManifestError, read
+from app.cli.offline import DEFAULT_NAMESPACE, desired, in_cluster, served, settled
+from app.cli.simulate import Cluster
+from app.cli.validate import check
+from app.cli.world import Json, inner_key, outer_key
+from app.families import KINDS, RESOURCES
+from app.kube import field
+from app.settings import Settings
+
+Children = Mapping[tuple[str, str], Json]
+"""Children by kind (``Deployment.apps/v1``) and ``namespace/name``."""
+
+
+class Effect(StrEnum):
+    """What a change means for pods that serve."""
+
+    RESTART = "pods restart"
+    START = "pods start"
+    STOP = "pods stop"
+    SCALE = "pods are added or removed, the others go on"
+    NONE = "no pod restarts"
+    KEPT = "not applied: objects of this kind are only created"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One child that changes."""
+
+    kind: str
+    name: str
+    action: str
+    """``create``, ``delete`` or ``change``."""
+    effect: Effect
+    fields: tuple[Change, ...] = ()
+
+
+class NotComparable(Exception):
+    """Why there is no answer."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", metavar="OLD", help="a file or directory: manifests, or a recorded answer")
+    parser.add_argument("new", metavar="NEW", help="likewise")
+    parser.add_argument("--namespace", default=DEFAULT_NAMESPACE, help="for objects that name none (default: default)")
+    parser.add_argument("--output", choices=("text", "json"), default="text")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the differences."""
+    try:
+        found = differences(*_sides(args.old, args.new, args.namespace))
+    except (ManifestError, NotComparable) as error:
+        print(f"modelhooks diff: {error}", file=sys.stderr)
+        return 2
+    sys.stdout.write(_json(found) if args.output == "json" else _text(found))
+    return 1 if found else 0
+
+
+def _sides(old: str, new: str, namespace: str) -> tuple[Children, Children]:
+    """The children on both sides, from recorded answers or from manifests."""
+    before, after = _recorded(old, namespace), _recorded(new, namespace)
+    if before is not None and after is not None:
+        return before, after
+    if before is not None or after is not None:
+        raise NotComparable("one is a recorded answer and the other is not")
+    return _applied(read([old]), read([new]), namespace)
+
+
+def differences(old: Children, new: Children) -> list[Difference]:
+    """Every child that is not the same on both sides, ordered by kind and name."""
+    found = []
+    for kind, name in sorted({*old, *new}):
+        before, after = old.get((kind, name)), new.get((kind, name))
+        if after is None:
+            found.append(Difference(kind, name, "delete", Effect.STOP if _template(kind) else Effect.NONE))
+        elif before is None:
+            found.append(Difference(kind, name, "create", Effect.START if _template(kind) else Effect.NONE))
+        elif fields := tuple(compare(before, after, field.Path())):
+            found.append(Difference(kind, name, "change", _effect(kind, fields), fields))
+    return found
+
+
+_TEMPLATES = {
+    "Deployment.apps/v1": ("spec.template",),
+    "StatefulSet.apps/v1": ("spec.template",),
+    "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1": ("spec.leaderWorkerTemplate", "spec.networkConfig"),
+    "Job.batch/v1": ("spec.template",),
+}
+"""The parts of a workload that its pods are made from."""
+_CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.children if child.update == "OnDelete"}
+
+
+def _template(kind: str) -> tuple[str, ...]:
+    return _TEMPLATES.get(kind, ())
+
+
+def _effect(kind: str, fields: Iterable[Change]) -> Effect:
+    if kind in _CREATE_ONLY:
+        return Effect.KEPT
+    paths = [str(change.path) for change in fields]
+    if any(path == part or path.startswith((f"{part}.", f"{part}[")) for path in paths for part in _template(kind)):
+        return Effect.RESTART
+    return Effect.SCALE if _template(kind) and "spec.replicas" in paths else Effect.NONE
+
+
+# Manifests.
+
+
+def _applied(old: list[Manifest], new: list[Manifest], namespace: str) -> tuple[Children, Children]:
+    """The children before and after ``new`` takes the place of ``old``."""
+    for manifests in (old, new):
+        if not any(served(manifest) for manifest in manifests):
+            raise NotComparable("no object of a kind that is served")
+        _refuse_invalid(manifests)
+    cluster = settled(old, namespace)
+    before = _children(cluster)
+    _replace(cluster, old, new, namespace)
+    cluster.settle()
+    return before, _children(cluster)
+
+
+def _refuse_invalid(manifests: Iterable[Manifest]) -> None:
+    """An object with errors changes no child, whatever else it says."""
+    errors = [f for manifest in manifests for f in check(manifest, Settings()) if f.level == "error"]
+    if errors:
+        raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
+
+
+def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
+    """Bring the objects of the files to their new version, and remove those that are gone with what they own."""
+    documents = {(outer_key(d), inner_key(d)): d for d in (in_cluster(manifest, namespace) for manifest in new)}
+    for document in (in_cluster(manifest, namespace) for manifest in old):
+        key = outer_key(document), inner_key(document)
+        if key not in documents:
+            cluster.delete(key)
+    for key, document in documents.items():
+        before = cluster.objects.get(key)
+        if before is not None:
+            unchanged = before.get("spec") == document.get("spec")
+            generation = before["metadata"]["generation"] + (0 if unchanged else 1)
+            document["metadata"] |= {"generation": generation, "uid": before["metadata"]["uid"]}
+            if "status" in before:
+                document.setdefault("status", before["status"])
+        cluster.objects[key] = document
+
+
+def _children(cluster: Cluster) -> Children:
+    """What the hooks asked for and the cluster has, but for objects of our own kinds, which have children of theirs."""
+    ours = {f"{kind.resource.kind}.{kind.resource.api_version}" for kind in KINDS}
+    owned = [desired(child) for _, parent in cluster.parents() for child in cluster.children(parent)]
+    return {(outer_key(c), inner_key(c)): c for c in owned if outer_key(c) not in ours}
+
+
+# Recorded answers.
+
+
+def _recorded(path: str, namespace: str) -> Children | None:
+    """The children of a recorded answer (or of a list of them); ``None`` for anything else."""
+    file = Path(path)
+    if file.suffix != ".json" or not file.is_file():
+        return None
+    try:
+        document = orjson.loads(file.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise NotComparable(f"{path}: {error}") from None
+    answers = document if isinstance(document, list) else [document]
+    if not answers or not all(isinstance(a, dict) and isinstance(a.get("children"), list) for a in answers):
+        return None
+    try:
+        return {(outer_key(child), _key(child, namespace)): child for answer in answers for child in answer["children"]}
+    except (KeyError, TypeError, AttributeError):
+        raise NotComparable(f"{path}: a child without apiVersion, kind or name") from None
+
+
+def _key(child: Json, namespace: str) -> str:
+    metadata = child["metadata"]
+    return f"{metadata.get('namespace') or namespace}/{metadata['name']}"
+
+
+# Output.
+
+
+def _text(found: list[Difference]) -> str:
+    if not found:
+        return "Nothing changes.\n"
+    lines = []
+    for difference in found:
+        kind = difference.kind.partition(".")[0]
+        lines.append(f"{difference.action} {kind} {difference.name}: {difference.effect.value}")
+        lines += [f"  {change}" for change in difference.fields]
+    restarts = sum(difference.effect is Effect.RESTART for difference in found)
+    workloads = "1 workload restarts" if restarts == 1 else f"{restarts} workloads restart"
+    lines.append(f"{len(found)} of the children change; the pods of {workloads}." if restarts else _calm(found))
+    return "\n".join(lines) + "\n"
+
+
+def _calm(found: list[Difference]) -> str:
+    return f"{len(found)} of the children change; no running pod restarts."
+
+
+def _json(found: list[Difference]) -> str:
+    rows: list[dict[str, Any]] = [
+        {
+            "kind": difference.kind,
+            "name": difference.name,
+            "action": difference.action,
+            "effect": difference.effect.name.lower(),
+            "restart": difference.effect is Effect.RESTART,
+            "fields": [_row(change) for change in difference.fields],
+        }
+        for difference in found
+    ]
+    return orjson.dumps({"changed": bool(rows), "children": rows}, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def _row(change: Change) -> dict[str, Any]:
+    sides = {"old": change.old, "new": change.new}
+    return {"path": str(change.path), **{side: value for side, value in sides.items() if shown(value) != "(none)"}}

@@ -1,0 +1,198 @@
+"""Explain objects: why they are not ready, which children they lead to, and who set each value of their pods.
+
+Reads manifests, or what is on a cluster:
+
+  kubectl get inferenceservice,model,deployment,job,pvc,pod -o yaml | modelhooks explain -
+
+With Pods, Jobs, claims and Deployments among the files, the causes are read from them as the service reads them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from app.cli.manifests import Manifest, ManifestError, read
+from app.cli.offline import DEFAULT_NAMESPACE, holding, in_cluster, served, settled
+from app.cli.origins import VAGUE, one_line, origins
+from app.cli.simulate import Cluster
+from app.cli.validate import check
+from app.cli.world import Json, inner_key, outer_key
+from app.hooks.kind import Kind
+from app.hooks.origin import Origin
+from app.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", default=["-"], metavar="FILE", help="default: standard input")
+    parser.add_argument("--namespace", default=DEFAULT_NAMESPACE, help="for objects that name none (default: default)")
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="COMPONENT", help="an optional child kind not installed"
+    )
+    parser.add_argument("--output", choices=("text", "json"), default="text")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print one explanation per object of ours that no other one made; 2 when a file cannot be read or holds none."""
+    try:
+        manifests = read(args.files)
+    except ManifestError as error:
+        print(f"modelhooks explain: {error}", file=sys.stderr)
+        return 2
+    explained = explain(manifests, args.namespace, tuple(args.without))
+    if not explained:
+        print("modelhooks explain: no object of a kind that is served", file=sys.stderr)
+        return 2
+    if args.output == "json":
+        sys.stdout.write(orjson.dumps(explained, option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        sys.stdout.write("\n".join(_text(one) for one in explained))
+    return 0
+
+
+def explain(manifests: list[Manifest], namespace: str, without: tuple[str, ...] = ()) -> list[Json]:
+    """What is printed, as JSON."""
+    settings = Settings()
+    present = holding(manifests, namespace, without, settings)
+    final = settled(manifests, namespace, without)
+    ours = [(m, kind) for m in manifests if (kind := served(m)) is not None]
+    return [_explained(m, kind, in_cluster(m, namespace), present, final, settings) for m, kind in ours]
+
+
+def _explained(
+    manifest: Manifest, kind: Kind[Any, Any], document: Json, present: Cluster, final: Cluster, settings: Settings
+) -> Json:
+    name = f"{kind.resource.kind}/{manifest.name}"
+    head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
+    errors = [str(finding) for finding in check(manifest, settings) if finding.level == "error"]
+    if errors:
+        return {**head, "state": "invalid", "why": errors, "conditions": [], "children": [], "values": []}
+    answer = present.ask(kind, document)
+    written = (document.get("status") or {}).get("conditions") or []
+    judged = answer["status"].get("conditions") or []
+    parent = final.objects[outer_key(document), inner_key(document)]
+    eventually = parent["status"].get("conditions") or []
+    applied = bool(written) or _observed(document, present)
+    shown = _chosen(written, judged, _observed(document, present)) if applied else eventually
+    return {
+        **head,
+        "state": _state(shown, applied=applied),
+        "why": _why(shown),
+        "conditions": [c for c in shown if c.get("type") != "Ready"],
+        "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
+        "values": [_row(origin) for origin in _values(kind, parent, final, settings)],
+    }
+
+
+# Why.
+
+
+def _observed(document: Json, cluster: Cluster) -> bool:
+    """Whether the files hold anything that the object led to."""
+    return bool(cluster.children(document))
+
+
+def _chosen(written: list[Json], judged: list[Json], fresh: bool) -> list[Json]:
+    """What the service would say of the files where they hold more than the object; else what it has said."""
+    return judged if fresh or not written else written
+
+
+def _ready(conditions: Iterable[Json]) -> Json:
+    return next((c for c in conditions if c.get("type") == "Ready"), {})
+
+
+def _state(conditions: list[Json], *, applied: bool) -> str:
+    ready = _ready(conditions)
+    if not ready:
+        return "without a Ready condition"
+    word = {"True": "ready", "False": "not ready"}.get(ready.get("status", ""), "not known to be ready")
+    reason = f" ({ready['reason']})" if ready.get("reason") else ""
+    return f"{word}{reason}" if applied else f"not applied yet; once everything runs: {word}{reason}"
+
+
+def _why(conditions: list[Json]) -> list[str]:
+    """The causes, one a line. A ready object has none."""
+    ready = _ready(conditions)
+    if ready.get("status") == "True" or not ready.get("message"):
+        return []
+    return [str(ready["message"])]
+
+
+# Children and values.
+
+
+def _desired(kind: Kind[Any, Any], parent: Json, cluster: Cluster) -> list[Json]:
+    children: list[Json] = cluster.ask(kind, parent)["children"]
+    return children
+
+
+def _child(child: Json, present: Cluster, namespace: str) -> Json:
+    name, key = child["metadata"]["name"], inner_key({"metadata": {"namespace": namespace, **child["metadata"]}})
+    return {"kind": child["kind"], "name": name, "exists": (outer_key(child), key) in present.objects}
+
+
+def _values(kind: Kind[Any, Any], parent: Json, cluster: Cluster, settings: Settings) -> list[Origin]:
+    """Where the pods' values come from: as found by trying, and where that finds nothing as the kind itself says."""
+    found = origins(cluster, kind, parent, settings)
+    if kind.explain is None:
+        return found
+    request = kind.decoder.decode(cluster.request(kind, parent))
+    resource, _ = kind.decode(request.parent)
+    told = {} if resource is None else {o.path: o.source for o in kind.explain(resource, request, settings)}
+    return [Origin(o.path, o.value, told[o.path]) if o.path in told and o.source in VAGUE else o for o in found]
+
+
+def _row(origin: Origin) -> Json:
+    return {"path": origin.path, "value": origin.value, "source": origin.source}
+
+
+# Output.
+
+
+def _text(explained: Json) -> str:
+    place = f" in namespace {explained['namespace']}" if explained["namespace"] else ""
+    lines = [f"{explained['object']}{place}: {explained['state']}"]
+    lines += [f"  why: {cause}" for cause in explained["why"]]
+    lines += [f"  {_condition(condition)}" for condition in explained["conditions"]]
+    if explained["children"]:
+        lines.append("  children:")
+        lines += [f"    {child['kind']}/{child['name']}{_mark(child, explained)}" for child in explained["children"]]
+    for place, rows in itertools.groupby(explained["values"], key=_place):
+        lines.append(f"  pods of {place}:")
+        lines += _table([(row["path"].removeprefix(f"{place}."), row["value"], row["source"]) for row in rows])
+    return "\n".join(lines) + "\n"
+
+
+def _place(row: Json) -> str:
+    """``Deployment/chat spec.template``: the part of a path that the values of one pod share."""
+    child, _, path = row["path"].partition(" ")
+    return f"{child} {'.'.join(path.split('.')[:2])}"
+
+
+def _condition(condition: Json) -> str:
+    words = [condition.get("reason", ""), condition.get("message", "")]
+    return f"{condition.get('type')}={condition.get('status')} " + ": ".join(word for word in words if word)
+
+
+def _mark(child: Json, explained: Json) -> str:
+    any_exists = any(other["exists"] for other in explained["children"])
+    return "" if child["exists"] or not any_exists else " (not among the files)"
+
+
+MAX_VALUE = 60
+
+
+def _table(rows: list[tuple[str, Any, str]]) -> list[str]:
+    """Path, value and source in columns."""
+    texts = [(path, _short(one_line(value)), source) for path, value, source in rows]
+    widths = [max(len(row[column]) for row in texts) for column in (0, 1)]
+    return [f"    {path:{widths[0]}}  {value:{widths[1]}}  {source}" for path, value, source in texts]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

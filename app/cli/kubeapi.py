@@ -1,0 +1,103 @@
+"""The two calls that ``modelhooks certs --apply`` makes to an API server: read one object, patch one object.
+
+Nothing else of this project talks to a cluster, so this is the standard library and no client package.
+"""
+
+import http.client
+import json
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+TIMEOUT_SECONDS = 10
+
+Json = dict[str, Any]
+
+
+class ApiError(Exception):
+    """The API server refused a call."""
+
+
+class ConflictError(ApiError):
+    """The object is not the one we read any more."""
+
+
+class Client:
+    """An API server and the right to speak to it."""
+
+    def __init__(self, url: str, ca: str, token: str) -> None:
+        self._address = urlsplit(url)
+        if self._address.scheme != "https":
+            message = f"{url} is not an https address, and a token must not travel in the clear"
+            raise ApiError(message)
+        self._tls = ssl.create_default_context(cadata=ca or None)
+        self._token = token
+
+    @classmethod
+    def in_cluster(cls) -> "Client":
+        """The API server of the cluster that this pod runs in, as the pod's service account."""
+        ca, token = SERVICE_ACCOUNT / "ca.crt", SERVICE_ACCOUNT / "token"
+        host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+        if not host or not token.exists():
+            raise ApiError("not in a pod with a service account; --kube-api names an API server elsewhere")
+        bracketed = f"[{host}]" if ":" in host else host
+        return cls(f"https://{bracketed}:{port}", ca.read_text(), token.read_text().strip())
+
+    def get(self, path: str) -> Json | None:
+        """Read one object; None when there is none."""
+        return self._call("GET", path)
+
+    def merge_patch(self, path: str, patch: Json) -> None:
+        """Patch one object with a JSON merge patch."""
+        self._call("PATCH", path, patch, "application/merge-patch+json")
+
+    def strategic_merge_patch(self, path: str, patch: Json) -> None:
+        """Patch one built-in object, the lists of which are merged by their key."""
+        self._call("PATCH", path, patch, "application/strategic-merge-patch+json")
+
+    def _call(self, method: str, path: str, body: Json | None = None, content_type: str = "") -> Json | None:
+        address = self._address
+        connection = http.client.HTTPSConnection(
+            address.hostname or "", address.port, timeout=TIMEOUT_SECONDS, context=self._tls
+        )
+        headers = {"Accept": "application/json", "Authorization": f"Bearer {self._token}"}
+        query = "?fieldManager=modelhooks-certs" if body is not None else ""
+        payload = None
+        if body is not None:
+            headers["Content-Type"] = content_type
+            payload = json.dumps(body).encode()
+        try:
+            connection.request(method, address.path + path + query, payload, headers)
+            response = connection.getresponse()
+            return _answer(method, path, response.status, response.read())
+        except OSError as error:
+            message = f"{method} {path}: {error}"
+            raise ApiError(message) from error
+        finally:
+            connection.close()
+
+
+def _answer(method: str, path: str, status: int, body: bytes) -> Json | None:
+    if status == http.HTTPStatus.NOT_FOUND and method == "GET":
+        return None
+    if status == http.HTTPStatus.CONFLICT:
+        raise ConflictError(_problem(method, path, status, body))
+    if status >= http.HTTPStatus.BAD_REQUEST:
+        raise ApiError(_problem(method, path, status, body))
+    found = json.loads(body)
+    if not isinstance(found, dict):
+        message = f"{method} {path}: the answer is not an object"
+        raise ApiError(message)
+    return found
+
+
+def _problem(method: str, path: str, status: int, body: bytes) -> str:
+    """The server's own message; never the body as a whole, which may be the Secret."""
+    try:
+        message = json.loads(body)["message"]
+    except (ValueError, KeyError, TypeError):
+        message = "no reason given"
+    return f"{method} {path}: {status}: {message}"

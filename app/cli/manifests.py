@@ -1,0 +1,182 @@
+"""Reading manifests with the place of every value, so that a finding can say ``file:line:column``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from app.kube import field
+
+SUFFIXES = (".yaml", ".yml", ".json")
+MAX_VALUES = 500_000
+"""More values than this in one document come from aliases that refer to each other."""
+
+
+class ManifestError(Exception):
+    """A file that cannot be read as manifests; the text says where and why."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One object of a file. ``node`` is its YAML, for :meth:`position`."""
+
+    file: str
+    document: dict[str, Any]
+    node: yaml.Node
+
+    @property
+    def kind(self) -> str:
+        return str(self.document.get("kind", ""))
+
+    @property
+    def api_version(self) -> str:
+        return str(self.document.get("apiVersion", ""))
+
+    @property
+    def name(self) -> str:
+        metadata = self.document.get("metadata")
+        return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+    def position(self, path: field.Path) -> tuple[int, int]:
+        """Line and column, from 1, of the value at ``path``, or of the nearest one above it."""
+        node: yaml.Node = self.node
+        place = node
+        for segment in path.segments:
+            entry = _entry(node, segment)
+            if entry is None:
+                break
+            place, node = entry
+        return place.start_mark.line + 1, place.start_mark.column + 1
+
+
+def _entry(node: yaml.Node, segment: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """The key (or item) to point at, and the value to descend into."""
+    if isinstance(node, yaml.MappingNode):
+        return next(((key, value) for key, value in node.value if key.value == segment), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(segment, int) and segment < len(node.value):
+        return node.value[segment], node.value[segment]
+    return None
+
+
+def read(arguments: Iterable[str]) -> list[Manifest]:
+    """Every object in files, directories (recursively) and ``-`` (standard input). Raises :class:`ManifestError`."""
+    found: list[Manifest] = []
+    for argument in arguments:
+        if argument == "-":
+            found += parse(sys.stdin.read(), "<stdin>")
+            continue
+        for file in _files(Path(argument)):
+            try:
+                text = file.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise ManifestError(f"{file}: {error}") from None
+            found += parse(text, str(file))
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    if not path.exists():
+        raise ManifestError(f"{path}: no such file or directory")
+    return [path]
+
+
+def parse(text: str, file: str) -> list[Manifest]:
+    """The objects of one YAML (or JSON) text; the items of a ``List`` count as objects of their own."""
+    manifests: list[Manifest] = []
+    try:
+        for node in yaml.compose_all(text, Loader=_LOADER):
+            if not (isinstance(node, yaml.ScalarNode) and node.value in ("", "~", "null")):
+                manifests += _objects(node, file)
+    except yaml.YAMLError as error:
+        raise ManifestError(_yaml_problem(error, file)) from None
+    except RecursionError:
+        raise ManifestError(f"{file}: nested too deeply") from None
+    return manifests
+
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _objects(node: yaml.Node, file: str) -> Iterator[Manifest]:
+    document = _Builder(file).value(node)
+    if not isinstance(document, dict):
+        raise ManifestError(f"{file}:{node.start_mark.line + 1}:1: not a Kubernetes object")
+    items = document.get("items")
+    if str(document.get("kind", "")).endswith("List") and isinstance(items, list):
+        entry = _entry(node, "items")
+        assert entry is not None
+        for item, item_node in zip(items, entry[1].value, strict=True):
+            if isinstance(item, dict):
+                yield Manifest(file, item, item_node)
+    else:
+        yield Manifest(file, document, node)
+
+
+class _Builder:
+    """JSON from YAML nodes, by the rules of the JSON schema: no dates, no sets, no language-specific objects."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._values = 0
+
+    def value(self, node: yaml.Node) -> Any:
+        self._values += 1
+        if self._values > MAX_VALUES:
+            raise ManifestError(f"{self._file}: too many values (aliases that multiply)")
+        if isinstance(node, yaml.MappingNode):
+            return self._map(node)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item) for item in node.value]
+        assert isinstance(node, yaml.ScalarNode)
+        return _scalar(node, self._file)
+
+    def _map(self, node: yaml.MappingNode) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                parts = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                for part in parts:
+                    inner = self.value(part)
+                    merged = {**(inner if isinstance(inner, dict) else {}), **merged}
+        own: dict[str, Any] = {}
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                continue
+            name = str(key.value)
+            if name in own:
+                line, column = key.start_mark.line + 1, key.start_mark.column + 1
+                raise ManifestError(f"{self._file}:{line}:{column}: duplicate key {field.go_quote(name)}")
+            own[name] = self.value(value)
+        return {**merged, **own}
+
+
+def _scalar(node: yaml.ScalarNode, file: str) -> Any:
+    tag = node.tag.removeprefix("tag:yaml.org,2002:")
+    text: str = node.value
+    if tag == "null":
+        return None
+    if tag == "bool":
+        return text.lower() in ("true", "yes", "on")
+    try:
+        if tag == "int":
+            return int(yaml.constructor.SafeConstructor().construct_yaml_int(node))
+        if tag == "float":
+            return float(yaml.constructor.SafeConstructor().construct_yaml_float(node))
+    except ValueError:
+        return text
+    if tag in ("str", "timestamp", "binary", "value"):
+        return text
+    raise ManifestError(f"{file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}: unsupported tag {node.tag}")
+
+
+def _yaml_problem(error: yaml.YAMLError, file: str) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    return f"{file}:{mark.line + 1}:{mark.column + 1}: {problem}" if mark else f"{file}: {problem}"

@@ -1,0 +1,73 @@
+"""What the offline commands share: a cluster in memory that holds the objects of files, and the hooks as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from app.cli.manifests import Manifest
+from app.cli.simulate import Cluster, Send
+from app.cli.world import Json, inner_key, outer_key, stored
+from app.families import KINDS, find
+from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.kube.labels import CONTROLLER_UID, LAST_APPLIED
+from app.settings import Settings
+
+DEFAULT_NAMESPACE = "default"
+NOW = datetime.fromisoformat("2025-01-01T00:00:00+00:00")
+"""The clock of every offline command: the same files print the same at any time."""
+
+
+def holding(
+    manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = (), settings: Settings | None = None
+) -> Cluster:
+    """A cluster in memory that holds the objects of files as they are."""
+    cluster = Cluster(direct(settings or Settings()), without)
+    for manifest in manifests:
+        document = in_cluster(manifest, namespace)
+        cluster.objects[outer_key(document), inner_key(document)] = document
+    return cluster
+
+
+def settled(manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = ()) -> Cluster:
+    """A cluster in memory that holds the objects of files and everything they lead to."""
+    cluster = holding(manifests, namespace, without)
+    cluster.settle()
+    return cluster
+
+
+def direct(settings: Settings) -> Send:
+    """The hooks called as functions, at a fixed time."""
+    hooks = {kind.resource.hook_path: kind for kind in KINDS}
+
+    def send(path: str, body: bytes) -> bytes:
+        hook, _, action = path.rpartition("/")
+        kind = hooks[hook]
+        return (
+            answer_customize(kind, body, settings) if action == "customize" else answer_sync(kind, body, settings, NOW)
+        )
+
+    return send
+
+
+def in_cluster(manifest: Manifest, namespace: str) -> Json:
+    """An object as the cluster holds it; ``namespace`` is for those that name none and need one."""
+    kind = served(manifest)
+    return stored(manifest.document, namespace if kind is None or kind.resource.namespaced else "")
+
+
+def served(manifest: Manifest) -> Kind[Any, Any] | None:
+    """The kind of ours that the object is of, if it is one."""
+    return find(manifest.api_version, manifest.kind)
+
+
+def desired(child: Json) -> Json:
+    """A child as the hook wrote it, without what a cluster added."""
+    metadata = {k: v for k, v in child["metadata"].items() if k not in ("uid", "generation")}
+    metadata["labels"] = {k: v for k, v in metadata.get("labels", {}).items() if k != CONTROLLER_UID}
+    annotations = {k: v for k, v in metadata.pop("annotations", {}).items() if k != LAST_APPLIED}
+    if annotations:
+        metadata["annotations"] = annotations
+    head = {"apiVersion": child["apiVersion"], "kind": child["kind"], "metadata": metadata}
+    return {**head, **{k: v for k, v in child.items() if k not in (*head, "status")}}

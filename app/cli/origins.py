@@ -1,0 +1,265 @@
+"""Finds out who set each value of a pod, by asking what changes when a field is different.
+
+Hooks are pure functions, so a field is taken away (or altered, where it is required) and the hook is asked again; the
+values of the pod that change come from that field. This holds for every kind, whatever its code does. A value that many
+fields bear on is attributed to the one that bears on the fewest others.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from app.cli import world
+from app.cli.changes import ABSENT, compare, leaves
+from app.cli.offline import direct
+from app.cli.simulate import Cluster
+from app.cli.world import Json, inner_key, outer_key
+from app.families import find
+from app.hooks.kind import Kind
+from app.hooks.origin import Origin
+from app.kube.field import Path
+from app.settings import Settings, variable_name
+
+DEFAULT = "default"
+"""The source of a value that nothing bears on."""
+VAGUE = frozenset({DEFAULT, "metadata.name"})
+"""Sources that say little: a kind that knows better is believed (:attr:`app.hooks.kind.Kind.explain`)."""
+MAX_FIELDS = 500
+"""Fields of one parent and its related objects that are tried."""
+
+TEMPLATES = {
+    "Deployment": ("spec", "template"),
+    "StatefulSet": ("spec", "template"),
+    "LeaderWorkerSet": ("spec", "leaderWorkerTemplate"),
+    "Job": ("spec", "template"),
+}
+"""Where a workload has the pods it makes."""
+
+Pods = dict[str, Json]
+"""Pod templates by their place: ``Deployment/chat spec.template``."""
+
+
+def origins(cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings: Settings) -> list[Origin]:
+    """The values of every pod that the parent leads to, with their sources, in the order of the pod's fields."""
+    tracer = _Tracer(cluster, kind, parent)
+    for experiment in _experiments(cluster, kind, parent, settings):
+        tracer.attribute(experiment)
+    return tracer.result()
+
+
+@dataclass
+class _Experiment:
+    """One field made different. ``attempts`` are clusters in which it is; the first with an effect counts."""
+
+    source: str
+    attempts: Iterable[Cluster]
+
+
+@dataclass
+class _Tracer:
+    cluster: Cluster
+    kind: Kind[Any, Any]
+    parent: Json
+    pods: Pods = field(init=False)
+    _sources: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    def __post_init__(self) -> None:
+        self.pods = _pods(self.cluster, self.kind, self.parent)
+
+    def attribute(self, experiment: _Experiment) -> None:
+        key = outer_key(self.parent), inner_key(self.parent)
+        for cluster in experiment.attempts:
+            touched = self._touched(_pods(cluster, self.kind, cluster.objects.get(key, self.parent)))
+            for path in touched:
+                self._sources[path].append((len(touched), experiment.source))
+            if touched:
+                return
+
+    def _touched(self, changed: Pods) -> list[str]:
+        paths = []
+        for place, pod in self.pods.items():
+            for change in compare(pod, _counterpart(place, self.pods, changed), Path()):
+                if change.old is not ABSENT:
+                    paths += [f"{place}{_below(path)}" for path, _ in leaves(change.old, change.path)]
+        return paths
+
+    def result(self) -> list[Origin]:
+        return [
+            Origin(path, value, self._source(path))
+            for place, pod in self.pods.items()
+            for path, value in ((f"{place}{_below(path)}", value) for path, value in leaves(pod, Path()))
+        ]
+
+    def _source(self, path: str) -> str:
+        """The sources that bear on the fewest values; several when they are equally close."""
+        candidates = self._sources.get(path)
+        if not candidates:
+            return DEFAULT
+        fewest = min(count for count, _ in candidates)
+        return ", ".join(dict.fromkeys(source for count, source in candidates if count == fewest))
+
+
+def _counterpart(place: str, before: Pods, after: Pods) -> Json:
+    """The pod of a place after a change. A workload whose name changed too is known by its kind and position."""
+    if place in after:
+        return after[place]
+    kind = place.partition("/")[0]
+    position = [p for p in before if p.startswith(f"{kind}/")].index(place)
+    same = [pod for p, pod in after.items() if p.startswith(f"{kind}/")]
+    return same[position] if position < len(same) else {}
+
+
+def _below(path: Path) -> str:
+    text = str(path)
+    return text if not text or text.startswith("[") else f".{text}"
+
+
+def _pods(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Pods:
+    """The pod templates of a parent's children, and of the children of those that are of our kinds themselves."""
+    found: Pods = {}
+    for child in cluster.ask(kind, parent)["children"]:
+        own = find(child["apiVersion"], child["kind"])
+        if own is not None:
+            new = world.stored(child, parent["metadata"].get("namespace", ""))
+            held = cluster.objects.get((outer_key(new), inner_key(new)), {})
+            metadata = {**held.get("metadata", {}), **child["metadata"]}
+            found |= _pods(cluster, own, {**new, "metadata": metadata, "status": held.get("status", {})})
+        elif child["kind"] in TEMPLATES and child.get("spec"):
+            spec, name = TEMPLATES[child["kind"]]
+            found[f"{child['kind']}/{child['metadata']['name']} {spec}.{name}"] = child[spec].get(name, {})
+    return found
+
+
+# What is made different.
+
+
+def _experiments(cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings: Settings) -> Iterator[_Experiment]:
+    """The parent's own fields, those of the objects it reads, the operator's settings, and the parent's name."""
+    tried = 0
+    for document, prefix in _readable(cluster, kind, parent):
+        for path, value in _fields(document, ("spec", "data", "status") if prefix else ("spec",)):
+            tried += 1
+            if tried > MAX_FIELDS:
+                return
+            yield _Experiment(f"{prefix}{path}", _altered(cluster, document, path, value))
+    for name in type(settings).model_fields:
+        if name.startswith(f"{kind.resource.family}_") or name == "cluster_domain":
+            yield _Experiment(f"setting {variable_name(name)}", _with_setting(cluster, settings, name))
+
+
+def _readable(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Iterator[tuple[Json, str]]:
+    """The parent and its related objects of our kinds, with how to name their fields; likewise for children of ours."""
+    seen: set[tuple[str, str]] = set()
+    waiting = [(kind, parent, "")]
+    while waiting:
+        own, document, prefix = waiting.pop(0)
+        key = outer_key(document), inner_key(document)
+        if key in seen:
+            continue
+        seen.add(key)
+        if own is kind or not _owned(document, cluster):
+            yield document, prefix
+        related = world.related(own, cluster.rules(own, document), cluster.objects.values())
+        others = [d for group in related.values() for d in group.values()] + cluster.children(document)
+        for other in others:
+            of = find(other["apiVersion"], other["kind"])
+            if of is not None:
+                waiting.append((of, other, f"{other['kind']}/{other['metadata']['name']} "))
+            elif other["kind"] == "ConfigMap":
+                yield other, f"ConfigMap/{other['metadata']['name']} "
+
+
+def _owned(document: Json, cluster: Cluster) -> bool:
+    """Whether another object of ours made it: its fields are that one's."""
+    uid = (document["metadata"].get("labels") or {}).get("controller-uid")
+    return bool(uid) and any(parent["metadata"]["uid"] == uid for _, parent in cluster.parents())
+
+
+def _fields(document: Json, parts: Sequence[str]) -> Iterator[tuple[Path, Any]]:
+    for part in parts:
+        if isinstance(document.get(part), Mapping):
+            yield from _located(document[part], Path(part))
+    for part in ("labels", "annotations"):
+        values = document["metadata"].get(part) or {}
+        for key, value in values.items():
+            if not key.startswith(("metacontroller.k8s.io/", "kubectl.kubernetes.io/")) and key != "controller-uid":
+                yield Path("metadata").child(part).key(key), value
+    if "spec" in document:
+        yield Path("metadata").child("name"), document["metadata"]["name"]
+
+
+def _located(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The scalars of a document, by the positions they have; conditions are words about it only."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            if key != "conditions":
+                yield from _located(item, path.child(key))
+    elif isinstance(value, list) and value:
+        for position, item in enumerate(value):
+            yield from _located(item, path.index(position))
+    else:
+        yield path, value
+
+
+def _altered(cluster: Cluster, document: Json, path: Path, value: Any) -> Iterator[Cluster]:
+    """Clusters in which the field is absent, then such in which it has another value."""
+    key = outer_key(document), inner_key(document)
+    alternatives = _alternatives(value)
+    for new in (*([] if path.segments == ("metadata", "name") else [ABSENT]), *alternatives):
+        changed = copy.deepcopy(document)
+        _put(changed, path.segments, new)
+        yield replace(cluster, objects={**cluster.objects, **_namesakes(cluster, value, new), key: changed})
+
+
+def _namesakes(cluster: Cluster, old: Any, new: Any) -> dict[tuple[str, str], Json]:
+    """Copies, under the new name, of the objects that a changed reference named, so that it still finds something."""
+    if not isinstance(old, str) or not isinstance(new, str):
+        return {}
+    copies = {}
+    for (kind, _), document in cluster.objects.items():
+        if document["metadata"]["name"] == old and find(document["apiVersion"], document["kind"]):
+            renamed = {**document, "metadata": {**document["metadata"], "name": new}}
+            copies[kind, inner_key(renamed)] = renamed
+    return copies
+
+
+def _put(document: Any, segments: tuple[str | int, ...], value: Any) -> None:
+    for segment in segments[:-1]:
+        document = document[segment]
+    if value is ABSENT:
+        del document[segments[-1]]
+    else:
+        document[segments[-1]] = value
+
+
+_AMOUNT = re.compile(r"([0-9]+)(\D*)")
+
+
+def _alternatives(value: Any) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, value - 1]
+    if isinstance(value, float):
+        return [value / 2]
+    if isinstance(value, str):
+        amount = _AMOUNT.fullmatch(value)
+        return [f"{int(amount[1]) + 1}{amount[2]}"] if amount else [f"{value}x", f"x{value}"]
+    return []
+
+
+def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
+    for value in _alternatives(getattr(settings, name)):
+        yield replace(cluster, send=direct(settings.model_copy(update={name: value})))
+
+
+def one_line(value: Any) -> str:
+    """A value of a pod as it is printed."""
+    return value if isinstance(value, str) and value.isprintable() else orjson.dumps(value).decode()

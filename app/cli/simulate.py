@@ -1,0 +1,218 @@
+"""A cluster in memory that plays API server, Metacontroller and the workload controllers around the hooks.
+
+Enough to take examples to Ready and to show what they lead to: pods start at once, Jobs complete, claims bind, routes
+are accepted. It is no test of the protocol; ``tests/e2e`` has a real API server for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from app.cli import world
+from app.cli.world import Json, inner_key, outer_key
+from app.families import KINDS, find
+from app.hooks.kind import Kind
+from app.kube.labels import CONTROLLER_UID, LAST_APPLIED
+
+Send = Callable[[str, bytes], bytes]
+"""Posts a body to a path of the service and returns the answer's body; raises on any other status than 200."""
+
+MAX_ROUNDS = 30
+_TIME = "2025-01-01T00:00:00Z"
+
+
+@dataclass
+class Verdict:
+    """What admission said to one object."""
+
+    allowed: bool
+    causes: list[str]
+    warnings: list[str]
+
+
+@dataclass
+class Cluster:
+    """Objects by kind and name. ``without`` names optional components that are not installed."""
+
+    send: Send
+    without: tuple[str, ...] = ()
+    objects: dict[tuple[str, str], Json] = field(default_factory=dict)
+    syncs: int = 0
+
+    def apply(self, document: Json, namespace: str) -> Verdict:
+        """Store an object as the API server would: after its admission, if it is of a kind of ours."""
+        kind = find(document.get("apiVersion", ""), document.get("kind", ""))
+        scoped = kind is None or kind.resource.namespaced
+        new = world.stored(document, namespace if scoped else "")
+        verdict = Verdict(True, [], []) if kind is None else self._review(kind, new)
+        if verdict.allowed:
+            self.objects[outer_key(new), inner_key(new)] = new
+        return verdict
+
+    def _review(self, kind: Kind[Any, Any], document: Json) -> Verdict:
+        resource, metadata = kind.resource, document["metadata"]
+        request = {
+            "uid": metadata["uid"],
+            "operation": "CREATE",
+            "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+            "name": metadata["name"],
+            "namespace": metadata.get("namespace", ""),
+            "object": document,
+        }
+        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+        response = orjson.loads(self.send(resource.admission_path, orjson.dumps(body)))["response"]
+        status = response.get("status", {})
+        causes = [f"{c['field']}: {c['message']}" for c in status.get("details", {}).get("causes", [])]
+        return Verdict(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
+
+    def settle(self) -> int:
+        """Sync every parent and let the controllers work until nothing changes. Returns the number of rounds."""
+        for number in range(1, MAX_ROUNDS + 1):
+            before = orjson.dumps(sorted(self.objects.items()), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+            for kind, parent in list(self.parents()):
+                key = outer_key(parent), inner_key(parent)
+                if key in self.objects:  # another parent may have replaced or removed it meanwhile
+                    self._sync(kind, self.objects[key])
+            self._play()
+            after = orjson.dumps(sorted(self.objects.items()), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+            if before == after:
+                return number
+        return MAX_ROUNDS
+
+    def parents(self) -> Iterator[tuple[Kind[Any, Any], Json]]:
+        """The objects of our kinds, in the order of the registry."""
+        for kind in KINDS:
+            key = f"{kind.resource.kind}.{kind.resource.api_version}"
+            for (outer, _), document in sorted(self.objects.items()):
+                if outer == key:
+                    yield kind, document
+
+    def children(self, parent: Json) -> list[Json]:
+        """What the parent owns, ordered by kind and name."""
+        uid = parent["metadata"]["uid"]
+        return [d for _, d in sorted(self.objects.items()) if _owner(d) == uid]
+
+    def delete(self, key: tuple[str, str]) -> None:
+        """Remove an object, and what it owns with it, as garbage collection does."""
+        document = self.objects.pop(key)
+        for owned in [k for k, d in self.objects.items() if _owner(d) == document["metadata"].get("uid")]:
+            self.delete(owned)
+
+    def ask(self, kind: Kind[Any, Any], parent: Json) -> Json:
+        """The sync hook's answer for a parent, with what its rules select as related objects."""
+        answer: Json = orjson.loads(self.send(f"{kind.resource.hook_path}/sync", self.request(kind, parent)))
+        return answer
+
+    def request(self, kind: Kind[Any, Any], parent: Json) -> bytes:
+        """What Metacontroller would post to the sync hook."""
+        return world.sync_request(kind, parent, self.objects.values(), self.rules(kind, parent), self.without)
+
+    def rules(self, kind: Kind[Any, Any], parent: Json) -> list[Json]:
+        """The customize hook's answer."""
+        if kind.customize is None:
+            return []
+        body = world.customize_request(kind, parent, self.without)
+        rules: list[Json] = orjson.loads(self.send(f"{kind.resource.hook_path}/customize", body))["relatedResources"]
+        return rules
+
+    def _sync(self, kind: Kind[Any, Any], parent: Json) -> None:
+        answer = self.ask(kind, parent)
+        self.syncs += 1
+        parent["status"] = {**answer["status"], "observedGeneration": parent["metadata"]["generation"]}
+        self._reconcile(kind, parent, answer["children"])
+
+    def _reconcile(self, kind: Kind[Any, Any], parent: Json, desired: Iterable[Json]) -> None:
+        """What Metacontroller does with an answer: create, replace with a record of what was asked for, and prune."""
+        uid, wanted = parent["metadata"]["uid"], set()
+        create_only = {c.key for c in kind.resource.children if c.update == "OnDelete"}
+        for child in desired:
+            new = world.stored(child, parent["metadata"].get("namespace", ""))
+            key = outer_key(new), inner_key(new)
+            wanted.add(key)
+            old = self.objects.get(key)
+            if old is None or (_owner(old) == uid and key[0] not in create_only):
+                self.objects[key] = _applied(new, child, uid, old or {})
+        for key in [k for k, d in self.objects.items() if _owner(d) == uid and k not in wanted]:
+            del self.objects[key]
+
+    def _play(self) -> None:
+        for document in list(self.objects.values()):
+            play = _CONTROLLERS.get(document["kind"])
+            if play is not None and find(document["apiVersion"], document["kind"]) is None:
+                document["status"] = play(document)
+                if document["kind"] == "Deployment":
+                    self._start_pods(document)
+
+    def _start_pods(self, deployment: Json) -> None:
+        metadata, template = deployment["metadata"], deployment["spec"]["template"]
+        for number in range(deployment["spec"].get("replicas", 1)):
+            pod = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": f"{metadata['name']}-{number}",
+                    "namespace": metadata["namespace"],
+                    "labels": template["metadata"].get("labels", {}),
+                },
+                "status": {"phase": "Running", "conditions": [_condition("Ready")]},
+            }
+            self.objects.setdefault((outer_key(pod), inner_key(pod)), pod)
+
+
+def _applied(new: Json, record: Json, uid: str, old: Json) -> Json:
+    """The child as it is after an answer named it: its owner, its record, and the status it had.
+
+    An answer that says no more than which child it means changes nothing of it.
+    """
+    if record.keys() <= {"apiVersion", "kind", "metadata"} and old:
+        return old
+    metadata = new["metadata"]
+    metadata["labels"] = {**metadata.get("labels", {}), CONTROLLER_UID: uid}
+    text = orjson.dumps(record, option=orjson.OPT_SORT_KEYS).decode()
+    metadata["annotations"] = {**metadata.get("annotations", {}), LAST_APPLIED: text}
+    return {**new, **({"status": old["status"]} if "status" in old else {})}
+
+
+def _owner(document: Json) -> str:
+    return str((document["metadata"].get("labels") or {}).get(CONTROLLER_UID, ""))
+
+
+def _condition(type_: str, reason: str = "Simulated") -> Json:
+    return {"type": type_, "status": "True", "reason": reason, "message": "", "lastTransitionTime": _TIME}
+
+
+def _workload(document: Json) -> Json:
+    replicas = document["spec"].get("replicas", 1)
+    return {
+        "observedGeneration": document["metadata"]["generation"],
+        "replicas": replicas,
+        "updatedReplicas": replicas,
+        "readyReplicas": replicas,
+        "availableReplicas": replicas,
+        "conditions": [_condition("Available"), _condition("Progressing", "NewReplicaSetAvailable")],
+    }
+
+
+def _attached(document: Json) -> Json:
+    """Routes and pools: accepted by each parent they name."""
+    references = document["spec"].get("parentRefs") or [{"name": "default"}]
+    conditions = [_condition("Accepted"), _condition("ResolvedRefs"), _condition("Programmed")]
+    return {"parents": [{"parentRef": r, "controllerName": "simulated", "conditions": conditions} for r in references]}
+
+
+_CONTROLLERS: dict[str, Callable[[Json], Json]] = {
+    "Deployment": _workload,
+    "LeaderWorkerSet": _workload,
+    "Job": lambda _: {"succeeded": 1, "completionTime": _TIME, "conditions": [_condition("Complete")]},
+    "PersistentVolumeClaim": lambda _: {"phase": "Bound"},
+    "HTTPRoute": _attached,
+    "InferencePool": _attached,
+    "Gateway": lambda _: {
+        "addresses": [{"type": "IPAddress", "value": "203.0.113.10"}],
+        "conditions": [_condition("Accepted"), _condition("Programmed")],
+    },
+}

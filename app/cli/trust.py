@@ -1,0 +1,204 @@
+"""Where the certificates live in a cluster, and who has to trust the CA.
+
+The Secret holds everything. The admission configuration wants the CA as base64, a CompositeController as PEM text, and
+Metacontroller reads it again only when the CompositeController's ``spec`` changes, so that is where it is written:
+``spec.endpointConfigs``, which no manifest of ours sets, so that applying one again leaves it alone.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from app.certs import Bundle, KeyPair, first_certificate
+from app.cli.kubeapi import Client
+from app.kube import registration
+
+Json = dict[str, Any]
+
+ADMISSION = "admissionregistration.k8s.io/v1"
+METACONTROLLER = "metacontroller.k8s.io/v1alpha1"
+SECRET_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
+
+
+@dataclass(frozen=True, slots=True)
+class SecretName:
+    """The Secret that holds the certificates."""
+
+    namespace: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{self.namespace}/secrets/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Those that have to trust the CA, by name."""
+
+    webhook_configuration: str
+    webhooks: Sequence[str]
+    composite_controllers: Sequence[str]
+    hook_host: str
+
+    @classmethod
+    def installed(cls) -> "Clients":
+        """Those of our own manifests."""
+        from app.families import RESOURCES
+
+        return cls(
+            webhook_configuration=registration.NAME,
+            webhooks=[registration.webhook_name(resource) for resource in RESOURCES],
+            composite_controllers=[registration.controller_name(resource) for resource in RESOURCES],
+            hook_host=registration.HOOK_HOST,
+        )
+
+    @property
+    def webhook_configuration_path(self) -> str:
+        """Where the API server has the admission configuration."""
+        return f"/apis/{ADMISSION}/validatingwebhookconfigurations/{self.webhook_configuration}"
+
+    @property
+    def composite_controller_paths(self) -> list[str]:
+        """Where it has the CompositeControllers."""
+        return [f"/apis/{METACONTROLLER}/compositecontrollers/{name}" for name in self.composite_controllers]
+
+
+def texts(bundle: Bundle) -> dict[str, str]:
+    """The files that a bundle is kept in."""
+    return {
+        "ca.crt": bundle.trusted,
+        "ca.key": bundle.ca.key,
+        "tls.crt": bundle.leaf.certificate,
+        "tls.key": bundle.leaf.key,
+    }
+
+
+def bundle_from_texts(held: Mapping[str, str]) -> Bundle | None:
+    """The bundle in those files; None when none of them exists, which asks for a new one."""
+    if not held:
+        return None
+    trusted, ca_key, certificate, key = (held.get(name, "") for name in SECRET_KEYS)
+    return Bundle(KeyPair(first_certificate(trusted), ca_key), KeyPair(certificate, key), trusted)
+
+
+def bundle_of(secret: Json) -> Bundle | None:
+    """The bundle in a Secret as the API server answers it."""
+    data = secret.get("data") or {}
+    return bundle_from_texts({key: _decoded(data[key]) for key in SECRET_KEYS if key in data})
+
+
+def secret(name: SecretName, bundle: Bundle) -> Json:
+    """The Secret as a manifest."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name.name, "namespace": name.namespace},
+        "data": _data(bundle),
+    }
+
+
+def secret_patch(held: Json, bundle: Bundle) -> Json:
+    """What turns the Secret that was read into one with this bundle; refused when somebody wrote it meanwhile."""
+    return {"metadata": {"resourceVersion": held["metadata"]["resourceVersion"]}, "data": _data(bundle)}
+
+
+def declared(clients: Clients, trusted: str) -> list[Json]:
+    """What the clients lack, as objects for server-side apply beside those of the installation."""
+    bundle = _base64(trusted)
+    webhooks = [{"name": name, "clientConfig": {"caBundle": bundle}} for name in clients.webhooks]
+    metadata = {"name": clients.webhook_configuration}
+    admission = {"apiVersion": ADMISSION, "kind": "ValidatingWebhookConfiguration", "metadata": metadata}
+    endpoints = [{"host": clients.hook_host, "caBundle": {"inline": trusted}}]
+    hooks = {"apiVersion": METACONTROLLER, "kind": "CompositeController"}
+    return [
+        {**admission, "webhooks": webhooks},
+        *(
+            {**hooks, "metadata": {"name": name}, "spec": {"endpointConfigs": endpoints}}
+            for name in clients.composite_controllers
+        ),
+    ]
+
+
+def spread(client: Client, clients: Clients, trusted: str) -> list[str]:
+    """Make every client trust the CA; the result is the paths that were written, of those that were not up to date."""
+    return [*_spread_admission(client, clients, trusted), *_spread_hooks(client, clients, trusted)]
+
+
+def admission_patch(configuration: Json, trusted: str) -> Json | None:
+    """What the webhooks of an admission configuration lack; None when nothing."""
+    bundle = _base64(trusted)
+    lacking = [
+        {"name": webhook["name"], "clientConfig": {"caBundle": bundle}}
+        for webhook in configuration.get("webhooks") or []
+        if webhook["clientConfig"].get("caBundle") != bundle
+    ]
+    return {"webhooks": lacking} if lacking else None
+
+
+def hooks_patch(controller: Json, trusted: str) -> Json | None:
+    """What a CompositeController lacks to trust the hosts of its hooks; None when nothing."""
+    spec = controller["spec"]
+    endpoints: list[Json] = spec.get("endpointConfigs") or []
+    trusting = [*endpoints]
+    for host in _hosts(spec):
+        index = next((i for i, endpoint in enumerate(trusting) if endpoint["host"].lower() == host), None)
+        if index is None:
+            trusting.append({"host": host, "caBundle": {"inline": trusted}})
+        elif not trusting[index].get("caBundle", {}).keys() - {"inline"}:  # else somebody chose where the CA is
+            trusting[index] = {**trusting[index], "caBundle": {"inline": trusted}}
+    # A merge patch replaces lists as a whole.
+    return {"spec": {"endpointConfigs": trusting}} if trusting != endpoints else None
+
+
+def _spread_admission(client: Client, clients: Clients, trusted: str) -> Iterator[str]:
+    path = clients.webhook_configuration_path
+    if (configuration := client.get(path)) and (patch := admission_patch(configuration, trusted)):
+        client.strategic_merge_patch(path, patch)
+        yield path
+
+
+def _spread_hooks(client: Client, clients: Clients, trusted: str) -> Iterator[str]:
+    for path in clients.composite_controller_paths:
+        if (controller := client.get(path)) and (patch := hooks_patch(controller, trusted)):
+            client.merge_patch(path, patch)
+            yield path
+
+
+def _hosts(spec: Json) -> list[str]:
+    """``host:port`` of each hook that speaks TLS and has no CA of its own."""
+    hosts = []
+    for hook in spec.get("hooks", {}).values():
+        webhook = (hook or {}).get("webhook") or {}
+        address = _address(webhook)
+        if address.scheme == "https" and "caBundle" not in webhook:
+            hosts.append(f"{address.hostname}:{address.port or 443}")
+    return list(dict.fromkeys(hosts))
+
+
+def _address(webhook: Json) -> SplitResult:
+    if url := webhook.get("url"):
+        return urlsplit(url)
+    service = webhook.get("service") or {}
+    protocol, port = service.get("protocol", "http"), service.get("port", 80)
+    return urlsplit(f"{protocol}://{service.get('name')}.{service.get('namespace')}:{port}")
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _data(bundle: Bundle) -> dict[str, str]:
+    return {key: _base64(text) for key, text in texts(bundle).items()}
+
+
+def _decoded(value: str) -> str:
+    """A value of a Secret; what is no text is as good as absent, and will be replaced."""
+    try:
+        return base64.b64decode(value).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,120 @@
+"""A cluster in memory, as far as the hooks can see one: objects, and the requests that Metacontroller would send.
+
+``render`` asks once; ``demo`` plays the controllers too. Nothing here decides anything about a kind of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import orjson
+
+from app.hooks.kind import Kind
+from app.kube.labels import CONTROLLER_UID
+
+Json = dict[str, Any]
+
+
+def plural(kind: str) -> str:
+    """The resource name of a kind, by the rule that all kinds we meet follow."""
+    low = kind.lower()
+    if low.endswith(("s", "x")):
+        return low + "es"
+    return low[:-1] + "ies" if low.endswith("y") and low[-2] not in "aeiou" else low + "s"
+
+
+def outer_key(document: Json) -> str:
+    return f"{document['kind']}.{document['apiVersion']}"
+
+
+def inner_key(document: Json) -> str:
+    metadata = document["metadata"]
+    namespace = metadata.get("namespace", "")
+    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+
+
+def stored(document: Json, namespace: str) -> Json:
+    """A manifest as a cluster would hold it: a namespace where it has none, a uid, a generation.
+
+    ``namespace`` is empty for cluster-scoped objects.
+    """
+    metadata = {**document.get("metadata", {})}
+    if namespace:
+        metadata.setdefault("namespace", namespace)
+    seed = f"{outer_key(document)}/{metadata.get('namespace', '')}/{metadata['name']}"
+    metadata.setdefault("uid", hashlib.sha256(seed.encode()).hexdigest()[:32])
+    metadata.setdefault("generation", 1)
+    return {**document, "metadata": metadata}
+
+
+def controller(kind: Kind[Any, Any], without: Iterable[str] = ()) -> Json:
+    """The part of a CompositeController that customize reads. ``without`` names components that are not installed."""
+    missing = frozenset(without)
+    children = [c for c in kind.resource.children if c.component not in missing or not c.optional]
+    return {"spec": {"childResources": [{"apiVersion": c.api_version, "resource": c.plural} for c in children]}}
+
+
+def customize_request(kind: Kind[Any, Any], parent: Json, without: Iterable[str] = ()) -> bytes:
+    return orjson.dumps({"controller": controller(kind, without), "parent": parent})
+
+
+def sync_request(
+    kind: Kind[Any, Any], parent: Json, objects: Iterable[Json], rules: Iterable[Json], without: Iterable[str] = ()
+) -> bytes:
+    """The body Metacontroller would post: children are those of ``objects`` that carry the parent's uid."""
+    missing = frozenset(without)
+    uid = parent["metadata"]["uid"]
+    everything = list(objects)
+    children: dict[str, Json] = {
+        c.key: {} for c in kind.resource.children if c.component not in missing or not c.optional
+    }
+    for document in everything:
+        owned = (document["metadata"].get("labels") or {}).get(CONTROLLER_UID) == uid
+        if owned and outer_key(document) in children:
+            children[outer_key(document)][inner_key(document)] = document
+    body = {"parent": parent, "children": children, "related": related(kind, rules, everything), "finalizing": False}
+    return orjson.dumps(body)
+
+
+def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Iterable[Json]) -> dict[str, Json]:
+    """What the rules of a customize answer select; every kind asked for is there, empty or not."""
+    keys = [info.encode_name for info in msgspec.structs.fields(kind.related)]
+    found: dict[str, Json] = {}
+    everything = list(objects)
+    for rule in rules:
+        for key in keys:
+            name, _, api_version = key.partition(".")
+            if plural(name) != rule["resource"] or api_version != rule["apiVersion"]:
+                continue
+            group = found.setdefault(key, {})
+            for document in everything:
+                if outer_key(document) == key and _selected(document, rule):
+                    group[inner_key(document)] = document
+    return found
+
+
+def _selected(document: Json, rule: Json) -> bool:
+    metadata = document["metadata"]
+    if rule.get("namespace") and metadata.get("namespace") != rule["namespace"]:
+        return False
+    if rule.get("names"):
+        return metadata["name"] in rule["names"]
+    labels = metadata.get("labels") or {}
+    selector = rule.get("labelSelector") or {}
+    wanted = (selector.get("matchLabels") or {}).items()
+    return all(labels.get(key) == value for key, value in wanted) and all(
+        _matches(labels, expression) for expression in selector.get("matchExpressions") or []
+    )
+
+
+def _matches(labels: dict[str, str], expression: Json) -> bool:
+    key, operator, values = expression["key"], expression["operator"], expression.get("values") or []
+    return {
+        "In": labels.get(key) in values,
+        "NotIn": labels.get(key) not in values,
+        "Exists": key in labels,
+        "DoesNotExist": key not in labels,
+    }[operator]

@@ -1,0 +1,53 @@
+"""The lists that Metacontroller merges item by item, and what it would mix up there. Source: metacontroller spec 3.2.
+
+A list whose items all have one of the keys below is merged by it, so two items with the same value become one. A list
+without a common key is replaced as a whole, with everything in it: nothing can clash there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.kube import field
+
+MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
+"""The keys by which Metacontroller merges lists of objects, in the order it tries them."""
+
+
+def merge_key(items: list[Any]) -> str | None:
+    """The key that all items have, ``None`` when the list is replaced as a whole."""
+    for item in items:
+        if type(item) is not dict:
+            return None
+    return next((key for key in MERGE_KEYS if all(key in item for item in items)), None)
+
+
+def merge_key_clash(items: list[Any]) -> tuple[str, Any] | None:
+    """The merge key of the list and a value that it has twice, or ``None``."""
+    key = merge_key(items) if len(items) > 1 else None
+    if key is None:
+        return None
+    seen = set()
+    for item in items:
+        text = str(item[key])
+        if text in seen:
+            return key, item[key]
+        seen.add(text)
+    return None
+
+
+def clashes(value: Any, path: field.Path) -> Iterator[field.Error]:
+    """Every list in ``value`` of which Metacontroller would lose items; a user has to write them otherwise."""
+    if type(value) is dict:
+        for key, inner in value.items():
+            if type(inner) is dict or type(inner) is list:
+                yield from clashes(inner, path.child(key))
+    elif type(value) is list and value and type(value[0]) is dict:
+        clash = merge_key_clash(value)
+        if clash is not None:
+            detail = f"two items of this list have the same {clash[0]}; Metacontroller would keep only one of them"
+            yield field.duplicate(path, clash[1], detail)
+        if merge_key(value) is not None:
+            for position, inner in enumerate(value):
+                yield from clashes(inner, path.index(position))

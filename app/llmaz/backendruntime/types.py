@@ -1,0 +1,83 @@
+"""The ``BackendRuntime`` kind: an inference engine and its presets. Source: llmaz spec 1.2."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from pydantic import Field
+
+from app.kube.base import EnvVar, KubeModel, Lifecycle, Probe
+from app.kube.conditions import Condition
+from app.llmaz.quantities import Quantity, Resources
+from app.llmaz.scaling import ScaleTrigger
+
+DEFAULT_PRESET = "default"
+SPECULATIVE_PRESET = "speculative-decoding"
+
+
+class RecommendedConfig(KubeModel):
+    """A preset: arguments and resources that go well together."""
+
+    name: str = Field(
+        description="The name by which Playgrounds choose the preset. default and speculative-decoding are also "
+        "chosen by themselves, by whether there is a draft model."
+    )
+    args: list[str] | None = Field(
+        default=None,
+        description="Arguments of the engine; {{ .ModelPath }}, {{ .ModelName }}, {{ .DraftModelPath }} are replaced.",
+    )
+    resources: Resources | None = Field(
+        default=None, description="CPU and memory of the engine; accelerators belong into the model's flavors."
+    )
+    shared_memory_size: Quantity | None = Field(default=None, description="Size of the shared memory at /dev/shm.")
+    scale_trigger: ScaleTrigger | None = Field(
+        default=None, description="What an elastic Playground scales on when it does not say so itself."
+    )
+
+
+class BackendRuntimeSpec(KubeModel):
+    """One engine."""
+
+    image: str = Field(description="The engine's image, without a tag.")
+    version: str = Field(description="The image's tag.")
+    command: list[str] | None = Field(
+        default=None, description="Command of the container; absent means the image's own."
+    )
+    envs: list[EnvVar] | None = Field(default=None, description="Environment of the container.")
+    lifecycle: Lifecycle | None = Field(default=None, description="Hooks around the container's start and end.")
+    liveness_probe: Probe | None = Field(default=None, description="When to restart the container.")
+    readiness_probe: Probe | None = Field(default=None, description="When the container takes requests.")
+    startup_probe: Probe | None = Field(default=None, description="How long the container may take to start.")
+    recommended_configs: list[RecommendedConfig] | None = Field(default=None, description="Presets, by name.")
+
+
+class ConditionType(StrEnum):
+    """What a BackendRuntime's conditions are about."""
+
+    READY = "Ready"
+    """The object itself can be used; who uses it is told by the users' own status."""
+
+
+class Reason(StrEnum):
+    """Why a BackendRuntime's condition is as it is."""
+
+    VALID = "Valid"
+    """No rule is broken."""
+    INVALID_SPEC = "InvalidSpec"
+    """A rule is broken."""
+
+
+class BackendRuntimeStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What is known of a BackendRuntime."""
+
+    conditions: Annotated[list[Condition], Meta(description="Whether the runtime can be used.")] = msgspec.field(
+        default_factory=list
+    )
+
+
+def preset(spec: BackendRuntimeSpec, name: str) -> RecommendedConfig | None:
+    """The first preset of that name."""
+    return next((config for config in spec.recommended_configs or () if config.name == name), None)

@@ -1,0 +1,75 @@
+"""Which models a workload serves: the claim that Playground and Service share, its order, and its rules.
+
+Source: llmaz spec 2.8, rules PG4, SV3, SV4, N1 and N2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from app.kube import field
+from app.kube.base import KubeModel
+
+Role = Literal["main", "draft"]
+
+
+class ModelReference(KubeModel):
+    """One model of several."""
+
+    name: str = Field(description="Name of the OpenModel.")
+    role: Role = Field(
+        default="main",
+        description="What the model is for: main answers the requests, draft proposes tokens for speculative decoding.",
+    )
+
+
+class ModelClaims(KubeModel):
+    """Several models, served together."""
+
+    models: list[ModelReference] | None = Field(
+        default=None,
+        min_length=1,
+        description="The models: exactly one main model, and one draft model for speculative decoding.",
+    )
+    inference_flavors: list[str] | None = Field(
+        default=None,
+        description="Flavors of the main model, by name, most wanted first. The first decides the resources; absent "
+        "means the model's own first flavor.",
+    )
+
+
+def main_first(models: list[ModelReference]) -> list[ModelReference]:
+    """The models in the order that decides everything else: the main model, then the drafts as listed."""
+    ordered: list[ModelReference] = []
+    for model in models:
+        if model.role == "main":
+            ordered.insert(0, model)
+        else:
+            ordered.append(model)
+    return ordered
+
+
+def speculative(models: list[ModelReference]) -> bool:
+    """Whether a draft model is among them."""
+    return any(model.role == "draft" for model in models)
+
+
+def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
+    """One main model, and with a draft exactly two models."""
+    models, where = claims.models, path.child("models")
+    if not models:
+        yield field.required(where, "name at least the main model")
+        return
+    mains = sum(model.role == "main" for model in models)
+    if speculative(models) and len(models) != 2:
+        yield field.forbidden(
+            where, f"speculative decoding takes one main and one draft model, found {len(models)} models"
+        )
+    if mains != 1:
+        yield field.forbidden(where, f"exactly one model must have the role main, found {mains}")
+    for position, model in enumerate(models):
+        if not model.name:
+            yield field.required(where.index(position).child("name"), "name an OpenModel")

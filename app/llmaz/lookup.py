@@ -1,0 +1,128 @@
+"""The models and runtimes that a workload names, decoded from its related objects.
+
+What is read is remembered by its bytes: hundreds of workloads share a few models and runtimes, and a sync is otherwise
+mostly decoding. The functions stay pure, an answer depends on the bytes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+from app.hooks.protocol import RelatedResource, one
+from app.kube import field
+from app.kube.base import Json, KubeModel
+from app.kube.decode import SPEC, decode_spec
+from app.kube.jsonvalue import MAX_DEPTH, depth_exceeds, excess
+from app.kube.labels import is_label_value
+from app.kube.podspec import normalised
+from app.kube.shape import check_embedded
+from app.llmaz import source
+from app.llmaz.backendruntime.types import BackendRuntimeSpec
+from app.llmaz.backendruntime.validation import unsendable
+from app.llmaz.openmodel.types import Flavor, OpenModelSpec
+from app.llmaz.source import Source
+from app.workload.cause import Cause, Stage
+
+MODEL_NOT_FOUND = "ModelNotFound"
+MODEL_INVALID = "ModelInvalid"
+RUNTIME_NOT_FOUND = "BackendRuntimeNotFound"
+RUNTIME_INVALID = "BackendRuntimeInvalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that can be served."""
+
+    name: str
+    family: str
+    source: Source
+    flavors: tuple[Flavor, ...]
+
+    @property
+    def served_name(self) -> str:
+        """The name by which the engine knows the model."""
+        return self.source.name if isinstance(self.source, source.Ollama) else self.name
+
+
+def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> list[Model] | Cause:
+    """The models of these names in this order, or what is wrong with the first that cannot be had."""
+    found = []
+    for name in names:
+        resource = one(group, name)
+        if resource is None:
+            return Cause(Stage.MODEL, f"OpenModel {name} does not exist", MODEL_NOT_FOUND)
+        model = _model(name, bytes(resource.spec))
+        if isinstance(model, str):
+            return Cause(Stage.MODEL, f"OpenModel {name} cannot be used: {model}", MODEL_INVALID)
+        found.append(model)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """An engine that Playgrounds can use."""
+
+    spec: BackendRuntimeSpec
+    handlers: dict[str, Json]
+    """Lifecycle and probes of the container, as they are sent; never changed."""
+
+
+def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime | Cause:
+    """The BackendRuntime of that name, or what is wrong with it."""
+    resource = one(group, name)
+    if resource is None:
+        return Cause(Stage.SPEC, f"BackendRuntime {name} does not exist", RUNTIME_NOT_FOUND)
+    found = _runtime(bytes(resource.spec))
+    if isinstance(found, str):
+        return Cause(Stage.SPEC, f"BackendRuntime {name} cannot be used: {found}", RUNTIME_INVALID)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _model(name: str, raw: bytes) -> Model | str:
+    spec, errors = _decoded(raw, OpenModelSpec)
+    if spec is None or errors:
+        return field.aggregate(errors)
+    for path, value in ((field.Path("metadata").child("name"), name), (SPEC.child("familyName"), spec.family_name)):
+        if not is_label_value(value):
+            return f"{path}: no label value"
+    try:
+        found = source.read(spec.source)
+    except source.SourceError as error:
+        return f"{SPEC.child('source')}: {error}"
+    config = spec.inference_config
+    return Model(name, spec.family_name, found, tuple((config.flavors if config else None) or ()))
+
+
+@lru_cache(maxsize=256)
+def _runtime(raw: bytes) -> Runtime | str:
+    spec, errors = _decoded(raw, BackendRuntimeSpec)
+    if spec is not None and not errors:
+        errors = list(unsendable(spec))
+    if spec is None or errors:
+        return field.aggregate(errors)
+    handlers = {
+        "lifecycle": spec.lifecycle,
+        "startupProbe": spec.startup_probe,
+        "livenessProbe": spec.liveness_probe,
+        "readinessProbe": spec.readiness_probe,
+    }
+    return Runtime(spec, {name: normalised(handler) for name, handler in handlers.items() if handler})
+
+
+SpecT = TypeVar("SpecT", bound=KubeModel)
+
+
+def _decoded(raw: bytes, type_: type[SpecT]) -> tuple[SpecT | None, list[field.Error]]:
+    """The typed spec and what is wrong with it; a related object may be of any size and depth."""
+    if depth_exceeds(raw):
+        return None, [field.invalid(SPEC, "…", f"nested deeper than {MAX_DEPTH} levels")]
+    if errors := excess(raw, SPEC):
+        return None, errors
+    spec, errors = decode_spec(raw, type_)
+    if spec is not None:
+        errors, _ = check_embedded(spec, SPEC)
+    return spec, errors

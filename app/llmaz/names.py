@@ -1,0 +1,78 @@
+"""Every object name, label and annotation key, path and port of the family. Nothing else spells one out.
+
+Source: llmaz spec 1.5, 4.6 and 9.
+"""
+
+from __future__ import annotations
+
+from app.kube.names import LABEL_MAX
+
+MODEL_GROUP = "llmaz.io"
+INFERENCE_GROUP = "inference.llmaz.io"
+VERSION = "v1alpha1"
+MODEL_API = f"{MODEL_GROUP}/{VERSION}"
+INFERENCE_API = f"{INFERENCE_GROUP}/{VERSION}"
+LWS_API = "leaderworkerset.x-k8s.io/v1"
+
+# Labels and annotations.
+
+MODEL_NAME = "llmaz.io/model-name"
+MODEL_FAMILY = "llmaz.io/model-family-name"
+FLAVORS = "llmaz.io/inference-service-flavors"
+SKIP_LOADER = "llmaz.io/skip-model-loader"
+"""Annotation: the engine fetches the weights itself. Only the value ``true`` does it."""
+ACTIVATOR_MODEL = "activator.llmaz.io/model-name"
+INFERENCE_SERVICE = "llmaz.io/inference-service"
+"""Our own key: on the pods of a Deployment, and nowhere upstream. LeaderWorkerSet's keys would make its pod webhook
+refuse such pods (T29)."""
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+LWS_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
+
+# Parts of a pod.
+
+RUNNER = "model-runner"
+LOADER = "model-loader"
+MODEL_VOLUME = "model-volume"
+SHM_VOLUME = "dshm"
+SHM_PATH = "/dev/shm"  # noqa: S108 - the pod's shared memory, not a directory of ours
+MODELS_DIR = "/workspace/models/"
+PORT = 8080
+PORT_NAME = "http"
+
+# Objects that are neither ours nor the user's parents.
+
+CONFIG_MAP = "llmaz-global-config"
+CONFIG_KEY = "config.data"
+LOADER_IMAGE = "inftyai/model-loader:v0.0.10"
+"""The loader where the global configuration names none (spec 4.7)."""
+DEFAULT_BACKEND = "vllm"
+
+NAME_MAX = LABEL_MAX - len("-lb")
+"""Longest name of a Playground or Service: with ``-lb`` it is a Service's, which is a DNS label (rule N5)."""
+NAME_ADVISED = 52
+"""Longer names leave no room for the hashes that workload controllers append to label values."""
+
+
+def load_balancer(service: str) -> str:
+    """Name of the core Service before an inference Service's pods."""
+    return f"{service}-lb"
+
+
+def loader(position: int) -> str:
+    """Name of the init container that fetches the model at that position, the main model being 0."""
+    return LOADER if position == 0 else f"{LOADER}-{position}"
+
+
+def host_volume(position: int, *, alone: bool) -> str:
+    """Name of the volume that shows a directory of the node; ``alone`` when no loader needs a volume beside it."""
+    return MODEL_VOLUME if alone and position == 0 else f"{MODEL_VOLUME}-{position}"
+
+
+def deployment_selector(service: str) -> dict[str, str]:
+    """What finds the pods of a single-node service; never changed, because a Deployment's selector cannot be."""
+    return {INFERENCE_SERVICE: service}
+
+
+def leader_selector(service: str) -> dict[str, str]:
+    """What finds the leader pods of a LeaderWorkerSet: those that take requests."""
+    return {LWS_NAME: service, LWS_WORKER_INDEX: "0"}

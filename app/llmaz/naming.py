@@ -1,0 +1,47 @@
+"""The rules on the names of the kinds. Source: llmaz spec OM1, PG1, SV1, N4 and N5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.kube import field
+from app.kube.names import is_dns1035_label, is_dns1123_label
+from app.kube.objects import ObjectMeta
+from app.llmaz.names import NAME_ADVISED, NAME_MAX, load_balancer
+
+NAME = field.Path("metadata").child("name")
+
+
+def model_name(metadata: ObjectMeta) -> Iterator[field.Error]:
+    """An OpenModel's name is the value of a label and part of paths."""
+    if metadata.name and not is_dns1123_label(metadata.name):
+        yield _not_a_label(metadata.name)
+
+
+def workload_name(metadata: ObjectMeta) -> Iterator[field.Error]:
+    """A Playground's or Service's name is also that of Services, with and without ``-lb``."""
+    name = metadata.name
+    if not name:
+        return
+    if not is_dns1123_label(name):
+        yield _not_a_label(name)
+    elif not is_dns1035_label(name):
+        yield field.invalid(NAME, name, "must start with a letter, because Services of this name are made")
+    elif len(name) > NAME_MAX:
+        yield field.invalid(
+            NAME,
+            name,
+            f"must be no more than {NAME_MAX} characters, because a Service named {load_balancer('<name>')} is made",
+        )
+
+
+def workload_name_warnings(metadata: ObjectMeta) -> Iterator[str]:
+    """Names that work by themselves and leave no room for what controllers append."""
+    if NAME_ADVISED < len(metadata.name) <= NAME_MAX:
+        yield f"{NAME}: more than {NAME_ADVISED} characters; controllers append hashes to it, choose a shorter name"
+
+
+def _not_a_label(name: str) -> field.Error:
+    return field.invalid(
+        NAME, name, "must be at most 63 lower case letters, digits and dashes, with a letter or digit at both ends"
+    )

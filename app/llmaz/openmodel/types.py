@@ -1,0 +1,107 @@
+"""The ``OpenModel`` kind: a model that workloads claim by name. Source: llmaz spec 1.1."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+from pydantic import Field
+
+from app.kube.base import DateTime, KubeModel
+from app.kube.conditions import Condition
+from app.llmaz.quantities import Quantity
+
+
+class ModelHub(KubeModel):
+    """A repository on a model hub."""
+
+    name: Literal["Huggingface", "ModelScope"] = Field(
+        default="Huggingface", description="The hub that the weights are fetched from."
+    )
+    model_id: str = Field(default="", alias="modelID", description="The repository, for example facebook/opt-125m.")
+    filename: str | None = Field(
+        default=None, description="The one file to fetch, as for GGUF; Hugging Face only, and without patterns."
+    )
+    revision: str = Field(default="main", description="Branch, tag or commit to fetch.")
+    allow_patterns: list[str] | None = Field(
+        default=None, description="Only files that match one of these globs are fetched."
+    )
+    ignore_patterns: list[str] | None = Field(
+        default=None, description="Files that match one of these globs are not fetched."
+    )
+
+
+class ModelSource(KubeModel):
+    """Where the weights come from: a hub or a URI."""
+
+    model_hub: ModelHub | None = Field(default=None, description="A repository on a model hub. Wins over uri.")
+    uri: str | None = Field(
+        default=None,
+        description="The weights elsewhere: oss://bucket.endpoint/path, s3://bucket/path, gcs://bucket/path, "
+        "ollama://model, or host:///path for a directory that every node has.",
+    )
+
+
+class Flavor(KubeModel):
+    """One kind of accelerator the model can run on."""
+
+    name: str = Field(description="The name by which claims choose the flavor.")
+    limits: dict[str, Quantity] | None = Field(
+        default=None,
+        description="Resources of each pod, such as nvidia.com/gpu; both request and limit of the serving container.",
+    )
+    node_selector: dict[str, str] | None = Field(
+        default=None,
+        description="Labels of the nodes with this accelerator. Read by the InftyAI scheduler and llmaz's Karpenter.",
+    )
+    params: dict[str, str] | None = Field(
+        default=None, description="Notes for other programs, such as INSTANCE-TYPE. Nothing here reads them."
+    )
+
+
+class InferenceConfig(KubeModel):
+    """What serving the model takes."""
+
+    flavors: list[Flavor] | None = Field(
+        default=None, max_length=8, description="Accelerators that the model can run on, best first."
+    )
+
+
+class OpenModelSpec(KubeModel):
+    """One model."""
+
+    family_name: str = Field(description="The model's family, for example llama3; a label on every pod that serves it.")
+    source: ModelSource = Field(description="Where the weights come from.")
+    inference_config: InferenceConfig | None = Field(default=None, description="What serving the model takes.")
+    owned_by: str = Field(
+        default="llmaz", description="Who owns the model, for listings of models. Nothing here reads it."
+    )
+    created_at: DateTime | None = Field(
+        default=None, description="When the model was made, for listings of models. Nothing here reads it."
+    )
+
+
+class ConditionType(StrEnum):
+    """What an OpenModel's conditions are about."""
+
+    READY = "Ready"
+    """The object itself can be used; who uses it is told by the users' own status."""
+
+
+class Reason(StrEnum):
+    """Why an OpenModel's condition is as it is."""
+
+    VALID = "Valid"
+    """No rule is broken."""
+    INVALID_SPEC = "InvalidSpec"
+    """A rule is broken; workloads that claim the model keep what they have."""
+
+
+class OpenModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What is known of an OpenModel."""
+
+    conditions: Annotated[list[Condition], Meta(description="Whether the model can be used.")] = msgspec.field(
+        default_factory=list
+    )

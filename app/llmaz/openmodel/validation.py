@@ -1,0 +1,64 @@
+"""The rules of an OpenModel that its types cannot say. Source: llmaz spec 6.3 OM1 to OM8, 6.4 N11, N13, N15 and N16."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.kube import field
+from app.kube.decode import SPEC
+from app.kube.labels import is_label_value
+from app.kube.resource import Resource
+from app.llmaz import naming, source
+from app.llmaz.openmodel.types import ModelHub, ModelSource, OpenModelSpec, OpenModelStatus
+from app.llmaz.quantities import check_amounts
+from app.settings import Settings
+
+OpenModel = Resource[OpenModelSpec, OpenModelStatus]
+
+_SOURCE = SPEC.child("source")
+_HUB = _SOURCE.child("modelHub")
+
+
+def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> list[field.Error]:
+    """Every rule; the name is judged on creation only, because it never changes."""
+    errors = [] if old is not None else list(naming.model_name(model.metadata))
+    return [*errors, *_family(model.spec), *_source(model.spec.source), *_flavors(model.spec)]
+
+
+def _family(spec: OpenModelSpec) -> Iterator[field.Error]:
+    if not is_label_value(spec.family_name):
+        detail = (
+            "must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+        )
+        yield field.invalid(SPEC.child("familyName"), spec.family_name, detail)
+
+
+def _flavors(spec: OpenModelSpec) -> Iterator[field.Error]:
+    config, path = spec.inference_config, SPEC.child("inferenceConfig", "flavors")
+    for position, flavor in enumerate((config.flavors if config else None) or ()):
+        yield from check_amounts(flavor.limits, path.index(position).child("limits"))
+
+
+def _source(given: ModelSource) -> Iterator[field.Error]:
+    if given.model_hub is None and given.uri is None:
+        yield field.forbidden(_SOURCE, "say where the weights come from: set modelHub or uri")
+    if given.model_hub is not None:
+        yield from _hub(given.model_hub)
+    if given.uri is not None:
+        try:
+            source.parse_uri(given.uri)
+        except source.SourceError as error:
+            yield field.invalid(_SOURCE.child("uri"), given.uri, str(error))
+
+
+def _hub(hub: ModelHub) -> Iterator[field.Error]:
+    if not hub.model_id:
+        yield field.required(_HUB.child("modelID"), "the repository, for example facebook/opt-125m")
+    if hub.filename is None:
+        return
+    if hub.name == "ModelScope":
+        detail = "one file can only be fetched from Huggingface; use allowPatterns instead"
+        yield field.invalid(_HUB.child("filename"), hub.filename, detail)
+    for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
+        if patterns is not None:
+            yield field.invalid(_HUB.child(name), patterns, "cannot be combined with filename; remove one of the two")

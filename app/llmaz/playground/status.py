@@ -1,0 +1,93 @@
+"""How far a Playground is, from its observed Service. Source: llmaz spec 5.2, whose rows are named below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from app.kube import field
+from app.kube.conditions import Conditions, find, is_true
+from app.llmaz.playground.related import ObservedService
+from app.llmaz.playground.types import ConditionType, PlaygroundStatus, Reason
+from app.workload.cause import Cause, Stage
+from app.workload.ready import ready_message, ready_reason
+
+_WAITING = "waits for the inference Service to be ready"
+
+
+def aborted(previous: PlaygroundStatus, cause: Cause, now: datetime) -> PlaygroundStatus:
+    """Rows 1 to 3: nothing is touched, neither children nor what was mirrored from them."""
+    return _stopped(previous, cause.reason, f"{cause.text}; what runs is left as it is", now)
+
+
+def invalid(previous: PlaygroundStatus, errors: Sequence[field.Error], now: datetime) -> PlaygroundStatus:
+    """A rule is broken."""
+    return _stopped(previous, Reason.INVALID_SPEC, field.aggregate(errors), now)
+
+
+def _stopped(previous: PlaygroundStatus, reason: str, message: str, now: datetime) -> PlaygroundStatus:
+    conditions = Conditions(previous.conditions, None, now)
+    conditions.set(ConditionType.PROGRESSING, False, Reason.ABORT_PROCESSING, message)
+    conditions.set(ConditionType.READY, False, reason, message)
+    return PlaygroundStatus(conditions=conditions.list(), replicas=previous.replicas, selector=previous.selector)
+
+
+def judged(
+    previous: PlaygroundStatus, service: ObservedService | None, missing: list[Cause], notes: list[str], now: datetime
+) -> PlaygroundStatus:
+    """Rows 4 to 7, in one pass. ``missing`` are children that are not there although they were asked for."""
+    conditions = Conditions(previous.conditions, None, now)
+    _upstream(conditions, available=service is not None and is_true(service.status.conditions, ConditionType.AVAILABLE))
+    _ready(conditions, service, missing, notes)
+    return PlaygroundStatus(
+        conditions=conditions.list(),
+        replicas=service.status.replicas if service else 0,
+        selector=service.status.selector if service else "",
+    )
+
+
+def _upstream(conditions: Conditions, *, available: bool) -> None:
+    """Upstream's two conditions. Progressing never becomes false here, as upstream has it."""
+    progressing, before = conditions.get(ConditionType.PROGRESSING), conditions.get(ConditionType.AVAILABLE)
+    fresh = progressing is None and before is None
+    if fresh or (progressing is not None and progressing.status == "False"):
+        conditions.set(ConditionType.PROGRESSING, True, Reason.PENDING, _WAITING)
+    if available:
+        conditions.set(ConditionType.AVAILABLE, True, Reason.PLAYGROUND_READY, "the inference Service is available")
+    elif before is not None:
+        conditions.set(ConditionType.PROGRESSING, True, Reason.PLAYGROUND_IN_PROGRESS, _WAITING)
+        message = "the inference Service was available and is not now"
+        conditions.set(ConditionType.AVAILABLE, False, Reason.PLAYGROUND_NOT_READY, message)
+
+
+def _ready(conditions: Conditions, service: ObservedService | None, missing: list[Cause], notes: list[str]) -> None:
+    """The Service's own ``Ready`` with its causes, unless the Service is about to change or children are missing."""
+    causes = missing or _not_reported(service)
+    if causes:
+        conditions.set(ConditionType.READY, False, ready_reason(causes), _with(ready_message(causes), notes))
+        return
+    told = find(service.status.conditions if service else None, ConditionType.READY)
+    if told is None:  # a Service of the Go operator's time
+        ready = conditions.is_true(ConditionType.AVAILABLE)
+        reason = Reason.PLAYGROUND_READY if ready else Reason.PLAYGROUND_NOT_READY
+        conditions.set(ConditionType.READY, ready, reason, _with("" if ready else _WAITING, notes))
+        return
+    ready = told.status == "True"
+    reason_told = Reason.PLAYGROUND_READY if ready else told.reason
+    conditions.set(ConditionType.READY, ready, reason_told, _with(told.message, notes))
+
+
+def _not_reported(service: ObservedService | None) -> list[Cause]:
+    """A Service whose status is of an older version of it."""
+    if service is None:
+        return []
+    seen, generation = service.status.observed_generation, service.metadata.generation
+    if seen is None or generation is None or seen >= generation:
+        return []
+    text = f"Service {service.metadata.name} was changed and has not reported since"
+    return [Cause(Stage.STARTING, text, Reason.SERVICE_NOT_REPORTED)]
+
+
+def _with(message: str, notes: list[str]) -> str:
+    """Notes after the message: what stops nothing and should be known all the same."""
+    return "; ".join([*([message] if message else []), *(f"note: {note}" for note in notes)])

@@ -1,0 +1,72 @@
+"""The hooks of Playground. Source: llmaz spec 4.1, 4.5 and 5.2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from app.hooks.keep import keep
+from app.hooks.protocol import SyncRequest, SyncResponse, one
+from app.kube import field
+from app.kube.resource import Resource
+from app.llmaz.absent import missing_children
+from app.llmaz.playground import status
+from app.llmaz.playground.hpa import horizontal_pod_autoscaler
+from app.llmaz.playground.plan import plan
+from app.llmaz.playground.related import Children, Related
+from app.llmaz.playground.service import service
+from app.llmaz.playground.types import PlaygroundSpec, PlaygroundStatus, Reason
+from app.llmaz.playground.validation import Playground
+from app.settings import Settings
+from app.workload.absent import RESYNC
+from app.workload.cause import Cause, Stage
+
+Request = SyncRequest[Children, Related]
+
+
+def sync(playground: Playground, request: Request, settings: Settings, now: datetime) -> SyncResponse:
+    """The inference Service and the autoscaler; or everything as it is, when they cannot be known."""
+    related = request.related or Related()
+    decided = _conflict(playground, request.children, related) or plan(playground, related)
+    if isinstance(decided, Cause):
+        return SyncResponse(status=status.aborted(playground.status, decided, now), children=keep(request.children))
+    autoscaler = horizontal_pod_autoscaler(decided)
+    missing = _missing(playground, request.children, autoscaled=autoscaler is not None, now=now)
+    observed = one(request.children.services, decided.name, decided.namespace)
+    return SyncResponse(
+        status=status.judged(playground.status, observed, missing, decided.notes, now),
+        children=[service(decided), *([autoscaler] if autoscaler else [])],
+        resync_after_seconds=RESYNC if missing else None,
+    )
+
+
+def invalid(
+    playground: Resource[PlaygroundSpec | None, PlaygroundStatus],  # type: ignore[type-var]
+    errors: Sequence[field.Error],
+    now: datetime,
+) -> PlaygroundStatus:
+    return status.invalid(playground.status, errors, now)
+
+
+def _conflict(playground: Playground, children: Children, related: Related) -> Cause | None:
+    """Row 1: a Service of this name that another object controls, or none does. It is never among our children."""
+    metadata = playground.metadata
+    if one(children.services, metadata.name, metadata.namespace) is not None:
+        return None
+    other = one(related.services, metadata.name, metadata.namespace)
+    if other is None or any(o.controller and o.uid == metadata.uid for o in other.metadata.owner_references or ()):
+        return None
+    text = f"a Service {metadata.name} exists that is not this Playground's; delete it or choose another name"
+    return Cause(Stage.SPEC, text, Reason.SERVICE_CONFLICT)
+
+
+def _missing(playground: Playground, children: Children, *, autoscaled: bool, now: datetime) -> list[Cause]:
+    """Children that are asked for and not there."""
+    metadata = playground.metadata
+    wanted = [("Service", children.services)] + (
+        [("HorizontalPodAutoscaler", children.autoscalers)] if autoscaled else []
+    )
+    absent = [
+        f"{kind} {metadata.name}" for kind, group in wanted if one(group, metadata.name, metadata.namespace) is None
+    ]
+    return missing_children(absent, playground.status.conditions, now)

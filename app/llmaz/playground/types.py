@@ -1,0 +1,145 @@
+"""The ``Playground`` kind: a model served with a preset of an engine. Source: llmaz spec 1.3 and 5.2."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from pydantic import Field
+
+from app.kube.base import EnvVar, Int32, KubeModel
+from app.kube.conditions import Condition
+from app.llmaz.claims import ModelClaims, ModelReference
+from app.llmaz.names import DEFAULT_BACKEND
+from app.llmaz.quantities import Quantity, Resources
+from app.llmaz.scaling import ScaleTrigger
+
+
+class ModelClaim(KubeModel):
+    """One model, served alone."""
+
+    model_name: str = Field(default="", description="Name of the OpenModel.")
+    inference_flavors: list[str] | None = Field(
+        default=None,
+        description="Flavors of the model, by name, most wanted first. The first decides the resources; absent means "
+        "the model's own first flavor.",
+    )
+
+
+class BackendRuntimeConfig(KubeModel):
+    """What differs from the chosen preset of the engine."""
+
+    backend_name: str = Field(default=DEFAULT_BACKEND, description="Name of the BackendRuntime.")
+    version: str | None = Field(default=None, description="Tag of the engine's image instead of the BackendRuntime's.")
+    envs: list[EnvVar] | None = Field(
+        default=None,
+        description="Environment variables, added to the BackendRuntime's or instead of those of the same name.",
+    )
+    config_name: str | None = Field(
+        default=None,
+        description="The preset. Absent means speculative-decoding where there is a draft model, otherwise default.",
+    )
+    args: list[str] | None = Field(
+        default=None, description="Arguments after those of the preset, as they are: placeholders are not replaced."
+    )
+    resources: Resources | None = Field(
+        default=None, description="CPU and memory of the engine, each instead of the preset's."
+    )
+    shared_memory_size: Quantity | None = Field(default=None, description="Size of /dev/shm instead of the preset's.")
+
+
+class ElasticConfig(KubeModel):
+    """The range within which the number of replicas follows the load."""
+
+    min_replicas: Int32 = Field(default=1, description="Fewest replicas; at least 1 and less than maxReplicas.")
+    max_replicas: Int32 = Field(ge=1, description="Most replicas.")
+    scale_trigger: ScaleTrigger | None = Field(
+        default=None, description="What to scale on instead of the preset's trigger. Without any, nothing is scaled."
+    )
+
+
+class PlaygroundSpec(KubeModel):
+    """One model, or a main and a draft model, served by one engine."""
+
+    replicas: Int32 = Field(default=1, description="How many copies serve the model. An autoscaler writes it too.")
+    model_claim: ModelClaim | None = Field(default=None, description="The model, when it is one. Excludes modelClaims.")
+    model_claims: ModelClaims | None = Field(
+        default=None, description="The models, when they are several. Excludes modelClaim."
+    )
+    backend_runtime_config: BackendRuntimeConfig | None = Field(
+        default=None, description="The engine and what differs from its preset."
+    )
+    elastic_config: ElasticConfig | None = Field(default=None, description="Scaling by load.")
+
+
+class ConditionType(StrEnum):
+    """What a Playground's conditions are about."""
+
+    PROGRESSING = "Progressing"
+    """The service is being made or changed. Upstream never takes it back, only an abort does."""
+    AVAILABLE = "Available"
+    """The service answers requests."""
+    READY = "Ready"
+    """The one condition all families have; while not True its message lists why."""
+
+
+class Reason(StrEnum):
+    """Why a Playground's condition is as it is."""
+
+    PENDING = "Pending"
+    """The service is waited for, for the first time or after an abort."""
+    PLAYGROUND_IN_PROGRESS = "PlaygroundInProgress"
+    """The service was available before and is waited for again."""
+    PLAYGROUND_READY = "PlaygroundReady"
+    """The service is available."""
+    PLAYGROUND_NOT_READY = "PlaygroundNotReady"
+    """The service was available before and is not now."""
+    ABORT_PROCESSING = "AbortProcessing"
+    """Something is missing or wrong; what runs is left alone."""
+    INVALID_SPEC = "InvalidSpec"
+    """A rule is broken; what runs is left alone."""
+    SERVICE_CONFLICT = "ServiceConflict"
+    """A Service of the same name belongs to somebody else."""
+    MODEL_NOT_FOUND = "ModelNotFound"
+    """A claimed OpenModel does not exist."""
+    MODEL_INVALID = "ModelInvalid"
+    """A claimed OpenModel cannot be used."""
+    MODEL_NOT_LOADABLE = "ModelNotLoadable"
+    """The loader cannot fetch from where the model is."""
+    BACKEND_RUNTIME_NOT_FOUND = "BackendRuntimeNotFound"
+    """The BackendRuntime does not exist."""
+    BACKEND_RUNTIME_INVALID = "BackendRuntimeInvalid"
+    """The BackendRuntime cannot be used."""
+    PRESET_NOT_FOUND = "PresetNotFound"
+    """The BackendRuntime has no preset of that name."""
+    ARGUMENT_NOT_RENDERABLE = "ArgumentNotRenderable"
+    """A placeholder in the preset's arguments has no value."""
+    SERVICE_NOT_REPORTED = "ServiceNotReported"
+    """The service exists and has not said yet how it is, or said it of an older version of itself."""
+
+
+def zero() -> int:
+    """The replicas of a status that nobody wrote yet. Not a default: the field is there in every status (T27)."""
+    return 0
+
+
+class PlaygroundStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What is known of a Playground."""
+
+    conditions: Annotated[list[Condition], Meta(description="How far the service is.")] = msgspec.field(
+        default_factory=list
+    )
+    replicas: Annotated[Int32, Meta(description="How many copies exist, ready or not.")] = msgspec.field(
+        default_factory=zero
+    )
+    selector: Annotated[str, Meta(description="What finds the pods, for the autoscaler.")] = ""
+
+
+def models(spec: PlaygroundSpec) -> ModelClaims:
+    """Both forms of the claim as one."""
+    claim = spec.model_claim
+    if claim is None:
+        return spec.model_claims or ModelClaims()
+    return ModelClaims(models=[ModelReference(name=claim.model_name)], inference_flavors=claim.inference_flavors)

@@ -1,0 +1,77 @@
+"""Quantities in specs: a text or a whole number, kept as canonical text. Source: llmaz spec 1.0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
+
+from app.kube import field, quantity
+from app.kube.base import KubeModel
+from app.kube.labels import key_problem
+
+_NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+PATTERN = rf"^[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_NUMBER})?$"
+"""What the API server takes for a quantity that is written as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityType:
+    """Marks a quantity. In the spec it is canonical text: ``4`` and ``"4000m"`` both become ``"4"``."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(_canonical)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"x-kubernetes-int-or-string": True, "pattern": PATTERN}
+
+
+def _canonical(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise PydanticKnownError("string_type")
+    try:
+        return quantity.canonical(str(value))
+    except quantity.QuantityError as error:
+        raise PydanticCustomError("quantity", "{reason}", {"reason": str(error)}) from None
+
+
+Quantity = Annotated[str, QuantityType()]
+
+
+class Resources(KubeModel):
+    """Requests and limits of one container."""
+
+    limits: dict[str, Quantity] | None = Field(
+        default=None, description="Most of each resource that the container may use, by resource name."
+    )
+    requests: dict[str, Quantity] | None = Field(
+        default=None, description="What is set aside for the container, by resource name."
+    )
+
+
+def below(first: str, second: str) -> bool:
+    """Whether the first quantity is less than the second; both are canonical."""
+    return quantity.parse(first) < quantity.parse(second)
+
+
+def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterator[field.Error]:
+    """Names and amounts that no pod can ask for."""
+    for name, amount in (amounts or {}).items():
+        problem = key_problem(name)
+        value = quantity.parse(amount)
+        if problem:
+            yield field.invalid(path, name, f"no name of a resource: {problem}")
+        elif value < 0:
+            yield field.invalid(path.key(name), amount, "must be 0 or more")
+        elif "/" in name and value % 1:
+            yield field.invalid(path.key(name), amount, "must be a whole number: such a resource cannot be divided")
+
+
+def check_resources(resources: Resources | None, path: field.Path) -> Iterator[field.Error]:
+    """Both halves of a container's resources."""
+    if resources is not None:
+        yield from check_amounts(resources.limits, path.child("limits"))
+        yield from check_amounts(resources.requests, path.child("requests"))

@@ -1,0 +1,99 @@
+"""The family's kinds as the outside sees them: names, columns, children, related kinds. Source: llmaz spec 1.0, 10."""
+
+from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Scale
+from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeStatus
+from app.llmaz.names import INFERENCE_API, INFERENCE_GROUP, LWS_API, MODEL_API, MODEL_GROUP, VERSION
+from app.llmaz.openmodel.types import OpenModelSpec, OpenModelStatus
+from app.llmaz.playground.types import PlaygroundSpec, PlaygroundStatus
+from app.llmaz.service.types import ServiceSpec, ServiceStatus
+
+_AGE = Column("AGE", ".metadata.creationTimestamp", "date")
+_REPLICAS = Column("REPLICAS", ".status.replicas", "integer")
+_STATUS = Column("STATUS", ".status.conditions[?(@.type=='Available')].reason")
+_SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
+
+OPEN_MODEL = CustomResource(
+    family="llmaz",
+    group=MODEL_GROUP,
+    version=VERSION,
+    kind="OpenModel",
+    plural="openmodels",
+    short_names=("om",),
+    description="A model that Playgrounds and Services of every namespace can claim: its weights and its accelerators.",
+    spec=OpenModelSpec,
+    status=OpenModelStatus,
+    namespaced=False,
+    spec_required=False,
+    columns=(
+        Column("OWNEDBY", ".spec.ownedBy"),
+        _AGE,
+        Column("MODELHUB", ".spec.source.modelHub.name"),
+        Column("MODELID", ".spec.source.modelHub.modelID"),
+        Column("URI", ".spec.source.uri"),
+    ),
+)
+
+BACKEND_RUNTIME = CustomResource(
+    family="llmaz",
+    group=INFERENCE_GROUP,
+    version=VERSION,
+    kind="BackendRuntime",
+    plural="backendruntimes",
+    short_names=("br",),
+    description="An inference engine and its presets, for Playgrounds of every namespace.",
+    spec=BackendRuntimeSpec,
+    status=BackendRuntimeStatus,
+    namespaced=False,
+    spec_required=False,
+)
+
+PLAYGROUND = CustomResource(
+    family="llmaz",
+    group=INFERENCE_GROUP,
+    version=VERSION,
+    kind="Playground",
+    plural="playgrounds",
+    short_names=("pl",),
+    description="Models served by an engine's preset; all that is needed is their names.",
+    spec=PlaygroundSpec,
+    status=PlaygroundStatus,
+    spec_required=False,
+    columns=(Column("MODEL", ".spec.modelClaim.modelName"), _REPLICAS, _STATUS, _AGE),
+    scale=_SCALE,
+    children=(
+        ChildKind(INFERENCE_API, "Service", "services"),
+        ChildKind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+    ),
+    related=(
+        RelatedKind(MODEL_API, "openmodels"),
+        RelatedKind(INFERENCE_API, "backendruntimes"),
+        RelatedKind(INFERENCE_API, "services"),
+    ),
+)
+
+SERVICE = CustomResource(
+    family="llmaz",
+    group=INFERENCE_GROUP,
+    version=VERSION,
+    kind="Service",
+    plural="services",
+    short_names=("isvc",),
+    description="Models served by pods of the user's own making. Not to be confused with the core Service.",
+    spec=ServiceSpec,
+    status=ServiceStatus,
+    spec_required=False,
+    columns=(Column("NAME", ".metadata.name"), _REPLICAS, _STATUS, _AGE),
+    scale=_SCALE,
+    children=(
+        ChildKind("apps/v1", "Deployment", "deployments"),
+        ChildKind("v1", "Service", "services"),
+        ChildKind(LWS_API, "LeaderWorkerSet", "leaderworkersets", optional=True, component="leaderworkerset"),
+    ),
+    related=(
+        RelatedKind(MODEL_API, "openmodels"),
+        RelatedKind("v1", "configmaps"),
+        RelatedKind("v1", "pods"),
+    ),
+)
+
+RESOURCES = (OPEN_MODEL, BACKEND_RUNTIME, PLAYGROUND, SERVICE)

@@ -1,0 +1,112 @@
+"""What a workload scales on: the body of a HorizontalPodAutoscaler, and its rules. Source: llmaz spec 4.5, N23, N24."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from app.kube import field
+from app.kube.base import EmbeddedType, Json, KubeModel
+from app.kube.jsonvalue import clean
+from app.kube.quantity import canonical_value
+from app.llmaz.names import RUNNER
+from app.workload import sendable
+
+MetricSpec = Annotated[Json, EmbeddedType("MetricSpec")]
+Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]
+
+
+class HPATrigger(KubeModel):
+    """Metrics and behavior of a HorizontalPodAutoscaler, as in ``autoscaling/v2``."""
+
+    metrics: list[MetricSpec] | None = Field(
+        default=None, description="What to scale on. Absent means 80 percent of the requested CPU."
+    )
+    behavior: Behavior | None = Field(default=None, description="How fast to scale up and down.")
+
+
+class ScaleTrigger(KubeModel):
+    """What makes a workload scale."""
+
+    hpa: HPATrigger | None = Field(default=None, description="Scale by a HorizontalPodAutoscaler.")
+
+
+_SOURCES = {
+    "Resource": "resource",
+    "Pods": "pods",
+    "Object": "object",
+    "External": "external",
+    "ContainerResource": "containerResource",
+}
+"""The member that each type of metric fills in."""
+_TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
+"""The member that each type of target fills in."""
+
+
+def check(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
+    """Metrics that the API server would refuse when the autoscaler is made, long after the user is gone."""
+    for position, metric in enumerate(trigger.metrics or ()):
+        yield from _check_metric(metric, path.child("metrics").index(position))
+
+
+def unsendable(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
+    """What cannot be sent at all."""
+    yield from sendable.check(trigger.metrics, path.child("metrics"))
+    yield from sendable.check(trigger.behavior, path.child("behavior"))
+
+
+def _check_metric(metric: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    kind = metric.get("type")
+    member = _SOURCES.get(kind) if isinstance(kind, str) else None
+    if member is None:
+        yield field.not_supported(path.child("type"), kind, _SOURCES)
+        return
+    source = metric.get(member)
+    if source is None:
+        yield field.required(path.child(member), f"a metric of type {kind} is described there")
+    elif isinstance(source.get("target"), dict):
+        yield from _check_target(source["target"], path.child(member, "target"))
+    for other in _SOURCES.values():
+        if other != member and metric.get(other) is not None:
+            yield field.forbidden(path.child(other), f"the metric's type is {kind}; leave this out or change the type")
+
+
+def _check_target(target: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    kind = target.get("type")
+    member = _TARGETS.get(kind) if isinstance(kind, str) else None
+    if member is None:
+        yield field.not_supported(path.child("type"), kind, _TARGETS)
+    elif target.get(member) is None:
+        yield field.required(path.child(member), f"a target of type {kind} needs it")
+
+
+def metrics(trigger: HPATrigger) -> list[Json] | None:
+    """The metrics as the API server stores them: nothing empty, canonical quantities."""
+    return [_stored(metric) for metric in trigger.metrics or ()] or None
+
+
+def _stored(metric: Json) -> Json:
+    result: Json = clean(metric)
+    for source in result.values():
+        target = source.get("target") if isinstance(source, dict) else None
+        if isinstance(target, dict):
+            target |= {key: canonical_value(target[key]) for key in ("value", "averageValue") if key in target}
+    return result
+
+
+def behavior(trigger: HPATrigger) -> Json | None:
+    """The behavior as the API server stores it."""
+    return clean(trigger.behavior) or None
+
+
+def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[str]:
+    """What is allowed but probably not meant."""
+    if not trigger.metrics:
+        yield f"{path}: without metrics the autoscaler keeps CPU at 80 percent of its request"
+    for position, metric in enumerate(trigger.metrics or ()):
+        container = (metric.get("containerResource") or {}).get("container")
+        if container not in (None, RUNNER):
+            where = path.child("metrics").index(position).child("containerResource", "container")
+            yield f"{where}: the engine's container is called {RUNNER}"

@@ -1,0 +1,168 @@
+"""Every decision about a Service: which workload, with which model, in which pods. Source: llmaz spec 2.9, 4 and 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.hooks.protocol import one
+from app.llmaz import globalconfig, loadable, lookup
+from app.llmaz.claims import ModelClaims, main_first
+from app.llmaz.globalconfig import GlobalConfig
+from app.llmaz.lookup import Model
+from app.llmaz.names import deployment_selector, leader_selector
+from app.llmaz.service.related import Children, ObservedLeaderWorkerSet, Related
+from app.llmaz.service.types import Reason, RolloutStrategy, SubGroupPolicy, WorkloadTemplate
+from app.llmaz.service.validation import Service
+from app.llmaz.skip import skips_loader
+from app.settings import Settings
+from app.workload.cause import Cause, Stage
+
+
+class Workload(StrEnum):
+    """What runs the pods."""
+
+    DEPLOYMENT = "Deployment"
+    LEADER_WORKER_SET = "LeaderWorkerSet"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a Service comes to."""
+
+    name: str
+    namespace: str
+    replicas: int
+    workload: Workload
+    size: int
+    """Pods per replica; as observed where it can no longer change."""
+    template: WorkloadTemplate
+    sub_groups: SubGroupPolicy | None
+    rollout: RolloutStrategy
+    models: list[Model]
+    """The main model first."""
+    flavors: list[str]
+    accelerators: dict[str, str]
+    """Requests and limits of the engine that the chosen flavor says."""
+    skip: bool
+    config: GlobalConfig
+    selector: dict[str, str]
+    """What finds the pods that take requests."""
+    notes: list[str]
+    """What the user should know, although it stops nothing."""
+
+
+def plan(service: Service, children: Children, related: Related, settings: Settings) -> Plan | Cause:
+    """The plan, or why there is none: then everything stays as it is."""
+    spec, metadata = service.spec, service.metadata
+    claims = spec.model_claims or ModelClaims()
+    models = lookup.models(related.models, [reference.name for reference in main_first(claims.models or [])])
+    if isinstance(models, Cause):
+        return models
+    skip = skips_loader(metadata)
+    cannot = loadable.unloadable(models, skip=skip)
+    if cannot is not None:
+        return cannot
+    config = globalconfig.read(related.configmaps, settings)
+    if isinstance(config, Cause):
+        return config
+    observed = one(children.leaderworkersets, metadata.name, metadata.namespace)
+    template = spec.workload_template
+    workload = _workload(template, observed)
+    if workload is Workload.LEADER_WORKER_SET and children.leaderworkersets is None:
+        return _required(metadata.name)
+    flavors = claims.inference_flavors or []
+    size = _size(template, observed)
+    return Plan(
+        name=metadata.name,
+        namespace=metadata.namespace,
+        replicas=spec.replicas,
+        workload=workload,
+        size=size,
+        template=template,
+        sub_groups=_sub_groups(template, size, observed),
+        rollout=spec.rollout_strategy,
+        models=models,
+        flavors=flavors,
+        accelerators=_accelerators(models[0], flavors),
+        skip=skip,
+        config=config,
+        selector=_selector(workload, metadata.name),
+        notes=[
+            *_flavor_notes(models[0], flavors),
+            *loadable.notes(models, skip=skip),
+            *_group_notes(template, size, observed, workload),
+        ],
+    )
+
+
+def _workload(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> Workload:
+    """A Deployment for one pod per replica, unless a LeaderWorkerSet runs it already: taking over restarts nothing."""
+    alone = template.leader_template is None and template.size == 1
+    return Workload.DEPLOYMENT if alone and observed is None else Workload.LEADER_WORKER_SET
+
+
+def _required(name: str) -> Cause:
+    text = (
+        f"Service {name} has several pods per replica and needs a LeaderWorkerSet; install LeaderWorkerSet and the "
+        "component leaderworkerset, or use size 1 without a leaderTemplate"
+    )
+    return Cause(Stage.SPEC, text, Reason.LEADER_WORKER_SET_REQUIRED)
+
+
+def _selector(workload: Workload, name: str) -> dict[str, str]:
+    return deployment_selector(name) if workload is Workload.DEPLOYMENT else leader_selector(name)
+
+
+def _size(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> int:
+    """LeaderWorkerSet refuses every change to an object with another size, so the observed one stays."""
+    there = observed.spec.leader_worker_template.size if observed is not None else None
+    return template.size if there is None else there
+
+
+def _sub_groups(
+    template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None
+) -> SubGroupPolicy | None:
+    """Forwarded where LeaderWorkerSet takes it: into a new object or one that has it, and dividing the group evenly."""
+    policy = template.sub_group_policy
+    added = observed is not None and observed.spec.leader_worker_template.sub_group_policy is None
+    return None if policy is None or added or not divides(policy, size) else policy
+
+
+def divides(policy: SubGroupPolicy, size: int) -> bool:
+    """Whether groups of that size fall into whole subgroups."""
+    each = policy.sub_group_size
+    if each is None or not 1 <= each <= size:
+        return False
+    return (size - 1) % each == 0 or (policy.sub_group_policy_type == "LeaderWorker" and size % each == 0)
+
+
+def _accelerators(main: Model, flavors: list[str]) -> dict[str, str]:
+    """The limits of the flavor that is claimed first, or of the model's first flavor."""
+    if not main.flavors:
+        return {}
+    chosen = flavors[0] if flavors else main.flavors[0].name
+    flavor = next((flavor for flavor in main.flavors if flavor.name == chosen), None)
+    return dict((flavor.limits if flavor is not None else None) or {})
+
+
+def _flavor_notes(main: Model, flavors: list[str]) -> Iterator[str]:
+    """Flavors that the model does not have (T16, N14)."""
+    known = [flavor.name for flavor in main.flavors]
+    for position, name in enumerate(flavors):
+        if name not in known:
+            effect = ", so the pods get no accelerator" if position == 0 else ""
+            yield f"OpenModel {main.name} has no flavor {name}{effect}; it has {', '.join(known) or 'none'}"
+
+
+def _group_notes(
+    template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None, workload: Workload
+) -> Iterator[str]:
+    """What a LeaderWorkerSet keeps of its past."""
+    if size != template.size:
+        yield f"the LeaderWorkerSet keeps its size of {size}, which cannot change; delete it to get {template.size}"
+    if workload is Workload.DEPLOYMENT or template.sub_group_policy is None:
+        return
+    if _sub_groups(template, size, observed) is None:
+        yield "subGroupPolicy is not used: it does not divide the group, or the LeaderWorkerSet was made without one"

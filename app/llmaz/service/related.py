@@ -1,0 +1,90 @@
+"""The objects a Service's hooks deal with, and the rules that ask for them. Source: llmaz spec 10."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from app.hooks.protocol import RelatedResource, RelatedRule
+from app.kube.conditions import Condition
+from app.kube.labels import is_label_value
+from app.kube.objects import Observed, ObservedDeployment, ObservedObject, ObservedPod, ReplicasSpec
+from app.kube.resource import Resource
+from app.llmaz.globalconfig import ObservedConfigMap
+from app.llmaz.names import CONFIG_MAP, LWS_API, LWS_NAME, MODEL_API, deployment_selector
+from app.llmaz.service.types import ServiceSpec, ServiceStatus
+from app.settings import Settings
+
+LWS_PLURAL = "leaderworkersets.leaderworkerset.x-k8s.io"
+
+
+class GroupTemplate(Observed):
+    """The part of a LeaderWorkerSet that can never change."""
+
+    size: int | None = None
+    sub_group_policy: dict[str, Any] | None = None
+
+
+class GroupSpec(ReplicasSpec):
+    leader_worker_template: GroupTemplate = msgspec.field(default_factory=GroupTemplate)
+
+
+class GroupStatus(Observed):
+    """What LeaderWorkerSet says; ``replicas`` are groups, ready or not."""
+
+    replicas: int = 0
+    ready_replicas: int = 0
+    hpa_pod_selector: str = ""
+    conditions: list[Condition] | None = None
+
+
+class ObservedLeaderWorkerSet(ObservedObject):
+    spec: GroupSpec = msgspec.field(default_factory=GroupSpec)
+    status: GroupStatus = msgspec.field(default_factory=GroupStatus)
+
+
+class Children(
+    msgspec.Struct,
+    rename={
+        "deployments": "Deployment.apps/v1",
+        "leaderworkersets": f"LeaderWorkerSet.{LWS_API}",
+        "services": "Service.v1",
+    },
+):
+    """Observed children; ``None`` for a kind that is not declared."""
+
+    deployments: dict[str, ObservedDeployment] | None = None
+    leaderworkersets: dict[str, ObservedLeaderWorkerSet] | None = None
+    services: dict[str, ObservedObject] | None = None
+
+
+class Related(
+    msgspec.Struct,
+    rename={"models": f"OpenModel.{MODEL_API}", "configmaps": "ConfigMap.v1", "pods": "Pod.v1"},
+):
+    """What the customize hook asked for."""
+
+    models: dict[str, RelatedResource] | None = None
+    configmaps: dict[str, ObservedConfigMap] | None = None
+    pods: dict[str, ObservedPod] | None = None
+
+
+def customize(
+    service: Resource[ServiceSpec, ServiceStatus], declared: frozenset[str], settings: Settings
+) -> list[RelatedRule]:
+    """The models it claims, the family's ConfigMap, and its pods. Never everything of a kind."""
+    metadata, claims = service.metadata, service.spec.model_claims
+    claimed = tuple(dict.fromkeys(model.name for model in (claims.models if claims else None) or () if model.name))
+    rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
+    rules.append(RelatedRule("v1", "configmaps", namespace=settings.llmaz_system_namespace, names=(CONFIG_MAP,)))
+    if settings.watch_pods and is_label_value(metadata.name):
+        selectors = [deployment_selector(metadata.name)]
+        if LWS_PLURAL in declared:
+            selectors.append({LWS_NAME: metadata.name})
+        rules += [_pods(metadata.namespace, labels) for labels in selectors]
+    return rules
+
+
+def _pods(namespace: str, labels: dict[str, str]) -> RelatedRule:
+    return RelatedRule("v1", "pods", namespace=namespace, label_selector={"matchLabels": labels})

@@ -1,0 +1,138 @@
+"""A pod template with the model in it. Source: llmaz spec 4.3, in its order, and section 9."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from app.kube.podspec import normalised
+from app.llmaz.embedded import Json, containers
+from app.llmaz.lookup import Model
+from app.llmaz.names import FLAVORS, MODEL_FAMILY, MODEL_NAME, MODEL_VOLUME, MODELS_DIR, RUNNER, host_volume
+from app.llmaz.service import loader
+from app.llmaz.service.plan import Plan
+from app.llmaz.source import Host
+
+
+def worker(plan: Plan) -> Json:
+    """The worker pods; with the model's labels where there is no leader template."""
+    return _template(plan, plan.template.worker_template, labelled=plan.template.leader_template is None)
+
+
+def leader(plan: Plan) -> Json | None:
+    """The leader pods, ``None`` where they are like the workers."""
+    given = plan.template.leader_template
+    return None if given is None else _template(plan, given, labelled=True)
+
+
+def single(plan: Plan) -> Json:
+    """The pods of a Deployment."""
+    template = worker(plan)
+    template["metadata"]["labels"] |= plan.selector
+    for container in containers(template["spec"]):
+        _group_variables(container)
+    return template
+
+
+def _template(plan: Plan, given: Json, *, labelled: bool) -> Json:
+    template = normalised(given)
+    spec = template.setdefault("spec", {})
+    if plan.config.scheduler and not spec.get("schedulerName"):
+        spec["schedulerName"] = plan.config.scheduler
+    if plan.skip:
+        _add_credentials(spec, plan.models)
+    else:
+        _add_loaders(spec, plan)
+    _add_volumes(spec, plan)
+    if labelled:
+        _add_labels(template, plan)
+    runner = _runner(spec)
+    if runner is not None and plan.accelerators:
+        _add_accelerators(runner, plan.accelerators)
+    return template
+
+
+def _runner(spec: Json) -> Json | None:
+    return next((container for container in spec.get("containers", ()) if container["name"] == RUNNER), None)
+
+
+def _add_credentials(spec: Json, models: Iterable[Model]) -> None:
+    """The engine fetches the weights: it gets the credentials that it does not have."""
+    runner = _runner(spec)
+    if runner is None:
+        return
+    env = list(runner.get("env", ()))
+    for model in models:
+        has = {entry["name"] for entry in env}
+        env += [entry for entry in loader.credentials(model) if entry["name"] not in has]
+    if env:
+        runner["env"] = env
+
+
+def _add_loaders(spec: Json, plan: Plan) -> None:
+    first: Json = next(iter(spec.get("containers", ())), {})
+    loaders = [
+        container
+        for position, model in enumerate(plan.models)
+        if (container := loader.init_container(model, position, plan.config.loader_image, first.get("env", [])))
+    ]
+    if loaders:
+        spec["initContainers"] = [*spec.get("initContainers", ()), *loaders]
+
+
+def _add_volumes(spec: Json, plan: Plan) -> None:
+    """An empty directory for what is loaded, and directories of the node; each mounted for reading (2.5, T2)."""
+    volumes: list[Json] = []
+    mounts: list[Json] = []
+    loads = not plan.skip and not all(isinstance(model.source, Host) for model in plan.models)
+    if loads:
+        volumes.append({"name": MODEL_VOLUME, "emptyDir": {}})
+        mounts.append({"name": MODEL_VOLUME, "mountPath": MODELS_DIR, "readOnly": True})
+    for position, directory in enumerate(_host_directories(plan.models)):
+        name = host_volume(position, alone=not loads)
+        volumes.append({"name": name, "hostPath": {"path": directory}})
+        mounts.append({"name": name, "mountPath": directory, "readOnly": True})
+    if volumes:
+        spec["volumes"] = [*spec.get("volumes", ()), *volumes]
+    runner = _runner(spec)
+    if runner is not None and mounts:
+        runner["volumeMounts"] = [*runner.get("volumeMounts", ()), *mounts]
+
+
+def _host_directories(models: Iterable[Model]) -> list[str]:
+    """Each directory once, although two models may lie in it."""
+    return list(dict.fromkeys(model.source.directory for model in models if isinstance(model.source, Host)))
+
+
+def _add_labels(template: Json, plan: Plan) -> None:
+    metadata = template.setdefault("metadata", {})
+    main = plan.models[0]
+    metadata["labels"] = {**metadata.get("labels", {}), MODEL_NAME: main.name, MODEL_FAMILY: main.family}
+    if plan.flavors:
+        metadata["annotations"] = {**metadata.get("annotations", {}), FLAVORS: ",".join(plan.flavors)}
+
+
+def _add_accelerators(runner: Json, accelerators: dict[str, str]) -> None:
+    resources = runner.setdefault("resources", {})
+    for key in ("requests", "limits"):
+        resources[key] = {**resources.get(key, {}), **accelerators}
+
+
+_GROUP: dict[str, Json] = {
+    "LWS_LEADER_ADDRESS": {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+    "LWS_GROUP_SIZE": {"value": "1"},
+    "LWS_WORKER_INDEX": {"value": "0"},
+}
+"""What LeaderWorkerSet tells every container of a group, for a group of one pod."""
+_GROUP_VARIABLE = re.compile("|".join(_GROUP))
+
+
+def _group_variables(container: Json) -> None:
+    """Gives a container that speaks of its group the variables that LeaderWorkerSet would, in the place of its own."""
+    env = container.get("env", [])
+    texts = [*container.get("command", ()), *container.get("args", ())]
+    texts += [text for entry in env for text in (entry["name"], entry.get("value", ""))]
+    named = {name for text in texts if "LWS_" in text for name in _GROUP_VARIABLE.findall(text)}
+    if named:
+        told = [{"name": name, **source} for name, source in _GROUP.items() if name in named]
+        container["env"] = [*told, *(entry for entry in env if entry["name"] not in named)]

@@ -1,0 +1,154 @@
+"""The rules of a Service that its types cannot say. Source: llmaz spec 6.3 SV1 to SV4, 6.4 N1 to N8, N26 to N29."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from app.kube import field
+from app.kube.decode import SPEC
+from app.kube.labels import validate_labels
+from app.kube.resource import Resource
+from app.llmaz import claims, naming
+from app.llmaz.names import LOADER, MODEL_VOLUME, MODELS_DIR, RUNNER
+from app.llmaz.service.types import RolloutStrategy, ServiceSpec, ServiceStatus, WorkloadTemplate
+from app.llmaz.skip import skips_loader
+from app.settings import Settings
+from app.workload import podrules, sendable
+
+Service = Resource[ServiceSpec, ServiceStatus]
+
+TEMPLATE = SPEC.child("workloadTemplate")
+WORKER = TEMPLATE.child("workerTemplate")
+LEADER = TEMPLATE.child("leaderTemplate")
+ROLLOUT = SPEC.child("rolloutStrategy", "rollingUpdateConfiguration")
+
+
+def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
+    """Every rule; name and worker container are judged on creation only, as upstream does, the size on updates too."""
+    spec = service.spec
+    errors = [] if old is not None else list(naming.workload_name(service.metadata))
+    if spec.model_claims is None:
+        errors.append(field.required(SPEC.child("modelClaims"), "name the models to serve"))
+    else:
+        errors += claims.check(spec.model_claims, SPEC.child("modelClaims"))
+    if spec.replicas < 0:
+        errors.append(field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more"))
+    errors += _workload(spec.workload_template, created=old is None, loads=not skips_loader(service.metadata))
+    if old is not None and old.spec.workload_template.size != spec.workload_template.size:
+        errors.append(field.immutable(TEMPLATE.child("size"), spec.workload_template.size))
+    return [*errors, *_rollout(spec.rollout_strategy, spec.replicas)]
+
+
+def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
+    if template.size < 1:
+        yield field.invalid(TEMPLATE.child("size"), template.size, "must be 1 or more")
+    if created and not _has_runner(template.worker_template):
+        yield _no_runner(WORKER)
+    yield from _pods(template.worker_template, WORKER, loads=loads)
+    if template.leader_template is not None:
+        if not _has_runner(template.leader_template):
+            yield _no_runner(LEADER)
+        yield from _pods(template.leader_template, LEADER, loads=loads)
+
+
+def _no_runner(path: field.Path) -> field.Error:
+    where = path.child("spec", "containers")
+    return field.forbidden(
+        where, f"one container must be called {RUNNER}: it gets the model and the flavor's resources"
+    )
+
+
+def _items(template: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """A list of the pod's; the types were checked before."""
+    items: list[dict[str, Any]] = (template.get("spec") or {}).get(name) or []
+    return [item for item in items if item]
+
+
+def _has_runner(template: dict[str, Any]) -> bool:
+    return any(container.get("name") == RUNNER for container in _items(template, "containers"))
+
+
+_LOADER = re.compile(rf"{LOADER}(-[0-9]+)?")
+_VOLUME = re.compile(rf"{MODEL_VOLUME}(-[0-9]+)?")
+
+
+def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterator[field.Error]:
+    """What the API server, or Metacontroller, would refuse when it is too late to tell the user."""
+    yield from sendable.check(template, path)
+    spec = path.child("spec")
+    yield from _pod_rules(template, path)
+    if not loads:
+        return
+    for position, volume in enumerate(_items(template, "volumes")):
+        if _VOLUME.fullmatch(str(volume.get("name"))):
+            yield _taken(spec.child("volumes").index(position).child("name"), volume["name"])
+    for position, container in enumerate(_items(template, "initContainers")):
+        if _LOADER.fullmatch(str(container.get("name"))):
+            yield _taken(spec.child("initContainers").index(position).child("name"), container["name"])
+    for position, container in enumerate(_items(template, "containers")):
+        if container.get("name") == RUNNER:
+            yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
+
+
+def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    """What Kubernetes itself would say about the pods when they are made."""
+    pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
+    yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
+    yield from podrules.tolerations(_items(template, "tolerations"), spec.child("tolerations"))
+    yield from podrules.node_selector(pod.get("nodeSelector") or {}, spec.child("nodeSelector"))
+    yield from podrules.pod_security_context(pod.get("securityContext") or {}, spec.child("securityContext"))
+    for name in ("initContainers", "containers"):
+        for position, container in enumerate(_items(template, name)):
+            yield from _container(container, spec.child(name).index(position))
+
+
+def _container(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    yield from podrules.env(container.get("env") or [], path.child("env"))
+    yield from podrules.container_security_context(
+        container.get("securityContext") or {}, path.child("securityContext")
+    )
+    for purpose in ("startup", "liveness", "readiness"):
+        probe = container.get(f"{purpose}Probe")
+        if probe is not None:
+            yield from podrules.probe(probe, path.child(f"{purpose}Probe"), purpose)
+
+
+def _mounts(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    for position, mount in enumerate(container.get("volumeMounts") or ()):
+        if mount and str(mount.get("mountPath")).rstrip("/") == MODELS_DIR.rstrip("/"):
+            yield _taken(path.index(position).child("mountPath"), mount["mountPath"])
+
+
+def _taken(path: field.Path, value: str) -> field.Error:
+    return field.invalid(path, value, "taken by the model, which is put into the pod; choose another")
+
+
+_PERCENT = re.compile(r"[0-9]{1,5}%")
+
+
+def _rollout(strategy: RolloutStrategy, replicas: int) -> Iterator[field.Error]:
+    """Numbers or percentages, not both nothing: such a rollout would never move (N29)."""
+    config = strategy.rolling_update_configuration
+    if config is None:
+        return
+    nothing = 0
+    for name, value in (("maxUnavailable", config.max_unavailable), ("maxSurge", config.max_surge)):
+        path = ROLLOUT.child(name)
+        if isinstance(value, str) and not _PERCENT.fullmatch(value):
+            yield field.invalid(path, value, 'must be a number or a percentage, such as 1 or "25%"')
+        elif isinstance(value, int) and value < 0:
+            yield field.invalid(path, value, "must be 0 or more")
+        elif name == "maxUnavailable" and isinstance(value, str) and int(value[:-1]) > 100:
+            yield field.invalid(path, value, "must be 100% or less")
+        nothing += is_nothing(value)
+    if nothing == 2 and replicas != 0:
+        yield field.invalid(
+            ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0 too"
+        )
+
+
+def is_nothing(value: int | str) -> bool:
+    """0, or 0 percent."""
+    return value == 0 or (isinstance(value, str) and value.rstrip("%").strip("0") == "")

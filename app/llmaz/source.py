@@ -1,0 +1,147 @@
+"""Where a model's weights are: the two forms of a source, read once into what the rest of the family asks for.
+
+Source: llmaz spec 2.1 to 2.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.llmaz.names import MODELS_DIR
+from app.llmaz.openmodel.types import ModelHub, ModelSource
+
+PROTOCOLS = ("gcs", "oss", "s3", "ollama", "host")
+
+
+class SourceError(ValueError):
+    """The source cannot be used; the text says why and what to write instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """A repository on Hugging Face or ModelScope."""
+
+    model_id: str
+    hub: str
+    filename: str | None
+    revision: str
+    allow_patterns: tuple[str, ...] | None
+    """``None`` when the list is absent, which is not the same as empty."""
+    ignore_patterns: tuple[str, ...] | None
+
+    def path(self, *, skip: bool) -> str:
+        if skip:
+            return self.model_id
+        if self.filename is not None:
+            return MODELS_DIR + self.filename
+        return f"{MODELS_DIR}models--{self.model_id.replace('/', '--')}"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """A directory or file in a bucket."""
+
+    protocol: str
+    """``oss``, ``s3`` or ``gcs``."""
+    bucket: str
+    endpoint: str
+    """Of oss only."""
+    key: str
+    uri: str
+
+    def path(self, *, skip: bool) -> str:
+        if skip:
+            return self.uri
+        last = self.key.rpartition("/")[2]
+        return MODELS_DIR + (last if ".gguf" in self.key else f"models--{last}")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A directory or file that every node has."""
+
+    directory: str
+
+    def path(self, *, skip: bool) -> str:  # noqa: ARG002 - the same whoever loads it
+        return self.directory
+
+
+@dataclass(frozen=True, slots=True)
+class Ollama:
+    """A model that the engine itself fetches, by ollama's own name for it."""
+
+    name: str
+    uri: str
+
+    def path(self, *, skip: bool) -> str:
+        """Meaningless unless skipped, but upstream defines it, and arguments may name it."""
+        return self.uri if skip else f"{MODELS_DIR}models--{self.name.rpartition('/')[2]}"
+
+
+Source: TypeAlias = Hub | ObjectStore | Host | Ollama
+
+
+def read(source: ModelSource) -> Source:
+    """The source that counts: the hub when both are given. Raises :class:`SourceError`."""
+    if source.model_hub is not None:
+        return _hub(source.model_hub)
+    if source.uri is not None:
+        return parse_uri(source.uri)
+    raise SourceError("set modelHub or uri")
+
+
+def _hub(hub: ModelHub) -> Hub:
+    if not hub.model_id:
+        raise SourceError("modelHub.modelID is required, for example facebook/opt-125m")
+    return Hub(
+        hub.model_id, hub.name, hub.filename, hub.revision, _tuple(hub.allow_patterns), _tuple(hub.ignore_patterns)
+    )
+
+
+def _tuple(items: list[str] | None) -> tuple[str, ...] | None:
+    return None if items is None else tuple(items)
+
+
+def parse_uri(uri: str) -> Source:
+    """Raises :class:`SourceError`. The protocol's case does not matter; the whole has exactly one ``://``."""
+    pieces = uri.split("://")
+    if len(pieces) != 2:
+        raise SourceError("must be <protocol>://<address>, with one :// in it")
+    protocol, address = pieces[0].lower(), pieces[1]
+    if protocol not in PROTOCOLS:
+        raise SourceError(f"unknown protocol, use one of {', '.join(PROTOCOLS)}")
+    if protocol == "oss":
+        return _oss(address, uri)
+    if protocol in ("s3", "gcs"):
+        return _bucket(protocol, address, uri)
+    if protocol == "host":
+        return _host(address)
+    if not address:
+        raise SourceError("must be ollama://<model>, for example ollama://qwen2:0.5b")
+    return Ollama(address, uri)
+
+
+def _oss(address: str, uri: str) -> ObjectStore:
+    """The bucket ends at the first dot anywhere, the endpoint at the first slash after it."""
+    bucket, dot, rest = address.partition(".")
+    endpoint, slash, key = rest.partition("/")
+    if not (dot and slash and bucket and endpoint and key) or "/" in bucket:
+        raise SourceError("must be oss://<bucket>.<endpoint>/<path>, none of them empty")
+    return ObjectStore("oss", bucket, endpoint, key, uri)
+
+
+def _bucket(protocol: str, address: str, uri: str) -> ObjectStore:
+    bucket, slash, key = address.partition("/")
+    if not (slash and bucket and key):
+        raise SourceError(f"must be {protocol}://<bucket>/<path>, none of them empty")
+    return ObjectStore(protocol, bucket, "", key, uri)
+
+
+def _host(address: str) -> Host:
+    """What a pod can mount: Kubernetes refuses ``..`` in such a path, and the node's root over the container's own."""
+    if not address.startswith("/") or not address.strip("/") or ".." in address.split("/") or ":" in address:
+        raise SourceError(
+            "must be host:// and an absolute path without .. or a colon, for example host:///models/llama"
+        )
+    return Host(address)

@@ -1,0 +1,159 @@
+"""The downloader: one container and its volumes, shared by the Model's Job and by serving pods (spec 3.6).
+
+The script is the same constant text everywhere; what it shall do stands in its environment, so that no text of a user
+ever is shell text (spec T-22).
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from app.kube.desired import Container, VolumeMount
+from app.kube.jsonvalue import clean
+from app.llmkube import names
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.source import Source, SourceClass, cached_path, ephemeral_path
+from app.settings import Settings
+
+Json = dict[str, Any]
+
+EXIT_USELESS = 64
+"""The script's exit code when trying again would end the same way: the server says no, the certificate is wrong."""
+EXIT_WRONG_SHA256 = 65
+"""The script's exit code when the file is not the one that the Model demands."""
+
+
+def _script() -> str:
+    """The script without its comments, as it travels in every pod spec."""
+    text = resources.files("app.llmkube").joinpath("scripts/download.sh").read_text(encoding="ascii")
+    lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+    return "\n".join(lines) + "\n"
+
+
+SCRIPT = _script()
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """One file to fetch: from where, to where, and under which conditions."""
+
+    source: Source
+    path: str
+    """Path of the file in the pod that serves it."""
+    cached: bool
+    """On a claim that survives the pod, instead of in an empty directory."""
+    sha256: str
+    refresh: bool
+    """Ask the server whether the file has changed (``refreshPolicy: OnChange``)."""
+
+
+def download(model: ModelSpec, source: Source, namespace: str, name: str, settings: Settings) -> Download:
+    """How the file of an http or local source reaches a pod. ``name`` is the Model's."""
+    cached = bool(settings.llmkube_model_cache_path)
+    return Download(
+        source=source,
+        path=cached_path(source, name) if cached else ephemeral_path(namespace, name),
+        cached=cached,
+        sha256=model.sha256.lower(),
+        refresh=model.refresh_policy == "OnChange" and source.kind is SourceClass.HTTP,
+    )
+
+
+def container(download: Download, settings: Settings, security: Mapping[str, Any] | None = None) -> Container:
+    """The downloading container. ``security`` is the pod's security context when the user wrote one: as whom to run."""
+    return Container(
+        name=names.DOWNLOADER,
+        image=settings.llmkube_init_container_image,
+        command=["sh", "-c", SCRIPT],
+        env=_environment(download, settings),
+        volume_mounts=_mounts(download, settings),
+        security_context=_security_context(security or {}),
+        termination_message_policy="FallbackToLogsOnError",
+    )
+
+
+def _environment(download: Download, settings: Settings) -> list[Json]:
+    """Upstream's three variables in their order, then ours. An empty value is left out, as the API server does."""
+    values = {
+        "MODEL_SOURCE": download.source.text,
+        "CACHE_DIR": posixpath.dirname(download.path) if download.cached else "",
+        "MODEL_PATH": download.path,
+    }
+    if download.sha256:
+        values["MODEL_SHA256"] = download.sha256
+    if download.refresh:
+        values["REFRESH_POLICY"] = "OnChange"
+    if _copies(download):
+        values["HOST_FILE"] = names.HOST_FILE
+    if settings.llmkube_ca_cert_configmap:
+        values["CA_DIR"] = names.CA_DIR
+    return [{"name": name, "value": _literal(value)} if value else {"name": name} for name, value in values.items()]
+
+
+def _literal(text: str) -> str:
+    """Text in which the kubelet finds no ``$(VARIABLE)`` to replace and no ``$$`` to shorten."""
+    return text.replace("$", "$$") if "$(" in text or "$$" in text else text
+
+
+def _mounts(download: Download, settings: Settings) -> list[VolumeMount]:
+    mounts = [VolumeMount(name=_volume_name(download), mount_path=names.MODELS_DIR)]
+    if _copies(download):
+        mounts.append(VolumeMount(name=names.HOST_VOLUME, mount_path=names.HOST_FILE, read_only=True))
+    if settings.llmkube_ca_cert_configmap:
+        mounts.append(VolumeMount(name=names.CA_VOLUME, mount_path=names.CA_DIR, read_only=True))
+    return mounts
+
+
+def volumes(download: Download, claim: str, settings: Settings) -> list[Json]:
+    """The volumes of a pod that downloads: the cache claim or an empty directory, the node's file, the certificates."""
+    storage: Json = {"persistentVolumeClaim": {"claimName": claim}} if download.cached else {"emptyDir": {}}
+    found: list[Json] = [{"name": _volume_name(download), **storage}]
+    if _copies(download):
+        found.append({"name": names.HOST_VOLUME, "hostPath": {"path": download.source.path, "type": "File"}})
+    if settings.llmkube_ca_cert_configmap:
+        found.append({"name": names.CA_VOLUME, "configMap": {"name": settings.llmkube_ca_cert_configmap}})
+    return found
+
+
+def serving_mount(download: Download) -> VolumeMount:
+    """How the server sees the file: it never writes there."""
+    return VolumeMount(name=_volume_name(download), mount_path=names.MODELS_DIR, read_only=True)
+
+
+def _volume_name(download: Download) -> str:
+    return names.CACHE_VOLUME if download.cached else names.STORAGE_VOLUME
+
+
+def _copies(download: Download) -> bool:
+    """A file of the node reaches a cache only; into an empty directory there is no way (spec 3.6.1)."""
+    return download.cached and download.source.kind is SourceClass.LOCAL
+
+
+def _security_context(pod: Mapping[str, Any]) -> Json:
+    context: Json = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    context.update({key: pod[key] for key in ("runAsUser", "runAsGroup") if pod.get(key) is not None})
+    cleaned: Json = clean(context)
+    return cleaned
+
+
+def default_pod_security(settings: Settings) -> Json:
+    """Security context of a pod whose user wrote none (spec 3.7)."""
+    context: Json = {"seccompProfile": {"type": "RuntimeDefault"}}
+    if settings.llmkube_default_fsgroup > 0:
+        context["fsGroup"] = settings.llmkube_default_fsgroup
+    return context
+
+
+def cache_claim(model: str, namespace_claim_exists: bool, settings: Settings) -> str:
+    """The claim that holds a Model's file: the operator's own where the namespace has it, else the Model's (D.4)."""
+    if settings.llmkube_model_cache_claim and namespace_claim_exists:
+        return settings.llmkube_model_cache_claim
+    return names.claim_name(model)

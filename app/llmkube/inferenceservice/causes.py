@@ -1,0 +1,50 @@
+"""What can keep pods from being ready, beyond what they say themselves. Source: llmkube spec 6.5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.llmkube.inferenceservice.observed import Related
+from app.llmkube.inferenceservice.plan import Plan
+from app.llmkube.inferenceservice.storage import Model
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.model.types import Phase as ModelPhase
+from app.llmkube.source import SourceClass, parse
+from app.workload.cause import Cause, Stage
+
+
+def contradictions(spec: InferenceServiceSpec, plan: Plan, model: Model, proposer: Model | None) -> Iterator[Cause]:
+    """What the user wrote in two places and does not fit together."""
+    parallel = spec.vllm_config.tensor_parallel_size if spec.runtime == "vllm" and spec.vllm_config else None
+    if parallel and parallel > max(plan.gpus.count, 1):
+        text = f"vllmConfig.tensorParallelSize is {parallel}, but a pod has {plan.gpus.count} {plan.gpus.resource}"
+        yield Cause(Stage.SPEC, text, "TensorParallelSize")
+    source = parse(model.spec.source)
+    if spec.runtime == "tgi" and source.kind is not SourceClass.REPOSITORY:
+        text = f"runtime tgi only serves Hugging Face repositories, and Model {spec.model_ref} has source {source.text}"
+        yield Cause(Stage.SPEC, text, "SourceNotServable")
+    if _unreadable(spec, model):
+        text = f"runtime {spec.runtime} cannot load format {model.spec.format} of Model {spec.model_ref}"
+        yield Cause(Stage.SPEC, text, "FormatNotServable")
+    if proposer is not None and proposer.status.phase != ModelPhase.READY:
+        name, phase = proposer.metadata.name, proposer.status.phase or "new"
+        yield Cause(Stage.MODEL, f"Model {name}, the proposing one, is {phase}, not Ready", "ModelNotReady")
+
+
+_FORMATS = {"llamacpp": ("gguf",), "tgi": ("safetensors", "pytorch", "custom")}
+"""Formats that a runtime loads, where it does not load just any."""
+
+
+def _unreadable(spec: InferenceServiceSpec, model: Model) -> bool:
+    """A format was written that the runtime surely does not load. ``gguf`` is the default, so it proves nothing."""
+    formats = _FORMATS.get(spec.runtime, ())
+    return bool(formats) and model.spec.format not in ("gguf", *formats) and not spec.command
+
+
+def missing_classes(plan: Plan, related: Related) -> Iterator[Cause]:
+    """Classes without which no pod can be created. Kinds that nobody asked for are not judged."""
+    if related.priority_classes is not None and plan.priority_class not in related.priority_classes:
+        yield Cause(Stage.QUOTA, f"PriorityClass {plan.priority_class} does not exist", "PriorityClassNotFound")
+    known = related.runtime_classes
+    if plan.runtime_class and known is not None and plan.runtime_class not in known:
+        yield Cause(Stage.QUOTA, f"RuntimeClass {plan.runtime_class} does not exist", "RuntimeClassNotFound")

@@ -1,0 +1,112 @@
+"""The Deployment of a service, and how to get there from the one that is there. Source: llmkube spec 3.3 and D.8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.hooks.keep import desired_replicas, keep_child
+from app.kube.desired import (
+    Container,
+    ContainerPort,
+    Deployment,
+    DeploymentSpec,
+    LabelSelector,
+    ObjectMeta,
+    PodSpec,
+    PodTemplateSpec,
+    ResourceRequirements,
+    TemplateMeta,
+)
+from app.kube.objects import ObservedDeployment, last_applied
+from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
+
+Json = dict[str, Any]
+
+RECREATE: Json = {"type": "Recreate"}
+"""With a GPU the old pod goes first: the new one could wait for its GPU for ever (T-07)."""
+ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
+"""The API's defaults, written out so that they are on record as ours and a switch to ``Recreate`` can remove them."""
+
+
+def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | Json | None:
+    """What to answer for the Deployment.
+
+    ``None`` while the observed one has a selector that our pods cannot satisfy: no update can succeed, so it has to go
+    first (D.9). As it is, but with its strategy on record, where ``Recreate`` could not replace it yet (D.8).
+    """
+    if observed is not None:
+        if not _selects(observed, plan.pod_labels):
+            return None
+        if plan.gpus.count and not _strategy_is_ours(observed):
+            return {**keep_child(observed), "spec": _with_strategy(observed)}
+    selector = (observed.spec.selector.match_labels if observed else None) or plan.selector
+    return Deployment(
+        metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
+        spec=DeploymentSpec(
+            replicas=desired_replicas(plan.replicas, plan.scaling is not None, observed),
+            selector=LabelSelector(match_labels=selector),
+            strategy=RECREATE if plan.gpus.count else ROLLING_UPDATE,
+            template=PodTemplateSpec(
+                metadata=TemplateMeta(labels=plan.pod_labels, annotations=plan.pod_annotations or None),
+                spec=_pod(plan),
+            ),
+        ),
+    )
+
+
+def _selects(observed: ObservedDeployment, labels: dict[str, str]) -> bool:
+    """Whether the observed selector, which nobody can change, finds pods with these labels."""
+    return (observed.spec.selector.match_labels or {}).items() <= labels.items()
+
+
+def _strategy_is_ours(observed: ObservedDeployment) -> bool:
+    """Whether leaving ``rollingUpdate`` out will remove it: there is none, or it is on record."""
+    if observed.spec.strategy.rolling_update is None:
+        return True
+    spec = (last_applied(observed) or {}).get("spec") or {}
+    return bool((spec.get("strategy") or {}).get("rollingUpdate"))
+
+
+def _with_strategy(observed: ObservedDeployment) -> Json:
+    spec = keep_child(observed).get("spec") or {}
+    return {**spec, "strategy": {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}}
+
+
+def _pod(plan: Plan) -> PodSpec:
+    return PodSpec(
+        containers=[_container(plan)],
+        init_containers=[plan.init] if plan.init else None,
+        volumes=plan.volumes or None,
+        security_context=plan.pod_security,
+        priority_class_name=plan.priority_class,
+        runtime_class_name=plan.runtime_class or None,
+        image_pull_secrets=plan.image_pull_secrets or None,
+        enable_service_links=plan.runtime.service_links,
+        tolerations=plan.tolerations or None,
+        node_selector=plan.node_selector or None,
+    )
+
+
+def _container(plan: Plan) -> Container:
+    return Container(
+        name=plan.runtime.container,
+        image=plan.image,
+        command=plan.command or None,
+        args=plan.args or None,
+        ports=[ContainerPort(name=PORT_NAME, container_port=plan.port)],
+        env=plan.env or None,
+        resources=_resources(plan),
+        volume_mounts=plan.mounts or None,
+        startup_probe=plan.probes.startup,
+        liveness_probe=plan.probes.liveness,
+        readiness_probe=plan.probes.readiness,
+        security_context=plan.container_security,
+    )
+
+
+def _resources(plan: Plan) -> ResourceRequirements | None:
+    """GPUs are limits, as extended resources demand; CPU and memory are requests without a limit."""
+    limits = {plan.gpus.resource: str(plan.gpus.count)} if plan.gpus.count else None
+    if limits is None and not plan.requests:
+        return None
+    return ResourceRequirements(limits=limits, requests=plan.requests or None)

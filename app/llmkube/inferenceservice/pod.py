@@ -1,0 +1,85 @@
+"""Decisions about single fields of the pod: what the user says, what we say otherwise. Source: llmkube spec 3.
+
+All that users embed is cleaned before it is sent: what the API server would not store would look like a change to
+Metacontroller at every sync.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.kube.jsonvalue import clean
+from app.kube.quantity import canonical
+from app.llmkube.download import default_pod_security
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.runtimes.runtime import Runtime
+from app.settings import Settings
+from app.workload.gpu import GPURequest, toleration
+from app.workload.probes import Probes, http_get, probes, tcp_socket
+
+Json = dict[str, Any]
+
+_CONTAINER_SECURITY: Json = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def requests(spec: InferenceServiceSpec, model: ModelSpec) -> dict[str, str]:
+    """CPU and memory; what the service does not say the Model may (appendix B-03)."""
+    own, fallback = spec.resources, model.resources
+    cpu = (own.cpu if own else "") or (fallback.cpu if fallback else "")
+    memory = (own.host_memory or own.memory if own else "") or (fallback.memory if fallback else "")
+    return {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if text}
+
+
+def environment(variables: list[Json]) -> list[Json]:
+    """Of two variables with one name the later wins, as it does in the kubelet; Metacontroller would merge them.
+
+    An empty value is left out, because the API server does not store it either.
+    """
+    last = {variable.get("name"): position for position, variable in enumerate(variables)}
+    kept = [variable for position, variable in enumerate(variables) if last[variable.get("name")] == position]
+    return [_without_empty(clean(variable)) for variable in kept]
+
+
+def _without_empty(item: Json) -> Json:
+    return {key: value for key, value in item.items() if value != ""}
+
+
+def by_name(references: list[Json]) -> list[Json]:
+    """References to objects by name, each name once."""
+    return list({reference.get("name"): clean(reference) for reference in references}.values())
+
+
+def tolerations(spec: InferenceServiceSpec, gpus: GPURequest) -> list[Json]:
+    """The GPU's first, then the user's, with or without a GPU (T-03)."""
+    own = [toleration(gpus)] if gpus.count else []
+    return own + [_without_empty(clean(item)) for item in spec.tolerations]
+
+
+def container_probes(spec: InferenceServiceSpec, runtime: Runtime, port: int) -> Probes:
+    """The runtime's probes; those of the user replace them one by one, each as a whole."""
+    generated = probes(http_get(runtime.health, port) if runtime.health else tcp_socket(port))
+    own = spec.probe_overrides
+    if own is None:
+        return generated
+    return Probes(
+        startup=generated.startup if own.startup is None else clean(own.startup),
+        liveness=generated.liveness if own.liveness is None else clean(own.liveness),
+        readiness=generated.readiness if own.readiness is None else clean(own.readiness),
+    )
+
+
+def security(spec: InferenceServiceSpec, settings: Settings) -> Json:
+    """Of the pod: what the user wrote, as a whole, so without our ``fsGroup``."""
+    if spec.pod_security_context is None:
+        return default_pod_security(settings)
+    cleaned: Json = clean(spec.pod_security_context)
+    return cleaned
+
+
+def container_security(spec: InferenceServiceSpec) -> Json:
+    """Of the server's container: what the user wrote, as a whole, even when that is empty."""
+    if spec.security_context is None:
+        return _CONTAINER_SECURITY
+    cleaned: Json = clean(spec.security_context)
+    return cleaned

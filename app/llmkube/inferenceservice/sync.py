@@ -1,0 +1,157 @@
+"""The sync and customize hooks of InferenceService: what is there, what shall be there, what it means.
+
+Source: llmkube spec 3.1 and 5, appendix D.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from app.hooks.keep import keep
+from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
+from app.kube.objects import ObservedObject
+from app.kube.resource import Resource
+from app.llmkube import names
+from app.llmkube.inferenceservice import models, status
+from app.llmkube.inferenceservice.causes import contradictions, missing_classes
+from app.llmkube.inferenceservice.deployment import deployment
+from app.llmkube.inferenceservice.gpu import known_resources
+from app.llmkube.inferenceservice.hpa import horizontal_pod_autoscaler
+from app.llmkube.inferenceservice.metal import heartbeat
+from app.llmkube.inferenceservice.observed import Children, Related
+from app.llmkube.inferenceservice.plan import Plan, endpoint, plan, priority_class, proposing_model
+from app.llmkube.inferenceservice.podmonitor import pod_monitor
+from app.llmkube.inferenceservice.scheduling import queue_position, scan
+from app.llmkube.inferenceservice.service import service
+from app.llmkube.inferenceservice.status import Facts, Observation, invalid
+from app.llmkube.inferenceservice.storage import Model
+from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, InferenceServiceStatus
+from app.llmkube.source import METAL
+from app.settings import Settings
+from app.workload.absent import RESYNC, absent_causes
+from app.workload.cause import Cause
+from app.workload.ready import deployment_causes, pod_causes
+from app.workload.rollout import NOTHING, rollout
+
+__all__ = ["Children", "Related", "customize", "invalid", "sync"]
+
+Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
+Request = SyncRequest[Children, Related]
+
+
+def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
+    """The children and the status of one service."""
+    metadata, spec, related = resource.metadata, resource.spec, request.related or Related()
+    model = models.usable(spec.model_ref, one(related.models, spec.model_ref, metadata.namespace))
+    facts = Facts(now, _priority(spec, related))
+    if isinstance(model, models.Gate):
+        observed = one(request.children.deployments, metadata.name, metadata.namespace)
+        judged = status.waiting(resource, model, rollout(observed), facts)
+        return SyncResponse(status=judged, children=keep(request.children))
+    facts = Facts(now, facts.effective_priority, endpoint(metadata, spec, settings))
+    if model.spec.hardware and model.spec.hardware.accelerator == METAL:
+        heard = heartbeat(every(related.slices), now)
+        judged = status.on_metal(resource, heard, facts)
+        return SyncResponse(status=judged, children=[], resync_after_seconds=heard.resync)
+    return _in_cluster(resource, model, request.children, related, settings, facts)
+
+
+def _in_cluster(
+    resource: Service, model: Model, children: Children, related: Related, settings: Settings, facts: Facts
+) -> SyncResponse:
+    """A service whose pods run here."""
+    metadata, spec = resource.metadata, resource.spec
+    claim = settings.llmkube_model_cache_claim
+    proposer = models.decode(one(related.models, proposing_model(spec), metadata.namespace))
+    kept_claim = bool(claim) and one(related.claims, claim, metadata.namespace) is not None
+    wanted = plan(metadata, spec, model, proposer, kept_claim, settings)
+    observed = one(children.deployments, metadata.name, metadata.namespace)
+    desired = deployment(wanted, observed)
+    pods = every(related.pods)
+    seen = Observation(
+        rollout=rollout(observed) if desired is not None else NOTHING,
+        scheduling=scan(pods, wanted.gpus, known_resources(settings)),
+        queue_position=queue_position(metadata, every(related.services)) if settings.llmkube_queue_position else 0,
+        causes=[
+            *contradictions(spec, wanted, model, proposer),
+            *missing_classes(wanted, related),
+            *(deployment_causes(observed) if observed else ()),
+            *pod_causes(pods),
+        ],
+        absent=_absent(resource, wanted, children, facts.now),
+    )
+    offered = [desired, service(wanted), horizontal_pod_autoscaler(wanted), _monitor(wanted, children)]
+    return SyncResponse(
+        status=status.in_cluster(resource, seen, facts),
+        children=[child for child in offered if child is not None],
+        resync_after_seconds=RESYNC if seen.absent else None,
+    )
+
+
+def _monitor(wanted: Plan, children: Children) -> dict[str, Any] | None:
+    """A PodMonitor, where that kind is declared."""
+    return None if children.pod_monitors is None else pod_monitor(wanted)
+
+
+def _absent(resource: Service, wanted: Plan, children: Children, now: datetime) -> list[Cause]:
+    """Children that this answer asks for and that are not there."""
+    expected: list[tuple[str, str, Mapping[str, ObservedObject] | None]] = [
+        ("Deployment", wanted.name, children.deployments),
+        ("Service", wanted.service_name, children.services),
+    ]
+    if wanted.scaling is not None:
+        expected.append(("HorizontalPodAutoscaler", wanted.name, children.autoscalers))
+    if _monitor(wanted, children) is not None:
+        expected.append(("PodMonitor", wanted.name, children.pod_monitors))
+    names_ = [f"{kind} {name}" for kind, name, group in expected if one(group, name, wanted.namespace) is None]
+    return absent_causes(names_, _asked_since(resource), now)
+
+
+def _asked_since(resource: Service) -> str | None:
+    """Since when the same has been asked for in vain, as far as the last status tells.
+
+    It has to be about this generation, with a Model that could be used and a service that was not ready.
+    """
+    previous = resource.status
+    ready = next((c for c in previous.conditions if c.type == ConditionType.READY), None)
+    if ready is None or ready.status == "True" or not previous.model_ready:
+        return None
+    return previous.last_updated if ready.observed_generation == resource.metadata.generation else None
+
+
+def _priority(spec: InferenceServiceSpec, related: Related) -> int:
+    """The number behind the priority; of a custom PriorityClass its value, where it can be seen (B-16)."""
+    custom = one(related.priority_classes, spec.priority_class_name) if spec.priority_class_name else None
+    return names.PRIORITY_VALUES[spec.priority] if custom is None else custom.value
+
+
+def customize(resource: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
+    """What a sync needs to see. From the spec alone, as Metacontroller keeps the answer by generation (D.2)."""
+    metadata, spec = resource.metadata, resource.spec
+    namespace = metadata.namespace
+    wanted_models = _named(spec.model_ref, proposing_model(spec))
+    rules = [RelatedRule(names.API_VERSION, "models", namespace, wanted_models)] if wanted_models else []
+    if settings.watch_pods:
+        rules.append(_selected("v1", "pods", namespace, names.service_labels(metadata.name)))
+    slices = {names.ENDPOINT_SLICE_SERVICE: names.service_name(metadata.name)}
+    rules.append(_selected("discovery.k8s.io/v1", "endpointslices", namespace, slices))
+    rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(priority_class(spec),)))
+    if spec.runtime_class_name:
+        rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
+    if settings.llmkube_model_cache_claim:
+        claims = (settings.llmkube_model_cache_claim,)
+        rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
+    if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
+        rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))
+    return rules
+
+
+def _named(*candidates: str) -> tuple[str, ...]:
+    """The names, each once; an empty one would select every object."""
+    return tuple(dict.fromkeys(filter(None, candidates)))
+
+
+def _selected(api_version: str, resource: str, namespace: str, labels: dict[str, str]) -> RelatedRule:
+    return RelatedRule(api_version, resource, namespace, label_selector={"matchLabels": labels})

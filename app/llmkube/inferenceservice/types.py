@@ -1,0 +1,339 @@
+"""The ``InferenceService`` kind: a Model, a runtime, and how its pods shall be. Source: llmkube spec 1.4 to 1.6."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+from pydantic import Field
+
+from app.kube.base import (
+    DateTime,
+    EnvVar,
+    Int32,
+    KubeModel,
+    LocalObjectReference,
+    PodSecurityContext,
+    Probe,
+    SecurityContext,
+    Toleration,
+)
+from app.kube.conditions import Condition
+from app.llmkube.runtimes.types import PersonaPlexConfig, TGIConfig, VLLMConfig
+
+Runtime = Literal["llamacpp", "personaplex", "vllm", "tgi", "generic"]
+CacheType = Literal["f16", "f32", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl"]
+Priority = Literal["critical", "high", "normal", "low", "batch"]
+
+
+class Metric(KubeModel):
+    """One number the autoscaler looks at."""
+
+    type: Literal["Pods", "Resource"] = Field(
+        description="Pods: a metric of the pods that a metrics adapter offers. Resource: their CPU or memory."
+    )
+    name: str = Field(description="Name of the metric; cpu or memory for type Resource.")
+    target_average_value: str = Field(
+        default="", description="Wanted average per pod as a quantity. Type Pods needs it, type Resource ignores it."
+    )
+    target_average_utilization: Int32 | None = Field(
+        default=None,
+        description="Wanted average in percent of the request. Type Resource needs it, type Pods ignores it.",
+    )
+
+
+class Autoscaling(KubeModel):
+    """How many pods, decided by load."""
+
+    min_replicas: Int32 | None = Field(
+        default=1, ge=1, le=10, description="Fewest pods. An autoscaler never goes to 0."
+    )
+    max_replicas: Int32 = Field(ge=1, le=100, description="Most pods.")
+    metrics: list[Metric] = Field(
+        default_factory=list, description="What decides. Absent: requests in process, as the runtime counts them."
+    )
+
+
+class Endpoint(KubeModel):
+    """The Service before the pods."""
+
+    port: Int32 = Field(
+        default=8080,
+        ge=1,
+        le=65535,
+        description="Port of the Service; also the container's, unless containerPort is set.",
+    )
+    path: str = Field(
+        default="/v1/chat/completions", description="Path in status.endpoint. It changes nothing about the server."
+    )
+    type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = Field(
+        default="ClusterIP", description="How the Service is reachable."
+    )
+
+
+class ServiceResources(KubeModel):
+    """What each pod asks of its node."""
+
+    gpu: Int32 | None = Field(
+        default=None, ge=0, le=8, description="GPUs per pod, where the Model does not say how many."
+    )
+    gpu_memory: str = Field(default="", description="No effect: GPUs are requested by number, not by memory.")
+    cpu: str = Field(default="", description="CPU request as a quantity. There is never a limit.")
+    memory: str = Field(default="", description="Memory request as a quantity. There is never a limit.")
+    host_memory: str = Field(
+        default="", description="Memory request of a model that is partly kept in main memory. It wins over memory."
+    )
+
+
+class RopeScaling(KubeModel):
+    """Stretches the context a model was trained with."""
+
+    type: Literal["linear", "yarn", "longrope"] = Field(description="Method of stretching.")
+    factor: str = Field(
+        default="",
+        pattern=r"^[0-9]+(\.[0-9]+)?$",
+        description="How many times longer the context becomes, such as 2.0.",
+    )
+    original_context: Int32 | None = Field(
+        default=None, ge=128, description="Context length the model was trained with, in tokens."
+    )
+
+
+class ProbeOverrides(KubeModel):
+    """Probes that replace the generated ones, each as a whole."""
+
+    startup: Probe | None = Field(default=None, description="Replaces the startup probe, which allows half an hour.")
+    liveness: Probe | None = Field(default=None, description="Replaces the liveness probe.")
+    readiness: Probe | None = Field(default=None, description="Replaces the readiness probe.")
+
+
+class InferenceServiceSpec(KubeModel):
+    """One model, served."""
+
+    model_ref: str = Field(description="Name of the Model, in the same namespace. A change rolls the pods.")
+    runtime: Runtime = Field(default="llamacpp", description="The server that runs the model.")
+    replicas: Int32 | None = Field(
+        default=1,
+        ge=0,
+        le=10,
+        description="Number of pods; 0 stops the service. With autoscaling only the first number.",
+    )
+    image: str = Field(
+        default="", description="Image of the server instead of the runtime's own. generic and personaplex need it."
+    )
+    command: list[str] = Field(default_factory=list, description="Command of the container instead of the image's.")
+    args: list[str] = Field(
+        default_factory=list, description="All arguments of the container. Runtime generic only; no effect elsewhere."
+    )
+    extra_args: list[str] = Field(
+        default_factory=list, description="Arguments after the generated ones. Runtimes llamacpp and vllm only."
+    )
+    env: list[EnvVar] = Field(
+        default_factory=list, description="Environment of the container; it wins over what the runtime sets."
+    )
+    container_port: Int32 | None = Field(
+        default=None,
+        ge=1,
+        le=65535,
+        description="Port the server listens on. Absent: endpoint.port, else the runtime's own.",
+    )
+    skip_model_init: bool = Field(
+        default=False,
+        description="Mounts no model and downloads nothing: the server finds its model itself. "
+        "Runtimes llamacpp and vllm only.",
+    )
+    context_size: Int32 | None = Field(
+        default=None, ge=128, le=2_097_152, description="Context in tokens. llamacpp only."
+    )
+    parallel_slots: Int32 | None = Field(
+        default=None, ge=1, le=64, description="Requests that are answered at the same time. llamacpp and vllm only."
+    )
+    flash_attention: bool | None = Field(
+        default=None, description="Uses flash attention. llamacpp with a GPU only; on metal it is on unless false."
+    )
+    jinja: bool = Field(
+        default=False, description="Renders the model's own chat template, for tool calls. llamacpp only."
+    )
+    cache_type_k: CacheType | None = Field(
+        default=None, description="Number format of the keys in the key-value cache. llamacpp only."
+    )
+    cache_type_v: CacheType | None = Field(
+        default=None, description="Number format of the values in the key-value cache. llamacpp only."
+    )
+    cache_type_custom_k: str = Field(
+        default="", description="Number format of the keys that cacheTypeK does not list. It wins. llamacpp only."
+    )
+    cache_type_custom_v: str = Field(
+        default="", description="Number format of the values that cacheTypeV does not list. It wins. llamacpp only."
+    )
+    moe_cpu_offload: bool = Field(
+        default=False, alias="moeCPUOffload", description="Keeps all experts in main memory. llamacpp only."
+    )
+    moe_cpu_layers: Int32 | None = Field(
+        default=None,
+        alias="moeCPULayers",
+        ge=0,
+        description="Number of layers whose experts are kept in main memory. llamacpp only.",
+    )
+    no_kv_offload: bool = Field(default=False, description="Keeps the key-value cache in main memory. llamacpp only.")
+    no_warmup: bool = Field(default=False, description="Skips the empty run after loading. llamacpp only.")
+    reasoning_budget: Int32 | None = Field(
+        default=None, ge=0, description="Most tokens of reasoning; 0 switches it off. llamacpp only."
+    )
+    reasoning_budget_message: str = Field(
+        default="", description="Text that ends the reasoning when its budget is used up. llamacpp only."
+    )
+    metadata_overrides: list[str] = Field(
+        default_factory=list, description="Model metadata that is replaced, as key=type:value. llamacpp only."
+    )
+    tensor_overrides: list[str] = Field(
+        default_factory=list, description="Where tensors are kept, as pattern=device. llamacpp only."
+    )
+    batch_size: Int32 | None = Field(
+        default=None, ge=1, le=16384, description="Tokens per logical batch. llamacpp only."
+    )
+    u_batch_size: Int32 | None = Field(default=None, ge=1, description="Tokens per physical batch. llamacpp only.")
+    rope_scaling: RopeScaling | None = Field(default=None, description="Stretches the context. llamacpp only.")
+    resources: ServiceResources | None = Field(default=None, description="What each pod asks of its node.")
+    endpoint: Endpoint | None = Field(default=None, description="The Service before the pods.")
+    autoscaling: Autoscaling | None = Field(default=None, description="Lets load decide the number of pods.")
+    probe_overrides: ProbeOverrides | None = Field(default=None, description="Probes instead of the generated ones.")
+    tolerations: list[Toleration] = Field(
+        default_factory=list, description="Taints the pods tolerate, beside the GPU's own."
+    )
+    node_selector: dict[str, str] = Field(default_factory=dict, description="Labels a node must have.")
+    pod_annotations: dict[str, str] = Field(default_factory=dict, description="Annotations of the pods.")
+    pod_labels: dict[str, str] = Field(
+        default_factory=dict, description="Labels of the pods. Those that find the pods of a service stay as they are."
+    )
+    runtime_class_name: str = Field(default="", description="RuntimeClass of the pods, often nvidia.")
+    image_pull_secrets: list[LocalObjectReference] = Field(
+        default_factory=list, description="Secrets that hold credentials of image registries."
+    )
+    priority: Priority = Field(
+        default="normal", description="How important the service is; names one of the PriorityClasses llmkube-*."
+    )
+    priority_class_name: str = Field(default="", description="PriorityClass of the pods instead of that of priority.")
+    eviction_protection: bool = Field(
+        default=False, description="Keeps a metal agent from stopping the service when memory is short. metal only."
+    )
+    pod_security_context: PodSecurityContext | None = Field(
+        default=None,
+        description="Security settings of the pods. They replace the default as a whole, fsGroup included.",
+    )
+    security_context: SecurityContext | None = Field(
+        default=None, description="Security settings of the container. They replace the default as a whole."
+    )
+    vllm_config: VLLMConfig | None = Field(default=None, description="Options of runtime vllm.")
+    tgi_config: TGIConfig | None = Field(default=None, description="Options of runtime tgi.")
+    persona_plex_config: PersonaPlexConfig | None = Field(default=None, description="Options of runtime personaplex.")
+
+
+class Phase(StrEnum):
+    """Where a service is in its life (spec 5.3)."""
+
+    PENDING = "Pending"
+    """Its Model is not Ready."""
+    CREATING = "Creating"
+    """No pod is ready yet."""
+    PROGRESSING = "Progressing"
+    """Some pods are ready, but not as many as wanted."""
+    READY = "Ready"
+    """As many pods are ready as are wanted."""
+    WAITING_FOR_GPU = "WaitingForGPU"
+    """No node has enough free GPUs."""
+    STOPPED = "Stopped"
+    """Nobody wants a pod, and there is none."""
+    FAILED = "Failed"
+    """Nothing will happen until somebody acts."""
+
+
+class ConditionType(StrEnum):
+    """What a service's conditions are about."""
+
+    READY = "Ready"
+    """The one condition all families have; while not True its message lists why."""
+    AVAILABLE = "Available"
+    """Pods answer requests."""
+    PROGRESSING = "Progressing"
+    """Pods are on their way."""
+    DEGRADED = "Degraded"
+    """Something is wrong."""
+    GPU_AVAILABLE = "GPUAvailable"
+    """The cluster has the GPUs the pods ask for."""
+    VLLM_SPEC_VALID = "VLLMSpecValid"
+    """The vLLM options fit together. Called SpeculativeInvalid in some documentation."""
+    MEMORY_PRESSURE = "MemoryPressure"
+    """Written by the metal agent; only kept."""
+
+
+class Reason(StrEnum):
+    """Why a service's condition is as it is."""
+
+    INFERENCE_READY = "InferenceReady"
+    """As many pods are ready as are wanted."""
+    NO_READY_REPLICAS = "NoReadyReplicas"
+    """Pods were ready and no longer are."""
+    MANUALLY_SCALED_TO_ZERO = "ManuallyScaledToZero"
+    """replicas is 0."""
+    CREATING = "Creating"
+    """Pods are being created or become ready."""
+    PENDING = "Pending"
+    """The Model is not Ready."""
+    WAITING_FOR_GPU = "WaitingForGPU"
+    """The pods wait for a node with free GPUs."""
+    INSUFFICIENT_GPU = "InsufficientGPU"
+    """No node has enough free GPUs."""
+    FAILED = "Failed"
+    """Nothing will happen until somebody acts; the message says what."""
+    SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
+    """Speculative decoding is on without a model."""
+    CONFIG_VALID = "ConfigValid"
+    """The vLLM options fit together again."""
+    INVALID_SPEC = "InvalidSpec"
+    """The object breaks a rule; nothing is changed."""
+    NAME_CONFLICT = "NameConflict"
+    """A child cannot be created: its name is taken by an object that is not ours."""
+
+
+class SchedulingStatus(StrEnum):
+    """Values of ``status.schedulingStatus`` that somebody acts on; a pod's own reason may stand there too."""
+
+    INSUFFICIENT_GPU = "InsufficientGPU"
+    """No node has enough free GPUs."""
+    INSUFFICIENT_RESOURCES = "InsufficientResources"
+    """No node has enough of something else."""
+    AGENT_HEARTBEAT_STALE = "AgentHeartbeatStale"
+    """The metal agent was not heard of for too long."""
+    WAITING_FOR_METAL_AGENT = "WaitingForMetalAgent"
+    """No metal agent has taken the service yet."""
+    INSUFFICIENT_MEMORY = "InsufficientMemory"
+    """Written by the metal agent: the model does not fit."""
+    MEMORY_CHECK_FAILED = "MemoryCheckFailed"
+    """Written by the metal agent: it could not tell whether the model fits."""
+
+
+class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What is known of a service. Zero values are left out, as upstream does."""
+
+    phase: Annotated[
+        str, Meta(description="Where the service is in its life.", extra_json_schema={"enum": [str(p) for p in Phase]})
+    ] = ""
+    ready_replicas: Annotated[Int32, Meta(description="Pods that are ready.")] = 0
+    desired_replicas: Annotated[Int32, Meta(description="Pods that are wanted.")] = 0
+    replicas: Annotated[Int32, Meta(description="Pods that exist.")] = 0
+    endpoint: Annotated[str, Meta(description="URL of the service inside the cluster.")] = ""
+    model_ready: Annotated[bool, Meta(description="Whether the Model is Ready.")] = False
+    last_updated: Annotated[DateTime | None, Meta(description="When another field of this status last changed.")] = None
+    scheduling_status: Annotated[str, Meta(description="Why pods cannot run yet, as one word.")] = ""
+    scheduling_message: Annotated[str, Meta(description="Why pods cannot run yet, in the scheduler's words.")] = ""
+    waiting_for: Annotated[str, Meta(description="The resource that is missing and its number.")] = ""
+    queue_position: Annotated[
+        Int32, Meta(description="Place among all services that wait for a GPU, oldest first; 0 when not waiting.")
+    ] = 0
+    effective_priority: Annotated[Int32, Meta(description="Number that the priority stands for.")] = 0
+    conditions: Annotated[list[Condition], Meta(description="What is true of the service, by type.")] = msgspec.field(
+        default_factory=list
+    )

@@ -1,0 +1,33 @@
+"""The family's kinds with what they do."""
+
+from app.hooks.kind import Kind
+from app.llmkube.inferenceservice import sync as inferenceservice
+from app.llmkube.inferenceservice import validation as inferenceservice_rules
+from app.llmkube.inferenceservice.warnings import warnings as inferenceservice_warnings
+from app.llmkube.model import sync as model
+from app.llmkube.model import validation as model_rules
+from app.llmkube.model.warnings import warnings as model_warnings
+from app.llmkube.resources import INFERENCE_SERVICE, MODEL
+
+KINDS = (
+    Kind(
+        resource=MODEL,
+        children=model.Children,
+        related=model.Related,
+        sync=model.sync,
+        invalid=model.invalid,
+        validate=model_rules.validate,
+        warnings=model_warnings,
+        customize=model.customize,
+    ),
+    Kind(
+        resource=INFERENCE_SERVICE,
+        children=inferenceservice.Children,
+        related=inferenceservice.Related,
+        sync=inferenceservice.sync,
+        invalid=inferenceservice.invalid,
+        validate=inferenceservice_rules.validate,
+        warnings=inferenceservice_warnings,
+        customize=inferenceservice.customize,
+    ),
+)

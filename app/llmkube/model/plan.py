@@ -1,0 +1,84 @@
+"""Every decision about a Model: who fetches the file, onto which claim, and by which Job. Source: llmkube spec 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.kube.objects import ObjectMeta
+from app.llmkube import names
+from app.llmkube.download import Download, cache_claim, download
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.source import METAL, Source, SourceClass, parse
+from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a Model needs. Without ``download`` nothing is fetched by us."""
+
+    name: str
+    namespace: str
+    source: Source
+    metal: bool
+    """An agent on a Mac serves the Model: nothing is made in the cluster."""
+    download: Download | None
+    job: str
+    """Name of the Job that fetches the file; empty when there is none."""
+    claim: str
+    """Claim that the Job fills; empty when there is none."""
+    makes_claim: bool
+    """The claim is the Model's own child, not one the operator keeps in the namespace."""
+    accelerator_resource: str
+    """Extended resource that some node must offer; empty when any node will do."""
+
+
+def plan(metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: Settings) -> Plan:
+    """The decisions. ``operator_claim``: the claim that the operator names for all Models exists in the namespace."""
+    source = parse(spec.source)
+    metal = accelerator(spec) == METAL
+    fetched = _download(metadata, spec, source, settings) if source.is_file and not metal else None
+    claim = cache_claim(metadata.name, operator_claim, settings) if fetched else ""
+    return Plan(
+        name=metadata.name,
+        namespace=metadata.namespace,
+        source=source,
+        metal=metal,
+        download=fetched,
+        job=names.job_name(metadata.name, source.cache_key, source.text, fetched.sha256) if fetched else "",
+        claim=claim,
+        makes_claim=claim == names.claim_name(metadata.name),
+        accelerator_resource=accelerator_resource(spec, settings),
+    )
+
+
+def _download(metadata: ObjectMeta, spec: ModelSpec, source: Source, settings: Settings) -> Download | None:
+    """The Job's download. Without a cache there is no Job: each pod fetches the file for itself (spec 2.9)."""
+    fetched = download(spec, source, metadata.namespace, metadata.name, settings)
+    return fetched if fetched.cached else None
+
+
+def accelerator(spec: ModelSpec) -> str:
+    """The accelerator, ``cpu`` when the Model says nothing of hardware."""
+    return spec.hardware.accelerator if spec.hardware else "cpu"
+
+
+def accelerator_resource(spec: ModelSpec, settings: Settings) -> str:
+    """The resource whose presence on a node makes ``status.acceleratorReady`` true (spec 2.8)."""
+    resources = {
+        "cuda": names.NVIDIA_GPU,
+        "rocm": names.AMD_GPU,
+        "intel": settings.llmkube_intel_gpu_resource or names.INTEL_GPU,
+    }
+    return resources.get(accelerator(spec), "")
+
+
+def operator_claim(spec: ModelSpec, settings: Settings) -> str:
+    """The operator's claim for all Models, where this one would use it; empty otherwise."""
+    needs = parse(spec.source).is_file and accelerator(spec) != METAL and settings.llmkube_model_cache_path
+    return settings.llmkube_model_cache_claim if needs else ""
+
+
+def source_claim(spec: ModelSpec) -> str:
+    """The claim of a pvc source; empty for other classes."""
+    source = parse(spec.source)
+    return source.claim if source.kind is SourceClass.PVC else ""

@@ -1,0 +1,318 @@
+"""Judges what was observed of a Model: phase, conditions, and why it is not ready (llmkube spec 2.3 to 2.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+import msgspec
+
+from app.kube import field
+from app.kube.conditions import Conditions
+from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
+from app.kube.quantity import QuantityError, parse
+from app.kube.time import seconds_since
+from app.llmkube.model.plan import Plan
+from app.llmkube.model.report import complete, failed_at, human_size, report, wrong_sha256
+from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
+from app.llmkube.source import SourceClass
+from app.llmkube.updated import stamp
+from app.workload.cause import Cause, Stage
+from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
+
+RETRY_SECONDS = 300
+"""How long a failed Job stays before it is made anew (spec 2.9.7)."""
+WATCH_SECONDS = 15
+CLAIM_MISSING_SECONDS = 30
+CLAIM_PENDING_SECONDS = 10
+CONFLICT_SECONDS = 30
+"""A child that we asked for this long ago and that is still not there will not come by itself."""
+MOUNT_SECONDS = 120
+"""A pod that has a node for this long and still waits for its volumes: the file to copy is not there."""
+
+
+class NodeStatus(msgspec.Struct):
+    capacity: dict[str, str | int] | None = None
+
+
+class ObservedNode(msgspec.Struct):
+    """A node, as far as its hardware goes."""
+
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+
+class ObservedStorageClass(msgspec.Struct, rename={"binding_mode": "volumeBindingMode"}):
+    binding_mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a Model's status is judged by."""
+
+    job: ObservedJob | None
+    """The wanted Job; one that is being deleted counts as absent."""
+    pods: Sequence[ObservedPod]
+    """Pods of that Job; empty where pods are not watched."""
+    claim: ObservedClaim | None
+    """The claim of the source, or the one that the Job fills."""
+    binds_late: bool
+    """The source's claim waits for its first pod (``WaitForFirstConsumer``)."""
+    nodes: Sequence[ObservedNode] | None
+    """All nodes; ``None`` where they are not watched."""
+    problem: str = ""
+    """Why the operator's settings make a download impossible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How far a Model is. ``reason`` is that of the condition that belongs to the phase."""
+
+    phase: Phase
+    reason: Reason
+    message: str
+    causes: tuple[Cause, ...] = ()
+    resync: float | None = None
+
+
+def verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
+    """The phase, by source class."""
+    if plan.source.kind is SourceClass.PVC:
+        return _claim_verdict(plan, observed)
+    if plan.download is not None:
+        return _job_verdict(plan, observed, previous, now)
+    if plan.source.kind is SourceClass.REPOSITORY:
+        message = f"the serving runtime fetches {plan.source.repository} when it starts"
+        return Verdict(Phase.READY, Reason.RUNTIME_RESOLVED, message)
+    if plan.metal and plan.source.kind is SourceClass.LOCAL:
+        return Verdict(Phase.READY, Reason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk")
+    who = (
+        "the metal agent fetches the file into its own store"
+        if plan.metal
+        else "each pod fetches the file when it starts"
+    )
+    return Verdict(Phase.READY, Reason.WORKLOAD_RESOLVED, who)
+
+
+def _claim_verdict(plan: Plan, observed: Observed) -> Verdict:
+    """A pvc source: the claim has to exist, and to have a volume unless it gets one with its first pod (spec T-20)."""
+    name, claim = plan.source.claim, observed.claim
+    cause = claim_cause(name, claim)
+    if claim is None and cause is not None:
+        message = f"PersistentVolumeClaim {name} does not exist in namespace {plan.namespace}"
+        return Verdict(Phase.FAILED, Reason.PVC_NOT_FOUND, message, (cause,), CLAIM_MISSING_SECONDS)
+    if cause is None:
+        return Verdict(Phase.READY, Reason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}")
+    phase = claim.status.phase if claim is not None else ""
+    if observed.binds_late and phase in ("", "Pending"):
+        message = f"PersistentVolumeClaim {name} gets its volume with the first pod that uses it"
+        return Verdict(Phase.READY, Reason.PVC_MODEL_READY, message)
+    message = f"PersistentVolumeClaim {name} is {phase or 'new'}, not Bound"
+    return Verdict(Phase.PENDING, Reason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
+
+
+def _job_verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
+    """An http or local source: what the Job made of it."""
+    if observed.problem:
+        problem = Cause(Stage.CLAIM, observed.problem, "InvalidSettings")
+        return Verdict(Phase.FAILED, _failure(plan), observed.problem, (problem,))
+    job = observed.job
+    if job is None:
+        return _unobserved(plan, observed, previous, now)
+    if complete(job):
+        return Verdict(Phase.READY, Reason.MODEL_READY, f"Job {plan.job} put the file onto {plan.claim}")
+    causes: tuple[Cause, ...] = tuple(job_causes(job, observed.pods))
+    if failed_at(job) is not None:
+        reason = Reason.INTEGRITY_CHECK_FAILED if wrong_sha256(job, observed.pods) else _failure(plan)
+        wait = max(1.0, RETRY_SECONDS - failure_age(job, previous, now))
+        return Verdict(Phase.FAILED, reason, ready_message(causes), causes, wait)
+    if plan.source.kind is SourceClass.LOCAL and _cannot_mount(observed.pods, now):
+        text = f"the node has no file {plan.source.path}: Job {plan.job} cannot mount it"
+        return Verdict(
+            Phase.FAILED, Reason.COPY_FAILED, text, (Cause(Stage.MODEL, text, Reason.COPY_FAILED),), WATCH_SECONDS
+        )
+    running = Cause(Stage.MODEL, f"Job {plan.job} {_doing(plan)} the file", _started(plan))
+    return Verdict(_busy(plan), _started(plan), ready_message([running, *causes]), (running, *causes), WATCH_SECONDS)
+
+
+def _unobserved(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
+    """The Job is not there yet. When that lasts, its name is taken or the cluster refuses it; no event will tell."""
+    asked = next((c for c in previous.conditions if c.type == ConditionType.PROGRESSING and c.status == "True"), None)
+    age = seconds_since(asked.last_transition_time, now) if asked and asked.reason == _started(plan) else None
+    text = f"Job {plan.job} is about to be created"
+    cause = Cause(Stage.MODEL, text, _started(plan))
+    if age is not None and age >= CONFLICT_SECONDS:
+        missing = (
+            f"Job {plan.job}" if observed.claim is not None else f"PersistentVolumeClaim {plan.claim} or Job {plan.job}"
+        )
+        text = (
+            f"{missing} cannot be created: the name is taken by an object that is not ours, or the cluster refuses it"
+        )
+        cause = Cause(Stage.MODEL, text, Reason.NAME_CONFLICT)
+    return Verdict(_busy(plan), _started(plan), text, (cause,), WATCH_SECONDS)
+
+
+def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float:
+    """Seconds since a Job's failure was noticed: its own time, or that of our condition when that is later."""
+    ours = next((c for c in previous.conditions if c.type == ConditionType.DEGRADED and c.status == "True"), None)
+    ages = [seconds_since(failed_at(job), now), seconds_since(ours.last_transition_time if ours else None, now)]
+    return min((age for age in ages if age is not None), default=0.0)
+
+
+def retry_due(job: ObservedJob, previous: ModelStatus, now: datetime) -> bool:
+    """Whether a failed Job has to make room for a new one (spec 2.9.7): only once the failure was in the status."""
+    noticed = any(c.type == ConditionType.DEGRADED and c.status == "True" for c in previous.conditions)
+    return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= RETRY_SECONDS
+
+
+def _cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
+    """A pod has a node, and its containers are not made for long: a missing hostPath file is never an exit."""
+    for pod in pods:
+        scheduled = next(
+            (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True"), None
+        )
+        age = seconds_since(scheduled.last_transition_time, now) if scheduled else None
+        waits = [s.state.waiting for s in pod.status.container_statuses or ()]
+        if age is not None and age >= MOUNT_SECONDS and any(w and w.reason == "ContainerCreating" for w in waits):
+            return True
+    return False
+
+
+def _busy(plan: Plan) -> Phase:
+    return Phase.COPYING if plan.source.kind is SourceClass.LOCAL else Phase.DOWNLOADING
+
+
+def _started(plan: Plan) -> Reason:
+    return Reason.COPY_STARTED if plan.source.kind is SourceClass.LOCAL else Reason.DOWNLOAD_STARTED
+
+
+def _failure(plan: Plan) -> Reason:
+    return Reason.COPY_FAILED if plan.source.kind is SourceClass.LOCAL else Reason.DOWNLOAD_FAILED
+
+
+def _doing(plan: Plan) -> str:
+    return "copies" if plan.source.kind is SourceClass.LOCAL else "downloads"
+
+
+def status(
+    plan: Plan, metadata: ObjectMeta, observed: Observed, judged: Verdict, previous: ModelStatus, now: datetime
+) -> ModelStatus:
+    """The status to write. What the verdict does not touch stays: foreign conditions, what a file said of itself."""
+    kept = previous if previous.cache_key == plan.source.cache_key else _forgotten(previous)
+    ready = judged.phase is Phase.READY
+    conditions = _conditions(metadata, judged, previous, now)
+    fresh = msgspec.structs.replace(
+        kept,
+        phase=judged.phase.value,
+        cache_key="" if plan.metal and plan.source.kind is SourceClass.LOCAL else plan.source.cache_key,
+        path=_path(plan),
+        size=_size(plan, kept),
+        accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
+        conditions=conditions.list(),
+    )
+    if plan.download is not None and observed.job is not None and complete(observed.job):
+        fresh = _with_report(fresh, observed.pods)
+    return stamp(fresh, previous, now)
+
+
+def _forgotten(previous: ModelStatus) -> ModelStatus:
+    """The status without what was known of another source's file."""
+    return msgspec.structs.replace(
+        previous, size="", sha256="", source_etag="", source_content_length=0, last_revalidated=None, gguf=None
+    )
+
+
+def _path(plan: Plan) -> str:
+    if plan.source.kind is SourceClass.PVC:
+        return plan.source.mounted_path
+    return plan.download.path if plan.download else ""
+
+
+def _size(plan: Plan, kept: ModelStatus) -> str:
+    """As upstream: nothing for a claim, a plain 0 where somebody else fetches, otherwise what the Job reported."""
+    if plan.source.kind is SourceClass.PVC:
+        return ""
+    return kept.size if plan.download else "0"
+
+
+def _with_report(status: ModelStatus, pods: Sequence[ObservedPod]) -> ModelStatus:
+    found = report(pods)
+    if found is None:
+        return status
+    return msgspec.structs.replace(
+        status,
+        size=human_size(found.size),
+        sha256=found.sha256 or status.sha256,
+        source_etag=found.etag or status.source_etag,
+        source_content_length=found.size,
+    )
+
+
+def _conditions(metadata: ObjectMeta, judged: Verdict, previous: ModelStatus, now: datetime) -> Conditions:
+    """Upstream's three conditions and ``Ready``. Whatever is over is set to False, not left behind (spec T-52)."""
+    conditions = Conditions(previous.conditions, metadata.generation, now)
+    reason, message = judged.reason, judged.message
+    if judged.phase is Phase.READY:
+        for type_ in (ConditionType.PROGRESSING, ConditionType.DEGRADED):
+            if (old := conditions.get(type_)) and old.status != "False":
+                conditions.set(type_, False, Reason.SUPERSEDED, "the Model is ready")
+        conditions.set(ConditionType.AVAILABLE, True, reason, message)
+    else:
+        failed = judged.phase is Phase.FAILED
+        _set_if_present(conditions, ConditionType.AVAILABLE, reason, message)
+        if failed:
+            conditions.set(ConditionType.DEGRADED, True, reason, message)
+            _set_if_present(conditions, ConditionType.PROGRESSING, reason, message)
+        else:
+            conditions.set(ConditionType.PROGRESSING, True, reason, message)
+            _set_if_present(conditions, ConditionType.DEGRADED, reason, message)
+    if metadata.deletion_timestamp:
+        conditions.set(ConditionType.READY, False, Reason.TERMINATING, "the Model is being deleted")
+    elif judged.phase is Phase.READY:
+        conditions.set(ConditionType.READY, True, reason, message)
+    else:
+        causes = ordered(judged.causes)
+        conditions.set(ConditionType.READY, False, ready_reason(causes), ready_message(causes))
+    return conditions
+
+
+def _set_if_present(conditions: Conditions, type_: ConditionType, reason: Reason, message: str) -> None:
+    """A condition that was true before and is not any more; one that never was stays absent."""
+    old = conditions.get(type_)
+    if old is not None and old.status != "False":
+        conditions.set(type_, False, reason, message)
+
+
+def accelerator_ready(plan: Plan, nodes: Sequence[ObservedNode] | None) -> bool:
+    """Whether a node has the accelerator; true when none is needed, or nobody looked (spec 2.8)."""
+    if not plan.accelerator_resource or nodes is None:
+        return True
+    return any(_amount((node.status.capacity or {}).get(plan.accelerator_resource, 0)) > 0 for node in nodes)
+
+
+def _amount(quantity: str | int) -> Decimal:
+    try:
+        return parse(str(quantity))
+    except QuantityError:
+        return Decimal(0)
+
+
+def invalid(metadata: ObjectMeta, previous: ModelStatus, errors: Sequence[field.Error], now: datetime) -> ModelStatus:
+    """The status of a Model that breaks a rule: Failed, with every error, and nothing else touched."""
+    message = field.aggregate(errors)
+    reason = _invalid_reason(errors)
+    conditions = Conditions(previous.conditions, metadata.generation, now)
+    for type_ in (ConditionType.AVAILABLE, ConditionType.PROGRESSING):
+        _set_if_present(conditions, type_, reason, message)
+    conditions.set(ConditionType.DEGRADED, True, reason, message)
+    conditions.set(ConditionType.READY, False, Reason.INVALID_SPEC, message)
+    changed = msgspec.structs.replace(previous, phase=Phase.FAILED.value, conditions=conditions.list())
+    return stamp(changed, previous, now)
+
+
+def _invalid_reason(errors: Sequence[field.Error]) -> Reason:
+    source = [error for error in errors if str(error.path) == "spec.source"]
+    if any(error.type is field.ErrorType.FORBIDDEN for error in source):
+        return Reason.SOURCE_NOT_ALLOWED
+    return Reason.INVALID_SOURCE if source else Reason.INVALID_SPEC

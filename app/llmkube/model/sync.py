@@ -1,0 +1,125 @@
+"""The Model's hooks: what is composed from what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from app.hooks.keep import keep, keep_child
+from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
+from app.kube import field
+from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
+from app.kube.resource import Resource
+from app.llmkube import names
+from app.llmkube.model import status as judge
+from app.llmkube.model.claim import claim, size_problem
+from app.llmkube.model.job import job
+from app.llmkube.model.plan import Plan, accelerator_resource, operator_claim, plan, source_claim
+from app.llmkube.model.report import pods_of
+from app.llmkube.model.status import Observed, ObservedNode, ObservedStorageClass
+from app.llmkube.model.types import ModelSpec, ModelStatus
+from app.llmkube.source import SourceClass
+from app.settings import Settings
+
+_RENAMED = {"jobs": "Job.batch/v1", "claims": "PersistentVolumeClaim.v1"}
+_RELATED = {
+    "claims": "PersistentVolumeClaim.v1",
+    "pods": "Pod.v1",
+    "nodes": "Node.v1",
+    "classes": "StorageClass.storage.k8s.io/v1",
+}
+
+
+class Children(msgspec.Struct, rename=_RENAMED):
+    jobs: dict[str, ObservedJob] | None = None
+    claims: dict[str, ObservedClaim] | None = None
+
+
+class Related(msgspec.Struct, rename=_RELATED):
+    claims: dict[str, ObservedClaim] | None = None
+    pods: dict[str, ObservedPod] | None = None
+    nodes: dict[str, ObservedNode] | None = None
+    classes: dict[str, ObservedStorageClass] | None = None
+
+
+Request = SyncRequest[Children, Related]
+Model = Resource[ModelSpec, ModelStatus]
+
+
+def sync(model: Model, request: Request, settings: Settings, now: datetime) -> SyncResponse:
+    """The Job and the claim a Model needs, and how far it is."""
+    related = request.related or Related()
+    shared = one(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
+    decided = plan(model.metadata, model.spec, shared is not None, settings)
+    observed = _observe(decided, request.children, related, settings)
+    judged = judge.verdict(decided, observed, model.status, now)
+    status = judge.status(decided, model.metadata, observed, judged, model.status, now)
+    if model.metadata.deletion_timestamp:
+        return SyncResponse(status, list(keep(request.children)))
+    children = _children(decided, observed, request.children, model.status, settings, now)
+    return SyncResponse(status, children, judged.resync)
+
+
+def _observe(plan: Plan, children: Children, related: Related, settings: Settings) -> Observed:
+    wanted = one(children.jobs, plan.job, plan.namespace)
+    if plan.source.kind is SourceClass.PVC:
+        claim = one(related.claims, plan.source.claim, plan.namespace)
+    else:
+        claim = one(children.claims if plan.makes_claim else related.claims, plan.claim, plan.namespace)
+    storage_class = (claim.spec.storage_class_name if claim else None) or ""
+    bound_by = one(related.classes, storage_class)
+    return Observed(
+        job=wanted if wanted and not wanted.metadata.deletion_timestamp else None,
+        pods=pods_of(plan.job, every(related.pods)) if plan.job else (),
+        claim=claim,
+        binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
+        nodes=None if related.nodes is None else every(related.nodes),
+        problem=size_problem(settings) if plan.makes_claim and claim is None else "",
+    )
+
+
+def _children(
+    plan: Plan, observed: Observed, present: Children, previous: ModelStatus, settings: Settings, now: datetime
+) -> list[Any]:
+    """The wanted Job, unless it failed long enough ago to be made anew, and every claim: a claim is never taken away.
+
+    Jobs of earlier sources go; a claim that the source does not need any more may still be mounted, and holds data.
+    """
+    if observed.problem:
+        return list(keep(present))
+    children: list[Any] = [keep_child(kept) for kept in every(present.claims) if kept.metadata.name != plan.claim]
+    if plan.download is None:
+        return children
+    if plan.makes_claim:
+        children.append(claim(plan, settings))
+    if observed.job is None or not judge.retry_due(observed.job, previous, now):
+        children.append(job(plan, plan.download, settings))
+    return children
+
+
+def invalid(
+    model: Resource[ModelSpec | None, ModelStatus],  # type: ignore[type-var]
+    errors: Sequence[field.Error],
+    now: datetime,
+) -> ModelStatus:
+    """The status of a Model with errors; its children stay."""
+    return judge.invalid(model.metadata, model.status, errors, now)
+
+
+def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
+    """What a Model's answer depends on besides its children. From the spec only: Metacontroller keeps the rules."""
+    namespace, rules = model.metadata.namespace, []
+    claims = [name for name in (source_claim(model.spec), operator_claim(model.spec, settings)) if name]
+    if claims:
+        rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, names=tuple(claims)))
+    if source_claim(model.spec):
+        rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
+    elif settings.watch_pods and plan(model.metadata, model.spec, operator_claim=False, settings=settings).job:
+        selector = {"matchLabels": names.job_pod_labels(model.metadata.name)}
+        rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
+    if settings.llmkube_watch_nodes and accelerator_resource(model.spec, settings):
+        rules.append(RelatedRule("v1", "nodes", label_selector={}))
+    return rules

@@ -1,0 +1,111 @@
+"""Every object name, label key and path of the family. Nothing else spells one out.
+
+Source: llmkube spec 2.2, 2.9, 3.3, 3.6, 4.1, 4.4 and appendices C and D.
+"""
+
+from __future__ import annotations
+
+from app.kube.names import fit, short_hash
+
+GROUP = "inference.llmkube.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+LABEL_APP = "app"
+LABEL_MODEL = f"{GROUP}/model"
+LABEL_SERVICE = f"{GROUP}/service"
+LABEL_RUNTIME = f"{GROUP}/runtime"
+OPERATOR_LABELS = (LABEL_APP, LABEL_MODEL, LABEL_SERVICE, LABEL_RUNTIME)
+"""Labels of a serving pod that ``podLabels`` cannot change."""
+
+LABEL_NAME = "app.kubernetes.io/name"
+LABEL_COMPONENT = "app.kubernetes.io/component"
+LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
+COMPONENT_CACHE = "model-cache"
+COMPONENT_DOWNLOAD = "model-download"
+MANAGED_BY = "llmkube-controller"
+"""The Go operator's value: what selects a cache claim by it goes on working."""
+
+DOWNLOADER = "model-downloader"
+"""Name of the container that fetches a model: the init container of a serving pod, the container of the Job."""
+CACHE_VOLUME = "model-cache"
+STORAGE_VOLUME = "model-storage"
+SOURCE_VOLUME = "model-source"
+HOST_VOLUME = "host-model"
+CA_VOLUME = "custom-ca-cert"
+DRAFT_VOLUME = "draft-model"
+
+MODELS_DIR = "/models"
+"""Where a cache claim, or the empty directory in its place, is mounted."""
+SOURCE_DIR = "/model-source"
+"""Where the claim of a pvc source is mounted."""
+HOST_FILE = "/host-model/model.gguf"
+"""Where a file of the node is mounted for the downloader."""
+CA_DIR = "/custom-certs"
+DRAFT_DIR = "/draft-model"
+"""Where the claim of a proposing model is mounted (speculative decoding)."""
+
+PRIORITY_CLASS_PREFIX = "llmkube-"
+
+METAL_HEARTBEAT = "llmkube.ai/agent-heartbeat"
+"""Annotation in which a metal agent says when it last lived (appendix C.3)."""
+ENDPOINT_SLICE_SERVICE = "kubernetes.io/service-name"
+
+
+def service_labels(service: str) -> dict[str, str]:
+    """What finds the pods of an InferenceService: the selector of its Deployment, Service and PodMonitor."""
+    return {LABEL_APP: service, LABEL_SERVICE: service}
+
+
+def pod_labels(service: str, model: str, runtime: str) -> dict[str, str]:
+    """The operator's labels of a serving pod and of its Deployment."""
+    return {LABEL_APP: service, LABEL_MODEL: model, LABEL_SERVICE: service, LABEL_RUNTIME: runtime}
+
+
+def service_name(service: str) -> str:
+    """Name of an InferenceService's Service: dots are not allowed there."""
+    return service.replace(".", "-")
+
+
+def claim_name(model: str) -> str:
+    """Name of a Model's own cache claim."""
+    return fit(f"{model}-cache")
+
+
+def claim_labels(model: str) -> dict[str, str]:
+    return {
+        LABEL_NAME: "llmkube",
+        LABEL_COMPONENT: COMPONENT_CACHE,
+        LABEL_MANAGED_BY: MANAGED_BY,
+        LABEL_MODEL: model,
+    }
+
+
+def job_name(model: str, cache_key: str, source: str, sha256: str) -> str:
+    """Name of a download Job: another source or checksum is another Job, since a Job cannot be changed (spec 2.9.4)."""
+    key = short_hash(f"{source}\n{sha256}", 16) if sha256 else cache_key
+    return fit(f"{model}-dl-{key}")
+
+
+def job_labels(model: str) -> dict[str, str]:
+    return {LABEL_NAME: "llmkube", LABEL_MANAGED_BY: MANAGED_BY, **job_pod_labels(model)}
+
+
+def job_pod_labels(model: str) -> dict[str, str]:
+    """What finds the pods of a Model's download Jobs."""
+    return {LABEL_COMPONENT: COMPONENT_DOWNLOAD, LABEL_MODEL: model}
+
+
+def priority_class(priority: str) -> str:
+    """The PriorityClass of a level; ``normal`` for a level there is none of."""
+    return PRIORITY_CLASS_PREFIX + (priority if priority in PRIORITY_VALUES else "normal")
+
+
+PRIORITY_VALUES = {"critical": 1_000_000, "high": 100_000, "normal": 10_000, "low": 1_000, "batch": 100}
+"""Values of the PriorityClasses that are installed with the family."""
+
+NVIDIA_GPU = "nvidia.com/gpu"
+AMD_GPU = "amd.com/gpu"
+INTEL_GPU = "gpu.intel.com/i915"
+INTEL_XE_GPU = "gpu.intel.com/xe"
+"""Extended resources of the vendors' device plugins; the operator may name another one for Intel."""

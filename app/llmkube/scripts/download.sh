@@ -1,0 +1,203 @@
+# Puts one model file at MODEL_PATH, whole and verified, or not at all. POSIX sh, curl, sha256sum, awk.
+#
+# All input is environment: MODEL_SOURCE, CACHE_DIR, MODEL_PATH, and where they apply MODEL_SHA256, REFRESH_POLICY,
+# HOST_FILE (a file of the node, mounted) and CA_DIR (certificates to trust besides the system's).
+# Exit codes: 0 the file is there, 1 try again, 64 trying again is useless, 65 wrong SHA-256.
+# Spec: llmkube 2.9 and 3.6.3.
+set -u
+
+final=$MODEL_PATH
+dir=${final%/*}
+base=${final##*/}
+tmp=$final.tmp
+sum_file=$dir/.$base.sha256
+tag_file=$dir/.$base.etag
+want=$(printf '%s' "${MODEL_SHA256:-}" | tr A-F a-f)
+pause=${RETRY_SECONDS:-2}
+url=$(printf '%s' "$MODEL_SOURCE" | sed 's/ /%20/g')
+
+say() { printf 'model-downloader: %s\n' "$*" >&2; }
+digest() { sha256sum <"$1" | cut -d' ' -f1; }
+size_of() { if [ -f "$1" ]; then wc -c <"$1" | tr -d ' '; else echo 0; fi; }
+
+# The value of a header of the last response in a dump of headers; redirects come before it.
+header() {
+  [ -f "$2" ] || return 0
+  tr -d '\r' <"$2" | awk -v name="$1:" '
+    /^HTTP\// { value = "" }
+    tolower($1) == name { sub(/^[^:]*:[ \t]*/, ""); value = $0 }
+    END { print value }'
+}
+
+# What If-Range can take: a strong ETag, else the date.
+validator() {
+  grep -q '^HTTP/[0-9.]* 20[06]' "$1" 2>/dev/null || return 0
+  tag=$(header etag "$1")
+  case $tag in '"'*) printf '%s' "$tag" ;; *) header last-modified "$1" ;; esac
+}
+
+# Certificates of the operator are trusted besides the system's, never instead of them.
+trust() {
+  [ -n "${CA_DIR:-}" ] || return 0
+  bundle=$(mktemp) || return 1
+  for system in "${CURL_CA_BUNDLE:-}" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt \
+    /etc/ssl/cert.pem /cacert.pem; do
+    if [ -n "$system" ] && [ -f "$system" ]; then
+      cat -- "$system" >>"$bundle"
+      break
+    fi
+  done
+  for certificate in "$CA_DIR"/*; do
+    [ -f "$certificate" ] && { echo; cat -- "$certificate"; } >>"$bundle"
+  done
+  CURL_CA_BUNDLE=$bundle
+  export CURL_CA_BUNDLE
+}
+
+request() {
+  curl -q -fsSL --globoff --proto '=http,https' --proto-redir '=http,https' --max-redirs 10 --connect-timeout 30 "$@" \
+    -- "$url"
+}
+
+# Whether the file is there, and has the wanted SHA-256. A checked file is remembered, as checking reads all of it.
+present() {
+  [ -s "$final" ] || return 1
+  [ -n "$want" ] || return 0
+  [ "$(cat "$sum_file" 2>/dev/null)" = "$want" ] && return 0
+  say 'checking the SHA-256 of the file that is there'
+  if [ "$(digest "$final")" = "$want" ]; then
+    printf '%s' "$want" >"$sum_file"
+    return 0
+  fi
+  say 'the file that is there has another SHA-256; it is replaced'
+  return 1
+}
+
+# Whether the server has other bytes than we do: by ETag where both sides have one, else by length. Unknown means no.
+changed() {
+  head=$(mktemp) || return 1
+  if ! request -I --max-time 60 -o /dev/null -D "$head"; then
+    say 'the server does not say whether the model changed; the file that is there stays'
+    return 1
+  fi
+  old=$(sed -n 1p "$tag_file" 2>/dev/null)
+  new=$(header etag "$head")
+  if [ -n "$old" ] && [ -n "$new" ]; then
+    [ "$old" != "$new" ]
+    return
+  fi
+  length=$(header content-length "$head")
+  [ -n "$length" ] && [ "$length" != "$(size_of "$final")" ]
+}
+
+# Downloads to the temporary file, going on where an earlier attempt ended if the server still has the same bytes.
+fetch() {
+  tries=0
+  while :; do
+    known=$(validator "$tmp.head")
+    [ -z "$known" ] || printf '%s' "$known" >"$tmp.tag"
+    known=$(cat "$tmp.tag" 2>/dev/null)
+    before=$(size_of "$tmp")
+    set --
+    if [ "$before" -gt 0 ]; then
+      if [ -n "$known" ]; then
+        set -- -C - -H "If-Range: $known"
+      elif [ -n "$want" ]; then
+        set -- -C -
+      fi
+    fi
+    [ "$#" -eq 0 ] || { resumed=yes; say "going on after $before bytes"; }
+    code=$(request --speed-limit 1024 --speed-time 120 -D "$tmp.head" -o "$tmp" -w '%{http_code}' "$@")
+    status=$?
+    [ "$status" -ne 0 ] || return 0
+    case $status:$code in
+    33:* | *:416) rm -f -- "$tmp" "$tmp.tag" "$tmp.head" ;;
+    22:408 | 22:429) ;;
+    22:4* | 1:* | 3:* | 47:* | 60:*)
+      say "trying again would not help (curl $status, HTTP $code)"
+      return 64
+      ;;
+    esac
+    [ "$(size_of "$tmp")" -le "$before" ] || tries=0
+    tries=$((tries + 1))
+    [ "$tries" -lt 5 ] || return 1
+    delay=$((pause << tries))
+    say "the transfer ended early (curl $status, HTTP $code); trying again in $delay s"
+    sleep "$delay"
+  done
+}
+
+copy() {
+  if [ -z "${HOST_FILE:-}" ]; then
+    say 'a file of the node can only be served through the model cache, which is switched off'
+    return 64
+  fi
+  cp -- "$HOST_FILE" "$tmp" || return 1
+}
+
+obtain() {
+  case $MODEL_SOURCE in http://* | https://*) fetch ;; *) copy ;; esac
+}
+
+publish() {
+  sum=$(digest "$tmp")
+  if [ -n "$want" ] && [ "$sum" != "$want" ]; then
+    say "wrong SHA-256: the file has $sum, the Model demands $want"
+    rm -f -- "$tmp" "$tmp.tag" "$tmp.head"
+    return 65
+  fi
+  mv -f -- "$tmp" "$final" || return 1
+  printf '%s' "$sum" >"$sum_file"
+  header etag "$tmp.head" >"$tag_file"
+  rm -f -- "$tmp.tag" "$tmp.head"
+}
+
+# What the Model's status shall know, as JSON in the container's termination message.
+report() {
+  etag=$(sed -n 1p "$tag_file" 2>/dev/null | tr -d '\000-\037\177-\377' | cut -c1-256 | sed 's/[\\"]/\\&/g')
+  printf '{"size":%s,"sha256":"%s","etag":"%s"}' "$(size_of "$final")" "$(cat "$sum_file" 2>/dev/null)" "$etag" \
+    2>/dev/null >"${TERMINATION_LOG:-/dev/termination-log}" || :
+  exit 0
+}
+
+trust || exit 1
+mkdir -p -- "${CACHE_DIR:-$dir}" || exit 1
+
+# One download at a time: pods may share the directory. Where locks do not work, each pod has a temporary file of its own.
+lock() {
+  lock_file=$dir/.$base.lock
+  command -v flock >/dev/null && (: >"$lock_file") 2>/dev/null || return 1
+  exec 9>"$lock_file"
+  flock -n 9 2>/dev/null && return 0
+  say 'waiting for another pod that downloads the same file'
+  flock 9
+}
+if ! lock; then
+  tmp=$final.${HOSTNAME:-pod}.tmp
+  trap 'rm -f -- "$tmp" "$tmp.tag" "$tmp.head"' EXIT
+fi
+
+stale=
+if present; then
+  case ${REFRESH_POLICY:-}:$want:$MODEL_SOURCE in
+  OnChange::http://* | OnChange::https://*) changed || report ;;
+  *) report ;;
+  esac
+  say 'the model changed on the server'
+  stale=yes
+fi
+
+resumed=
+obtain && publish
+result=$?
+if [ "$result" -eq 65 ] && [ -n "$resumed" ]; then
+  say 'downloading again from the beginning'
+  obtain && publish
+  result=$?
+fi
+[ "$result" -ne 0 ] || report
+if [ -n "$stale" ]; then
+  say 'the download failed; the file that is there stays'
+  report
+fi
+exit "$result"

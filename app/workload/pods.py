@@ -1,0 +1,207 @@
+"""What is wrong with one pod, from what its kubelet and the scheduler report of it.
+
+Waiting reasons are the kubelet's own words (``ImagePullBackOff``, ``CreateContainerConfigError``, ...). Where it
+alternates between several for one trouble, one is chosen, so that a message does not flicker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.kube.conditions import Condition, find, is_true
+from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
+from app.workload.cause import Stage, one_line, reason_word
+
+MAX_OUTPUT = 300
+"""How much of a container's last words is quoted: their end, where the error stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a pod, without its name, so that equal troubles of many pods become one cause."""
+
+    stage: Stage
+    reason: str
+    text: str
+
+
+def counts(pod: ObservedPod) -> bool:
+    """Whether the pod is one that should be ready and is not: ready, finished and deleted ones do not count."""
+    if pod.metadata.deletion_timestamp or pod.status.phase == "Succeeded":
+        return False
+    for condition in pod.status.conditions or ():
+        if condition.type == "Ready":
+            return condition.status != "True"
+    return True
+
+
+def findings(pod: ObservedPod) -> list[Finding]:
+    """The troubles of one pod that is not ready; at least one."""
+    status = pod.status
+    if status.phase == "Failed":
+        return [_failed(pod)]
+    scheduled = find(status.conditions, "PodScheduled")
+    if scheduled is not None and scheduled.status == "False":
+        return [_unscheduled(scheduled)]
+    init = [finding for container in status.init_container_statuses or () if (finding := _init(container))]
+    if init:
+        return init
+    main = [finding for container in status.container_statuses or () if (finding := _main(container))]
+    return main or [_otherwise(pod)]
+
+
+def failures(pod: ObservedPod) -> Iterator[str]:
+    """How the containers of a Job's pod ended."""
+    for status in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ())):
+        ended = status.state.terminated or status.last_state.terminated
+        if ended is not None and ended.exit_code != 0:
+            yield f"container {status.name} {_ending(ended)}"
+
+
+_REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
+
+
+def _failed(pod: ObservedPod) -> Finding:
+    """A pod that will not run again: evicted, or refused by the node it was bound to."""
+    reason, message = pod.status.reason, one_line(pod.status.message)
+    if reason.startswith("OutOf") or reason in _REFUSED_BY_NODE:
+        text = f"was refused by its node ({reason}): {message}"
+        return Finding(Stage.SCHEDULING, reason_word(reason, "RefusedByNode"), text)
+    if reason:
+        return Finding(Stage.CRASH, reason_word(reason, "PodFailed"), f"failed ({reason}): {message}")
+    return Finding(Stage.CRASH, "PodFailed", "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}")
+
+
+_UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
+_UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zone")
+_NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
+
+
+def _unscheduled(condition: Condition) -> Finding:
+    """What the scheduler says. It has several wordings for volumes: no volume at all, and one that no node reaches."""
+    message = one_line(condition.message)
+    if _NO_CLAIM.search(message):
+        return Finding(Stage.CLAIM, "ClaimNotFound", f"cannot be scheduled: {message}")
+    if _UNBOUND.search(message):
+        return Finding(Stage.CLAIM, "ClaimNotBound", f"cannot be scheduled, a volume claim is not bound: {message}")
+    if _UNREACHABLE.search(message):
+        text = f"cannot be scheduled, no fitting node reaches its volume: {message}"
+        return Finding(Stage.CLAIM, "VolumeUnreachable", text)
+    reason = reason_word(condition.reason, "Unschedulable")
+    return Finding(Stage.SCHEDULING, reason, f"cannot be scheduled: {message or reason}")
+
+
+_IMAGE_REASONS = frozenset(
+    {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "ErrImageNeverPull",
+        "ImageInspectError",
+        "RegistryUnavailable",
+    }
+)
+_SETTING_UP = frozenset({"", "ContainerCreating", "PodInitializing"})
+_BACK_OFF = re.compile(r'^Back-off pulling image "[^"]*": (?:ErrImagePull: )?')
+
+
+def _init(status: ContainerStatus) -> Finding | None:
+    """An init container that holds the pod up; ``None`` for one that is done or waits for its turn."""
+    waiting, running, ended = status.state.waiting, status.state.running, status.state.terminated
+    if (ended is not None and ended.exit_code == 0) or (running is not None and status.started):
+        return None  # done, or a sidecar that has started
+    last = ended or status.last_state.terminated
+    if last is not None and last.exit_code != 0 and (crash := _crash(status, "init container")):
+        return crash
+    if waiting is not None:
+        return None if waiting.reason in _SETTING_UP else _waiting(status, waiting, "init container")
+    if running is None:
+        return None
+    return Finding(Stage.STARTING, "Initializing", f"init container {status.name} is running")
+
+
+def _main(status: ContainerStatus) -> Finding | None:
+    """A container that is not ready; ``None`` for one that is, or of which nothing is known yet."""
+    if status.ready:
+        return None
+    crash = _crash(status, "container")
+    if crash is not None:
+        return crash
+    waiting = status.state.waiting
+    if waiting is not None:
+        return None if waiting.reason in _SETTING_UP else _waiting(status, waiting, "container")
+    if status.state.running is None:
+        return None
+    if status.started is False:
+        return Finding(Stage.PROBE, "StartupProbe", f"container {status.name} runs, its startup probe fails so far")
+    return Finding(Stage.PROBE, "ReadinessProbeFailed", f"container {status.name} runs, its readiness probe fails")
+
+
+def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> Finding:
+    """A container that was never made."""
+    message = one_line(waiting.message)
+    if waiting.reason in _IMAGE_REASONS:
+        words = _BACK_OFF.sub("", message)
+        reason = "ImagePullBackOff" if waiting.reason == "ErrImagePull" else waiting.reason
+        return Finding(Stage.IMAGE, reason, f"{what} {status.name} cannot pull its image: {words}")
+    text = f"{what} {status.name} cannot be made ({waiting.reason}): {message}".rstrip(": ")
+    return Finding(Stage.CONFIGURATION, reason_word(waiting.reason, "CreateContainerError"), text)
+
+
+_NEVER_RAN = ("StartError", "ContainerCannotRun")
+"""The command does not exist in the image, or may not be run."""
+
+
+def _crash(status: ContainerStatus, what: str) -> Finding | None:
+    """A container that ended, now or the last time: while it runs again it has not proved anything yet."""
+    ended = status.state.terminated or _before(status)
+    if ended is None:
+        return None
+    text = f"{what} {status.name} {_ending(ended)}"
+    if ended.reason == "OOMKilled":
+        return Finding(Stage.CRASH, "OOMKilled", text)
+    if ended.reason in _NEVER_RAN:
+        return Finding(Stage.CONFIGURATION, ended.reason, text)
+    return Finding(Stage.CRASH, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff", text)
+
+
+def _before(status: ContainerStatus) -> ContainerStateTerminated | None:
+    """How the container ended last, unless it waits for something else than its turn to start again."""
+    waiting = status.state.waiting
+    if waiting is not None and waiting.reason not in ("CrashLoopBackOff", *_SETTING_UP):
+        return None
+    return status.last_state.terminated
+
+
+def _ending(ended: ContainerStateTerminated) -> str:
+    """``was killed, out of memory (exit code 137)``; ``exited with code 1: its last words``."""
+    if ended.reason == "OOMKilled":
+        return f"was killed, out of memory (exit code {ended.exit_code})"
+    why = f" ({ended.reason})" if ended.reason and ended.reason != "Error" else ""
+    words = _last_words(ended.message)
+    return f"exited with code {ended.exit_code}{why}" + (f": {words}" if words else "")
+
+
+def _otherwise(pod: ObservedPod) -> Finding:
+    """A pod of which no container is at fault."""
+    status = pod.status
+    if any(c.state.waiting is not None for c in status.container_statuses or ()):
+        return Finding(
+            Stage.STARTING,
+            "ContainerCreating",
+            "containers are being made; if this lasts, its events tell which volume cannot be attached or mounted",
+        )
+    ready = find(status.conditions, "Ready")
+    if status.phase == "Running" and ready is not None and ready.message:
+        return Finding(Stage.PROBE, reason_word(ready.reason, "NotReady"), f"is not ready: {one_line(ready.message)}")
+    if is_true(status.conditions, "PodScheduled"):
+        return Finding(Stage.STARTING, "PodStarting", "has a node and is about to start")
+    return Finding(Stage.STARTING, "PodPending", "waits for the scheduler")
+
+
+def _last_words(text: str) -> str:
+    """The end of a container's last words, on one line."""
+    line = one_line(text[-4 * MAX_OUTPUT :])
+    return line if len(line) <= MAX_OUTPUT else "…" + line[1 - MAX_OUTPUT :].lstrip()

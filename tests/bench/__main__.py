@@ -1,0 +1,182 @@
+"""Measure the service against the bare echo and print the ratios with their targets (spec: performance).
+
+Nothing here decides a test: machines differ and are shared. The server has one core, the load the other; each figure is
+the median of rounds in which the two servers take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import time
+import timeit
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+
+import orjson
+
+from app.families import find
+from app.hooks.kind import answer_sync
+from app.main import utc_now
+from app.settings import Settings
+from tests.bench import load, payloads
+from tests.bench.payloads import Case
+from tests.e2e.processes import free_port
+
+RECORDED = Path(__file__).parents[3] / "shared" / "bench"
+ADMISSION = "/validate-inference-llmkube-dev-v1alpha1-inferenceservice"
+SYNC = "/llmkube/inferenceservices/sync"
+SERVER_CORE, LOAD_CORE = 0, 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests.bench", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of one round (default: 2)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds per server and case (default: 5)")
+    parser.add_argument("--requests", type=int, default=20_000, help="requests before memory is read (default: 20000)")
+    args = parser.parse_args()
+    _pin(LOAD_CORE)
+    for case in _cases():
+        _compare(case, args.seconds, args.rounds)
+    _slope()
+    _memory(args.requests)
+    _start()
+    return 0
+
+
+def _cases() -> list[Case]:
+    cases = [
+        Case("sync, 3 pods", SYNC, payloads.inference_service_sync(), 8, 0.20),
+        Case("admission", ADMISSION, payloads.inference_service_review(), 1, 0.28),
+    ]
+    if RECORDED.is_dir():
+        cases += [
+            Case("sync, recorded", SYNC, (RECORDED / "sync-typical.json").read_bytes(), 8, 0.20),
+            Case("admission, recorded", ADMISSION, (RECORDED / "review-typical.json").read_bytes(), 1, 0.28),
+        ]
+    return cases
+
+
+def _compare(case: Case, seconds: float, rounds: int) -> None:
+    ratios, tails, rates = [], [], []
+    with _echo() as echo, _service() as service:
+        load.run(service, case.path, case.body, case.connections, seconds / 2)
+        load.run(echo, case.path, case.body, case.connections, seconds / 2)
+        for _ in range(rounds):
+            ours = load.run(service, case.path, case.body, case.connections, seconds)
+            bare = load.run(echo, case.path, case.body, case.connections, seconds)
+            ratios.append(ours.rate / bare.rate)
+            tails.append(ours.p99 / bare.p99)
+            rates.append(ours.rate)
+    ratio, tail = statistics.median(ratios), statistics.median(tails)
+    size = len(case.body) / 1024
+    print(
+        f"{case.name:22} {size:6.1f} KiB  ratio {ratio:5.3f} (target {case.target:.2f}; {min(ratios):.3f} to "
+        f"{max(ratios):.3f})  p99 {tail:4.1f} x bare (target 4)  {statistics.median(rates):7.0f} req/s",
+        flush=True,
+    )
+
+
+def _slope() -> None:
+    """What one more observed pod costs, relative to plain decoding of the same bytes."""
+    kind = find("inference.llmkube.dev/v1alpha1", "InferenceService")
+    assert kind is not None
+    settings, now = Settings(), utc_now()
+    few, many = payloads.inference_service_sync(10), payloads.inference_service_sync(110)
+    ours = [_time(lambda body=body: answer_sync(kind, body, settings, now)) for body in (few, many)]
+    plain = [_time(lambda body=body: orjson.loads(body)) for body in (few, many)]
+    ratio = (ours[1] - ours[0]) / (plain[1] - plain[0])
+    print(f"slope per observed pod {ratio:.2f} x orjson.loads of the same bytes (target 0.35)", flush=True)
+
+
+def _time(call: object) -> float:
+    return min(timeit.repeat(call, number=20, repeat=7)) / 20  # type: ignore[arg-type]
+
+
+def _memory(requests: int) -> None:
+    with _service() as port:
+        body = payloads.inference_service_sync()
+        done = 0
+        while done < requests:
+            done += int(load.run(port, SYNC, body, 8, 1).rate)
+        resident = _resident(_LAST_PID[0])
+        print(f"resident memory after {done} requests {resident / 1024:.0f} MiB (target 80 MB)", flush=True)
+
+
+def _start() -> None:
+    """From exec to the first answer of /healthz; the second start, when bytecode and files are warm."""
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        with _service():
+            seconds.append(time.perf_counter() - started)
+    print(f"start to first 200 {statistics.median(seconds):.2f} s (target 0.6)", flush=True)
+
+
+_LAST_PID = [0]
+
+
+@contextlib.contextmanager
+def _service() -> Iterator[int]:
+    port = free_port()
+    command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    with _process(command, port, "/healthz"):
+        yield port
+
+
+@contextlib.contextmanager
+def _echo() -> Iterator[int]:
+    port = free_port()
+    command = [sys.executable, "-m", "uvicorn", "tests.bench.echo:app", "--host", "127.0.0.1", "--port", str(port)]
+    with _process([*command, "--no-access-log", "--log-level", "error", "--lifespan", "off"], port, "/"):
+        yield port
+
+
+@contextlib.contextmanager
+def _process(command: list[str], port: int, path: str) -> Iterator[None]:
+    environment = {**os.environ, "MODELHOOKS_LAMEDUCK_SECONDS": "0"}
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        env=environment,
+        preexec_fn=lambda: _pin(SERVER_CORE),  # noqa: PLW1509
+    )
+    _LAST_PID[0] = process.pid
+    try:
+        _wait(port, path, process)
+        yield
+    finally:
+        process.terminate()
+        process.wait(15)
+
+
+def _wait(port: int, path: str, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        connection = HTTPConnection("127.0.0.1", port, timeout=5)
+        with contextlib.suppress(OSError):
+            connection.request("GET", path)
+            if connection.getresponse().status == 200:
+                return
+        connection.close()
+        time.sleep(0.005)
+    raise RuntimeError(f"{process.args!r} ended with {process.returncode}")
+
+
+def _pin(core: int) -> None:
+    with contextlib.suppress(AttributeError, OSError):  # not Linux, or fewer cores
+        os.sched_setaffinity(0, {core})
+
+
+def _resident(pid: int) -> int:
+    """Resident memory in KiB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

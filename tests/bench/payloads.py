@@ -1,0 +1,189 @@
+"""Requests as a real cluster sends them: about a third of each object is ``managedFields``."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+Json = dict[str, Any]
+UID = "0f3c7c1e-2222-4333-8444-555555555555"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request: where it goes, what it holds, over how many connections, and the ratio to reach."""
+
+    name: str
+    path: str
+    body: bytes
+    connections: int
+    target: float
+
+
+def _managed_fields(entries: int) -> list[Json]:
+    """Field ownership as the API server writes it: many small objects."""
+    owned: Json = {
+        f"f:field{n}": {
+            ".": {},
+            f'k:{{"name":"item-{n}"}}': {
+                ".": {},
+                "f:name": {},
+                "f:value": {},
+                "f:valueFrom": {".": {}, "f:fieldRef": {}},
+            },
+        }
+        for n in range(entries)
+    }
+    return [
+        {
+            "manager": "kube-controller-manager",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": "2026-11-01T10:00:00Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": owned,
+        }
+    ]
+
+
+def _meta(name: str, entries: int, labels: dict[str, str] | None = None) -> Json:
+    metadata = {
+        "name": name,
+        "namespace": "team-a",
+        "uid": UID,
+        "resourceVersion": "123456",
+        "generation": 3,
+        "creationTimestamp": "2026-11-01T10:00:00Z",
+        "managedFields": _managed_fields(entries),
+    }
+    return {**metadata, "labels": labels} if labels else metadata
+
+
+SERVICE_LABELS = {"app": "chat", "inference.llmkube.dev/service": "chat"}
+
+
+def _pod_spec() -> Json:
+    """A pod as the API server returns it: every default written out, projected token, many variables."""
+    environment = [{"name": f"VARIABLE_{n}", "value": f"value of variable number {n}"} for n in range(30)]
+    probe = {"httpGet": {"path": "/health", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 10, "timeoutSeconds": 5}
+    container = {
+        "name": "llama-server",
+        "image": "ghcr.io/ggml-org/llama.cpp:server",
+        "args": ["--model", "/models/8cc5f1f83d631cc0/m.gguf", "--port", "8080", "--metrics"],
+        "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+        "env": environment,
+        "startupProbe": probe,
+        "livenessProbe": probe,
+        "readinessProbe": probe,
+        "resources": {"limits": {"nvidia.com/gpu": "1"}, "requests": {"cpu": "4", "memory": "16Gi"}},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        "imagePullPolicy": "IfNotPresent",
+    }
+    tolerations = [{"key": f"taint-{n}", "operator": "Exists", "effect": "NoSchedule"} for n in range(10)]
+    return {
+        "containers": [container],
+        "tolerations": tolerations,
+        "restartPolicy": "Always",
+        "dnsPolicy": "ClusterFirst",
+    }
+
+
+def _pod(number: int) -> Json:
+    condition = {"status": "True", "lastTransitionTime": "2026-11-01T10:00:00Z", "lastProbeTime": None}
+    conditions = [{"type": t, **condition} for t in ("Initialized", "Ready", "ContainersReady", "PodScheduled")]
+    status = {
+        "name": "llama-server",
+        "ready": True,
+        "started": True,
+        "restartCount": 0,
+        "image": "ghcr.io/ggml-org/llama.cpp:server",
+        "state": {"running": {"startedAt": "2026-11-01T10:00:00Z"}},
+        "lastState": {},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": _meta(f"chat-5b8f-{number}", 60, SERVICE_LABELS),
+        "spec": _pod_spec(),
+        "status": {"phase": "Running", "conditions": conditions, "containerStatuses": [status], "podIP": "10.1.2.3"},
+    }
+
+
+def _inference_service() -> Json:
+    return {
+        "apiVersion": "inference.llmkube.dev/v1alpha1",
+        "kind": "InferenceService",
+        "metadata": _meta("chat", 35),
+        "spec": {
+            "modelRef": "m",
+            "replicas": 3,
+            "runtime": "llamacpp",
+            "contextSize": 8192,
+            "resources": {"gpu": 1, "cpu": "4", "memory": "16Gi"},
+            "endpoint": {"port": 8080, "type": "ClusterIP", "path": "/v1/chat/completions"},
+        },
+        "status": {"phase": "Ready", "readyReplicas": 3, "desiredReplicas": 3, "modelReady": True},
+    }
+
+
+def inference_service_sync(pods: int = 3) -> bytes:
+    """A settled InferenceService: Deployment, Service, Model and its pods."""
+    template = {"metadata": {"labels": SERVICE_LABELS}, "spec": _pod_spec()}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _meta("chat", 70),
+        "spec": {"replicas": 3, "selector": {"matchLabels": SERVICE_LABELS}, "template": template},
+        "status": {"replicas": 3, "readyReplicas": 3, "updatedReplicas": 3, "availableReplicas": 3},
+    }
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _meta("chat", 25),
+        "spec": {"selector": SERVICE_LABELS, "ports": [{"name": "http", "port": 8080, "targetPort": "http"}]},
+    }
+    model = {
+        "apiVersion": "inference.llmkube.dev/v1alpha1",
+        "kind": "Model",
+        "metadata": _meta("m", 35),
+        "spec": {"source": "https://example.com/model.gguf", "format": "gguf"},
+        "status": {"phase": "Ready", "cacheKey": "8cc5f1f83d631cc0", "path": "/models/8cc5f1f83d631cc0/m.gguf"},
+    }
+    body = {
+        "controller": {"kind": "CompositeController", "metadata": _meta("inferenceservices", 30), "spec": {}},
+        "parent": _inference_service(),
+        "children": {
+            "Deployment.apps/v1": {"team-a/chat": deployment},
+            "Service.v1": {"team-a/chat": service},
+            "HorizontalPodAutoscaler.autoscaling/v2": {},
+        },
+        "related": {
+            "Model.inference.llmkube.dev/v1alpha1": {"team-a/m": model},
+            "Pod.v1": {f"team-a/chat-5b8f-{n}": _pod(n) for n in range(pods)},
+        },
+        "finalizing": False,
+    }
+    return orjson.dumps(body)
+
+
+def inference_service_review() -> bytes:
+    """An update of the same object under admission."""
+    new = _inference_service()
+    old = copy.deepcopy(new)
+    old["spec"]["replicas"] = 2
+    identity = {"group": "inference.llmkube.dev", "version": "v1alpha1", "kind": "InferenceService"}
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": identity,
+        "operation": "UPDATE",
+        "name": "chat",
+        "namespace": "team-a",
+        "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
+        "object": new,
+        "oldObject": old,
+    }
+    return orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})

@@ -1,0 +1,32 @@
+"""One real service for the whole corpus; after each case it must still answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.corpus import requests
+from tests.service import Service, running
+
+SECONDS = 10.0
+"""No case takes longer, even on a loaded machine; alone each takes less than one."""
+
+
+@pytest.fixture(scope="session")
+def process() -> Iterator[Service]:
+    with running() as started:
+        yield started
+
+
+@pytest.fixture
+def service(process: Service) -> Iterator[Service]:
+    """The service, alive before and after: whatever a case does, the next valid request is answered, soon."""
+    begin = time.monotonic()
+    yield process
+    assert time.monotonic() - begin < SECONDS
+    assert process.process.poll() is None
+    assert requests.is_allowed(process.post(requests.REVIEW, requests.review())) is not None
+    answer = process.post(requests.SYNC, requests.sync())
+    assert (answer.status, [child["kind"] for child in answer.json["children"]]) == (200, ["Deployment", "Service"])

@@ -1,0 +1,165 @@
+"""Requests of the corpus: valid ones, from which each case departs in one point, and how to read the answers.
+
+Names of fields are LLMKube's, where the corpus (reliability, section 6) has placeholders.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import orjson
+
+from tests.service import Answer
+
+Json = dict[str, Any]
+
+REVIEW = "/validate-inference-llmkube-dev-v1alpha1-inferenceservice"
+REVIEW_MODEL = "/validate-inference-llmkube-dev-v1alpha1-model"
+SYNC = "/llmkube/inferenceservices/sync"
+SYNC_MODEL = "/llmkube/models/sync"
+CUSTOMIZE = "/llmkube/inferenceservices/customize"
+
+API_VERSION = "inference.llmkube.dev/v1alpha1"
+UID = "4b8f1c62-1f5e-4b8f-9a55-0d3c7c1f0001"
+SPEC: Json = {"modelRef": "m", "runtime": "llamacpp", "replicas": 1, "image": "registry.example/server:1"}
+MODEL_SPEC: Json = {"source": "https://models.example.com/m.gguf"}
+
+
+def service(spec: Any = None, **over: Any) -> Json:
+    """An InferenceService as the API server stores it."""
+    return _object("InferenceService", "s", SPEC if spec is None else spec, over)
+
+
+def model(spec: Any = None, **over: Any) -> Json:
+    return _object("Model", "m", MODEL_SPEC if spec is None else spec, over)
+
+
+def _object(kind: str, name: str, spec: Any, over: Json) -> Json:
+    metadata = {"name": name, "namespace": "ns", "uid": UID, "generation": 1}
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec, **over}
+
+
+def spec_with(**over: Any) -> Json:
+    """A valid spec with some fields replaced."""
+    return {**SPEC, **over}
+
+
+def review(document: Any = None, old: Any = None, **over: Any) -> Json:
+    """An AdmissionReview of an object, as the API server sends it."""
+    document = service() if document is None else document
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    kind = document.get("kind", "") if isinstance(document, dict) else "InferenceService"
+    request = {
+        "uid": "r-1",
+        "operation": "CREATE" if old is None else "UPDATE",
+        "kind": {"group": "inference.llmkube.dev", "version": "v1alpha1", "kind": kind},
+        "resource": {"group": "inference.llmkube.dev", "version": "v1alpha1", "resource": f"{kind.lower()}s"},
+        "name": metadata.get("name", "") if isinstance(metadata, dict) else "",
+        "namespace": metadata.get("namespace", "") if isinstance(metadata, dict) else "",
+        "object": document,
+        "oldObject": old,
+        "dryRun": False,
+        **over,
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+DEPLOYMENT_RECORD: Json = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "s", "namespace": "ns", "labels": {"app": "s"}},
+    "spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": {"app": "s", "inference.llmkube.dev/service": "s"}},
+        "template": {
+            "metadata": {"labels": {"app": "s", "inference.llmkube.dev/service": "s"}},
+            "spec": {"containers": [{"name": "kept", "image": "kept:1"}]},
+        },
+    },
+}
+
+
+def observed(record: Json = DEPLOYMENT_RECORD) -> Json:
+    """A child as the cluster has it, with the record of what was asked for last."""
+    child = copy.deepcopy(record)
+    text = orjson.dumps(record).decode()
+    child["metadata"] |= {
+        "uid": "c-1",
+        "labels": {**child["metadata"].get("labels", {}), "controller-uid": UID},
+        "annotations": {"metacontroller.k8s.io/last-applied-configuration": text},
+    }
+    return child
+
+
+READY_MODEL = model(status={"phase": "Ready", "path": "/models/x/m.gguf", "cacheKey": "x"})
+
+
+def sync(parent: Any = None, **over: Any) -> Json:
+    """A sync request: one Deployment is there already, and the Model is Ready."""
+    return {
+        "controller": {"spec": {}},
+        "parent": service() if parent is None else parent,
+        "children": {"Deployment.apps/v1": {"ns/s": observed()}, "Service.v1": {}},
+        "related": {f"Model.{API_VERSION}": {"ns/m": READY_MODEL}},
+        "finalizing": False,
+        **over,
+    }
+
+
+def nested(depth: int) -> Any:
+    """A map in a map in a map."""
+    return orjson.loads(b'{"a":' * depth + b"1" + b"}" * depth) if depth <= 1000 else None
+
+
+# Answers.
+
+
+def verdict(answer: Answer) -> Json:
+    """The response of a review. Every one is HTTP 200 with the request's uid."""
+    assert answer.status == 200, answer
+    response: Json = answer.json["response"]
+    return response
+
+
+def causes(response: Json) -> list[tuple[str, str]]:
+    """Field and type of each cause of a denial; the type without its common prefix."""
+    assert response["allowed"] is False, response
+    assert response["status"]["code"] == 422, response
+    listed = response["status"].get("details", {}).get("causes", [])
+    return [(cause["field"], cause["reason"].removeprefix("FieldValue")) for cause in listed]
+
+
+def is_denied(answer: Answer, field: str, *types: str) -> None:
+    """``deny(field, TYPE)`` of the corpus: one of the types at that field, among the causes."""
+    found = causes(verdict(answer))
+    assert any(path == field and (not types or type_ in types) for path, type_ in found), found
+    assert len(answer.body) <= 64 * 1024
+
+
+def is_allowed(answer: Answer) -> list[str]:
+    """The warnings of a review that passed."""
+    response = verdict(answer)
+    assert response["allowed"] is True, response
+    warnings: list[str] = response.get("warnings", [])
+    return warnings
+
+
+def ready(answer: Answer) -> Json:
+    """The Ready condition of a sync answer."""
+    assert answer.status == 200, answer
+    return next(c for c in answer.json["status"]["conditions"] if c["type"] == "Ready")
+
+
+def is_frozen(answer: Answer) -> None:
+    """``frozen`` of the corpus: the child exactly as last applied, and the condition says why."""
+    condition = ready(answer)
+    assert (condition["status"], condition["reason"]) == ("False", "InvalidSpec"), condition
+    assert answer.json["children"] == [DEPLOYMENT_RECORD]
+
+
+def is_refused(answer: Answer, *statuses: int) -> None:
+    """A transport-level refusal: short JSON with a reason, and nothing else."""
+    assert answer.status in statuses, answer
+    assert len(answer.body) <= 512
+    assert isinstance(answer.json["error"], str)

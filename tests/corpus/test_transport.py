@@ -1,0 +1,199 @@
+"""Reliability 6.1: what can be wrong before a body is read. Slow clients are in ``tests/server``."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.corpus.requests import REVIEW, SYNC, is_allowed, is_refused, review, sync
+from tests.service import JSON, Service, received, statuses
+
+BODY = orjson.dumps(review())
+HEAD = f"POST {REVIEW} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
+LENGTH = b"Content-Length: %d\r\n" % len(BODY)
+
+
+def test_t05_a_head_without_end_is_refused(service: Service) -> None:
+    """Long before 200 MB were read, and without keeping them."""
+    before = service.rss()
+    answer = _flood(service, b"POST / HTTP/1.1\r\nX: ", b"x" * 1_000_000, 200)
+    assert statuses(answer) in ([431], [400], [])
+    assert service.rss() - before < 20_000
+
+
+def test_t06_ten_thousand_small_headers_are_refused(service: Service) -> None:
+    """The bound is on the whole head."""
+    head = HEAD + b"".join(b"X-%d: y\r\n" % number for number in range(10_000))
+    assert statuses(service.raw(head + LENGTH + b"\r\n" + BODY)) in ([431], [400], [])
+
+
+@pytest.mark.parametrize("path", [REVIEW, SYNC])
+def test_t07_a_declared_length_over_the_cap_is_refused_unread(service: Service, path: str) -> None:
+    """With a reason, and the connection ends."""
+    answer = service.raw(HEAD.replace(REVIEW.encode(), path.encode()) + b"Content-Length: 99999999\r\n\r\n{}")
+    assert statuses(answer) == [413]
+    assert b"connection: close" in answer.lower()
+
+
+def test_t08_a_chunked_body_over_the_cap_is_refused(service: Service) -> None:
+    """413, not 500, although no length was declared."""
+    chunk = b"%x\r\n" % 65536 + b" " * 65536 + b"\r\n"
+    answer = _flood(service, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", chunk, 120)
+    assert statuses(answer) in ([413], [])
+
+
+MALFORMED: dict[str, bytes] = {
+    "T09 chunk size": HEAD + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+    "T10 length and chunked": HEAD + LENGTH + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "T11 two lengths": HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    "T12 negative length": HEAD + b"Content-Length: -5\r\n\r\n{}",
+    "T12 signed length": HEAD + b"Content-Length: +5\r\n\r\n{}",
+    "T12 list of lengths": HEAD + b"Content-Length: 5, 5\r\n\r\n{}",
+    "T20 no path": b"POST @evil.example HTTP/1.1\r\nHost: x\r\n\r\n",
+    "T21 HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "T21 TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 64,
+    "T21 noise": bytes(range(128, 256)) * 4,
+}
+
+
+@pytest.mark.parametrize("sent", MALFORMED.values(), ids=list(MALFORMED))
+def test_what_is_not_http_is_refused_and_closed(service: Service, sent: bytes) -> None:
+    """400, and no second request is read from the same bytes."""
+    assert statuses(service.raw(sent, timeout=2)) == [400]
+
+
+REFUSED: dict[str, tuple[str, str, dict[str, str], bytes, int]] = {
+    "T13 gzip": ("POST", REVIEW, {**JSON, "Content-Encoding": "gzip"}, gzip.compress(BODY), 415),
+    "T14 text": ("POST", REVIEW, {"Content-Type": "text/plain"}, BODY, 415),
+    "T14 no type": ("POST", REVIEW, {}, BODY, 415),
+    "T14 UTF-16": ("POST", REVIEW, {"Content-Type": "application/json; charset=utf-16"}, BODY, 415),
+    **{f"T16 {method}": (method, REVIEW, JSON, b"", 405) for method in ("GET", "PUT", "DELETE", "OPTIONS", "HEAD")},
+    **{
+        f"T17 {path}": ("POST", path, JSON, BODY, 404)
+        for path in ("/nothing", f"/{REVIEW}", f"{REVIEW}/..;{SYNC}", REVIEW.upper(), f"{REVIEW}/", "/%2e%2e/sync")
+    },
+}
+
+
+@pytest.mark.parametrize(("method", "path", "headers", "body", "status"), REFUSED.values(), ids=list(REFUSED))
+def test_what_is_refused_by_its_head(
+    service: Service, method: str, path: str, headers: dict[str, str], body: bytes, status: int
+) -> None:
+    """Before the body is looked at."""
+    answer = service.ask(method, path, body, headers)
+    assert answer.status == status
+    assert len(answer.body) <= 512
+    assert status != 405 or answer.headers["allow"] == "POST"
+
+
+ACCEPTED: dict[str, Callable[[Service], Any]] = {
+    "T15 charset": lambda s: s.ask("POST", REVIEW, BODY, {"Content-Type": "application/json; charset=utf-8"}),
+    **{
+        f"T18 {query}": lambda s, query=query: s.ask("POST", REVIEW + query, BODY, JSON)
+        for query in ("?timeout=5s", "?timeout=999h", "?timeout=%00")
+    },
+    "T19 odd host": lambda s: s.ask("POST", REVIEW, BODY, {**JSON, "Host": "a/?x="}),
+}
+
+
+@pytest.mark.parametrize("send", ACCEPTED.values(), ids=list(ACCEPTED))
+def test_what_makes_no_difference(service: Service, send: Callable[[Service], Any]) -> None:
+    """The query, the host and the charset that JSON has anyway."""
+    assert is_allowed(send(service)) is not None
+
+
+def test_t19_a_request_without_a_host_is_answered(service: Service) -> None:
+    """Nothing is derived from it."""
+    head = f"POST {REVIEW} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close\r\n".encode()
+    assert statuses(service.raw(head + LENGTH + b"\r\n" + BODY)) in ([200], [400])
+
+
+def test_t20_an_absolute_target_names_nothing_else(service: Service) -> None:
+    """The host in it is not followed."""
+    answer = service.raw(f"POST http://evil.example{REVIEW} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), timeout=2)
+    assert set(statuses(answer)) <= {400, 404, 415}
+
+
+def test_t22_http_1_0_is_answered_and_closed(service: Service) -> None:
+    """As its clients expect."""
+    head = f"POST {REVIEW} HTTP/1.0\r\nContent-Type: application/json\r\n".encode()
+    assert statuses(service.raw(head + LENGTH + b"\r\n" + BODY)) == [200]
+
+
+def test_t23_pipelined_requests_are_answered_in_order(service: Service) -> None:
+    """Each with its own uid."""
+    bodies = [orjson.dumps(review(uid=f"r-{number}")) for number in range(50)]
+    requests = [HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies]
+    requests[-1] = requests[-1].replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
+    answer = service.raw(b"".join(requests), timeout=10)
+    places = [answer.find(f'"uid":"r-{number}"'.encode()) for number in range(50)]
+    assert statuses(answer) == [200] * 50
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+def test_t24_a_client_that_asks_before_it_sends_is_told(service: Service) -> None:
+    """To go on when the body is welcome; with a length over the cap it hears 413 instead."""
+    expecting = HEAD + b"Expect: 100-continue\r\nConnection: close\r\n"
+    assert statuses(service.raw(expecting + LENGTH + b"\r\n" + BODY)) == [100, 200]
+    assert statuses(service.raw(expecting + b"Content-Length: 99999999\r\n\r\n")) == [413]
+
+
+def test_t25_there_is_no_websocket(service: Service) -> None:
+    """The connection stays what it is."""
+    head = f"GET {REVIEW} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n".encode()
+    key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    assert set(statuses(service.raw(head + key, timeout=2))) <= {400, 404, 405, 426}
+
+
+def test_t26_clients_that_go_away_leave_nothing_behind(service: Service) -> None:
+    """In the middle of a head, of a body, of the answer."""
+    whole = HEAD + LENGTH + b"\r\n" + BODY
+    for end in range(0, len(whole), 50):
+        with service.socket() as connection:
+            connection.sendall(whole[:end])
+
+
+def test_t27_a_client_that_never_reads_harms_nobody(service: Service) -> None:
+    """Its answers wait in bounded buffers."""
+    before = service.rss()
+    with service.socket() as connection:
+        connection.settimeout(0.5)
+        body = orjson.dumps(sync())
+        request = HEAD.replace(REVIEW.encode(), SYNC.encode()) + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        try:
+            for _ in range(2000):
+                connection.sendall(request)
+        except OSError:
+            pass
+        assert is_allowed(service.post(REVIEW, review())) is not None
+        assert service.rss() - before < 60_000
+
+
+def test_t28_idle_connections_cost_nobody_anything(service: Service) -> None:
+    """Five hundred of them."""
+    idle = [service.socket() for _ in range(500)]
+    try:
+        is_refused(service.post(REVIEW, b""), 400)
+        assert is_allowed(service.post(REVIEW, review())) is not None
+    finally:
+        for connection in idle:
+            connection.close()
+
+
+def _flood(service: Service, head: bytes, part: bytes, times: int) -> bytes:
+    """Send until the service has had enough, and return what it said."""
+    with service.socket(10) as connection:
+        try:
+            connection.sendall(head)
+            for _ in range(times):
+                connection.sendall(part)
+            connection.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        return received(connection)

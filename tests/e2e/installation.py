@@ -1,0 +1,171 @@
+"""The product as a user installs it: the shipped manifests, `modelhooks certs --apply`, and the service as a process.
+
+There is no kubelet and no cluster DNS, so one overlay changes the addresses of hooks and webhooks to the process's own;
+everything else is applied as shipped (design, last section).
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+import yaml
+
+from app.families import RESOURCES
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.metacontroller import Metacontroller, start_metacontroller
+from tests.e2e.processes import Process, free_port, wait_until
+
+ROOT = Path(__file__).parents[2]
+QUICKSTART = ROOT / "manifests" / "overlays" / "quickstart"
+COMPONENTS = ROOT / "metacontroller" / "components"
+SYSTEM = "modelhooks-system"
+_IN_CLUSTER = "https://modelhooks.modelhooks-system:443"
+
+
+class Installation:
+    """modelhooks on a control plane. ``components`` are the optional child kinds to declare."""
+
+    def __init__(self, cluster: ControlPlane, workdir: Path, components: Sequence[str] = ()) -> None:
+        self.cluster = cluster
+        self.workdir = workdir
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+        self.components = tuple(components)
+        self.metacontroller: Metacontroller
+        self.service: Process
+
+    def __enter__(self) -> Self:
+        self.workdir.mkdir(parents=True, exist_ok=True)
+        self.metacontroller = start_metacontroller(self.cluster, self.workdir / "metacontroller")
+        self._apply()
+        self._make_certificates()
+        self.start_service()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.metacontroller.stop()
+        self.stop_service()
+
+    def start_service(self) -> None:
+        """Run `modelhooks serve` with the certificate of the cluster's Secret, and wait until it is ready."""
+        secret = self.cluster.get("secret", "modelhooks-tls", "-n", SYSTEM)["data"]
+        for name in ("tls.crt", "tls.key", "ca.crt"):
+            (self.workdir / name).write_bytes(base64.b64decode(secret[name]))
+        command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", str(self.port)]
+        files = ["--tls-cert-file", str(self.workdir / "tls.crt"), "--tls-key-file", str(self.workdir / "tls.key")]
+        environment = {**os.environ, "MODELHOOKS_LAMEDUCK_SECONDS": "0", "PYTHONPATH": str(ROOT)}
+        self.service = Process("modelhooks", [*command, *files], self.workdir / "modelhooks.log", environment)
+        self.service.wait_ready(self._is_ready)
+
+    def stop_service(self) -> None:
+        self.service.stop()
+
+    def client(self) -> httpx.Client:
+        """An HTTP client that trusts the installation's CA, for asking the service itself."""
+        import ssl
+
+        context = ssl.create_default_context(cafile=str(self.workdir / "ca.crt"))
+        return httpx.Client(base_url=self.url, verify=context, timeout=30)
+
+    def _is_ready(self) -> bool:
+        try:
+            with self.client() as client:
+                return client.get("/readyz").status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def _apply(self) -> None:
+        overlay = self.workdir / "overlay"
+        overlay.mkdir()
+        (overlay / "kustomization.yaml").write_text(yaml.safe_dump(self._kustomization(overlay)))
+        self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(overlay))
+        for resource in RESOURCES:
+            crd = f"crd/{resource.plural}.{resource.group}"
+            self.cluster.kubectl("wait", "--for=condition=Established", crd, "--timeout=30s")
+
+    def _kustomization(self, folder: Path) -> dict[str, Any]:
+        def relative(path: Path) -> str:
+            return os.path.relpath(path, folder)
+
+        return {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [relative(QUICKSTART)],
+            "components": [relative(COMPONENTS / name) for name in self.components],
+            "patches": [*self._hook_patches(), self._webhook_patch()],
+        }
+
+    def _hook_patches(self) -> list[dict[str, Any]]:
+        """Replace the addresses in every CompositeController, and nothing else of the URL."""
+        patches = []
+        for document in self._shipped("CompositeController"):
+            changes = [
+                {
+                    "op": "replace",
+                    "path": f"/spec/hooks/{hook}/webhook/url",
+                    "value": declared["webhook"]["url"].replace(_IN_CLUSTER, self.url),
+                }
+                for hook, declared in document["spec"]["hooks"].items()
+            ]
+            target = {"kind": "CompositeController", "name": document["metadata"]["name"]}
+            patches.append({"target": target, "patch": yaml.safe_dump(changes)})
+        return patches
+
+    def _webhook_patch(self) -> dict[str, Any]:
+        (document,) = self._shipped("ValidatingWebhookConfiguration")
+        changes = [
+            {
+                "op": "replace",
+                "path": f"/webhooks/{number}/clientConfig",
+                "value": {"url": self.url + webhook["clientConfig"]["service"]["path"]},
+            }
+            for number, webhook in enumerate(document["webhooks"])
+        ]
+        return {"target": {"kind": "ValidatingWebhookConfiguration"}, "patch": yaml.safe_dump(changes)}
+
+    def _shipped(self, kind: str) -> list[dict[str, Any]]:
+        rendered = self.cluster.kubectl("kustomize", str(QUICKSTART)).stdout
+        return [document for document in yaml.safe_load_all(rendered) if document["kind"] == kind]
+
+    def _make_certificates(self) -> None:
+        """Run the command of the shipped Job, under the shipped ServiceAccount and its rights."""
+        wait_until(self._has_account, "the ServiceAccount modelhooks-certs", 30)
+        token = self.cluster.kubectl("create", "token", "modelhooks-certs", "-n", SYSTEM).stdout.strip()
+        (self.workdir / "token").write_text(token)
+        command = [sys.executable, "-m", "app.cli", "certs", "--apply", "--san", "127.0.0.1"]
+        where = ["--kube-api", self.cluster.url, "--kube-ca-file", str(self.cluster.ca_file)]
+        done = subprocess.run(
+            [*command, *where, "--kube-token-file", str(self.workdir / "token")],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        )
+        assert done.returncode == 0, done.stderr
+
+    def _has_account(self) -> bool:
+        found = self.cluster.kubectl("get", "serviceaccount", "modelhooks-certs", "-n", SYSTEM, check=False)
+        return found.returncode == 0
+
+
+def quiet(cluster: ControlPlane, namespace: str, kinds: str, seconds: float) -> tuple[list[str], list[str]]:
+    """The resource versions of all objects of some kinds, before and after a while: equal when nothing was written."""
+
+    def versions() -> list[str]:
+        items = cluster.get(kinds, "-n", namespace)["items"]
+        return sorted(f"{i['kind']}/{i['metadata']['name']}@{i['metadata']['resourceVersion']}" for i in items)
+
+    before = versions()
+    time.sleep(seconds)
+    return before, versions()

@@ -1,0 +1,303 @@
+"""A user with kubectl: a Model and an InferenceService on a real API server (issue: one model, end to end)."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.processes import wait_until
+
+pytestmark = pytest.mark.e2e
+
+EXAMPLES = ROOT / "examples" / "llmkube"
+QUICKSTART = EXAMPLES / "quickstart.yaml"
+SERVICE = "inferenceservice.inference.llmkube.dev/smollm-chat"
+"""The kind in full: llmaz has the same short name."""
+EVERYTHING = "models,inferenceservices,deployments,services,horizontalpodautoscalers,jobs,persistentvolumeclaims"
+
+
+def condition(item: dict[str, Any], type_: str) -> dict[str, Any]:
+    return next((c for c in item.get("status", {}).get("conditions", []) if c["type"] == type_), {})
+
+
+def apply(cluster: ControlPlane, namespace: str, *files: Path) -> str:
+    return cluster.kubectl("apply", "-n", namespace, *(a for f in files for a in ("-f", str(f)))).stdout
+
+
+def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", *names, "--timeout=60s")
+
+
+def test_a_model_and_its_service_become_ready(installation: Installation, namespace: str) -> None:
+    """Apply, and the download Job, claim, Deployment and Service appear; Ready follows the pods."""
+    cluster = installation.cluster
+    apply(cluster, namespace, QUICKSTART)
+    wait_ready(cluster, namespace, "model/smollm", "inferenceservice/smollm-chat")
+    found = {(i["kind"], i["metadata"]["name"]) for i in cluster.get(EVERYTHING, "-n", namespace)["items"]}
+    assert ("Deployment", "smollm-chat") in found
+    assert ("Service", "smollm-chat") in found
+    assert ("PersistentVolumeClaim", "smollm-cache") in found
+    assert [kind for kind, _ in found].count("Job") == 1
+    service = cluster.get("inferenceservice", "smollm-chat", "-n", namespace)
+    assert service["status"]["phase"] == "Ready"
+    assert service["status"]["observedGeneration"] == service["metadata"]["generation"]
+    assert service["status"]["endpoint"] == f"http://smollm-chat.{namespace}.svc.cluster.local:8080/v1/chat/completions"
+    columns = cluster.kubectl("get", "inferenceservices", "-n", namespace).stdout
+    assert "ENDPOINT" in columns
+
+
+def test_every_example_is_applied(installation: Installation, namespace: str) -> None:
+    """Each becomes ready, but for those that say of themselves that they do not."""
+    cluster = installation.cluster
+    apply(cluster, namespace, *sorted(EXAMPLES.glob("*.yaml")))
+    waiting = [
+        f"{i['kind'].lower()}/{i['metadata']['name']}"
+        for i in cluster.get("models,inferenceservices", "-n", namespace)["items"]
+        if i["metadata"].get("annotations", {}).get("modelhooks.dev/example-ready") != "false"
+    ]
+    assert len(waiting) >= 15
+    wait_ready(cluster, namespace, *waiting)
+    autoscaler = cluster.get("hpa", "assistant", "-n", namespace)
+    assert (autoscaler["spec"]["minReplicas"], autoscaler["spec"]["maxReplicas"]) == (1, 3)
+
+
+def test_three_mistakes_of_the_webhook_are_printed_together(installation: Installation, namespace: str) -> None:
+    """With their paths and what to write instead; nothing is created."""
+    done = installation.cluster.kubectl(
+        "apply", "-n", namespace, "-f", str(EXAMPLES / "rejected" / "three-mistakes.yaml"), check=False
+    )
+    assert done.returncode != 0
+    for path in ("spec.resources.memory", "spec.endpoint.path", "spec.autoscaling.maxReplicas"):
+        assert f"* {path}: " in done.stderr
+    assert installation.cluster.get("inferenceservices", "-n", namespace)["items"] == []
+
+
+def test_three_mistakes_of_the_schema_are_printed_together(installation: Installation, namespace: str) -> None:
+    """The API server's own layer, from the same types."""
+    manifest = {
+        "apiVersion": "inference.llmkube.dev/v1alpha1",
+        "kind": "InferenceService",
+        "metadata": {"name": "wrong"},
+        "spec": {"modelRef": "m", "replicas": 99, "runtime": "lamacpp", "contextSize": 1},
+    }
+    done = installation.cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(manifest), check=False)
+    assert done.returncode != 0
+    for path in ("spec.replicas", "spec.runtime", "spec.contextSize"):
+        assert f"* {path}: " in done.stderr
+
+
+def test_an_unknown_field(installation: Installation, namespace: str) -> None:
+    """kubectl refuses it; other clients are told by the webhook what was meant."""
+    cluster = installation.cluster
+    manifest = {
+        "apiVersion": "inference.llmkube.dev/v1alpha1",
+        "kind": "InferenceService",
+        "metadata": {"name": "typo"},
+        "spec": {"modelRef": "m", "replica": 2},
+    }
+    done = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(manifest), check=False)
+    assert 'unknown field "spec.replica"' in done.stderr
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "1",
+            "operation": "CREATE",
+            "kind": {"group": "inference.llmkube.dev", "version": "v1alpha1", "kind": "InferenceService"},
+            "object": manifest,
+        },
+    }
+    with installation.client() as client:
+        answer = client.post("/validate-inference-llmkube-dev-v1alpha1-inferenceservice", json=review).json()
+    assert answer["response"]["warnings"][0] == 'unknown field "spec.replica", did you mean "replicas"?'
+
+
+def test_mistakes_of_both_layers_posted_to_the_webhook(installation: Installation) -> None:
+    """Refused with every one of them at once."""
+    spec = {"modelRef": "m", "replicas": 99, "resources": {"memory": "4 GB"}, "endpoint": {"path": "v1"}}
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "1",
+            "operation": "CREATE",
+            "kind": {"group": "inference.llmkube.dev", "version": "v1alpha1", "kind": "InferenceService"},
+            "object": {
+                "apiVersion": "inference.llmkube.dev/v1alpha1",
+                "kind": "InferenceService",
+                "metadata": {"name": "both", "namespace": "default"},
+                "spec": spec,
+            },
+        },
+    }
+    with installation.client() as client:
+        answer = client.post("/validate-inference-llmkube-dev-v1alpha1-inferenceservice", json=review).json()
+    fields = {cause["field"] for cause in answer["response"]["status"]["details"]["causes"]}
+    assert fields == {"spec.replicas", "spec.resources.memory", "spec.endpoint.path"}
+
+
+def test_a_model_deleted_while_in_use(installation: Installation, namespace: str) -> None:
+    """The service loses no child, and both say what is happening."""
+    cluster = installation.cluster
+    apply(cluster, namespace, QUICKSTART)
+    wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
+    before = cluster.get("deployment", "smollm-chat", "-n", namespace)["metadata"]["uid"]
+    cluster.kubectl("delete", "model", "smollm", "-n", namespace, "--cascade=foreground", "--wait=false")
+    wait_until(lambda: _says(cluster, namespace, "smollm"), "the service names its Model", 30)
+    deployment = cluster.get("deployment", "smollm-chat", "-n", namespace)
+    assert deployment["metadata"]["uid"] == before
+    assert "deletionTimestamp" not in deployment["metadata"]
+    assert cluster.get("service", "smollm-chat", "-n", namespace)
+    # The claim is held by the pod that uses it, so the Model that owns it is still there, and says why.
+    model = cluster.kubectl("get", "model", "smollm", "-n", namespace, "-o", "json", check=False)
+    if model.returncode == 0:
+        assert condition(json.loads(model.stdout), "Ready")["reason"] == "Terminating"
+
+
+def _says(cluster: ControlPlane, namespace: str, model: str) -> bool:
+    ready = condition(cluster.get("inferenceservice", "smollm-chat", "-n", namespace), "Ready")
+    return ready.get("status") == "False" and model in ready.get("message", "")
+
+
+def test_scaling_by_the_scale_subresource(installation: Installation, namespace: str) -> None:
+    """`kubectl scale` reaches the Deployment, and back to zero means Stopped."""
+    cluster = installation.cluster
+    apply(cluster, namespace, QUICKSTART)
+    wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
+    for count, phase in ((2, "Ready"), (0, "Stopped")):
+        cluster.kubectl("scale", "-n", namespace, "inferenceservice/smollm-chat", f"--replicas={count}")
+        wait_until(lambda phase=phase: _phase(cluster, namespace) == phase, f"phase {phase}", 60)  # type: ignore[misc]
+        assert cluster.get("deployment", "smollm-chat", "-n", namespace)["spec"]["replicas"] == count
+
+
+def _phase(cluster: ControlPlane, namespace: str) -> str:
+    item = cluster.get("inferenceservice", "smollm-chat", "-n", namespace)
+    settled = item["status"].get("observedGeneration") == item["metadata"]["generation"]
+    return item["status"].get("phase", "") if settled else ""
+
+
+def test_an_image_change_rolls_the_deployment_once(installation: Installation, namespace: str) -> None:
+    """One new revision, and Ready again."""
+    cluster = installation.cluster
+    apply(cluster, namespace, QUICKSTART)
+    wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
+    patch = {"spec": {"image": "ghcr.io/ggml-org/llama.cpp:server-b1"}}
+    cluster.kubectl("patch", SERVICE, "-n", namespace, "--type=merge", "-p", json.dumps(patch))
+    wait_until(lambda: _revision(cluster, namespace) == "2", "a second revision", 30)
+    cluster.kubectl("rollout", "status", "deployment/smollm-chat", "-n", namespace, "--timeout=60s")
+    wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
+    time.sleep(2)
+    assert _revision(cluster, namespace) == "2"
+
+
+def _revision(cluster: ControlPlane, namespace: str) -> str:
+    deployment = cluster.get("deployment", "smollm-chat", "-n", namespace)
+    return str(deployment["metadata"].get("annotations", {}).get("deployment.kubernetes.io/revision", ""))
+
+
+def test_an_autoscalers_number_is_never_overwritten(installation: Installation, namespace: str) -> None:
+    """Scaled by somebody else, synced again for another reason: the number stays."""
+    cluster = installation.cluster
+    apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
+    wait_ready(cluster, namespace, "inferenceservice/assistant")
+    cluster.kubectl("scale", "-n", namespace, "deployment/assistant", "--replicas=3")
+    wait_ready(cluster, namespace, "inferenceservice/assistant")
+    patch = {"spec": {"podAnnotations": {"touched": "yes"}}}
+    cluster.kubectl(
+        "patch", SERVICE.replace("smollm-chat", "assistant"), "-n", namespace, "--type=merge", "-p", json.dumps(patch)
+    )
+
+    def rolled() -> bool:
+        template = cluster.get("deployment", "assistant", "-n", namespace)["spec"]["template"]
+        return bool(template["metadata"].get("annotations", {}).get("touched") == "yes")
+
+    wait_until(rolled, "the new template", 30)
+    assert cluster.get("deployment", "assistant", "-n", namespace)["spec"]["replicas"] == 3
+
+
+def test_a_restart_of_the_service_changes_nothing(installation: Installation, namespace: str) -> None:
+    """Killed and started again: nobody writes anything."""
+    cluster = installation.cluster
+    apply(cluster, namespace, QUICKSTART)
+    wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
+    before, _ = quiet(cluster, namespace, EVERYTHING, 2)
+    installation.service.kill()
+    installation.start_service()
+    cluster.kubectl("label", SERVICE, "-n", namespace, "touched=yes")
+    time.sleep(3)
+    _, after = quiet(cluster, namespace, EVERYTHING, 0)
+    changed = {entry.split("@")[0] for entry in set(before) ^ set(after)}
+    assert changed == {"InferenceService/smollm-chat"}
+
+
+def test_why_a_service_is_not_ready(installation: Installation, namespace: str) -> None:
+    """The pod's own words are in the CR: an image that cannot be pulled."""
+    cluster = installation.cluster
+    documents = list(yaml.safe_load_all((EXAMPLES / "generic.yaml").read_text()))
+    documents[1]["spec"]["image"] = "registry.example.com/embedding:ImagePullBackOff"
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(documents))
+
+    def explained() -> bool:
+        item = cluster.get("inferenceservices", "embedder", "-n", namespace)
+        ready = condition(item, "Ready")
+        return ready.get("status") == "False" and "ImagePullBackOff" in ready.get("message", "")
+
+    wait_until(explained, "the failed image pull in Ready", 30)
+
+
+def test_a_model_with_more_gpus_than_any_node(installation: Installation, namespace: str) -> None:
+    """The scheduler's sentence reaches Ready, and the phase is WaitingForGPU."""
+    cluster = installation.cluster
+    manifest = [
+        {
+            "apiVersion": "inference.llmkube.dev/v1alpha1",
+            "kind": "Model",
+            "metadata": {"name": "huge"},
+            "spec": {"source": "example-org/huge", "hardware": {"accelerator": "cuda", "gpu": {"count": 8}}},
+        },
+        {
+            "apiVersion": "inference.llmkube.dev/v1alpha1",
+            "kind": "InferenceService",
+            "metadata": {"name": "huge"},
+            "spec": {"modelRef": "huge", "runtime": "vllm", "skipModelInit": True, "replicas": 5},
+        },
+    ]
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input="\n---\n".join(map(json.dumps, manifest)))
+
+    def explained() -> bool:
+        item = cluster.get("inferenceservice", "huge", "-n", namespace)
+        return "Insufficient nvidia.com/gpu" in condition(item, "Ready").get("message", "")
+
+    wait_until(explained, "the scheduler's words in Ready", 30)
+
+
+def test_fifty_idle_parents_cause_no_write(installation: Installation, namespace: str) -> None:
+    """For a whole minute nothing has a new resource version."""
+    cluster = installation.cluster
+    model = {
+        "apiVersion": "inference.llmkube.dev/v1alpha1",
+        "kind": "Model",
+        "metadata": {"name": "shared"},
+        "spec": {"source": "example-org/small"},
+    }
+    services = [
+        {
+            "apiVersion": "inference.llmkube.dev/v1alpha1",
+            "kind": "InferenceService",
+            "metadata": {"name": f"idle-{n}"},
+            "spec": {"modelRef": "shared", "runtime": "vllm", "skipModelInit": True},
+        }
+        for n in range(50)
+    ]
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input="\n---\n".join(map(json.dumps, [model, *services])))
+    wait_ready(cluster, namespace, "inferenceservices", "--all")
+    time.sleep(5)
+    before, after = quiet(cluster, namespace, EVERYTHING, 60)
+    assert before == after

@@ -1,0 +1,296 @@
+"""The shape of a service's children: what the user says, what is said otherwise, and what survives untouched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.settings import Settings
+from tests.llmkube.inferenceservice.world import (
+    POD_MONITOR,
+    child,
+    container,
+    kinds,
+    model,
+    pod_spec,
+    service,
+    sync,
+)
+
+Json = dict[str, Any]
+
+
+def test_minimal_service() -> None:
+    """A service that says nothing but its Model gets upstream's Deployment and Service (spec 3.3, 4.1)."""
+    answer = sync(service(), model())
+    assert kinds(answer) == ["Deployment", "Service"]
+    deployment = child(answer, "Deployment")
+    labels = {
+        "app": "s",
+        "inference.llmkube.dev/model": "m",
+        "inference.llmkube.dev/runtime": "llamacpp",
+        "inference.llmkube.dev/service": "s",
+    }
+    selector = {"app": "s", "inference.llmkube.dev/service": "s"}
+    assert deployment["metadata"]["labels"] == labels
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["selector"] == {"matchLabels": selector}
+    assert deployment["spec"]["template"]["metadata"] == {"labels": labels}
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": "25%", "maxUnavailable": "25%"}
+    pod = pod_spec(answer)
+    assert pod["priorityClassName"] == "llmkube-normal"
+    assert pod["securityContext"] == {"fsGroup": 102, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert "resources" not in container(answer)
+    assert "tolerations" not in pod
+    svc = child(answer, "Service")
+    assert svc["metadata"]["labels"] == svc["spec"]["selector"] == selector
+    assert svc["spec"]["type"] == "ClusterIP"
+    assert svc["spec"]["ports"] == [{"name": "http", "port": 8080, "protocol": "TCP", "targetPort": "http"}]
+
+
+def test_download_in_the_pod() -> None:
+    """A cached file is mounted for reading, and put there by an init container if it is not there yet (3.6)."""
+    pod = pod_spec(sync(service(podSecurityContext={"runAsUser": 2000, "runAsGroup": 3000}), model()))
+    (init,) = pod["initContainers"]
+    assert [variable["name"] for variable in init["env"]] == ["MODEL_SOURCE", "CACHE_DIR", "MODEL_PATH"]
+    assert init["securityContext"]["runAsUser"] == 2000
+    assert init["securityContext"]["runAsGroup"] == 3000
+    assert init["volumeMounts"] == [{"name": "model-cache", "mountPath": "/models"}]
+    assert pod["containers"][0]["volumeMounts"] == [{"name": "model-cache", "mountPath": "/models", "readOnly": True}]
+    assert pod["volumes"] == [{"name": "model-cache", "persistentVolumeClaim": {"claimName": "m-cache"}}]
+    assert pod["securityContext"] == {"runAsUser": 2000, "runAsGroup": 3000}
+
+
+def test_the_models_own_directory_is_used() -> None:
+    """The path is the one the Model reports, so that its Job and the pods mean the same file."""
+    answer = sync(service(), model(status={"cacheKey": "0123456789abcdef"}))
+    assert container(answer)["args"][1] == "/models/0123456789abcdef/m.gguf"
+    environment = pod_spec(answer)["initContainers"][0]["env"]
+    assert environment[1] == {"name": "CACHE_DIR", "value": "/models/0123456789abcdef"}
+
+
+def test_operators_claim() -> None:
+    """A claim that the operator names is used where the namespace has it, and only there (D.4)."""
+    settings = Settings(llmkube_model_cache_claim="llmkube-model-cache")
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "llmkube-model-cache", "namespace": "ns1"},
+    }
+    there = pod_spec(sync(service(), model(), claim, settings=settings))
+    assert there["volumes"][0]["persistentVolumeClaim"] == {"claimName": "llmkube-model-cache"}
+    absent = pod_spec(sync(service(), model(), settings=settings))
+    assert absent["volumes"][0]["persistentVolumeClaim"] == {"claimName": "m-cache"}
+
+
+def test_file_of_the_node() -> None:
+    """P: a local file reaches the cache through the init container only; the server never sees the node."""
+    settings = Settings(llmkube_ca_cert_configmap="corp-ca")
+    pod = pod_spec(sync(service(), model(source="file:///mnt/m/x.gguf"), settings=settings))
+    assert [volume["name"] for volume in pod["volumes"]] == ["model-cache", "host-model", "custom-ca-cert"]
+    assert pod["volumes"][1]["hostPath"] == {"path": "/mnt/m/x.gguf", "type": "File"}
+    assert [mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]] == ["/models"]
+
+
+NO_VOLUME: dict[str, tuple[Json, Json]] = {
+    "the user sees to the model": ({}, {"skipModelInit": True}),
+    "a repository": ({"source": "org/repo"}, {}),
+    "tgi": ({}, {"runtime": "tgi"}),
+    "personaplex": ({}, {"runtime": "personaplex", "image": "p"}),
+    "generic": ({}, {"runtime": "generic", "image": "g"}),
+}
+
+
+@pytest.mark.parametrize(("spec", "isvc"), NO_VOLUME.values(), ids=NO_VOLUME.keys())
+def test_nothing_is_mounted(spec: Json, isvc: Json) -> None:
+    """No volume, mount or init container where the server does not read the model from a volume."""
+    pod = pod_spec(sync(service(**isvc), model(**spec)))
+    assert "volumes" not in pod
+    assert "initContainers" not in pod
+    assert "volumeMounts" not in pod["containers"][0]
+
+
+VENDORS: dict[str, tuple[Json, str]] = {
+    "nothing said": ({"gpu": {"count": 1}}, "nvidia.com/gpu"),
+    "cuda": ({"accelerator": "cuda", "gpu": {"count": 1}}, "nvidia.com/gpu"),
+    "rocm": ({"accelerator": "rocm", "gpu": {"count": 1, "vendor": "nvidia"}}, "amd.com/gpu"),
+    "vendor amd": ({"accelerator": "cuda", "gpu": {"count": 1, "vendor": "amd"}}, "amd.com/gpu"),
+    "intel": ({"accelerator": "intel", "gpu": {"count": 1, "vendor": "nvidia"}}, "gpu.intel.com/i915"),
+    "vendor intel": ({"accelerator": "cpu", "gpu": {"count": 1, "vendor": "intel"}}, "gpu.intel.com/i915"),
+}
+
+
+@pytest.mark.parametrize(("hardware", "resource"), VENDORS.values(), ids=VENDORS.keys())
+def test_gpu_resource(hardware: Json, resource: str) -> None:
+    """Accelerator and vendor name the resource, its toleration and the way pods are replaced (3.3, T-04, T-07)."""
+    toleration = {"key": "team", "operator": "Exists"}
+    answer = sync(service(tolerations=[toleration], nodeSelector={"a": "b"}), model(hardware=hardware))
+    pod = pod_spec(answer)
+    assert pod["containers"][0]["resources"] == {"limits": {resource: "1"}}
+    own = {"key": resource, "operator": "Equal", "value": "present", "effect": "NoSchedule"}
+    assert pod["tolerations"] == [own, toleration]
+    assert pod["nodeSelector"] == {"a": "b"}
+    assert child(answer, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_intel_resource_is_the_operators() -> None:
+    """Intel's device plugin has several names; the operator says which."""
+    settings = Settings(llmkube_intel_gpu_resource="gpu.intel.com/xe")
+    hardware = {"accelerator": "intel", "gpu": {"count": 2}}
+    answer = sync(service(), model(hardware=hardware), settings=settings)
+    assert container(answer)["resources"] == {"limits": {"gpu.intel.com/xe": "2"}}
+
+
+def test_placement_without_a_gpu() -> None:
+    """Tolerations and node selector count without a GPU too (T-03)."""
+    pod = pod_spec(sync(service(tolerations=[{"operator": "Exists"}], nodeSelector={"a": "b"}), model()))
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert pod["nodeSelector"] == {"a": "b"}
+
+
+REQUESTS: dict[str, tuple[Json, Json, Json]] = {
+    "host memory wins": ({}, {"memory": "4Gi", "hostMemory": "64Gi"}, {"memory": "64Gi"}),
+    "canonical text": ({}, {"cpu": "2000m", "memory": "2048Mi"}, {"cpu": "2", "memory": "2Gi"}),
+    "the Model's": ({"cpu": "3", "memory": "5Gi"}, {}, {"cpu": "3", "memory": "5Gi"}),
+    "each by itself": ({"cpu": "3", "memory": "5Gi"}, {"memory": "6Gi"}, {"cpu": "3", "memory": "6Gi"}),
+}
+
+
+@pytest.mark.parametrize(("fallback", "own", "expected"), REQUESTS.values(), ids=REQUESTS.keys())
+def test_requests(fallback: Json, own: Json, expected: Json) -> None:
+    """Requests are the service's, else the Model's (B-03), in the text the API server stores; never limits."""
+    answer = sync(service(resources=own), model(resources=fallback))
+    assert container(answer)["resources"] == {"requests": expected}
+
+
+def test_environment_has_each_name_once() -> None:
+    """The user's variable replaces the runtime's, the last of several counts, an empty value is left out."""
+    token = {"hfTokenSecretRef": {"name": "hf", "key": "token"}}
+    own = [{"name": "A", "value": "1"}, {"name": "HF_TOKEN", "value": "x"}, {"name": "A", "value": ""}]
+    assert container(sync(service(runtime="vllm", vllmConfig=token), model()))["env"] == [
+        {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}}
+    ]
+    answer = sync(service(runtime="vllm", vllmConfig=token, env=own), model())
+    assert container(answer)["env"] == [{"name": "HF_TOKEN", "value": "x"}, {"name": "A"}]
+    assert pod_spec(answer)["enableServiceLinks"] is False
+
+
+def test_embedded_values_pass_through() -> None:
+    """A field of Kubernetes that we have never heard of survives in everything users embed."""
+    probe = {"httpGet": {"path": "/ok", "port": "http", "newField": "x"}, "alsoNew": 3}
+    answer = sync(
+        service(
+            env=[{"name": "A", "valueFrom": {"newSource": {"key": "k"}}}],
+            tolerations=[{"key": "a", "operator": "Exists", "newField": True}],
+            probeOverrides={"liveness": probe},
+            securityContext={"newField": {"deep": [1, 2]}},
+            podSecurityContext={"newField": "y"},
+            imagePullSecrets=[{"name": "one", "newField": "z"}],
+        ),
+        model(),
+    )
+    pod, server = pod_spec(answer), container(answer)
+    assert server["env"] == [{"name": "A", "valueFrom": {"newSource": {"key": "k"}}}]
+    assert server["livenessProbe"] == probe
+    assert server["readinessProbe"]["httpGet"] == {"path": "/health", "port": 8080}
+    assert server["securityContext"] == {"newField": {"deep": [1, 2]}}
+    assert pod["tolerations"] == [{"key": "a", "operator": "Exists", "newField": True}]
+    assert pod["securityContext"] == {"newField": "y"}
+    assert pod["imagePullSecrets"] == [{"name": "one", "newField": "z"}]
+
+
+def test_empty_security_contexts_replace_the_defaults() -> None:
+    """What the user writes counts as a whole, even when it is empty (3.7)."""
+    answer = sync(service(securityContext={}, podSecurityContext={}), model())
+    assert pod_spec(answer)["securityContext"] == {}
+    assert container(answer)["securityContext"] == {}
+
+
+def test_operators_labels_win() -> None:
+    """The labels that find the pods cannot be changed by ``podLabels``; the selector never has the user's."""
+    answer = sync(service(podLabels={"app": "x", "team": "a"}, podAnnotations={"k": "v"}), model())
+    template = child(answer, "Deployment")["spec"]["template"]["metadata"]
+    assert template["labels"]["app"] == "s"
+    assert template["labels"]["team"] == "a"
+    assert template["annotations"] == {"k": "v"}
+    assert "team" not in child(answer, "Deployment")["spec"]["selector"]["matchLabels"]
+
+
+def test_dots_in_the_name() -> None:
+    """A Service's name has dashes for dots; labels and the Deployment keep the name as it is."""
+    answer = sync(service("qwen2.5-7b"), model())
+    assert child(answer, "Service")["metadata"]["name"] == "qwen2-5-7b"
+    assert child(answer, "Service")["spec"]["selector"]["app"] == "qwen2.5-7b"
+    assert child(answer, "Deployment")["metadata"]["name"] == "qwen2.5-7b"
+
+
+PROBED = {"llamacpp": 8080, "vllm": 8000, "tgi": 80, "personaplex": 8998, "generic": 8080}
+
+
+@pytest.mark.parametrize(("runtime", "port"), PROBED.items())
+def test_probes_ask_the_containers_port(runtime: str, port: int) -> None:
+    """Probes are HTTP where the server has a health page, a connection elsewhere; both on its own port (3.8)."""
+    server = container(sync(service(runtime=runtime, image="i", replicas=2), model()))
+    asks = {"tcpSocket": {"port": port}} if runtime in ("personaplex", "generic") else None
+    asks = asks or {"httpGet": {"path": "/health", "port": port}}
+    assert server["ports"] == [{"name": "http", "containerPort": port, "protocol": "TCP"}]
+    assert server["startupProbe"] == {**asks, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 180}
+    assert server["livenessProbe"] == {**asks, "periodSeconds": 15, "timeoutSeconds": 5, "failureThreshold": 3}
+    assert server["readinessProbe"] == {**asks, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 3}
+
+
+METRICS = {
+    "llamacpp": "llamacpp:requests_processing",
+    "vllm": "vllm:num_requests_running",
+    "tgi": "tgi_queue_size",
+    "personaplex": "llamacpp:requests_processing",
+}
+
+
+@pytest.mark.parametrize(("runtime", "metric"), METRICS.items())
+def test_default_metric(runtime: str, metric: str) -> None:
+    """Without metrics of the user's, the autoscaler looks at the runtime's queue (4.2)."""
+    answer = sync(service(runtime=runtime, image="i", autoscaling={"maxReplicas": 3}), model())
+    spec = child(answer, "HorizontalPodAutoscaler")["spec"]
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 3)
+    assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "s"}
+    (entry,) = spec["metrics"]
+    assert entry["pods"] == {"metric": {"name": metric}, "target": {"type": "AverageValue", "averageValue": "2"}}
+
+
+def test_own_metrics() -> None:
+    """Both kinds of metric become what the autoscaler's API wants."""
+    metrics = [
+        {"type": "Pods", "name": "queue", "targetAverageValue": "1000m", "targetAverageUtilization": 5},
+        {"type": "Resource", "name": "cpu", "targetAverageUtilization": 80},
+    ]
+    answer = sync(service(autoscaling={"maxReplicas": 3, "minReplicas": 2, "metrics": metrics}), model())
+    assert child(answer, "HorizontalPodAutoscaler")["spec"]["metrics"] == [
+        {
+            "type": "Pods",
+            "pods": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "1"}},
+        },
+        {
+            "type": "Resource",
+            "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+        },
+    ]
+
+
+def test_pod_monitor_only_where_it_is_declared() -> None:
+    """A PodMonitor is made where that kind is installed, for runtimes that have metrics (4.3)."""
+    assert "PodMonitor" not in kinds(sync(service(), model()))
+    answer = sync(service(), model(), declared=(POD_MONITOR,))
+    spec = child(answer, "PodMonitor")["spec"]
+    assert spec["selector"] == {"matchLabels": {"app": "s", "inference.llmkube.dev/service": "s"}}
+    (endpoint,) = spec["podMetricsEndpoints"]
+    assert (endpoint["port"], endpoint["path"], endpoint["interval"]) == ("http", "/metrics", "30s")
+    assert {rule["targetLabel"]: rule["sourceLabels"] for rule in endpoint["relabelings"]} == {
+        "service": ["__meta_kubernetes_pod_label_inference_llmkube_dev_service"],
+        "namespace": ["__meta_kubernetes_namespace"],
+        "model": ["__meta_kubernetes_pod_label_inference_llmkube_dev_model"],
+        "runtime": ["__meta_kubernetes_pod_label_inference_llmkube_dev_runtime"],
+    }
+    generic = sync(service(runtime="generic", image="i"), model(), declared=(POD_MONITOR,))
+    assert "PodMonitor" not in kinds(generic)

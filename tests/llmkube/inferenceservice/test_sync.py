@@ -1,0 +1,311 @@
+"""From what is there to what shall be there: nothing is lost, nothing is fought over, and it comes to rest."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from app.settings import Settings
+from tests.llmkube.inferenceservice.world import (
+    HTTP_SOURCE,
+    NOW,
+    applied,
+    child,
+    condition,
+    customize,
+    kinds,
+    model,
+    observed,
+    service,
+    sync,
+)
+
+Json = dict[str, Any]
+
+RUNNING: Json = {"replicas": 1, "readyReplicas": 1, "observedGeneration": 1}
+GPU: Json = {"accelerator": "cuda", "gpu": {"count": 1}}
+
+
+def running(*related: Json, parent: Json | None = None) -> tuple[Json, ...]:
+    """The children of a service that runs."""
+    return applied(sync(parent or service(), *(related or (model(),))), Deployment=RUNNING)
+
+
+GATES: dict[str, tuple[tuple[Json, ...], str, str]] = {
+    "missing": ((), "Failed", "ModelNotFound"),
+    "of another namespace": (
+        ({**model(), "metadata": {"name": "m", "namespace": "ns2"}},),
+        "Failed",
+        "ModelNotFound",
+    ),
+    "downloading": ((model(phase="Downloading"),), "Pending", "ModelNotReady"),
+    "new": ((model(phase=""),), "Pending", "ModelNotReady"),
+    "failed": ((model(phase="Failed"),), "Pending", "ModelNotReady"),
+    "being deleted": (
+        ({**model(), "metadata": {**model()["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}},),
+        "Pending",
+        "ModelTerminating",
+    ),
+    "invalid": (({**model(), "spec": {"source": 5}},), "Pending", "ModelInvalid"),
+}
+
+
+@pytest.mark.parametrize(("related", "phase", "reason"), GATES.values(), ids=GATES.keys())
+def test_children_outlive_a_model_that_cannot_be_used(related: tuple[Json, ...], phase: str, reason: str) -> None:
+    """Whatever is the matter with the Model, every child is answered exactly as it was last applied (design 4)."""
+    before = running()
+    answer = sync(service(), *related, children=before)
+    assert applied(answer, before, Deployment=RUNNING) == before
+    assert answer["status"]["phase"] == phase
+    assert condition(answer, "Ready")["reason"] == reason
+    assert "endpoint" not in answer["status"]
+    assert answer["status"]["replicas"] == 1
+
+
+@pytest.mark.parametrize(("related", "phase", "reason"), GATES.values(), ids=GATES.keys())
+def test_nothing_is_made_before_the_model_is_ready(related: tuple[Json, ...], phase: str, reason: str) -> None:
+    """A new service waits for its Model and says for what."""
+    answer = sync(service(), *related)
+    assert answer["children"] == []
+    assert (answer["status"]["phase"], condition(answer, "Ready")["reason"]) == (phase, reason)
+
+
+def test_the_models_own_words() -> None:
+    """Why a Model is not ready stands in the service's message too."""
+    why = {"type": "Ready", "status": "False", "reason": "DownloadFailed", "message": "curl: (22) 404"}
+    answer = sync(service(), model(phase="Failed", status={"conditions": [why]}))
+    assert condition(answer, "Ready")["message"] == "Model m is Failed: curl: (22) 404"
+
+
+def test_a_new_source_is_waited_for() -> None:
+    """A status about an earlier source does not count: the file of the new one is not there yet (T-18)."""
+    judged = {"type": "Ready", "status": "True", "reason": "ModelReady", "observedGeneration": 1}
+    changed = model(source="https://example.com/new.gguf", status={"cacheKey": "old", "conditions": [judged]})
+    changed["metadata"]["generation"] = 2
+    assert sync(service(), changed)["status"]["phase"] == "Pending"
+    changed["metadata"]["generation"] = 1
+    assert sync(service(), changed)["status"]["phase"] == "Creating"
+
+
+def test_a_switch_to_metal_removes_the_children() -> None:
+    """Handing the service to an agent is the user's intent: nothing stays in the cluster (3.1)."""
+    answer = sync(service(), model(hardware={"accelerator": "metal"}), children=running())
+    assert answer["children"] == []
+
+
+def test_an_invalid_service_keeps_its_children() -> None:
+    """A mistake in the spec changes nothing and says what to write instead (design 5)."""
+    before = running()
+    answer = sync(service(resources={"memory": "lots"}), model(), children=before)
+    assert applied(answer, before, Deployment=RUNNING) == before
+    assert condition(answer, "Ready")["reason"] == "InvalidSpec"
+    assert "spec.resources.memory" in condition(answer, "Ready")["message"]
+    assert condition(answer, "Degraded")["status"] == "True"
+
+
+def scaled(before: tuple[Json, ...], replicas: int) -> tuple[Json, ...]:
+    """The same children after somebody else wrote the Deployment's replicas."""
+    return tuple(
+        {**item, "spec": {**item["spec"], "replicas": replicas}} if item["kind"] == "Deployment" else item
+        for item in before
+    )
+
+
+def replicas(answer: Json) -> int | None:
+    found: int | None = child(answer, "Deployment")["spec"].get("replicas")
+    return found
+
+
+AUTOSCALED = service(replicas=3, autoscaling={"maxReplicas": 5})
+
+
+def test_replicas_are_the_users_without_an_autoscaler() -> None:
+    """A number that somebody else wrote is corrected."""
+    parent = service(replicas=3)
+    before = running(parent=parent)
+    assert replicas(sync(parent, model(), children=scaled(before, 5))) == 3
+
+
+def test_created_with_an_autoscaler_replicas_are_never_sent() -> None:
+    """The field stays away from the first sync on, so the autoscaler owns it (metacontroller 3.6)."""
+    first = sync(AUTOSCALED, model())
+    assert replicas(first) is None
+    later = scaled(applied(first), 5)
+    assert replicas(sync(AUTOSCALED, model(), children=later)) is None
+
+
+def test_switched_to_an_autoscaler_replicas_are_echoed() -> None:
+    """What was sent once is echoed for ever: leaving it out would make the API server fall back to 1."""
+    before = scaled(running(parent=service(replicas=3)), 4)
+    answer = sync(AUTOSCALED, model(), children=before)
+    assert replicas(answer) == 4
+    again = scaled(applied(answer, before), 5)
+    assert replicas(sync(AUTOSCALED, model(), children=again)) == 5
+
+
+def test_switched_back_replicas_are_the_users_again() -> None:
+    """Without the autoscaler the user's number is forced, and the autoscaler goes in the same answer."""
+    before = scaled(running(parent=AUTOSCALED), 5)
+    answer = sync(service(replicas=2), model(), children=before)
+    assert replicas(answer) == 2
+    assert "HorizontalPodAutoscaler" not in kinds(answer)
+
+
+def test_stopping_beside_an_autoscaler() -> None:
+    """0 is sent, because an omitted field would start a pod; so is the way back, because no autoscaler starts one."""
+    stopped = service(replicas=0, autoscaling={"maxReplicas": 5})
+    first = sync(stopped, model(), children=scaled(running(parent=AUTOSCALED), 4))
+    assert replicas(first) == 0
+    at_zero = scaled(applied(first), 0)
+    assert replicas(sync(AUTOSCALED, model(), children=at_zero)) == 3
+
+
+def test_a_gpu_added_to_a_recorded_service_switches_at_once() -> None:
+    """The rolling block is on record as ours, so leaving it out removes it together with the switch (D.8)."""
+    before = running()
+    answer = sync(service(), model(hardware=GPU), children=before)
+    after = applied(answer, before)
+    assert after[0]["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_a_gpu_added_to_a_service_taken_over_switches_in_two_steps() -> None:
+    """Without a record the block is claimed first, as it is; only the next answer can remove it (D.8)."""
+    taken = tuple(map(observed, running()))
+    first = sync(service(), model(hardware=GPU), children=taken)
+    deployment = child(first, "Deployment")
+    assert set(deployment["spec"]) == {"strategy"}
+    assert deployment["spec"]["strategy"] == taken[0]["spec"]["strategy"]
+    between = applied(first, taken)
+    assert between[0]["spec"] == taken[0]["spec"]
+    second = applied(sync(service(), model(hardware=GPU), children=between), between)
+    assert second[0]["spec"]["strategy"] == {"type": "Recreate"}
+    assert second[0]["spec"]["template"]["spec"]["tolerations"]
+
+
+def test_an_old_selector_is_kept() -> None:
+    """An immutable selector stays as it is while our labels satisfy it (D.9)."""
+    (deployment, svc) = running()
+    old = {"app": "s", "inference.llmkube.dev/model": "m", "inference.llmkube.dev/service": "s"}
+    deployment["spec"]["selector"]["matchLabels"] = old
+    answer = sync(service(), model(), children=(deployment, svc))
+    assert child(answer, "Deployment")["spec"]["selector"] == {"matchLabels": old}
+
+
+def test_a_selector_that_no_pod_can_satisfy_is_replaced() -> None:
+    """The Deployment is left out of one answer and made anew by the next; nothing else goes (D.9)."""
+    (deployment, svc) = running()
+    deployment["spec"]["selector"]["matchLabels"] = {"app": "other"}
+    first = sync(service(), model(), children=(deployment, svc))
+    assert kinds(first) == ["Service"]
+    assert first["status"]["phase"] == "Creating"
+    assert kinds(sync(service(), model(), children=(svc,))) == ["Deployment", "Service"]
+
+
+def test_edits_are_applied() -> None:
+    """Model, runtime and endpoint can change: labels and the Service follow (T-01, T-08)."""
+    before = running()
+    parent = service(modelRef="m2", runtime="vllm", endpoint={"port": 9000, "type": "NodePort"})
+    after = applied(sync(parent, model("m2"), children=before), before)
+    assert after[0]["metadata"]["labels"]["inference.llmkube.dev/model"] == "m2"
+    assert after[0]["spec"]["selector"] == before[0]["spec"]["selector"]
+    assert [c["name"] for c in after[0]["spec"]["template"]["spec"]["containers"]] == ["vllm"]
+    assert [port["port"] for port in after[1]["spec"]["ports"]] == [9000]
+    assert after[1]["spec"]["type"] == "NodePort"
+
+
+def test_foreign_additions_survive() -> None:
+    """A restart marker, an injected sidecar and other annotations outlive our answers (T-09)."""
+    before = running()
+    template = before[0]["spec"]["template"]
+    template["metadata"]["annotations"] = {"kubectl.kubernetes.io/restartedAt": "2030-01-01T00:00:00Z"}
+    template["spec"]["containers"].append({"name": "istio-proxy", "image": "proxy"})
+    after = applied(sync(service(image="new"), model(), children=before), before)
+    kept = after[0]["spec"]["template"]
+    assert kept["metadata"]["annotations"] == {"kubectl.kubernetes.io/restartedAt": "2030-01-01T00:00:00Z"}
+    assert [c["name"] for c in kept["spec"]["containers"]] == ["llama-server", "istio-proxy"]
+    assert kept["spec"]["containers"][0]["image"] == "new"
+
+
+def test_a_child_that_never_comes_is_a_name_conflict() -> None:
+    """A name that is taken is announced by no event: after a minute it is said, and looked at again (design 4)."""
+    first = sync(service(), model())
+    assert condition(first, "Ready")["reason"] == "Creating"
+    assert first["resyncAfterSeconds"] == 65
+    (deployment, _) = applied(first, Deployment=RUNNING)
+    soon = sync(service(status=first["status"]), model(), children=(deployment,), now=NOW + timedelta(seconds=30))
+    assert condition(soon, "Ready")["reason"] == "Creating"
+    later = sync(service(status=soon["status"]), model(), children=(deployment,), now=NOW + timedelta(seconds=95))
+    assert condition(later, "Ready") == {**condition(later, "Ready"), "status": "False", "reason": "NameConflict"}
+    assert "Service s cannot be created" in condition(later, "Ready")["message"]
+    children = applied(later, Deployment=RUNNING)
+    gone = sync(service(status=later["status"]), model(), children=children, now=NOW + timedelta(seconds=120))
+    assert condition(gone, "Ready")["status"] == "True"
+    assert "resyncAfterSeconds" not in gone
+
+
+def test_a_child_deleted_by_hand_is_no_conflict() -> None:
+    """A Service that vanishes from a ready service is on its way back, however old the service is."""
+    (deployment, svc) = running()
+    ready = sync(service(), model(), children=(deployment, svc))
+    answer = sync(service(status=ready["status"]), model(), children=(deployment,), now=NOW + timedelta(hours=1))
+    assert condition(answer, "Ready")["reason"] == "Creating"
+
+
+def test_an_unchanged_world_changes_nothing() -> None:
+    """The same request an hour later gives the same answer: no clock in it that moves by itself."""
+    before = running()
+    first = sync(service(), model(), children=before)
+    second = sync(service(status=first["status"]), model(), children=before, now=NOW + timedelta(hours=1))
+    assert second == first
+
+
+def test_customize_asks_for_what_a_sync_reads() -> None:
+    """Rules come from the spec alone, name only the parent's namespace, and never ask for a Secret (D.2)."""
+    rules = {rule["resource"]: rule for rule in customize(service())}
+    assert list(rules) == ["models", "pods", "endpointslices", "priorityclasses"]
+    assert rules["models"]["names"] == ["m"]
+    assert rules["pods"]["labelSelector"] == {"matchLabels": {"app": "s", "inference.llmkube.dev/service": "s"}}
+    assert rules["endpointslices"]["labelSelector"] == {"matchLabels": {"kubernetes.io/service-name": "s"}}
+    assert rules["priorityclasses"]["names"] == ["llmkube-normal"]
+    assert {rule.get("namespace", "ns1") for rule in rules.values()} == {"ns1"}
+
+
+def test_customize_follows_spec_and_settings() -> None:
+    """What costs events is asked for only where it is needed, and can be switched off."""
+    config = {"speculative": {"enabled": True, "model": "draft"}}
+    parent = service(
+        runtime="vllm",
+        vllmConfig=config,
+        resources={"gpu": 1},
+        runtimeClassName="nvidia",
+        priorityClassName="gold",
+    )
+    asked = {rule["resource"]: rule for rule in customize(parent, Settings(llmkube_model_cache_claim="shared"))}
+    assert asked["models"]["names"] == ["m", "draft"]
+    assert asked["runtimeclasses"]["names"] == ["nvidia"]
+    assert asked["priorityclasses"]["names"] == ["gold"]
+    assert asked["persistentvolumeclaims"]["names"] == ["shared"]
+    assert asked["inferenceservices"]["labelSelector"] == {}
+    assert "namespace" not in asked["inferenceservices"]
+    fewer = {rule["resource"] for rule in customize(parent, Settings(watch_pods=False, llmkube_queue_position=False))}
+    assert fewer.isdisjoint({"pods", "inferenceservices"})
+
+
+def test_customize_never_names_another_namespace() -> None:
+    """A name that is none asks for nothing instead of everything."""
+    assert [rule["resource"] for rule in customize(service(modelRef=""))] == [
+        "pods",
+        "endpointslices",
+        "priorityclasses",
+    ]
+
+
+def test_source_text_is_no_shell_text() -> None:
+    """The script of the init container is the same for every source; the source is a value in its environment."""
+    evil = f"{HTTP_SOURCE}?$(reboot)`id`"
+    plain = child(sync(service(), model()), "Deployment")["spec"]["template"]["spec"]["initContainers"][0]
+    other = child(sync(service(), model(source=evil)), "Deployment")["spec"]["template"]["spec"]["initContainers"][0]
+    assert plain["command"] == other["command"]
+    assert {"name": "MODEL_SOURCE", "value": evil} in other["env"]

@@ -1,0 +1,484 @@
+"""A Model's children and status, by source class and by what was observed (llmkube spec 2)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from app.kube.time import rfc3339
+from app.settings import Settings
+from tests.llmkube.objects import KEY, NOW, Json, child, condition, customize, model, observed, sync
+
+SHA = "A" * 64
+EARLIER = rfc3339(NOW - timedelta(seconds=60))
+
+
+def claim_object(name: str, phase: str, storage_class: str = "") -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "ns1"},
+        "spec": {"storageClassName": storage_class} if storage_class else {},
+        "status": {"phase": phase} if phase else {},
+    }
+
+
+def job_status(type_: str, at: str = EARLIER, message: str = "") -> Json:
+    return {
+        "conditions": [
+            {"type": type_, "status": "True", "reason": "Why", "message": message, "lastTransitionTime": at}
+        ]
+    }
+
+
+def job_pod(job: Json, exit_code: int, message: str, name: str = "p") -> Json:
+    ended = {"exitCode": exit_code, "reason": "Completed" if exit_code == 0 else "Error", "message": message}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "ns1",
+            "labels": {"batch.kubernetes.io/job-name": job["metadata"]["name"]},
+        },
+        "status": {
+            "phase": "Succeeded" if exit_code == 0 else "Failed",
+            "containerStatuses": [{"name": "model-downloader", "state": {"terminated": ended}}],
+        },
+    }
+
+
+def made(document: Json, settings: Settings | None = None) -> tuple[Json, Json]:
+    """The Job and the claim of a new Model."""
+    answer = sync(document, settings=settings)
+    job, claim = child(answer, "Job"), child(answer, "PersistentVolumeClaim")
+    assert job is not None
+    assert claim is not None
+    return job, claim
+
+
+# The children.
+
+
+def test_an_http_source_gets_a_job_and_a_claim() -> None:
+    """The Job fills the claim; its name says which source it fetches."""
+    job, claim = made(model())
+    assert job["metadata"]["name"] == f"m-dl-{KEY}"
+    assert claim["metadata"]["name"] == "m-cache"
+    assert claim["spec"] == {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Gi"}}}
+    pod = job["spec"]["template"]["spec"]
+    assert pod["volumes"] == [{"name": "model-cache", "persistentVolumeClaim": {"claimName": "m-cache"}}]
+    assert pod["restartPolicy"] == "Never"
+    assert pod["automountServiceAccountToken"] is False
+    container = pod["containers"][0]
+    assert {item["name"]: item.get("value") for item in container["env"]} == {
+        "MODEL_SOURCE": "https://example.com/model.gguf",
+        "CACHE_DIR": f"/models/{KEY}",
+        "MODEL_PATH": f"/models/{KEY}/m.gguf",
+    }
+    assert "ttlSecondsAfterFinished" not in job["spec"]
+
+
+def test_a_checksum_makes_another_job() -> None:
+    """A Job cannot be changed: a checksum that is added, or differs, is another Job with a name of its own."""
+    names = {made(model(**spec))[0]["metadata"]["name"] for spec in ({}, {"sha256": SHA}, {"sha256": "b" * 64})}
+    assert len(names) == 3
+    job, _ = made(model(sha256=SHA))
+    assert {"name": "MODEL_SHA256", "value": SHA.lower()} in job["spec"]["template"]["spec"]["containers"][0]["env"]
+
+
+def test_a_local_source_is_copied_from_its_node() -> None:
+    """The file is mounted read-only, as a file, into the Job alone."""
+    job, _ = made(model("file:///mnt/x.gguf"))
+    pod = job["spec"]["template"]["spec"]
+    assert {"name": "host-model", "hostPath": {"path": "/mnt/x.gguf", "type": "File"}} in pod["volumes"]
+    mount = {"name": "host-model", "mountPath": "/host-model/model.gguf", "readOnly": True}
+    assert mount in pod["containers"][0]["volumeMounts"]
+
+
+@pytest.mark.parametrize(
+    ("document", "settings"),
+    [
+        (model("owner/repo"), Settings()),
+        (model("https://huggingface.co/owner/repo"), Settings()),
+        (model("pvc://claim/m.gguf"), Settings()),
+        (model(hardware={"accelerator": "metal"}), Settings()),
+        (model("/mnt/m.gguf", hardware={"accelerator": "metal"}), Settings()),
+        (model(), Settings(llmkube_model_cache_path="")),
+    ],
+)
+def test_what_nobody_downloads_has_no_children(document: Json, settings: Settings) -> None:
+    assert sync(document, settings=settings)["children"] == []
+
+
+def test_operator_settings_shape_the_claim() -> None:
+    settings = Settings(
+        llmkube_model_cache_size="1024Mi",
+        llmkube_model_cache_storage_class="fast",
+        llmkube_model_cache_access_mode="ReadWriteMany",
+    )
+    _, claim = made(model(), settings)
+    assert claim["spec"] == {
+        "accessModes": ["ReadWriteMany"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "fast",
+    }
+
+
+def test_a_typing_error_in_the_access_mode_means_one_writer() -> None:
+    _, claim = made(model(), Settings(llmkube_model_cache_access_mode="readwritemany"))
+    assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
+
+
+def test_a_size_that_is_none_is_said_and_takes_nothing_away() -> None:
+    """An operator's mistake stops new claims, not what is there."""
+    settings = Settings(llmkube_model_cache_size="big")
+    answer = sync(model(), settings=settings)
+    assert answer["children"] == []
+    assert answer["status"]["phase"] == "Failed"
+    assert "'big' is no quantity" in (condition(answer, "Ready") or {})["message"]
+    job, _ = made(model())
+    assert [item["kind"] for item in sync(model(), [observed(job)], settings=settings)["children"]] == ["Job"]
+
+
+def test_certificates_and_image_are_the_operators() -> None:
+    settings = Settings(
+        llmkube_ca_cert_configmap="corp-ca", llmkube_init_container_image="reg/curl:1", llmkube_default_fsgroup=0
+    )
+    pod = made(model(), settings)[0]["spec"]["template"]["spec"]
+    assert {"name": "custom-ca-cert", "configMap": {"name": "corp-ca"}} in pod["volumes"]
+    assert pod["containers"][0]["image"] == "reg/curl:1"
+    assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def test_an_existing_claim_of_the_operator_is_used_instead() -> None:
+    """Taking over from the Go operator: its claim is mounted where the namespace has it (D.4)."""
+    settings = Settings(llmkube_model_cache_claim="llmkube-model-cache")
+    answer = sync(model(), related=[claim_object("llmkube-model-cache", "Bound")], settings=settings)
+    job = child(answer, "Job")
+    assert job is not None
+    assert child(answer, "PersistentVolumeClaim") is None
+    claim = job["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"]
+    assert claim == {"claimName": "llmkube-model-cache"}
+    _, own = made(model(), settings)
+    assert own["metadata"]["name"] == "m-cache"
+
+
+def test_a_changed_source_changes_the_job_and_keeps_the_claim() -> None:
+    """The old Job goes with its source; data never goes (T-18)."""
+    old_job, claim = made(model())
+    answer = sync(model("https://example.com/other.gguf"), [observed(old_job), observed(claim, {"phase": "Bound"})])
+    job = child(answer, "Job")
+    assert job is not None
+    assert job["metadata"]["name"] != old_job["metadata"]["name"]
+    assert child(answer, "PersistentVolumeClaim") is not None
+    assert answer["status"]["phase"] == "Downloading"
+    repository = sync(model("owner/repo"), [observed(old_job), observed(claim, {"phase": "Bound"})])
+    assert [item["kind"] for item in repository["children"]] == ["PersistentVolumeClaim"]
+
+
+def test_long_names_are_cut_to_what_a_name_can_be() -> None:
+    job, claim = made(model(name="m" * 63))
+    assert len(job["metadata"]["name"]) <= 63
+    assert len(claim["metadata"]["name"]) <= 63
+
+
+# The status.
+
+
+@pytest.mark.parametrize(
+    ("document", "reason", "path"),
+    [
+        (model("owner/repo"), "RuntimeResolved", None),
+        (model(hardware={"accelerator": "metal"}), "WorkloadResolved", None),
+        (model("/mnt/m.gguf", hardware={"accelerator": "metal"}), "MetalAgentManaged", None),
+    ],
+)
+def test_what_others_fetch_is_ready_at_once(document: Json, reason: str, path: str | None) -> None:
+    """Spec 2.4."""
+    answer = sync(document)
+    assert answer["status"]["phase"] == "Ready"
+    assert answer["status"]["size"] == "0"
+    assert answer["status"].get("path") == path
+    assert answer["status"]["acceleratorReady"] is True
+    assert (condition(answer, "Available") or {})["reason"] == reason
+    assert (condition(answer, "Ready") or {})["status"] == "True"
+
+
+def test_without_a_cache_pods_download() -> None:
+    answer = sync(model(), settings=Settings(llmkube_model_cache_path=""))
+    assert (condition(answer, "Available") or {})["reason"] == "WorkloadResolved"
+    assert answer["status"]["cacheKey"] == KEY
+
+
+@pytest.mark.parametrize(
+    ("claims", "phase", "type_", "reason", "resync"),
+    [
+        ([], "Failed", "Degraded", "PVCNotFound", 30),
+        ([claim_object("claim", "Pending")], "Pending", "Progressing", "PVCNotBound", 10),
+        ([claim_object("claim", "")], "Pending", "Progressing", "PVCNotBound", 10),
+        ([claim_object("claim", "Lost")], "Pending", "Progressing", "PVCNotBound", 10),
+        ([claim_object("claim", "Bound")], "Ready", "Available", "PVCModelReady", None),
+        ([claim_object("claim", "Pending", "late")], "Ready", "Available", "PVCModelReady", None),
+        ([claim_object("claim", "Pending", "at-once")], "Pending", "Progressing", "PVCNotBound", 10),
+    ],
+)
+def test_claims_of_pvc_sources(claims: list[Json], phase: str, type_: str, reason: str, resync: int | None) -> None:
+    """Spec 2.3, and T-20: a claim that waits for its first pod is no reason to wait for the claim."""
+    classes = [
+        {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, "volumeBindingMode": mode}
+        for name, mode in (("late", "WaitForFirstConsumer"), ("at-once", "Immediate"))
+    ]
+    answer = sync(model("pvc://claim/dir/m.gguf"), related=[*claims, *classes])
+    status = answer["status"]
+    assert (status["phase"], status["path"], status["cacheKey"]) == (phase, "/model-source/dir/m.gguf", "fe0bf5660017aef8")
+    found = condition(answer, type_) or {}
+    assert (found["status"], found["reason"]) == ("True", reason)
+    assert answer.get("resyncAfterSeconds") == resync
+    assert (condition(answer, "Ready") or {})["status"] == ("True" if phase == "Ready" else "False")
+    assert answer["children"] == []
+
+
+def test_a_running_job_is_progress() -> None:
+    job, claim = made(model())
+    children = [observed(job, {"active": 1}), observed(claim, {"phase": "Bound"})]
+    answer = sync(model(), children)
+    assert answer["status"]["phase"] == "Downloading"
+    assert (condition(answer, "Progressing") or {})["reason"] == "DownloadStarted"
+    assert "downloads the file" in (condition(answer, "Ready") or {})["message"]
+    assert answer["resyncAfterSeconds"] == 15
+    local = made(model("/mnt/m.gguf"))[0]
+    copying = sync(model("/mnt/m.gguf"), [observed(local, {"active": 1})])
+    assert copying["status"]["phase"] == "Copying"
+    assert (condition(copying, "Progressing") or {})["reason"] == "CopyStarted"
+
+
+def test_a_completed_job_makes_the_model_ready_and_its_report_the_status() -> None:
+    """Size, checksum and ETag come from the termination message; earlier conditions are over (2.5)."""
+    job, claim = made(model())
+    before = sync(model())["status"]
+    report = '{"size":4294967296,"sha256":"abc","etag":"\\"v1\\""}'
+    answer = sync(
+        model(status=before),
+        [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})],
+        [job_pod(job, 0, report)],
+    )
+    status = answer["status"]
+    assert status["phase"] == "Ready"
+    assert status["path"] == f"/models/{KEY}/m.gguf"
+    assert (status["size"], status["sha256"]) == ("4.0 GiB", "abc")
+    assert (status["sourceETag"], status["sourceContentLength"]) == ('"v1"', 4294967296)
+    assert (condition(answer, "Available") or {})["reason"] == "ModelReady"
+    progressing = condition(answer, "Progressing") or {}
+    assert (progressing["status"], progressing["reason"]) == ("False", "Superseded")
+    assert "resyncAfterSeconds" not in answer
+    assert {item["kind"] for item in answer["children"]} == {"Job", "PersistentVolumeClaim"}
+
+
+def test_a_report_outlives_its_pod() -> None:
+    """The pod of a finished Job goes one day; what it said stays as long as the source does."""
+    job, claim = made(model())
+    children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
+    first = sync(model(), children, [job_pod(job, 0, '{"size":1536,"sha256":"abc","etag":""}')])["status"]
+    later = sync(model(status=first), children)["status"]
+    assert later == first
+    assert later["size"] == "1.5 KiB"
+    other = sync(model("https://example.com/other.gguf", status=first), children)["status"]
+    assert "sha256" not in other
+
+
+@pytest.mark.parametrize("message", ["", "null", "no json", '{"size":"x"}', "[]"])
+def test_an_unreadable_report_is_none(message: str) -> None:
+    job, _ = made(model())
+    answer = sync(model(), [observed(job, job_status("Complete"))], [job_pod(job, 0, message)])
+    assert answer["status"]["phase"] == "Ready"
+    assert "sha256" not in answer["status"]
+
+
+def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
+    """The pod's last words are the message; five minutes later the Job makes room for a new one (2.9.7)."""
+    job, claim = made(model())
+    at = rfc3339(NOW - timedelta(seconds=100))
+    children = [observed(job, job_status("Failed", at)), observed(claim, {"phase": "Bound"})]
+    pods = [job_pod(job, 64, "curl: (22) The requested URL returned error: 404\n")]
+    answer = sync(model(), children, pods)
+    assert answer["status"]["phase"] == "Failed"
+    degraded = condition(answer, "Degraded") or {}
+    assert (degraded["status"], degraded["reason"]) == ("True", "DownloadFailed")
+    assert "returned error: 404" in (condition(answer, "Ready") or {})["message"]
+    assert child(answer, "Job") is not None
+    assert answer["resyncAfterSeconds"] == 200
+
+    due = sync(model(status=answer["status"]), children, pods, now=NOW + timedelta(seconds=300))
+    assert child(due, "Job") is None
+    assert child(due, "PersistentVolumeClaim") is not None
+    again = sync(model(status=due["status"]), [children[1]], pods, now=NOW + timedelta(seconds=302))
+    assert child(again, "Job") is not None
+    assert again["status"]["phase"] == "Downloading"
+    assert (condition(again, "Degraded") or {})["status"] == "False"
+
+
+def test_an_old_failure_is_shown_before_it_is_tried_again() -> None:
+    """A failure noticed late, after an outage of ours, is not wiped away unseen."""
+    job, _ = made(model())
+    children = [observed(job, job_status("Failed", "2025-01-01T00:00:00Z"))]
+    first = sync(model(), children)
+    assert child(first, "Job") is not None
+    second = sync(model(status=first["status"]), children, now=NOW + timedelta(seconds=1))
+    assert child(second, "Job") is not None
+
+
+@pytest.mark.parametrize(
+    ("pods", "message"),
+    [
+        (True, ""),
+        (False, "Container model-downloader for pod ns1/p failed with exit code 65 matching FailJob rule at index 0"),
+    ],
+)
+def test_a_wrong_checksum_has_a_reason_of_its_own(pods: bool, message: str) -> None:  # noqa: FBT001 - a table's column
+    """From the pod's exit code; where pods are not watched, from the Job's own message."""
+    job, _ = made(model(sha256=SHA))
+    related = [job_pod(job, 65, "wrong SHA-256")] if pods else []
+    answer = sync(model(sha256=SHA), [observed(job, job_status("Failed", message=message))], related)
+    assert (condition(answer, "Degraded") or {})["reason"] == "IntegrityCheckFailed"
+
+
+def test_a_missing_local_file_is_a_failure_although_no_container_ends() -> None:
+    """The kubelet waits for ever for a hostPath file that is not there."""
+    document = model("/mnt/m.gguf")
+    job, _ = made(document)
+    pod = job_pod(job, 0, "")
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastTransitionTime": rfc3339(NOW - timedelta(seconds=300)),
+    }
+    waiting = {"name": "model-downloader", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    pod["status"] = {"phase": "Pending", "conditions": [scheduled], "containerStatuses": [waiting]}
+    answer = sync(document, [observed(job, {"active": 1})], [pod])
+    assert answer["status"]["phase"] == "Failed"
+    assert (condition(answer, "Degraded") or {})["reason"] == "CopyFailed"
+    assert "/mnt/m.gguf" in (condition(answer, "Ready") or {})["message"]
+    assert child(answer, "Job") is not None
+
+
+def test_a_child_that_never_comes_is_a_name_conflict() -> None:
+    """No event tells that a name is taken, so the status does, and asks again (design, decision 4)."""
+    first = sync(model())
+    assert first["resyncAfterSeconds"] == 15
+    later = sync(model(status=first["status"]), now=NOW + timedelta(seconds=45))
+    ready = condition(later, "Ready") or {}
+    assert (ready["status"], ready["reason"]) == ("False", "NameConflict")
+    assert later["resyncAfterSeconds"] == 15
+    assert {item["kind"] for item in later["children"]} == {"Job", "PersistentVolumeClaim"}
+
+
+def test_a_model_that_is_being_deleted_says_so() -> None:
+    job, claim = made(model())
+    document = model()
+    document["metadata"]["deletionTimestamp"] = EARLIER
+    answer = sync(document, [observed(job, job_status("Complete")), observed(claim)])
+    ready = condition(answer, "Ready") or {}
+    assert (ready["status"], ready["reason"]) == ("False", "Terminating")
+    assert len(answer["children"]) == 2
+
+
+def node(**capacity: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n"},
+        "status": {"capacity": {key.replace("__", "/").replace("_", "."): value for key, value in capacity.items()}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "nodes", "ready"),
+    [
+        ("cpu", [], True),
+        ("metal", [], True),
+        ("cuda", [node(cpu="8")], False),
+        ("cuda", [node(nvidia_com__gpu="0")], False),
+        ("cuda", [node(nvidia_com__gpu="4")], True),
+        ("rocm", [node(nvidia_com__gpu="4")], False),
+        ("rocm", [node(amd_com__gpu="1")], True),
+        ("intel", [node(gpu_intel_com__i915="2")], True),
+        ("cuda", None, True),
+    ],
+)
+def test_accelerator_ready(accelerator: str, nodes: list[Json] | None, ready: bool) -> None:  # noqa: FBT001 - a table's column
+    """Spec 2.8; where nodes are not watched, nobody can say no."""
+    document = model("owner/repo", hardware={"accelerator": accelerator})
+    related = [node()] if nodes == [] else nodes or []
+    assert sync(document, related=related)["status"].get("acceleratorReady", False) is ready
+
+
+def test_a_mistake_keeps_every_child_and_is_the_status() -> None:
+    """Decision 5: 200, children kept, and the reason in both conditions."""
+    job, claim = made(model())
+    answer = sync(model("gpt2"), [observed(job), observed(claim)])
+    assert {item["kind"] for item in answer["children"]} == {"Job", "PersistentVolumeClaim"}
+    assert answer["status"]["phase"] == "Failed"
+    assert (condition(answer, "Degraded") or {})["reason"] == "InvalidSource"
+    assert (condition(answer, "Ready") or {})["reason"] == "InvalidSpec"
+    forbidden = sync(model("http://169.254.169.254/latest"), [observed(job)])
+    assert (condition(forbidden, "Degraded") or {})["reason"] == "SourceNotAllowed"
+    assert len(forbidden["children"]) == 1
+
+
+def test_nothing_moves_when_nothing_changed() -> None:
+    """Two minutes later the same world gives the same bytes: no clock in the status."""
+    job, claim = made(model())
+    children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
+    first = sync(model(), children)
+    second = sync(model(status=first["status"]), children, now=NOW + timedelta(seconds=120))
+    assert second == first
+
+
+def test_foreign_conditions_and_file_facts_survive() -> None:
+    """What others wrote stays as long as the source does."""
+    foreign = {"type": "Foreign", "status": "True", "reason": "X", "message": "", "lastTransitionTime": EARLIER}
+    status = {"cacheKey": KEY, "gguf": {"architecture": "llama"}, "conditions": [foreign]}
+    answer = sync(model(status=status))
+    assert foreign in answer["status"]["conditions"]
+    assert answer["status"]["gguf"] == {"architecture": "llama"}
+
+
+# What is asked for.
+
+
+def rules(document: Json, **settings: Any) -> list[tuple[str, Any]]:
+    return [
+        (rule["resource"], rule.get("names") or rule.get("labelSelector"))
+        for rule in customize(document, Settings(**settings))
+    ]
+
+
+def test_only_what_a_model_needs_is_asked_for() -> None:
+    """Metacontroller walks every rule at every event, so there are few (D.2)."""
+    job_pods = {
+        "matchLabels": {"app.kubernetes.io/component": "model-download", "inference.llmkube.dev/model": "m"}
+    }
+    assert rules(model("owner/repo")) == []
+    assert rules(model()) == [("pods", job_pods)]
+    assert rules(model(), watch_pods=False) == []
+    assert rules(model("pvc://claim/x")) == [("persistentvolumeclaims", ["claim"]), ("storageclasses", {})]
+    assert rules(model(), llmkube_model_cache_claim="shared") == [
+        ("persistentvolumeclaims", ["shared"]),
+        ("pods", job_pods),
+    ]
+    cuda = model("owner/repo", hardware={"accelerator": "cuda"})
+    assert rules(cuda) == [("nodes", {})]
+    assert rules(cuda, llmkube_watch_nodes=False) == []
+    assert all(
+        rule["namespace"] == "ns1"
+        for document in (model(), model("pvc://claim/x"))
+        for rule in customize(document)
+        if rule["resource"] != "storageclasses"
+    )
+
+
+def test_a_model_with_mistakes_is_asked_for_without_failing() -> None:
+    """Customize gates deletion too."""
+    assert customize(model("gpt2")) == []
+    assert customize({**model(), "spec": {"source": 5}}) == []

@@ -1,0 +1,171 @@
+"""The rules of a Model (llmkube spec 6.1), each with a case that breaks it and the words a user reads."""
+
+import re
+from typing import Any
+
+import pytest
+
+from app.settings import Settings
+from tests.llmkube.objects import errors, model, warned
+
+A = "a" * 64
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("V-M02", {"source": "s3://bucket/m.gguf"}, "spec.source: Invalid value"),
+    ("V-M02", {"source": "a"}, "spec.source: Invalid value"),
+    ("V-M03", {"source": "pvc://"}, "the claim's name is missing"),
+    ("V-M03", {"source": "pvc://claim"}, "the path inside the claim is missing"),
+    ("V-M03", {"source": "pvc:///m.gguf"}, "the claim's name is missing"),
+    ("V-M04", {"source": "pvc://Claim/m.gguf"}, '"Claim" cannot be the name of a claim'),
+    ("V-M04", {"source": "pvc://claim/a/../../m.gguf"}, "must not contain '..'"),
+    ("V-M04", {"source": "pvc://claim//m.gguf"}, "must not begin with '/'"),
+    ("V-M05", {"source": "gpt2"}, "one word is no source; write <owner>/<name>"),
+    ("V-M06", {"source": "file://models/m.gguf"}, "must be absolute; write file:///<path> or /<path>"),
+    ("V-M06", {"source": "/models/../etc/shadow"}, "must not contain '..'"),
+    ("V-M07", {"source": "https://"}, "the URL has no host"),
+    ("V-M07", {"source": "https:///m.gguf"}, "the URL has no host"),
+    ("V-M07", {"source": "http://host:99999/m.gguf"}, "this is no URL"),
+    ("V-M07", {"source": "http://a@b@c/m.gguf"}, "cannot be told for certain"),
+    ("V-M11", {"sha256": "abc"}, "spec.sha256: Invalid value"),
+    ("V-M13", {"refreshPolicy": "Always"}, 'supported values: "IfNotPresent", "OnChange"'),
+    ("V-M15", {"format": "hf-repo"}, "spec.format: Unsupported value"),
+    ("V-M17", {"hardware": {"accelerator": "tpu"}}, "spec.hardware.accelerator: Unsupported value"),
+    ("V-M18", {"hardware": {"gpu": {"count": 9}}}, "should be less than or equal to 8"),
+    ("V-M18", {"hardware": {"gpu": {"count": -1}}}, "should be greater than or equal to 0"),
+    ("V-M19", {"hardware": {"gpu": {"vendor": "arm"}}}, "spec.hardware.gpu.vendor: Unsupported value"),
+    ("V-M20", {"hardware": {"gpu": {"layers": -2}}}, "should be greater than or equal to -1"),
+    ("V-M21", {"hardware": {"gpu": {"sharding": {"strategy": "x"}}}}, "sharding.strategy: Unsupported value"),
+    ("V-M27", {"hardware": {"gpu": {"memory": "lots"}}}, "must be a quantity"),
+    ("V-M30", {"hardware": {"memoryBudget": "some"}}, "must be a quantity"),
+    ("V-M30", {"hardware": {"memoryBudget": "0"}}, "must be above 0"),
+    ("V-M31", {"hardware": {"memoryFraction": 0}}, "must be above 0 and at most 1"),
+    ("V-M31", {"hardware": {"memoryFraction": 1.5}}, "must be above 0 and at most 1"),
+    ("V-M34", {"resources": {"cpu": "two"}}, "spec.resources.cpu: Invalid value"),
+    ("V-M34", {"resources": {"memory": "-1Gi"}}, "must be 0 or more"),
+]
+
+WARNED: list[tuple[str, dict[str, Any], str]] = [
+    ("V-M08", {"source": "https://huggingface.co/Qwen/Qwen3-8B"}, "read as the repository; write Qwen/Qwen3-8B"),
+    ("V-M08", {"source": "https://huggingface.co/o/r/blob/main/m.gguf"}, "a file's URL has /resolve/ in it"),
+    ("V-M12", {"source": "owner/repo", "sha256": A}, "spec.sha256 has no effect"),
+    ("V-M12", {"source": "pvc://claim/m.gguf", "sha256": A}, "spec.sha256 has no effect"),
+    ("V-M12", {"hardware": {"accelerator": "metal"}, "sha256": A}, "spec.sha256 has no effect"),
+    ("V-M14", {"source": "owner/repo", "refreshPolicy": "OnChange"}, "refreshPolicy OnChange has no effect"),
+    ("V-M14", {"source": "/mnt/m.gguf", "refreshPolicy": "OnChange"}, "refreshPolicy OnChange has no effect"),
+    ("V-M16", {"format": "mlx"}, "only runtimes on metal load it"),
+    ("V-M22", {"hardware": {"gpu": {"count": 2, "sharding": {"strategy": "pipeline"}}}}, "acts like layer"),
+    ("V-M23", {"hardware": {"gpu": {"count": 1, "sharding": {}}}}, "there is nothing to split"),
+    ("V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1"]}}}}, "has 1 entries for 2 GPUs"),
+    ("V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1", "x"]}}}}, "not start-end"),
+    ("V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["5-3", "4-9"]}}}}, "not start-end"),
+    ("V-M25", {"hardware": {"gpu": {"sharding": {"strategy": "none", "layerSplit": ["0-1"]}}}}, "with strategy none"),
+    ("V-M25", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-5", "4-9"]}}}}, "gaps or overlaps"),
+    ("V-M26", {"hardware": {"gpu": {"enabled": False, "count": 1}}}, "requested although it is false"),
+    ("V-M26", {"hardware": {"gpu": {"enabled": True}}}, "without gpu.count no GPU is requested"),
+    ("V-M27", {"hardware": {"gpu": {"memory": "24Gi"}}}, "gpu.memory has no effect"),
+    ("V-M28", {"hardware": {"accelerator": "cuda", "gpu": {"vendor": "amd"}}}, "does not go with accelerator cuda"),
+    ("V-M29", {"hardware": {"gpu": {"count": 1}}}, "accelerator is cpu, yet gpu.count requests 1"),
+    ("V-M32", {"hardware": {"memoryBudget": "1Gi", "memoryFraction": 0.5}}, "no effect beside memoryBudget"),
+    ("V-M33", {"hardware": {"accelerator": "cuda", "memoryBudget": "1Gi"}}, "unless accelerator is metal"),
+    ("V-M33", {"hardware": {"memoryFraction": 0.5}}, "unless accelerator is metal"),
+    ("B-04", {"quantization": "Q4_K_M"}, "spec.quantization has no effect"),
+]
+
+SETTINGS = Settings(llmkube_allowed_source_hosts=("mirror.corp", "*.example.com"), llmkube_allowed_host_paths=("/srv/m",))
+
+
+@pytest.mark.parametrize(("rule", "spec", "words"), REFUSED)
+def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> None:
+    """One mistake makes one error, which names its field."""
+    found = errors(model(**spec))
+    assert len(found) == 1, rule
+    assert words in found[0]
+
+
+@pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
+def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) -> None:
+    """A warning, and never a refusal: manifests with such fields exist."""
+    assert errors(model(**spec)) == [], rule
+    assert [text for text in warned(model(**spec)) if words in text], rule
+
+
+def test_a_missing_source_is_refused() -> None:
+    """V-M01."""
+    document = model()
+    del document["spec"]["source"]
+    assert errors(document) == ["spec.source: Required value"]
+    document["spec"] = None
+    assert errors(document) == ["spec: Required value"]
+
+
+def test_a_name_that_no_label_can_carry_is_refused() -> None:
+    """V-M35."""
+    assert errors(model(name="m" * 63)) == []
+    assert "metadata.name: Too long" in errors(model(name="m" * 64))[0]
+
+
+def test_every_mistake_is_named_at_once() -> None:
+    found = errors(model("gpt2", hardware={"memoryFraction": 2, "memoryBudget": "x"}, resources={"cpu": "y"}))
+    assert [text.partition(":")[0] for text in found] == [
+        "spec.source",
+        "spec.hardware.memoryBudget",
+        "spec.hardware.memoryFraction",
+        "spec.resources.cpu",
+    ]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "169.254.0.1:8080",
+        "2852039166",
+        "0xa9fea9fe",
+        "0251.0376.0251.0376",
+        "169.254.43518",
+        "[fe80::1]",
+        "[::ffff:169.254.169.254]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[fd00:ec2::254]",
+        "metadata.google.internal",
+        "METADATA.google.internal.",
+        "100.100.100.200",
+        "user:password@169.254.169.254",
+        "169.254.169.%32%35%34",
+        "①⑥⑨.254.169.254",
+    ],
+)
+def test_metadata_services_are_never_a_source(host: str) -> None:
+    """V-M09: a node's credentials are not a model, however the address is spelt."""
+    assert re.search(r"^spec\.source: Forbidden: .* must come from another host$", errors(model(f"http://{host}/x"))[0])
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "192.168.1.1:8080", "model-server.internal.corp", "[fd12::1]", "300.1.1.1"])
+def test_private_hosts_are_a_source(host: str) -> None:
+    """V-M09: without an allow-list, private hosts work as at v0.8.7."""
+    assert errors(model(f"http://{host}/m.gguf")) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "passes"),
+    [
+        ("https://mirror.corp/m.gguf", True),
+        ("https://MIRROR.corp:8443/m.gguf", True),
+        ("https://a.example.com/m.gguf", True),
+        ("https://example.com/m.gguf", False),
+        ("https://badexample.com/m.gguf", False),
+        ("https://huggingface.co/o/r", False),
+        ("/srv/m/x.gguf", True),
+        ("file:///srv/m/x.gguf", True),
+        ("/srv/models/x.gguf", False),
+        ("/srv//m/x.gguf", True),
+        ("/etc/shadow", False),
+        ("owner/repo", True),
+        ("pvc://claim/m.gguf", True),
+    ],
+)
+def test_an_operators_lists_are_kept(source: str, passes: bool) -> None:  # noqa: FBT001 - a table's column
+    """V-M09: what the operator does not list is forbidden; other classes are not concerned."""
+    found = errors(model(source), SETTINGS)
+    assert (found == []) is passes
+    assert all(text.startswith("spec.source: Forbidden: ") for text in found)

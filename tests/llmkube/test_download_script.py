@@ -1,0 +1,416 @@
+"""The downloader's script, run as the container runs it: a process with an environment, against a real HTTP server."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, SCRIPT, container, download
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.source import parse
+from app.settings import Settings
+
+pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="the script needs curl")
+
+WEIGHTS = bytes(range(256)) * 4096
+"""A model of 1 MiB."""
+
+
+@dataclass
+class Served:
+    """What the server offers, and what it was asked."""
+
+    body: bytes = WEIGHTS
+    etag: str = '"v1"'
+    ranges: bool = True
+    stop_after: int = 0
+    """Break the connection after so many bytes, once."""
+    hang_after: int = 0
+    """Stop sending after so many bytes, for as long as the client waits."""
+    fail_with: list[int] = field(default_factory=list)
+    """Statuses of the next answers, before it goes well."""
+    asked: list[tuple[str, str, str]] = field(default_factory=list)
+    """Method, path and Range of each request."""
+    released: threading.Event = field(default_factory=threading.Event)
+
+
+class Handler(BaseHTTPRequestHandler):
+    served: Served
+
+    def log_message(self, *_: object) -> None:
+        """A test's output is its own."""
+
+    def do_HEAD(self) -> None:
+        self._answer(head=True)
+
+    def do_GET(self) -> None:
+        self._answer(head=False)
+
+    def _answer(self, *, head: bool) -> None:
+        served = self.served
+        served.asked.append((self.command, self.path, self.headers.get("Range", "")))
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/model.gguf")
+            self.send_header("ETag", '"the redirect has another"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        if self.path == "/elsewhere":
+            self.send_response(302)
+            self.send_header("Location", "file:///etc/hostname")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        if served.fail_with:
+            self.send_error(served.fail_with.pop(0))
+            return
+        start, status = 0, 200
+        match = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        if match and served.ranges and self.headers.get("If-Range", served.etag) == served.etag:
+            start, status = int(match[1]), 206
+        self.send_response(status)
+        if served.etag:
+            self.send_header("ETag", served.etag)
+        if status == 206:
+            self.send_header("Content-Range", f"bytes {start}-{len(served.body) - 1}/{len(served.body)}")
+        self.send_header("Content-Length", str(len(served.body) - start))
+        self.end_headers()
+        if not head:
+            self._send(served.body[start:])
+
+    def _send(self, body: bytes) -> None:
+        served = self.served
+        if served.stop_after:
+            part, served.stop_after = body[: served.stop_after], 0
+            self.wfile.write(part)
+            self.close_connection = True
+        elif served.hang_after:
+            part, served.hang_after = body[: served.hang_after], 0
+            self.wfile.write(part)
+            self.wfile.flush()
+            served.released.wait(30)
+        else:
+            self.wfile.write(body)
+
+
+@dataclass
+class Pod:
+    """A container's world: its directory, and the environment of the download."""
+
+    directory: Path
+    server: ThreadingHTTPServer
+    served: Served
+
+    @property
+    def path(self) -> Path:
+        return self.directory / "cache" / "key" / "m.gguf"
+
+    @property
+    def partial(self) -> Path:
+        return self.path.with_name("m.gguf.tmp")
+
+    def environment(self, target: str = "model.gguf", **extra: str) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "MODEL_SOURCE": f"http://127.0.0.1:{self.server.server_port}/{target}",
+            "CACHE_DIR": str(self.path.parent),
+            "MODEL_PATH": str(self.path),
+            "TERMINATION_LOG": str(self.directory / "termination-log"),
+            "RETRY_SECONDS": "0",
+            **extra,
+        }
+
+    def run(self, target: str = "model.gguf", **extra: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", "-c", SCRIPT],
+            env=self.environment(target, **extra),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def report(self) -> dict[str, object]:
+        report: dict[str, object] = json.loads((self.directory / "termination-log").read_text())
+        return report
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Iterator[Pod]:
+    served = Served()
+    handler = type("Handler", (Handler,), {"served": served})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield Pod(tmp_path, server, served)
+    served.released.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_it_downloads_and_reports(pod: Pod) -> None:
+    """The file is there under its name, nothing temporary is, and the termination message says what it is."""
+    done = pod.run()
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+    assert not pod.partial.exists()
+    assert pod.report() == {"size": len(WEIGHTS), "sha256": sha256(WEIGHTS), "etag": '"v1"'}
+
+
+def test_a_file_that_is_there_costs_no_request(pod: Pod) -> None:
+    """IfNotPresent never asks the server about a file it has (spec 2.9.5)."""
+    pod.run()
+    pod.served.asked.clear()
+    assert pod.run().returncode == 0
+    assert pod.served.asked == []
+    assert pod.report()["size"] == len(WEIGHTS)
+
+
+def killed_after(pod: Pod, size: int) -> None:
+    """A pod that is killed when it has written so many bytes (a multiple of 4096: what curl writes at once)."""
+    pod.served.hang_after = size
+    process = subprocess.Popen(
+        ["sh", "-c", SCRIPT], env=pod.environment(), stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while not (pod.partial.exists() and pod.partial.stat().st_size >= size):
+            assert time.monotonic() < deadline, "nothing was written"
+            time.sleep(0.02)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+    assert not pod.path.exists()
+
+
+def test_it_resumes_after_being_killed(pod: Pod) -> None:
+    """Killed half-way, the next pod goes on after the bytes that are there."""
+    half = len(WEIGHTS) // 2
+    killed_after(pod, half)
+    done = pod.run()
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+    assert pod.served.asked[-1] == ("GET", "/model.gguf", f"bytes={half}-")
+
+
+def test_a_broken_connection_is_resumed_by_the_same_pod(pod: Pod) -> None:
+    pod.served.stop_after = 1000
+    done = pod.run()
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+    assert [asked[2] for asked in pod.served.asked] == ["", "bytes=1000-"]
+
+
+def test_bytes_of_an_older_file_are_not_continued(pod: Pod) -> None:
+    """When the file changed between two attempts, the server's validator says so and everything comes anew."""
+    killed_after(pod, 8192)
+    pod.served.body, pod.served.etag = WEIGHTS[::-1], '"v2"'
+    done = pod.run()
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS[::-1]
+
+
+def test_a_server_without_ranges_sends_everything_again(pod: Pod) -> None:
+    pod.served.stop_after, pod.served.ranges = 1000, False
+    done = pod.run()
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+def test_a_wrong_sha256_is_refused(pod: Pod) -> None:
+    """A file that is not the one demanded never gets its name, and the exit code says why."""
+    done = pod.run(MODEL_SHA256="0" * 64)
+    assert done.returncode == EXIT_WRONG_SHA256
+    assert list(pod.path.parent.glob("m.gguf*")) == []
+    assert "wrong SHA-256" in done.stderr
+    assert sha256(WEIGHTS) in done.stderr
+
+
+def test_the_right_sha256_passes_in_any_case(pod: Pod) -> None:
+    done = pod.run(MODEL_SHA256=sha256(WEIGHTS).upper())
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+def test_a_spliced_file_is_fetched_again(pod: Pod) -> None:
+    """A resumed file with the wrong checksum gets one more chance from the beginning."""
+    pod.path.parent.mkdir(parents=True)
+    pod.partial.write_bytes(b"x" * 5000)
+    done = pod.run(MODEL_SHA256=sha256(WEIGHTS))
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+def test_a_present_file_with_another_sha256_is_replaced(pod: Pod) -> None:
+    pod.path.parent.mkdir(parents=True)
+    pod.path.write_bytes(b"an older model")
+    done = pod.run(MODEL_SHA256=sha256(WEIGHTS))
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+def test_an_empty_file_does_not_count(pod: Pod) -> None:
+    pod.path.parent.mkdir(parents=True)
+    pod.path.touch()
+    assert pod.run().returncode == 0
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_a_refusal_is_final(pod: Pod, status: int) -> None:
+    """What the server will refuse again is not asked again."""
+    pod.served.fail_with = [status] * 9
+    done = pod.run()
+    assert done.returncode == EXIT_USELESS
+    assert len(pod.served.asked) == 1
+    assert str(status) in done.stderr
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_a_passing_trouble_is_tried_again(pod: Pod, status: int) -> None:
+    pod.served.fail_with = [status, status]
+    done = pod.run()
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+def test_it_gives_up_in_the_end(pod: Pod) -> None:
+    """A lasting trouble ends the pod, so that the Job's own back-off takes over."""
+    pod.served.fail_with = [503] * 99
+    done = pod.run()
+    assert done.returncode == 1
+    assert len(pod.served.asked) == 5
+
+
+def test_on_change_keeps_an_unchanged_file(pod: Pod) -> None:
+    """The ETag is that of the last hop: a redirect's own never matches (T-13)."""
+    pod.run("moved")
+    pod.served.asked.clear()
+    assert pod.run("moved", REFRESH_POLICY="OnChange").returncode == 0
+    assert [asked[0] for asked in pod.served.asked] == ["HEAD", "HEAD"]
+
+
+def test_on_change_replaces_a_changed_file(pod: Pod) -> None:
+    pod.run()
+    pod.served.body, pod.served.etag = b"a newer model", '"v2"'
+    done = pod.run(REFRESH_POLICY="OnChange")
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == b"a newer model"
+    assert pod.report()["etag"] == '"v2"'
+
+
+def test_on_change_compares_lengths_where_there_is_no_etag(pod: Pod) -> None:
+    pod.served.etag = ""
+    pod.run()
+    pod.served.asked.clear()
+    assert pod.run(REFRESH_POLICY="OnChange").returncode == 0
+    assert [asked[0] for asked in pod.served.asked] == ["HEAD"]
+    pod.served.body = b"shorter"
+    assert pod.run(REFRESH_POLICY="OnChange").returncode == 0
+    assert pod.path.read_bytes() == b"shorter"
+
+
+def test_on_change_keeps_what_it_has_when_the_server_is_gone(pod: Pod) -> None:
+    """A pod that restarts while the server is down serves the file it has."""
+    pod.run()
+    pod.served.fail_with = [503] * 99
+    assert pod.run(REFRESH_POLICY="OnChange").returncode == 0
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+def test_on_change_does_not_ask_about_a_pinned_file(pod: Pod) -> None:
+    """A checksum leaves nothing that could change."""
+    pod.run(MODEL_SHA256=sha256(WEIGHTS))
+    pod.served.asked.clear()
+    assert pod.run(MODEL_SHA256=sha256(WEIGHTS), REFRESH_POLICY="OnChange").returncode == 0
+    assert pod.served.asked == []
+
+
+def test_a_redirect_cannot_leave_http(pod: Pod) -> None:
+    """A server cannot make the downloader read the node's files."""
+    done = pod.run("elsewhere")
+    assert done.returncode == EXIT_USELESS
+    assert not pod.path.exists()
+
+
+def test_the_source_is_never_shell_text(pod: Pod, tmp_path: Path) -> None:
+    """What a shell would run, a URL that curl would expand, and a blank, are all only text."""
+    marker = tmp_path / "marker"
+    assert pod.run(f"model.gguf?$(touch%20{marker})`touch {marker}`;[1-3]{{a,b}}").returncode == 0
+    assert not marker.exists()
+    assert len(pod.served.asked) == 1
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+def test_a_local_file_is_copied_and_verified(pod: Pod, tmp_path: Path) -> None:
+    local = tmp_path / "local.gguf"
+    local.write_bytes(WEIGHTS)
+    extra = {"MODEL_SOURCE": "/mnt/local.gguf", "HOST_FILE": str(local)}
+    assert pod.run(**extra, MODEL_SHA256="1" * 64).returncode == EXIT_WRONG_SHA256
+    assert not pod.path.exists()
+    done = pod.run(**extra, MODEL_SHA256=sha256(WEIGHTS))
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+    assert pod.served.asked == []
+
+
+def test_a_local_file_without_a_cache_says_what_is_wrong(pod: Pod) -> None:
+    done = pod.run(MODEL_SOURCE="/mnt/local.gguf")
+    assert done.returncode == EXIT_USELESS
+    assert "cache" in done.stderr
+
+
+def test_two_pods_download_once(pod: Pod) -> None:
+    """Pods that start together share the directory: one fetches, the other waits and finds the file."""
+    both = [subprocess.Popen(["sh", "-c", SCRIPT], env=pod.environment(), stderr=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert pod.path.read_bytes() == WEIGHTS
+    assert len(pod.served.asked) == 1
+
+
+def test_certificates_are_trusted_besides_the_systems(pod: Pod, tmp_path: Path) -> None:
+    """The bundle handed to curl begins with the image's own (T-15)."""
+    system, certificates = tmp_path / "system.pem", tmp_path / "certs"
+    certificates.mkdir()
+    system.write_text("SYSTEM\n")
+    (certificates / "corporate.crt").write_text("CORPORATE\n")
+    (certificates / ".hidden").write_text("HIDDEN\n")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    spy = tools / "curl"
+    spy.write_text(f'#!/bin/sh\ncat "$CURL_CA_BUNDLE" >{tmp_path}/bundle\nexec {shutil.which("curl")} "$@"\n')
+    spy.chmod(0o755)
+    path = f"{tools}:{os.environ['PATH']}"
+    done = pod.run(CURL_CA_BUNDLE=str(system), CA_DIR=str(certificates), PATH=path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "bundle").read_text() == "SYSTEM\n\nCORPORATE\n"
+
+
+def test_the_kubelet_leaves_the_script_as_it_is() -> None:
+    """The kubelet shortens ``$$`` and replaces ``$(NAME)`` of the container's variables in commands."""
+    spec = ModelSpec(source="https://h/a$$b$(MODEL_PATH)", sha256="a" * 64, refresh_policy="OnChange")
+    fetched = download(spec, parse(spec.source), "ns", "m", Settings(llmkube_ca_cert_configmap="ca"))
+    made = container(fetched, Settings(llmkube_ca_cert_configmap="ca"))
+    variables = {variable["name"]: variable["value"] for variable in made.env or []}
+    assert "$$" not in SCRIPT
+    assert not [name for name in variables if f"$({name})" in SCRIPT]
+    assert variables["MODEL_SOURCE"] == "https://h/a$$$$b$$(MODEL_PATH)"
+    assert list(variables)[:3] == ["MODEL_SOURCE", "CACHE_DIR", "MODEL_PATH"]

@@ -1,0 +1,79 @@
+"""What a source is, and where its file lies (llmkube spec 2.1 and 2.2)."""
+
+import pytest
+
+from app.llmkube.source import SourceClass, cached_path, ephemeral_path, file_name, parse, slug
+
+TINYLLAMA = "https://huggingface.co/TheBloke/TinyLlama-1.1B-Chat-v1.0-GGUF/resolve/main/tinyllama-1.1b-chat-v1.0.Q4_K_M.gguf"
+
+KEYS = {
+    "https://huggingface.co/Qwen/Qwen3-8B-GGUF/resolve/main/Qwen3-8B-Q4_K_M.gguf": "afeeaaf8515b5ed7",
+    TINYLLAMA: "ffd7696959984b4f",
+    "https://huggingface.co/TheBloke/Llama-2-13B-GGUF/resolve/main/llama-2-13b.Q4_K_M.gguf": "0e38d54121d62f7d",
+    "https://huggingface.co/TheBloke/Llama-2-70B-GGUF/resolve/main/llama-2-70b.Q4_K_M.gguf": "438c170081007690",
+    "https://example.com/model.gguf": "8cc5f1f83d631cc0",
+    "pvc://claim/dir/m.gguf": "fe0bf5660017aef8",
+    "file:///mnt/models/model.gguf": "83ba4c8d6adc390b",
+    "/mnt/models/model.gguf": "be4b86615bb54771",
+}
+
+
+@pytest.mark.parametrize(("source", "key"), KEYS.items())
+def test_cache_keys_are_upstreams(source: str, key: str) -> None:
+    """A cache that the Go operator filled is found again."""
+    assert parse(source).cache_key == key
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("pvc://claim/m.gguf", SourceClass.PVC),
+        ("owner/repo", SourceClass.REPOSITORY),
+        ("foo/bar.gguf", SourceClass.REPOSITORY),
+        ("a/b/c/d", SourceClass.REPOSITORY),
+        ("https://huggingface.co/owner/repo", SourceClass.REPOSITORY),
+        ("https://huggingface.co/owner/repo/tree/main", SourceClass.REPOSITORY),
+        ("https://huggingface.co/owner/repo/resolve/main/m.gguf", SourceClass.HTTP),
+        ("https://huggingface.co/datasets/x", SourceClass.HTTP),
+        ("http://host/m.gguf", SourceClass.HTTP),
+        ("file:///m.gguf", SourceClass.LOCAL),
+        ("/m.gguf", SourceClass.LOCAL),
+        ("gpt2", SourceClass.INVALID),
+        ("model.gguf", SourceClass.INVALID),
+    ],
+)
+def test_classes(source: str, kind: SourceClass) -> None:
+    assert parse(source).kind is kind
+
+
+def test_only_the_first_slash_divides_a_claim_from_its_path() -> None:
+    source = parse("pvc://claim/a/b.gguf")
+    assert (source.claim, source.path, source.mounted_path) == ("claim", "a/b.gguf", "/model-source/a/b.gguf")
+
+
+def test_a_repository_has_no_cache() -> None:
+    """The runtime fetches it, so nothing of ours lies anywhere."""
+    assert parse("owner/repo").cache_key == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Qwen3 8B", "Qwen3-8B"),
+        ("--a..b__", "a..b"),
+        ("a---b", "a-b"),
+        ("a / b", "a-b"),
+        ("é", ""),
+        ("Mixtral (8x7B) v0.1", "Mixtral-8x7B-v0.1"),
+    ],
+)
+def test_slugs(text: str, expected: str) -> None:
+    assert slug(text) == expected
+
+
+def test_paths() -> None:
+    """Directory from the source, file name from the object: neither moves while the spec does not."""
+    source = parse("https://example.com/model.gguf")
+    assert cached_path(source, "m") == "/models/8cc5f1f83d631cc0/m.gguf"
+    assert ephemeral_path("ns1", "m") == "/models/ns1-m.gguf"
+    assert file_name("qwen2.5") == "qwen2.5.gguf"

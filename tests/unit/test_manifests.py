@@ -1,0 +1,177 @@
+"""The kustomize manifests: what has to agree between files, and the hardening that must not get lost."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app.families import RESOURCES
+from app.kube import registration
+from app.settings import DEFAULT_PORT, Settings, variable_name
+
+ROOT = Path(__file__).parents[2]
+MANIFESTS = ROOT / "manifests"
+FILES = sorted(path for path in MANIFESTS.rglob("*.yaml") if path.name != "kustomization.yaml")
+
+Json = dict[str, Any]
+
+
+def objects(path: Path) -> list[Json]:
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+def find(path: str, kind: str, name: str) -> Json:
+    return next(o for o in objects(MANIFESTS / path) if (o["kind"], o["metadata"]["name"]) == (kind, name))
+
+
+def pod_specs() -> Iterator[tuple[str, Json]]:
+    for path in (MANIFESTS / "base" / "deployment.yaml", MANIFESTS / "overlays" / "quickstart" / "certs.yaml"):
+        for found in objects(path):
+            if found["kind"] in ("Deployment", "Job"):
+                yield found["kind"], found["spec"]["template"]["spec"]
+            elif found["kind"] == "CronJob":
+                yield found["kind"], found["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+
+
+PODS = dict(pod_specs())
+
+
+@pytest.mark.parametrize("pod", PODS.values(), ids=PODS.keys())
+def test_pods_satisfy_the_restricted_pod_security_standard(pod: Json) -> None:
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] == 65532
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in pod["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert "memory" in container["resources"]["limits"]
+        assert "cpu" not in container["resources"]["limits"]
+
+
+def test_the_server_holds_no_token_and_no_service_links() -> None:
+    server = PODS["Deployment"]
+
+    assert server["automountServiceAccountToken"] is False
+    assert all(pod["enableServiceLinks"] is False for pod in PODS.values())
+
+
+def test_job_and_cronjob_run_the_same_pod() -> None:
+    assert PODS["Job"] == PODS["CronJob"]
+
+
+def test_every_pod_runs_the_release_of_this_tree() -> None:
+    images = {container["image"] for pod in PODS.values() for container in pod["containers"]}
+
+    assert images == {f"modelhooks:{_version()}"}
+
+
+def _lameduck_seconds() -> float:
+    environment = PODS["Deployment"]["containers"][0]["env"]
+    return float(next(v["value"] for v in environment if v["name"] == variable_name("lameduck_seconds")))
+
+
+def test_a_stopping_pod_is_given_the_time_it_takes() -> None:
+    grace = PODS["Deployment"]["terminationGracePeriodSeconds"]
+
+    assert grace >= _lameduck_seconds() + Settings().graceful_shutdown_seconds + 15
+
+
+def test_the_lame_duck_outlasts_the_readiness_probe() -> None:
+    probe = PODS["Deployment"]["containers"][0]["readinessProbe"]
+
+    assert _lameduck_seconds() > probe["periodSeconds"] * probe["failureThreshold"] + probe["timeoutSeconds"]
+
+
+def test_environment_variables_are_settings() -> None:
+    known = {variable_name(name) for name in Settings.model_fields}
+    used = {v["name"] for path in FILES for o in objects(path) for v in _env(o)}
+
+    assert used
+    assert used <= known
+
+
+def test_ports_agree() -> None:
+    service = find("base/service.yaml", "Service", registration.NAME)
+    container = PODS["Deployment"]["containers"][0]
+
+    assert [(p["port"], p["targetPort"]) for p in service["spec"]["ports"]] == [(443, "https")]
+    assert container["ports"] == [{"name": "https", "containerPort": DEFAULT_PORT}]
+
+
+def test_the_certificates_account_may_touch_our_objects_by_name_and_no_others() -> None:
+    (secrets,) = find("overlays/quickstart/certs.yaml", "Role", "modelhooks-certs")["rules"]
+    webhooks, controllers = find("overlays/quickstart/certs.yaml", "ClusterRole", "modelhooks-certs")["rules"]
+
+    assert secrets["resourceNames"] == ["modelhooks-tls"]
+    assert webhooks["resourceNames"] == [registration.NAME]
+    assert {registration.controller_name(resource) for resource in RESOURCES} <= set(controllers["resourceNames"])
+    assert all(rule["verbs"] == ["get", "patch"] for rule in (secrets, webhooks, controllers))
+
+
+def test_cert_manager_makes_the_names_that_are_verified_and_where_the_hooks_are() -> None:
+    from app.certs import service_names
+
+    leaf = find("overlays/cert-manager/certificates.yaml", "Certificate", "modelhooks-tls")["spec"]
+    assert leaf["dnsNames"] == service_names(registration.NAME, registration.NAMESPACE, "cluster.local")
+    assert f"host: {registration.HOOK_HOST}" in (MANIFESTS / "overlays/cert-manager/kustomization.yaml").read_text()
+
+
+def test_llmkubes_priority_classes() -> None:
+    classes = {
+        o["metadata"]["name"]: (o["value"], o.get("preemptionPolicy"))
+        for o in objects(MANIFESTS / "base" / "priorityclasses.yaml")
+        if o["metadata"]["name"].startswith("llmkube-")
+    }
+
+    assert classes == {
+        "llmkube-critical": (1_000_000, None),
+        "llmkube-high": (100_000, None),
+        "llmkube-normal": (10_000, None),
+        "llmkube-low": (1_000, None),
+        "llmkube-batch": (100, "Never"),
+    }
+
+
+@pytest.mark.parametrize("path", sorted(MANIFESTS.rglob("kustomization.yaml")), ids=lambda p: p.parent.name)
+def test_kustomizations_name_what_is_there(path: Path) -> None:
+    kustomization = yaml.safe_load(path.read_text())
+    patches = [patch["path"] for patch in kustomization.get("patches", []) if "path" in patch]
+
+    for name in [*kustomization["resources"], *patches]:
+        target = (path.parent / name).resolve()
+        assert target.is_file() or (target / "kustomization.yaml").is_file(), name
+    listed = {(path.parent / name).resolve() for name in [*kustomization["resources"], *patches]}
+    assert {p.resolve() for p in path.parent.glob("*.yaml") if p != path} <= listed
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")
+@pytest.mark.parametrize("path", sorted(MANIFESTS.glob("overlays/*")), ids=lambda p: p.name)
+def test_kustomize_builds_each_overlay(path: Path) -> None:
+    done = subprocess.run(["kubectl", "kustomize", path], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    built = list(yaml.safe_load_all(done.stdout))
+    names = [(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in built]
+    assert len(names) == len(set(names))
+    urls = [
+        h["webhook"]["url"] for o in built if o["kind"] == "CompositeController" for h in o["spec"]["hooks"].values()
+    ]
+    assert {url.partition(":")[0] for url in urls} <= ({"http"} if path.name == "development" else {"https"})
+
+
+def _env(manifest: Json) -> list[Json]:
+    spec = manifest.get("spec", {}).get("template", {}).get("spec", {})
+    return [v for container in spec.get("containers", []) for v in container.get("env", [])]
+
+
+def _version() -> str:
+    import tomllib
+
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])

@@ -1,0 +1,114 @@
+"""Commands in the README and the docs: each one exists, names files that exist, and those of the README run in CI."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LOCAL = re.compile(r"^(manifests|examples|crds|metacontroller|docs|tests)(/|$)")
+
+
+def commands(page: Path) -> Iterator[str]:
+    """The commands of a page's ``sh`` blocks, one per line; a quote that is open at a line's end goes on."""
+    for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        pending = ""
+        for line in block.splitlines():
+            pending = f"{pending}\n{line}" if pending else line
+            if pending.count("'") % 2 == 0:
+                if pending.strip() and not pending.startswith("#"):
+                    yield pending
+                pending = ""
+        assert not pending, f"an open quote in {page.name}"
+
+
+ALL = [(page, command) for page in PAGES for command in commands(page)]
+
+
+@pytest.mark.parametrize(("page", "command"), ALL, ids=lambda v: v.name if isinstance(v, Path) else v[:60])
+def test_a_documented_command_is_one_that_works(page: Path, command: str) -> None:
+    for words in _pipeline(command):
+        program, *arguments = words
+        CHECKS[Path(program).name](arguments)
+        for argument in arguments:
+            if LOCAL.match(argument):
+                assert (ROOT / argument).exists(), f"{page.name}: {argument} does not exist"
+
+
+def _pipeline(command: str) -> Iterator[list[str]]:
+    words = shlex.split(command)
+    while "|" in words:
+        yield words[: words.index("|")]
+        words = words[words.index("|") + 1 :]
+    yield words
+
+
+def _make(targets: list[str]) -> None:
+    known = set(re.findall(r"^([a-z0-9]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert targets
+    assert set(targets) <= known
+
+
+def _modelhooks(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main([*arguments, "--help"])
+    assert exit_.value.code == 0
+
+
+KUBECTL = {"apply", "create", "delete", "diff", "get", "label", "patch", "replace", "rollout", "scale", "wait"}
+
+
+def _kubectl(arguments: list[str]) -> None:
+    """The verb is kubectl's, and each flag stands in a form that kubectl takes."""
+    verb = next(a for i, a in enumerate(arguments) if not a.startswith("-") and not _is_value(arguments, i))
+    assert verb in KUBECTL
+
+
+def _is_value(arguments: list[str], index: int) -> bool:
+    return index > 0 and arguments[index - 1] in ("--namespace", "-n")
+
+
+CHECKS = {"make": _make, "modelhooks": _modelhooks, "kubectl": _kubectl}
+
+
+def test_the_readmes_make_targets_run_in_ci() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    wanted = [
+        words[1]
+        for page, command in ALL
+        if page.name == "README.md"
+        for words in _pipeline(command)
+        if words[0] == "make"
+    ]
+
+    assert wanted == ["demo", "test"]
+    assert set(wanted) <= set(re.findall(r"^make (\w+)", script, re.MULTILINE))
+
+
+def test_the_readmes_offline_commands_succeed() -> None:
+    ours = [c for page, c in ALL if page.name == "README.md" and ".venv/bin/modelhooks" in c]
+
+    assert ours
+    for command in ours:
+        words = shlex.split(command)
+        done = subprocess.run(
+            [sys.executable, "-m", "app.cli", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_ci_script_is_valid_bash() -> None:
+    subprocess.run(["bash", "-n", ROOT / ".ci" / "run"], check=True)

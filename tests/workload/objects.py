@@ -1,0 +1,81 @@
+"""Small factories of observed objects, written as the API server reports them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
+
+Json = dict[str, Any]
+
+
+def condition(type_: str, status: str, reason: str = "", message: str = "") -> Json:
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+def pod(name: str = "chat-1", phase: str = "Pending", **status: Any) -> ObservedPod:
+    """A pod; ``status`` as in the API (``containerStatuses=[...]``)."""
+    return msgspec.convert({"metadata": {"name": name}, "status": {"phase": phase, **status}}, ObservedPod)
+
+
+def scheduled(*more: Json) -> list[Json]:
+    """The conditions of a pod that has a node and is not ready."""
+    return [condition("PodScheduled", "True"), condition("Ready", "False", "ContainersNotReady"), *more]
+
+
+def unscheduled(message: str, reason: str = "Unschedulable") -> list[Json]:
+    return [condition("PodScheduled", "False", reason, message)]
+
+
+def container(name: str = "server", state: Json | None = None, last: Json | None = None, **fields: Any) -> Json:
+    return {"name": name, "state": state or {}, "lastState": last or {}, **fields}
+
+
+def waiting(reason: str, message: str = "") -> Json:
+    return {"waiting": {"reason": reason, "message": message}}
+
+
+def terminated(code: int, reason: str = "Error", message: str = "") -> Json:
+    return {"terminated": {"exitCode": code, "reason": reason, "message": message}}
+
+
+RUNNING: Json = {"running": {"startedAt": "2030-01-01T00:00:00Z"}}
+
+
+def deployment(*conditions: Json, **status: Any) -> ObservedDeployment:
+    return msgspec.convert(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "chat", "namespace": "ns1", "generation": 2},
+            "spec": {"replicas": 1},
+            "status": {"conditions": list(conditions), **status},
+        },
+        ObservedDeployment,
+    )
+
+
+def job(*conditions: Json) -> ObservedJob:
+    return msgspec.convert(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "m-dl-1", "namespace": "ns1"},
+            "status": {"conditions": list(conditions)},
+        },
+        ObservedJob,
+    )
+
+
+def claim(phase: str) -> ObservedClaim:
+    return msgspec.convert(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "models", "namespace": "ns1"},
+            "status": {"phase": phase},
+        },
+        ObservedClaim,
+    )

@@ -1,0 +1,426 @@
+"""Why a workload is not ready: one test per kind of trouble, and the form of the message."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.kube.conditions import Condition
+from app.workload.cause import Cause, Stage, reason_word
+from app.workload.ready import (
+    MAX_CAUSES,
+    MAX_TEXT,
+    claim_cause,
+    deployment_causes,
+    job_causes,
+    ordered,
+    pod_causes,
+    ready_message,
+    ready_reason,
+)
+from tests.workload.objects import (
+    RUNNING,
+    claim,
+    condition,
+    container,
+    deployment,
+    job,
+    pod,
+    scheduled,
+    terminated,
+    unscheduled,
+    waiting,
+)
+
+PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
+    "no node has a GPU": (
+        {"conditions": unscheduled("0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")},
+        Stage.SCHEDULING,
+        "Unschedulable",
+        "pod chat-1: cannot be scheduled: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
+    ),
+    "a gate holds the pod": (
+        {"conditions": unscheduled("waiting for a gate", "SchedulingGated")},
+        Stage.SCHEDULING,
+        "SchedulingGated",
+        "pod chat-1: cannot be scheduled: waiting for a gate",
+    ),
+    "a claim has no volume": (
+        {"conditions": unscheduled("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.")},
+        Stage.CLAIM,
+        "ClaimNotBound",
+        "unbound immediate PersistentVolumeClaims",
+    ),
+    "no volume can be bound": (
+        {"conditions": unscheduled("0/1 nodes: 1 node(s) didn't find available persistent volumes to bind.")},
+        Stage.CLAIM,
+        "ClaimNotBound",
+        "a volume claim is not bound",
+    ),
+    "the volume is elsewhere": (
+        {"conditions": unscheduled("0/2 nodes are available: 2 node(s) had volume node affinity conflict.")},
+        Stage.CLAIM,
+        "VolumeUnreachable",
+        "no fitting node reaches its volume",
+    ),
+    "the claim does not exist": (
+        {"conditions": unscheduled('0/1 nodes are available: persistentvolumeclaim "models" not found.')},
+        Stage.CLAIM,
+        "ClaimNotFound",
+        'persistentvolumeclaim "models" not found',
+    ),
+    "the image cannot be pulled": (
+        {
+            "containerStatuses": [container(state=waiting("ErrImagePull", "manifest unknown"))],
+            "conditions": scheduled(),
+        },
+        Stage.IMAGE,
+        "ImagePullBackOff",
+        "pod chat-1: container server cannot pull its image: manifest unknown",
+    ),
+    "the kubelet waits before it pulls again": (
+        {
+            "containerStatuses": [
+                container(state=waiting("ImagePullBackOff", 'Back-off pulling image "x:1": ErrImagePull: no such host'))
+            ]
+        },
+        Stage.IMAGE,
+        "ImagePullBackOff",
+        "pod chat-1: container server cannot pull its image: no such host",
+    ),
+    "the image has no valid name": (
+        {"containerStatuses": [container(state=waiting("InvalidImageName", "invalid reference format"))]},
+        Stage.IMAGE,
+        "InvalidImageName",
+        "invalid reference format",
+    ),
+    "a Secret is missing": (
+        {"containerStatuses": [container(state=waiting("CreateContainerConfigError", 'secret "hf" not found'))]},
+        Stage.CONFIGURATION,
+        "CreateContainerConfigError",
+        'container server cannot be made (CreateContainerConfigError): secret "hf" not found',
+    ),
+    "the command is not in the image": (
+        {"containerStatuses": [container(state=terminated(128, "StartError", 'exec: "serve": not found'))]},
+        Stage.CONFIGURATION,
+        "StartError",
+        'exec: "serve": not found',
+    ),
+    "the server crashes": (
+        {
+            "phase": "Running",
+            "containerStatuses": [
+                container(state=waiting("CrashLoopBackOff", "back-off 5m0s"), last=terminated(1, message="bad flag"))
+            ],
+        },
+        Stage.CRASH,
+        "CrashLoopBackOff",
+        "pod chat-1: container server exited with code 1: bad flag",
+    ),
+    "the server ends although it should not": (
+        {"phase": "Running", "containerStatuses": [container(state=terminated(0, "Completed"))]},
+        Stage.CRASH,
+        "CrashLoopBackOff",
+        "container server exited with code 0 (Completed)",
+    ),
+    "the server runs again after a crash": (
+        {
+            "phase": "Running",
+            "containerStatuses": [container(state=RUNNING, last=terminated(2), started=False, restartCount=4)],
+        },
+        Stage.CRASH,
+        "CrashLoopBackOff",
+        "container server exited with code 2",
+    ),
+    "memory is short": (
+        {"phase": "Running", "containerStatuses": [container(state=RUNNING, last=terminated(137, "OOMKilled"))]},
+        Stage.CRASH,
+        "OOMKilled",
+        "container server was killed, out of memory (exit code 137)",
+    ),
+    "the download fails": (
+        {
+            "initContainerStatuses": [
+                container("model-downloader", waiting("CrashLoopBackOff"), terminated(1, message="curl: (22) 404"))
+            ],
+            "containerStatuses": [container(state=waiting("PodInitializing"))],
+        },
+        Stage.CRASH,
+        "InitContainerFailed",
+        "pod chat-1: init container model-downloader exited with code 1: curl: (22) 404",
+    ),
+    "the download runs": (
+        {
+            "conditions": scheduled(),
+            "initContainerStatuses": [container("model-downloader", RUNNING)],
+            "containerStatuses": [container(state=waiting("PodInitializing"))],
+        },
+        Stage.STARTING,
+        "Initializing",
+        "pod chat-1: init container model-downloader is running",
+    ),
+    "the model is being loaded": (
+        {"phase": "Running", "containerStatuses": [container(state=RUNNING, started=False)]},
+        Stage.PROBE,
+        "StartupProbe",
+        "container server runs, its startup probe fails so far",
+    ),
+    "the server does not answer": (
+        {"phase": "Running", "containerStatuses": [container(state=RUNNING, started=True, ready=False)]},
+        Stage.PROBE,
+        "ReadinessProbeFailed",
+        "container server runs, its readiness probe fails",
+    ),
+    "the node evicted the pod": (
+        {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
+        Stage.CRASH,
+        "Evicted",
+        "pod chat-1: failed (Evicted): The node was low on resource: memory.",
+    ),
+    "the node had no GPU left": (
+        {"phase": "Failed", "reason": "OutOfnvidia.com/gpu", "message": "Node didn't have enough resource"},
+        Stage.SCHEDULING,
+        "RefusedByNode",
+        "was refused by its node (OutOfnvidia.com/gpu): Node didn't have enough resource",
+    ),
+    "volumes are being attached": (
+        {"conditions": scheduled(), "containerStatuses": [container(state=waiting("ContainerCreating"))]},
+        Stage.STARTING,
+        "ContainerCreating",
+        "containers are being made",
+    ),
+    "a readiness gate is closed": (
+        {
+            "phase": "Running",
+            "conditions": [condition("Ready", "False", "ReadinessGatesNotReady", "gate example.com/x is false")],
+            "containerStatuses": [container(state=RUNNING, ready=True)],
+        },
+        Stage.PROBE,
+        "ReadinessGatesNotReady",
+        "is not ready: gate example.com/x is false",
+    ),
+    "the kubelet has not looked yet": (
+        {"conditions": [condition("PodScheduled", "True")]},
+        Stage.STARTING,
+        "PodStarting",
+        "has a node and is about to start",
+    ),
+    "the pod is new": ({}, Stage.STARTING, "PodPending", "waits for the scheduler"),
+}
+
+
+@pytest.mark.parametrize(("status", "stage", "reason", "words"), PODS.values(), ids=PODS.keys())
+def test_one_pod(status: dict[str, Any], stage: Stage, reason: str, words: str) -> None:
+    """Each trouble of a pod becomes one cause at its stage, in the cluster's own words."""
+    (cause,) = pod_causes([pod(**{"phase": "Pending", **status})])
+    assert (cause.stage, cause.reason) == (stage, reason)
+    assert words in cause.text
+
+
+QUIET: dict[str, dict[str, Any]] = {
+    "ready": {"phase": "Running", "conditions": [condition("Ready", "True")]},
+    "finished": {"phase": "Succeeded"},
+}
+
+
+@pytest.mark.parametrize("status", QUIET.values(), ids=QUIET.keys())
+def test_nothing_to_say(status: dict[str, Any]) -> None:
+    """A pod that is ready or finished is no cause, whatever happened to it before."""
+    status = {**status, "containerStatuses": [container(state=RUNNING, last=terminated(1), ready=True)]}
+    assert pod_causes([pod(**status)]) == []
+
+
+def test_deleted_pods_do_not_count() -> None:
+    """A pod on its way out keeps nobody from being ready."""
+    leaving = pod(conditions=unscheduled("no node"))
+    leaving.metadata.deletion_timestamp = "2030-01-01T00:00:00Z"
+    assert pod_causes([leaving]) == []
+
+
+def test_started_sidecar_holds_nothing_up() -> None:
+    """An init container that goes on running beside the others is no cause; the others are looked at."""
+    (cause,) = pod_causes(
+        [
+            pod(
+                phase="Running",
+                initContainerStatuses=[container("proxy", RUNNING, last=terminated(1), started=True)],
+                containerStatuses=[container(state=RUNNING, started=True)],
+            )
+        ]
+    )
+    assert cause.reason == "ReadinessProbeFailed"
+
+
+def test_equal_troubles_become_one_cause() -> None:
+    """Pods with the same trouble are counted, not listed."""
+    crash: dict[str, Any] = {
+        "phase": "Running",
+        "containerStatuses": [container(state=terminated(1, message="bad flag"))],
+    }
+    causes = pod_causes([pod("b", **crash), pod("a", **crash), pod("c", conditions=unscheduled("no node"))])
+    assert [cause.text for cause in causes] == [
+        "pod c: cannot be scheduled: no node",
+        "2 pods: container server exited with code 1: bad flag",
+    ]
+
+
+def test_last_words_are_their_end() -> None:
+    """Of a long log the last line is quoted, where the error stands, on one line."""
+    log = "loading weights\n" * 400 + "RuntimeError: CUDA out of memory"
+    (cause,) = pod_causes([pod(phase="Running", containerStatuses=[container(state=terminated(1, message=log))])])
+    assert cause.text.endswith("RuntimeError: CUDA out of memory")
+    assert len(cause.text) < 400
+    assert "\n" not in cause.text
+
+
+def test_message_does_not_flicker_while_a_container_restarts() -> None:
+    """Dead, waiting and running again after the same crash give the same text: a message changes with the trouble."""
+    ended = terminated(1, message="bad flag")
+    states = [(ended, None), (waiting("CrashLoopBackOff", "back-off 20s"), ended), (RUNNING, ended)]
+    texts = {
+        pod_causes([pod(phase="Running", containerStatuses=[container(state=state, last=last)])])[0].text
+        for state, last in states
+    }
+    assert len(texts) == 1
+
+
+DEPLOYMENTS = {
+    "quota": (
+        condition("ReplicaFailure", "True", "FailedCreate", 'pods "chat-7d9-x2k4" is forbidden: exceeded quota: gpus'),
+        Stage.QUOTA,
+        "QuotaExceeded",
+        "Deployment chat cannot create pods: exceeded quota: gpus",
+    ),
+    "admission": (
+        condition("ReplicaFailure", "True", "FailedCreate", "no PriorityClass with name gold was found"),
+        Stage.QUOTA,
+        "FailedCreate",
+        "Deployment chat cannot create pods: no PriorityClass with name gold was found",
+    ),
+    "deadline": (
+        condition("Progressing", "False", "ProgressDeadlineExceeded", 'ReplicaSet "chat-7d9" has timed out'),
+        Stage.PROBE,
+        "ProgressDeadlineExceeded",
+        'Deployment chat does not progress: ReplicaSet "chat-7d9" has timed out',
+    ),
+}
+
+
+@pytest.mark.parametrize(("given_", "stage", "reason", "text"), DEPLOYMENTS.values(), ids=DEPLOYMENTS.keys())
+def test_deployment(given_: dict[str, Any], stage: Stage, reason: str, text: str) -> None:
+    """What a Deployment says of itself; the random name of a refused pod is left out."""
+    assert deployment_causes(deployment(given_)) == [Cause(stage, text, reason)]
+
+
+def test_healthy_deployment_says_nothing() -> None:
+    """A Deployment without trouble is no cause."""
+    assert deployment_causes(deployment(condition("Available", "True"), condition("Progressing", "True"))) == []
+
+
+def test_claim() -> None:
+    """A claim is usable when it is bound; otherwise it says what is the matter."""
+    assert claim_cause("models", claim("Bound")) is None
+    reasons = [
+        cause.reason for given_ in (None, claim("Pending"), claim("Lost")) if (cause := claim_cause("m", given_))
+    ]
+    assert reasons == ["ClaimNotFound", "ClaimNotBound", "ClaimLost"]
+
+
+def test_failed_job_repeats_its_pods_last_words() -> None:
+    """A Job that gave up says why: its own words and those of its containers."""
+    failed = job(condition("Failed", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
+    pods = [pod("p", "Failed", containerStatuses=[container("model-downloader", terminated(65, message="wrong SHA"))])]
+    (cause,) = job_causes(failed, pods)
+    assert cause == Cause(
+        Stage.MODEL,
+        "Job m-dl-1 failed: Job has reached the specified backoff limit; "
+        "container model-downloader exited with code 65: wrong SHA",
+        "BackoffLimitExceeded",
+    )
+
+
+def test_running_job_is_held_up_by_its_pods() -> None:
+    """While a Job runs its pods say what they wait for; once it is complete nothing does."""
+    stuck = [pod("p", conditions=unscheduled("no node"))]
+    assert [cause.reason for cause in job_causes(job(), stuck)] == ["Unschedulable"]
+    assert job_causes(job(condition("Complete", "True")), stuck) == []
+
+
+def test_order_is_that_of_a_pods_life() -> None:
+    """Causes stand in the order in which a pod lives, then by text, whatever order they were found in."""
+    causes = [Cause(stage, f"{stage.name} {letter}", "R") for stage in reversed(Stage) for letter in "ba"]
+    texts = [cause.text for cause in ordered(causes)]
+    assert texts == [f"{stage.name} {letter}" for stage in Stage for letter in "ab"]
+    assert ready_reason(causes) == "R"
+    assert ready_reason([], "Fine") == "Fine"
+
+
+def test_message_is_bounded() -> None:
+    """A message spells out a few causes, each of limited length, and counts the others."""
+    message = ready_message([Cause(Stage.CRASH, f"{number:02} " + "x" * 2000, "R") for number in range(20)])
+    assert message.endswith(f"; and {20 - MAX_CAUSES} more")
+    assert len(message) < MAX_CAUSES * (MAX_TEXT + 2) + 20
+
+
+def test_hundreds_of_pods_are_quick() -> None:
+    """A thousand pods of which none is ready take a few milliseconds."""
+    crash: dict[str, Any] = {
+        "phase": "Running",
+        "containerStatuses": [container(state=terminated(1, message="x" * 2000))],
+    }
+    pods = [pod(f"p{number}", **crash) for number in range(1000)]
+    start = time.perf_counter()
+    (cause,) = pod_causes(pods)
+    assert cause.text.startswith("1000 pods: ")
+    assert time.perf_counter() - start < 0.5
+
+
+_WORDS = st.text(max_size=40)
+_STATES: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just({}),
+    st.just(RUNNING),
+    st.builds(waiting, st.sampled_from(["", "ErrImagePull", "CrashLoopBackOff", "PodInitializing"]) | _WORDS, _WORDS),
+    st.builds(terminated, st.integers(-1, 255), st.sampled_from(["Error", "OOMKilled", "Completed"]) | _WORDS, _WORDS),
+)
+_CONTAINERS = st.lists(
+    st.builds(container, st.sampled_from(["a", "b"]), _STATES, _STATES, started=st.none() | st.booleans()), max_size=2
+)
+_CONDITIONS = st.lists(
+    st.builds(
+        condition,
+        st.sampled_from(["Ready", "PodScheduled"]),
+        st.sampled_from(["True", "False", "Unknown"]),
+        _WORDS,
+        _WORDS,
+    ),
+    max_size=2,
+)
+_PODS = st.lists(
+    st.builds(
+        pod,
+        st.sampled_from(["p", "q", "r"]),
+        st.sampled_from(["", "Pending", "Running", "Succeeded", "Failed", "Unknown"]),
+        conditions=_CONDITIONS,
+        containerStatuses=_CONTAINERS,
+        initContainerStatuses=_CONTAINERS,
+        reason=_WORDS,
+        message=_WORDS,
+    ),
+    max_size=4,
+)
+
+
+@given(_PODS)
+def test_any_pods_give_a_sound_message(pods: list[Any]) -> None:
+    """Whatever a cluster reports, the message is one line, its order does not depend on the list, reasons are legal."""
+    causes = pod_causes(pods)
+    message = ready_message(causes)
+    assert message == ready_message(pod_causes(reversed(pods)))
+    assert "\n" not in message
+    for cause in causes:
+        assert reason_word(cause.reason, "illegal") == cause.reason
+        Condition(type="Ready", status="False", reason=cause.reason)
