@@ -133,10 +133,10 @@ def stop(service: Service) -> bytes:
     process = service.process
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
-    assert process.stdout is not None
-    rest = process.stdout.read()
+    if process.stdout is not None and not process.stdout.closed:
+        service.lines.append(process.stdout.read())
     stop_process(process)
-    return b"".join([*service.lines, rest])
+    return b"".join(service.lines)
 
 
 def stop_process(process: subprocess.Popen[bytes]) -> None:

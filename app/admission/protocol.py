@@ -17,7 +17,6 @@ from app.kube import field
 
 API_VERSION = "admission.k8s.io/v1"
 
-MAX_CAUSES = 20
 MAX_WARNINGS = 16
 MAX_WARNING = 240
 """The API server drops warnings over its budget, and any with a control character (reliability 1.3)."""
@@ -83,21 +82,19 @@ def allow(uid: str, warnings: Sequence[str] = ()) -> bytes:
 
 
 def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()) -> bytes:
-    """422 ``Invalid`` with every mistake, at most :data:`MAX_CAUSES` of them and a count of the others."""
+    """422 ``Invalid`` with every mistake, at most :data:`field.MAX_SHOWN` of them and a count of the others."""
     unique = list(dict.fromkeys(errors))
-    shown = unique[:MAX_CAUSES]
+    shown = unique[: field.MAX_SHOWN]
     causes = [{"reason": error.type.value, "message": error.body, "field": str(error.path)} for error in shown]
-    summary = field.aggregate(shown)
     if len(unique) > len(shown):
-        more = f"and {len(unique) - len(shown)} more errors"
+        more = field.and_more(len(unique) - len(shown))
         causes.append({"reason": field.ErrorType.INVALID.value, "message": more, "field": ""})
-        summary = f"{summary} {more}"
     kind = request.kind
     status = {
         "status": "Failure",
         "code": 422,
         "reason": "Invalid",
-        "message": f"{kind.kind}.{kind.group} {field.go_quote(name)} is invalid: {summary}",
+        "message": f"{kind.kind}.{kind.group} {field.go_quote(name)} is invalid: {field.aggregate(unique)}",
         "details": {"group": kind.group, "kind": kind.kind, "name": name, "causes": causes},
     }
     return _encode(request.uid, {"allowed": False, "status": status}, warnings)
@@ -118,5 +115,5 @@ def _encode(uid: str, response: dict[str, Any], warnings: Sequence[str]) -> byte
 
 def _one_line(text: str) -> str:
     """A warning travels in an HTTP header: one printable line."""
-    line = "".join(char if char.isprintable() else " " for char in text)
+    line = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
     return line if len(line) <= MAX_WARNING else line[: MAX_WARNING - 1] + "…"

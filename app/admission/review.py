@@ -16,7 +16,7 @@ from app.admission.metadata import decode_metadata
 from app.errors import ProtocolError
 from app.hooks.kind import Kind
 from app.kube import field
-from app.kube.decode import SPEC, decode_document, decode_rest
+from app.kube.decode import SPEC, decode_document, decode_rest, decode_spec
 from app.kube.jsonvalue import MAX_DEPTH, control_characters, depth_exceeds, excess
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
@@ -103,18 +103,21 @@ def judge(
     settings: Settings,
 ) -> Verdict:
     """Errors and warnings of an object's spec; on an update, errors that the old object has too are only warnings."""
-    before = _judge_old(kind, old, settings) if old is not None else None
-    judged = _judge(kind, metadata, reviewed, before.resource if before else None, settings)
-    if before is None or not judged.errors:
+    before = None if old is None else _decoded(kind, old)
+    judged = _judge(kind, metadata, reviewed, before, settings)
+    if old is None or not judged.errors:
         return Verdict(judged.errors, judged.warnings)
-    known = set(before.errors)
+    known = set(_judge(kind, _metadata(old)[0], old, None, settings).errors)
     stale = [f"{error} (was so before; accepted)" for error in judged.errors if error in known]
     return Verdict([error for error in judged.errors if error not in known], [*stale, *judged.warnings])
 
 
-def _judge_old(kind: Kind[Any, Any], old: protocol.ReviewedObject, settings: Settings) -> _Judged:
-    metadata, _ = _metadata(old)
-    return _judge(kind, metadata, old, None, settings)
+def _decoded(kind: Kind[Any, Any], old: protocol.ReviewedObject) -> Resource[Any, Any] | None:
+    """The object before an update, for rules about changes; ``None`` where it is not valid by today's schema."""
+    if bytes(old.spec) == b"null" or depth_exceeds(old.spec):
+        return None
+    spec, _ = decode_spec(old.spec, kind.resource.spec)
+    return None if spec is None else Resource(_metadata(old)[0], spec, kind.resource.status())
 
 
 def _judge(
@@ -141,15 +144,22 @@ def _judge(
     embedded_errors, embedded_warnings = check_embedded(spec, SPEC)
     resource = Resource(metadata, spec, kind.resource.status())
     errors += embedded_errors
-    if not embedded_errors:
+    warnings += embedded_warnings
+    if not embedded_errors:  # rules and warnings may rely on the types of what is embedded
         errors += kind.validate(resource, old, settings)
-    return _Judged(resource, errors, [*warnings, *embedded_warnings, *kind.warnings(resource)])
+        warnings += kind.warnings(resource)
+    return _Judged(resource, errors, warnings)
 
 
 def _rest(
     kind: Kind[Any, Any], metadata: ObjectMeta, document: Any, wrong: list[field.Error], settings: Settings
 ) -> list[field.Error]:
-    """What the rules find in the part of a spec that the schema has no complaint about."""
+    """What the rules find in the part of a spec that the schema has no complaint about.
+
+    Not when the complaints alone are more than anybody is shown.
+    """
+    if len(wrong) >= field.MAX_SHOWN:
+        return []
     spec = decode_rest(document, kind.resource.spec, wrong)
     if spec is None:
         return []

@@ -8,19 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
+import orjson
 
 from app.errors import ProtocolError
 from app.hooks import response
 from app.hooks.keep import keep
+from app.hooks.memo import Memo
 from app.hooks.origin import Origin
 from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
 from app.kube import field as fields
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_spec
-from app.kube.jsonvalue import depth_exceeds, excess
+from app.kube.jsonvalue import MAX_BYTES, control_characters, depth_exceeds, excess, may_have_controls
+from app.kube.labels import ANNOTATIONS_MAX
 from app.kube.resource import CustomResource, Resource
 from app.kube.shape import check_embedded
 from app.settings import Settings
@@ -78,6 +82,8 @@ class Kind(Generic[SpecT, StatusT]):
         if spec is None:
             return None, errors
         errors, _ = check_embedded(spec, SPEC)
+        if may_have_controls(raw):
+            errors += islice(control_characters(orjson.loads(raw), SPEC), fields.MAX_ERRORS)
         return Resource(parent.metadata, spec, self.status_of(parent)), errors  # type: ignore[arg-type]
 
 
@@ -87,20 +93,56 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     if depth_exceeds(request.parent.spec):
         raise ProtocolError("parent.spec is nested deeper than 64 levels")
-    return response.encode(sync(kind, request, settings, now), request.parent.metadata.namespace)
+    answer = sync(kind, request, settings, now)
+    encoded = response.encode(answer, request.parent.metadata.namespace)
+    if len(encoded) > ANNOTATIONS_MAX and (errors := response.unstorable(answer)):
+        resource, _ = _checked(kind, request.parent, settings)
+        return response.encode(_keeping(kind, request, resource, errors, now), request.parent.metadata.namespace)
+    return encoded
 
 
 def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:
     """The desired children and status. A parent with errors keeps every child and says so (decisions 4 and 5)."""
     if request.related is None:
         request.related = kind.related()
-    resource, errors = kind.decode(request.parent)
+    resource, errors = _checked(kind, request.parent, settings)
+    if resource is None or errors:
+        return _keeping(kind, request, resource, errors, now)
+    return kind.sync(resource, request, settings, now)
+
+
+def _keeping(
+    kind: Kind[Any, Any],
+    request: SyncRequest[Any, Any],
+    resource: Resource[Any, Any] | None,
+    errors: Sequence[fields.Error],
+    now: datetime,
+) -> SyncResponse:
+    judged = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
+    return SyncResponse(status=kind.invalid(judged, errors, now), children=keep(request.children))
+
+
+def _checked(
+    kind: Kind[Any, Any], parent: Parent, settings: Settings
+) -> tuple[Resource[Any, Any] | None, list[fields.Error]]:
+    """The typed parent and everything that is wrong with it. What was found sound is not looked at again."""
+    metadata = parent.metadata
+    annotations = tuple((metadata.annotations or {}).items())
+    key = (kind.resource.hook_path, bytes(parent.spec), metadata.name, metadata.namespace, annotations, id(settings))
+    sound = _sound.get(key)
+    if sound is not None:
+        return Resource(metadata, sound[0], kind.status_of(parent)), []
+    _check_json(parent)
+    resource, errors = kind.decode(parent)
     if resource is not None and not errors:
         errors = kind.validate(resource, None, settings)
-    if resource is None or errors:
-        judged = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-        return SyncResponse(status=kind.invalid(judged, errors, now), children=keep(request.children))
-    return kind.sync(resource, request, settings, now)
+        if not errors:
+            _sound.put(key, (resource.spec, settings), len(key[1]) + sum(len(k) + len(v) for k, v in annotations))
+    return resource, errors
+
+
+_sound: Memo[tuple[KubeModel, Settings]] = Memo()
+"""Specs without errors, with the settings they were judged by: held, so that their id stays theirs."""
 
 
 def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
@@ -108,8 +150,22 @@ def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> b
     request = _decode(_CUSTOMIZE, body)
     if kind.customize is None or depth_exceeds(request.parent.spec):
         return response.encode_related([])
+    _check_json(request.parent)
     resource, _ = kind.decode(request.parent)
     return response.encode_related([] if resource is None else kind.customize(resource, request.declared, settings))
+
+
+def _check_json(parent: Parent) -> None:
+    """Refuse a spec with what JSON does not have, such as 1e400 or half a surrogate: no API server sends it.
+
+    The request's decoder skips over a spec without looking that closely.
+    """
+    if len(bytes(parent.spec)) > MAX_BYTES:
+        return  # refused unread
+    try:
+        orjson.loads(bytes(parent.spec))
+    except orjson.JSONDecodeError:
+        raise ProtocolError("parent.spec is not valid JSON") from None
 
 
 _CUSTOMIZE = msgspec.json.Decoder(CustomizeRequest)

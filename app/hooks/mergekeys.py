@@ -17,20 +17,32 @@ MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
 
 def merge_key(items: list[Any]) -> str | None:
     """The key that all items have, ``None`` when the list is replaced as a whole."""
-    for item in items:
-        if type(item) is not dict:
-            return None
-    return next((key for key in MERGE_KEYS if all(key in item for item in items)), None)
+    first = items[0]
+    if type(first) is not dict:
+        return None
+    for key in MERGE_KEYS:
+        if key in first:
+            for item in items:
+                if type(item) is not dict:
+                    return None
+                if key not in item:
+                    break
+            else:
+                return key
+    return None
 
 
 def merge_key_clash(items: list[Any]) -> tuple[str, Any] | None:
     """The merge key of the list and a value that it has twice, or ``None``."""
-    key = merge_key(items) if len(items) > 1 else None
+    if len(items) < 2:
+        return None
+    key = merge_key(items)
     if key is None:
         return None
     seen = set()
     for item in items:
-        text = str(item[key])
+        value = item[key]
+        text = value if type(value) is str else str(value)
         if text in seen:
             return key, item[key]
         seen.add(text)

@@ -6,6 +6,7 @@ Source: metacontroller spec, section 1. Only what a decision needs is decoded; `
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -115,10 +116,16 @@ def every(group: Mapping[str, ObjectT] | None) -> list[ObjectT]:
 
 def observed_children(children: msgspec.Struct) -> Iterable[tuple[str, Mapping[str, ObservedObject]]]:
     """The outer key and the objects of every declared child kind."""
-    for info in msgspec.structs.fields(children):
-        group = getattr(children, info.name)
+    for name, key in _keys(type(children)):
+        group = getattr(children, name)
         if group is not None:
-            yield info.encode_name, group
+            yield key, group
+
+
+@lru_cache(maxsize=64)
+def _keys(children: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
+    """Attribute and outer key of each child kind."""
+    return tuple((info.name, info.encode_name) for info in msgspec.structs.fields(children))
 
 
 def check_envelope(request: SyncRequest[Any, Any], kind: str, api_version: str) -> None:

@@ -41,7 +41,9 @@ class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
             },
         ),
     ] = ""
-    message: Annotated[str, Meta(description="Why, for people.", extra_json_schema={"maxLength": MESSAGE_MAX})] = ""
+    message: Annotated[str, Meta(description="Why, for people.", extra_json_schema={"maxLength": MESSAGE_MAX})] = (
+        msgspec.field(default_factory=lambda: "")  # a default that is sent: the schema demands the field
+    )
     last_transition_time: Annotated[
         str, Meta(description="When status last changed.", extra_json_schema={"format": "date-time"})
     ] = ""

@@ -15,6 +15,8 @@ import orjson
 
 MAX_VALUE = 256
 """Longer values are cut in messages: a message is for reading."""
+MAX_SHOWN = 20
+"""So many mistakes of one object are spelt out; the others are counted."""
 MAX_ERRORS = 1000
 """About so many mistakes of one object are looked for: far more than anybody is shown, few enough to be quick."""
 
@@ -54,9 +56,12 @@ class Path:
 
     def __str__(self) -> str:
         before = "" if self._parent is None else str(self._parent)
+        segment = self._segment
+        if isinstance(segment, str) and len(segment) > MAX_VALUE:
+            segment = segment[:MAX_VALUE] + "…"
         if self._style == ".":
-            return f"{before}.{self._segment}" if before and self._segment != "" else f"{before}{self._segment}"
-        return f"{before}[{self._segment}]"[: 4 * MAX_VALUE]
+            return f"{before}.{segment}" if before and segment != "" else f"{before}{segment}"
+        return f"{before}[{segment}]"
 
     def __repr__(self) -> str:
         return f"Path({str(self)!r})"
@@ -219,9 +224,19 @@ def _exponent_form(value: float) -> str:
 
 
 def aggregate(errors: Iterable[Error]) -> str:
-    """All errors in one line, duplicates removed, order kept; a list only when there are several."""
+    """The errors in one line, duplicates removed, order kept; a list only when there are several.
+
+    Beyond :data:`MAX_SHOWN` they are only counted.
+    """
     texts = list(dict.fromkeys(str(error) for error in errors))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    shown = texts[:MAX_SHOWN]
+    line = texts[0] if len(texts) == 1 else f"[{', '.join(shown)}]"
+    return line if len(texts) == len(shown) else f"{line} {and_more(len(texts) - len(shown))}"
+
+
+def and_more(count: int) -> str:
+    """What stands for errors that are not shown."""
+    return f"and {count} more errors"
 
 
 def lookup(document: Any, path: Path) -> Any:

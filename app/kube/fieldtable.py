@@ -6,7 +6,7 @@ of a manifest below ``spec``: ``autoscaling.metrics[].name``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -88,6 +88,28 @@ def markdown(resource: CustomResource, table: FieldTable) -> str:
     return "\n".join([*head, *(_row(path, node, table[path]) for path, node in leaves(resource).items()), ""])
 
 
+def page(family: str, kinds: Sequence[tuple[CustomResource, FieldTable]]) -> str:
+    """A family's page of the documentation: what the words mean, then a table for each of its kinds."""
+    words = [f"* **{use}**: {meaning}" for use, meaning in _MEANINGS.items()]
+    head = [
+        f"# Fields of {family}",
+        "",
+        "Generated from the types; do not edit. Every field of every kind is in one of four classes:",
+        "",
+        *words,
+        "",
+    ]
+    return "\n".join([*head, *(markdown(resource, table) for resource, table in kinds)])
+
+
+_MEANINGS = {
+    Use.HONOURED: "it decides something.",
+    Use.DEFAULTED: "it decides something, and there is a default where it is absent.",
+    Use.PASSED_THROUGH: "it is handed on as it is written; Kubernetes or the server judges it.",
+    Use.NO_EFFECT: "it is accepted, because existing manifests have it, and does nothing; admission warns of it.",
+}
+
+
 def _row(path: str, node: Schema, treatment: Treatment) -> str:
     use = f"{treatment.use}: {treatment.note}" if treatment.note else str(treatment.use)
     cells = (f"`{path}`", _values(node), use, node.get("description", ""))
@@ -96,10 +118,8 @@ def _row(path: str, node: Schema, treatment: Treatment) -> str:
 
 def _values(node: Schema) -> str:
     """Type, enumeration, bounds and default, as short as they can be said."""
-    if "enum" in node:
-        text = ", ".join(f"`{value}`" for value in node["enum"])
-    else:
-        text = _type(node) + _bounds(node)
+    words = [f"`{value}`" for value in node.get("enum", ())]
+    text = ", ".join(words) or _type(node) + _bounds(node)
     return f"{text}; default `{_plain(node['default'])}`" if "default" in node else text
 
 

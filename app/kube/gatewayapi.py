@@ -387,7 +387,7 @@ class HTTPRouteRetry(KubeModel):
     codes: list[Annotated[int, Field(ge=400, le=599)]] | None = Field(
         None, description="Status codes after which to try again.", json_schema_extra=_ATOMIC
     )
-    attempts: Int64 | None = Field(None, description="How often to try again.", json_schema_extra={"format": None})
+    attempts: int | None = Field(None, description="How often to try again.")
     backoff: Duration | None = Field(None, description="Shortest time between two tries.")
 
 

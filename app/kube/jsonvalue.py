@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import orjson
+import msgspec
 from msgspec import Raw
 
 from app.kube import field
@@ -48,30 +48,33 @@ def _strip(brackets: bytes, levels: int) -> bool:
 def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
     """An error when the JSON text at ``path`` is too large to be looked into, at the place that makes it so.
 
-    Raises ``orjson.JSONDecodeError`` when it is no JSON; a text within the limits is not read at all.
+    Raises ``msgspec.DecodeError`` when it is no JSON; a text within the limits is not read at all.
     """
     raw = bytes(document)
     if len(raw) > MAX_BYTES:
         return [field.too_long(_heaviest(raw, path, len, MAX_BYTES), MAX_BYTES)]
-    if raw.count(b",") >= MAX_VALUES and (values := _commas(raw) + 1) > MAX_VALUES:
-        return [field.too_many(_heaviest(raw, path, _commas, MAX_VALUES), values, MAX_VALUES)]
+    if raw.count(b",") >= MAX_VALUES and (values := _values(raw)) > MAX_VALUES:
+        return [field.too_many(_heaviest(raw, path, _values, MAX_VALUES), values, MAX_VALUES)]
     return []
 
 
-def _commas(raw: bytes) -> int:
-    return _STRINGS.sub(b"", raw).count(b",")
+def _values(raw: bytes) -> int:
+    """About how many values there are: as many as commas outside of texts, and one."""
+    return _STRINGS.sub(b"", raw).count(b",") + 1
 
 
 def _heaviest(raw: bytes, path: field.Path, weigh: Callable[[bytes], int], limit: int) -> field.Path:
-    """The innermost field that alone is over the limit."""
-    value = orjson.loads(raw)
-    while isinstance(value, dict):
-        heavy = next((key for key, item in value.items() if weigh(orjson.dumps(item)) > limit), None)
+    """The innermost field that alone is over the limit. Nothing is decoded but the keys on the way."""
+    while raw.startswith(b"{"):
+        members = _MEMBERS.decode(raw)
+        heavy = next((key for key, item in members.items() if weigh(bytes(item)) > limit), None)
         if heavy is None:
             break
-        path, value = path.child(heavy), value[heavy]
+        path, raw = path.child(heavy), bytes(members[heavy])
     return path
 
+
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 
 _MEANINGFUL_WHEN_EMPTY = frozenset(
     {
@@ -120,6 +123,14 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return int(value)
     return value
+
+
+_MAY_HAVE_CONTROLS = re.compile(rb"\\(?:u00[0189]|u007[fF]|[bf])|\x7f|\xc2[\x80-\x9f]")
+
+
+def may_have_controls(document: bytes) -> bool:
+    """Whether JSON text can hold what :func:`control_characters` looks for. Nearly all of it cannot."""
+    return _MAY_HAVE_CONTROLS.search(document) is not None
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")

@@ -182,6 +182,7 @@ class PodStatus(Observed):
     init_container_statuses: list[ContainerStatus] | None = None
     container_statuses: list[ContainerStatus] | None = None
     pod_ip: str = msgspec.field(default="", name="podIP")
+    host_ip: str = msgspec.field(default="", name="hostIP")
     start_time: str | None = None
 
 

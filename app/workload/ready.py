@@ -114,7 +114,8 @@ def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
             for finding in dict.fromkeys(findings(pod)):
                 found.setdefault(finding, []).append(pod.metadata.name)
     return ordered(
-        Cause(finding.stage, f"{_pods(names)}: {finding.text}", finding.reason) for finding, names in found.items()
+        Cause(finding.stage, one_line(f"{_pods(names)}: {finding.text}"), finding.reason)
+        for finding, names in found.items()
     )
 
 

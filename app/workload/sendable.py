@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from app.hooks.mergekeys import clashes
+from app.hooks.mergekeys import clashes, merge_key, merge_key_clash
 from app.kube import field
 from app.kube.jsonvalue import without_nulls
 
@@ -34,3 +34,28 @@ def _large(value: Any, path: field.Path) -> Iterator[field.Error]:
                 yield from _large(item, path.index(position))
     elif (kind is int or kind is float) and not (math.isfinite(value) and -_LARGEST <= value < _LARGEST):
         yield field.invalid(path, str(value)[:40], "must fit into a 64-bit integer")
+
+
+def is_sendable(value: Any, *, merged: bool = True) -> bool:
+    """Whether :func:`check` has nothing to say: the same walk without paths, for values without nulls.
+
+    ``merged`` is false within a list that is replaced as a whole.
+    """
+    if type(value) is dict:
+        for item in value.values():
+            kind = type(item)
+            if kind is str or kind is bool:
+                continue
+            if kind is int or kind is float:
+                if not -_LARGEST <= item < _LARGEST:
+                    return False
+            elif not is_sendable(item, merged=merged):
+                return False
+        return True
+    if type(value) is list:
+        if value and type(value[0]) is dict:
+            if merged and merge_key_clash(value) is not None:
+                return False
+            merged = merged and merge_key(value) is not None
+        return all(type(item) is str or is_sendable(item, merged=merged) for item in value)
+    return not isinstance(value, (int, float)) or -_LARGEST <= value < _LARGEST

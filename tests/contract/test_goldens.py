@@ -25,7 +25,7 @@ def test_parity(family: str) -> None:
     """Each recorded case, in a closed loop until nothing changes."""
     own = DIFFERENCES / f"{family}.json"
     serve = f"{sys.executable} -m app.cli serve --host 127.0.0.1 --port {{port}}"
-    command = [sys.executable, str(GOLDEN / "compare.py"), str(GOLDEN / family), "--serve", serve, "--min", "100"]
+    command = [sys.executable, "-m", "tests.contract.replay", str(GOLDEN / family), "--serve", serve, "--min", "100"]
     extra = ["--differences", str(own)] if own.exists() else []
     done = subprocess.run([*command, *extra], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

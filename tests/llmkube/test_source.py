@@ -4,7 +4,9 @@ import pytest
 
 from app.llmkube.source import SourceClass, cached_path, ephemeral_path, file_name, parse, slug
 
-TINYLLAMA = "https://huggingface.co/TheBloke/TinyLlama-1.1B-Chat-v1.0-GGUF/resolve/main/tinyllama-1.1b-chat-v1.0.Q4_K_M.gguf"
+TINYLLAMA = (
+    "https://huggingface.co/TheBloke/TinyLlama-1.1B-Chat-v1.0-GGUF/resolve/main/tinyllama-1.1b-chat-v1.0.Q4_K_M.gguf"
+)
 
 KEYS = {
     "https://huggingface.co/Qwen/Qwen3-8B-GGUF/resolve/main/Qwen3-8B-Q4_K_M.gguf": "afeeaaf8515b5ed7",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from app.hooks.protocol import one
+from app.kube.objects import ObservedPod
+from app.llmkube import names
 from app.llmkube.inferenceservice.observed import Related
 from app.llmkube.inferenceservice.plan import Plan
 from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import Phase as ModelPhase
 from app.llmkube.source import SourceClass, parse
+from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
 
@@ -48,3 +52,32 @@ def missing_classes(plan: Plan, related: Related) -> Iterator[Cause]:
     known = related.runtime_classes
     if plan.runtime_class and known is not None and plan.runtime_class not in known:
         yield Cause(Stage.QUOTA, f"RuntimeClass {plan.runtime_class} does not exist", "RuntimeClassNotFound")
+
+
+def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, settings: Settings) -> Iterator[Cause]:
+    """A cache that only one node can attach, wanted on several (T-14). Pods say no more than that they are being made.
+
+    The kubelet tells the reason in an event, which no hook sees; but the pods' nodes and the claim's mode are known.
+    """
+    hosts = {pod.status.host_ip for pod in pods if pod.status.host_ip}
+    claim = next((v["persistentVolumeClaim"]["claimName"] for v in plan.volumes if v["name"] == names.CACHE_VOLUME), "")
+    if len(hosts) < 2 or not claim or _shareable(claim, plan.namespace, related, settings):
+        return
+    if any(_is_being_made(pod) for pod in pods):
+        text = (
+            f"pods are on {len(hosts)} nodes, but PersistentVolumeClaim {claim} can be attached to one (Multi-Attach)"
+        )
+        yield Cause(Stage.CLAIM, text, "MultiAttach")
+
+
+def _shareable(claim: str, namespace: str, related: Related, settings: Settings) -> bool:
+    """Whether several nodes can mount the claim: as it says of itself where it can be seen, else as we make them."""
+    seen = one(related.claims, claim, namespace)
+    modes = (seen.spec.access_modes or []) if seen else [settings.llmkube_model_cache_access_mode]
+    return "ReadWriteMany" in modes
+
+
+def _is_being_made(pod: ObservedPod) -> bool:
+    """No container of the pod was ever started."""
+    statuses = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+    return bool(statuses) and all(s.state.waiting is not None and s.last_state.terminated is None for s in statuses)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.kube.jsonvalue import clean
-from app.kube.quantity import canonical
+from app.kube.quantity import canonical, canonical_value, is_quantity
 from app.llmkube.download import default_pod_security
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
@@ -28,7 +28,8 @@ def requests(spec: InferenceServiceSpec, model: ModelSpec) -> dict[str, str]:
     own, fallback = spec.resources, model.resources
     cpu = (own.cpu if own else "") or (fallback.cpu if fallback else "")
     memory = (own.host_memory or own.memory if own else "") or (fallback.memory if fallback else "")
-    return {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if text}
+    # A Model's text is checked by its own hook, which may not have been asked yet.
+    return {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if text and is_quantity(text)}
 
 
 def environment(variables: list[Json]) -> list[Json]:
@@ -38,7 +39,15 @@ def environment(variables: list[Json]) -> list[Json]:
     """
     last = {variable.get("name"): position for position, variable in enumerate(variables)}
     kept = [variable for position, variable in enumerate(variables) if last[variable.get("name")] == position]
-    return [_without_empty(clean(variable)) for variable in kept]
+    return [_stored(clean(variable)) for variable in kept]
+
+
+def _stored(variable: Json) -> Json:
+    """A variable as the API server writes it, its divisor in canonical text."""
+    reference = (variable.get("valueFrom") or {}).get("resourceFieldRef")
+    if reference and "divisor" in reference:
+        reference["divisor"] = canonical_value(reference["divisor"])
+    return _without_empty(variable)
 
 
 def _without_empty(item: Json) -> Json:
@@ -63,10 +72,22 @@ def container_probes(spec: InferenceServiceSpec, runtime: Runtime, port: int) ->
     if own is None:
         return generated
     return Probes(
-        startup=generated.startup if own.startup is None else clean(own.startup),
-        liveness=generated.liveness if own.liveness is None else clean(own.liveness),
-        readiness=generated.readiness if own.readiness is None else clean(own.readiness),
+        startup=_probe(own.startup) or generated.startup,
+        liveness=_probe(own.liveness) or generated.liveness,
+        readiness=_probe(own.readiness) or generated.readiness,
     )
+
+
+def _probe(own: Json | None) -> Json | None:
+    """A probe as it is stored: 0 means the API server's default, an empty host or path means none."""
+    if own is None:
+        return None
+    fields = {key: value for key, value in clean(own).items() if value != 0}
+    return {key: _handler(value) if key in ("httpGet", "tcpSocket") else value for key, value in fields.items()}
+
+
+def _handler(value: Any) -> Any:
+    return _without_empty(value) if isinstance(value, dict) else value
 
 
 def security(spec: InferenceServiceSpec, settings: Settings) -> Json:

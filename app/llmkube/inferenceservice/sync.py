@@ -15,7 +15,7 @@ from app.kube.objects import ObservedObject
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice import models, status
-from app.llmkube.inferenceservice.causes import contradictions, missing_classes
+from app.llmkube.inferenceservice.causes import contradictions, missing_classes, multi_attach
 from app.llmkube.inferenceservice.deployment import deployment
 from app.llmkube.inferenceservice.gpu import known_resources
 from app.llmkube.inferenceservice.hpa import horizontal_pod_autoscaler
@@ -77,10 +77,11 @@ def _in_cluster(
         causes=[
             *contradictions(spec, wanted, model, proposer),
             *missing_classes(wanted, related),
+            *multi_attach(wanted, pods, related, settings),
             *(deployment_causes(observed) if observed else ()),
             *pod_causes(pods),
         ],
-        absent=_absent(resource, wanted, children, facts.now),
+        absent=[] if metadata.deletion_timestamp else _absent(resource, wanted, children, facts.now),
     )
     offered = [desired, service(wanted), horizontal_pod_autoscaler(wanted), _monitor(wanted, children)]
     return SyncResponse(

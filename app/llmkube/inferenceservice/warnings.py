@@ -31,7 +31,7 @@ def warnings(service: Resource[InferenceServiceSpec, InferenceServiceStatus]) ->
         *_model(spec),
         *_overridden(spec),
         *(_llamacpp(spec) if spec.runtime == _LLAMACPP else ()),
-        *(_vllm(spec, spec.vllm_config) if spec.runtime == "vllm" and spec.vllm_config else ()),
+        *(_vllm(spec, spec.vllm_config or VLLMConfig()) if spec.runtime == "vllm" else ()),
         *(_tgi(spec.tgi_config) if spec.runtime == "tgi" and spec.tgi_config else ()),
         *_resources(spec),
         *_autoscaling(spec),

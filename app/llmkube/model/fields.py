@@ -10,6 +10,8 @@ FIELDS: FieldTable = {
     **fields(Use.DEFAULTED, "hardware.accelerator", "hardware.gpu.vendor", "hardware.gpu.sharding.strategy"),
     **fields(Use.DEFAULTED, "hardware.gpu.layers", note="runtime llamacpp, and metal"),
     **fields(Use.HONOURED, "resources.cpu", "resources.memory", note="where the service requests none"),
-    **fields(Use.PASSED_THROUGH, "hardware.memoryBudget", "hardware.memoryFraction", note="to the agent, on metal only"),
+    **fields(
+        Use.PASSED_THROUGH, "hardware.memoryBudget", "hardware.memoryFraction", note="to the agent, on metal only"
+    ),
     **fields(Use.NO_EFFECT, "quantization", "hardware.gpu.enabled", "hardware.gpu.memory"),
 }

@@ -19,6 +19,7 @@ from app.llmkube.model.report import complete, failed_at, human_size, report, wr
 from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
 from app.llmkube.source import SourceClass
 from app.llmkube.updated import stamp
+from app.workload.absent import RESYNC, absent_causes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
 
@@ -27,8 +28,6 @@ RETRY_SECONDS = 300
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30
 CLAIM_PENDING_SECONDS = 10
-CONFLICT_SECONDS = 30
-"""A child that we asked for this long ago and that is still not there will not come by itself."""
 MOUNT_SECONDS = 120
 """A pod that has a node for this long and still waits for its volumes: the file to copy is not there."""
 
@@ -137,20 +136,14 @@ def _job_verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: dat
 
 
 def _unobserved(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
-    """The Job is not there yet. When that lasts, its name is taken or the cluster refuses it; no event will tell."""
+    """The Job is not there yet, because it was just asked for, or because its name is taken."""
     asked = next((c for c in previous.conditions if c.type == ConditionType.PROGRESSING and c.status == "True"), None)
-    age = seconds_since(asked.last_transition_time, now) if asked and asked.reason == _started(plan) else None
-    text = f"Job {plan.job} is about to be created"
-    cause = Cause(Stage.MODEL, text, _started(plan))
-    if age is not None and age >= CONFLICT_SECONDS:
-        missing = (
-            f"Job {plan.job}" if observed.claim is not None else f"PersistentVolumeClaim {plan.claim} or Job {plan.job}"
-        )
-        text = (
-            f"{missing} cannot be created: the name is taken by an object that is not ours, or the cluster refuses it"
-        )
-        cause = Cause(Stage.MODEL, text, Reason.NAME_CONFLICT)
-    return Verdict(_busy(plan), _started(plan), text, (cause,), WATCH_SECONDS)
+    since = asked.last_transition_time if asked and asked.reason == _started(plan) else None
+    missing = [f"Job {plan.job}"]
+    if plan.makes_claim and observed.claim is None:
+        missing.append(f"PersistentVolumeClaim {plan.claim}")
+    causes = tuple(absent_causes(missing, since, now))
+    return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
 
 
 def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float:

@@ -172,8 +172,6 @@ class Reason(StrEnum):
     """The file does not have the SHA-256 that the spec demands."""
     SUPERSEDED = "Superseded"
     """An earlier trouble or progress is over, because the Model is Ready."""
-    NAME_CONFLICT = "NameConflict"
-    """A child cannot be created: its name is taken by an object that is not ours."""
     TERMINATING = "Terminating"
     """The Model is being deleted."""
 

@@ -63,8 +63,8 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
         {"contextSize": 8192, "flashAttention": True, "jinja": True, "resources": requests("2", "4Gi")},
         LLAMACPP,
         (
-            "--model /models/8d34541a994928a3/phi-3-mini.gguf --host 0.0.0.0 --port 8080 --n-gpu-layers 99 --ctx-size 8192 "
-            "--flash-attn on --jinja --metrics"
+            "--model /models/8d34541a994928a3/phi-3-mini.gguf --host 0.0.0.0 --port 8080 --n-gpu-layers 99 "
+            "--ctx-size 8192 --flash-attn on --jinja --metrics"
         ),
         {"limits": {"nvidia.com/gpu": "1"}, "requests": {"cpu": "2", "memory": "4Gi"}},
     ),
@@ -147,8 +147,9 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
         VLLM,
         (
             "Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8 --host 0.0.0.0 --port 8000 --tensor-parallel-size 2 "
-            "--max-model-len 65536 --quantization fp8 --dtype bfloat16 --kv-cache-dtype fp8_e4m3 --enable-prefix-caching "
-            "--enable-chunked-prefill --max-num-batched-tokens 4096 --attention-backend FLASHINFER"
+            "--max-model-len 65536 --quantization fp8 --dtype bfloat16 --kv-cache-dtype fp8_e4m3 "
+            "--enable-prefix-caching --enable-chunked-prefill --max-num-batched-tokens 4096 "
+            "--attention-backend FLASHINFER"
         ),
         {"limits": {"nvidia.com/gpu": "2"}},
     ),
@@ -276,8 +277,9 @@ CASES: dict[str, tuple[Json, Json, str]] = {
         (
             "org/repo --host 0.0.0.0 --port 8000 --max-model-len 8192 --quantization awq --dtype bfloat16 "
             "--kv-cache-dtype turbo2 --enable-prefix-caching --enable-chunked-prefill --max-num-batched-tokens 8192 "
-            "--attention-backend flashinfer --speculative-model draft --num-speculative-tokens 4 --enable-expert-parallel "
-            "--cpu-offload-gb 0 --gpu-memory-utilization 0.8 --tensor-parallel-size 2 --max-num-seqs 8 --seed 1"
+            "--attention-backend flashinfer --speculative-model draft --num-speculative-tokens 4 "
+            "--enable-expert-parallel --cpu-offload-gb 0 --gpu-memory-utilization 0.8 "
+            "--tensor-parallel-size 2 --max-num-seqs 8 --seed 1"
         ),
     ),
     "J one GPU is left idle when the user says so": (

@@ -153,6 +153,7 @@ REQUESTS: dict[str, tuple[Json, Json, Json]] = {
     "host memory wins": ({}, {"memory": "4Gi", "hostMemory": "64Gi"}, {"memory": "64Gi"}),
     "canonical text": ({}, {"cpu": "2000m", "memory": "2048Mi"}, {"cpu": "2", "memory": "2Gi"}),
     "the Model's": ({"cpu": "3", "memory": "5Gi"}, {}, {"cpu": "3", "memory": "5Gi"}),
+    "the Model's that is no quantity": ({"cpu": "many", "memory": "5Gi"}, {}, {"memory": "5Gi"}),
     "each by itself": ({"cpu": "3", "memory": "5Gi"}, {"memory": "6Gi"}, {"cpu": "3", "memory": "6Gi"}),
 }
 
@@ -294,3 +295,25 @@ def test_pod_monitor_only_where_it_is_declared() -> None:
     }
     generic = sync(service(runtime="generic", image="i"), model(), declared=(POD_MONITOR,))
     assert "PodMonitor" not in kinds(generic)
+
+
+def test_what_the_api_server_would_not_store_is_left_out() -> None:
+    """Zeros and empty texts that mean a default would look like a change at every sync (metacontroller 3.2)."""
+    probe = {
+        "httpGet": {"path": "/x", "port": 80, "host": "", "scheme": ""},
+        "initialDelaySeconds": 0,
+        "periodSeconds": 5,
+    }
+    divisor = {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1024Ki"}}
+    answer = sync(
+        service(
+            probeOverrides={"startup": probe},
+            tolerations=[{"key": "a", "operator": "Exists", "value": ""}],
+            env=[{"name": "A", "valueFrom": divisor}],
+        ),
+        model(),
+    )
+    assert container(answer)["startupProbe"] == {"httpGet": {"path": "/x", "port": 80}, "periodSeconds": 5}
+    assert pod_spec(answer)["tolerations"] == [{"key": "a", "operator": "Exists"}]
+    stored = container(answer)["env"][0]["valueFrom"]["resourceFieldRef"]
+    assert stored == {"resource": "limits.memory", "divisor": "1Mi"}

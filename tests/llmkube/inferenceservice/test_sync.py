@@ -304,7 +304,7 @@ def test_customize_never_names_another_namespace() -> None:
 
 def test_source_text_is_no_shell_text() -> None:
     """The script of the init container is the same for every source; the source is a value in its environment."""
-    evil = f"{HTTP_SOURCE}?$(reboot)`id`"
+    evil = f"{HTTP_SOURCE}?`id`;reboot"
     plain = child(sync(service(), model()), "Deployment")["spec"]["template"]["spec"]["initContainers"][0]
     other = child(sync(service(), model(source=evil)), "Deployment")["spec"]["template"]["spec"]["initContainers"][0]
     assert plain["command"] == other["command"]

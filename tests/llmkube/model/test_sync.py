@@ -25,9 +25,7 @@ def claim_object(name: str, phase: str, storage_class: str = "") -> Json:
 
 def job_status(type_: str, at: str = EARLIER, message: str = "") -> Json:
     return {
-        "conditions": [
-            {"type": type_, "status": "True", "reason": "Why", "message": message, "lastTransitionTime": at}
-        ]
+        "conditions": [{"type": type_, "status": "True", "reason": "Why", "message": message, "lastTransitionTime": at}]
     }
 
 
@@ -81,7 +79,8 @@ def test_an_http_source_gets_a_job_and_a_claim() -> None:
 
 def test_a_checksum_makes_another_job() -> None:
     """A Job cannot be changed: a checksum that is added, or differs, is another Job with a name of its own."""
-    names = {made(model(**spec))[0]["metadata"]["name"] for spec in ({}, {"sha256": SHA}, {"sha256": "b" * 64})}
+    documents = (model(), model(sha256=SHA), model(sha256="b" * 64))
+    names = {made(document)[0]["metadata"]["name"] for document in documents}
     assert len(names) == 3
     job, _ = made(model(sha256=SHA))
     assert {"name": "MODEL_SHA256", "value": SHA.lower()} in job["spec"]["template"]["spec"]["containers"][0]["env"]
@@ -226,12 +225,21 @@ def test_without_a_cache_pods_download() -> None:
 def test_claims_of_pvc_sources(claims: list[Json], phase: str, type_: str, reason: str, resync: int | None) -> None:
     """Spec 2.3, and T-20: a claim that waits for its first pod is no reason to wait for the claim."""
     classes = [
-        {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, "volumeBindingMode": mode}
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name},
+            "volumeBindingMode": mode,
+        }
         for name, mode in (("late", "WaitForFirstConsumer"), ("at-once", "Immediate"))
     ]
     answer = sync(model("pvc://claim/dir/m.gguf"), related=[*claims, *classes])
     status = answer["status"]
-    assert (status["phase"], status["path"], status["cacheKey"]) == (phase, "/model-source/dir/m.gguf", "fe0bf5660017aef8")
+    assert (status["phase"], status["path"], status["cacheKey"]) == (
+        phase,
+        "/model-source/dir/m.gguf",
+        "fe0bf5660017aef8",
+    )
     found = condition(answer, type_) or {}
     assert (found["status"], found["reason"]) == ("True", reason)
     assert answer.get("resyncAfterSeconds") == resync
@@ -335,7 +343,7 @@ def test_an_old_failure_is_shown_before_it_is_tried_again() -> None:
         (False, "Container model-downloader for pod ns1/p failed with exit code 65 matching FailJob rule at index 0"),
     ],
 )
-def test_a_wrong_checksum_has_a_reason_of_its_own(pods: bool, message: str) -> None:  # noqa: FBT001 - a table's column
+def test_a_wrong_checksum_has_a_reason_of_its_own(pods: bool, message: str) -> None:
     """From the pod's exit code; where pods are not watched, from the Job's own message."""
     job, _ = made(model(sha256=SHA))
     related = [job_pod(job, 65, "wrong SHA-256")] if pods else []
@@ -365,11 +373,11 @@ def test_a_missing_local_file_is_a_failure_although_no_container_ends() -> None:
 def test_a_child_that_never_comes_is_a_name_conflict() -> None:
     """No event tells that a name is taken, so the status does, and asks again (design, decision 4)."""
     first = sync(model())
-    assert first["resyncAfterSeconds"] == 15
-    later = sync(model(status=first["status"]), now=NOW + timedelta(seconds=45))
+    assert first["resyncAfterSeconds"] == 65
+    later = sync(model(status=first["status"]), now=NOW + timedelta(seconds=65))
     ready = condition(later, "Ready") or {}
     assert (ready["status"], ready["reason"]) == ("False", "NameConflict")
-    assert later["resyncAfterSeconds"] == 15
+    assert later["resyncAfterSeconds"] == 65
     assert {item["kind"] for item in later["children"]} == {"Job", "PersistentVolumeClaim"}
 
 
@@ -406,7 +414,7 @@ def node(**capacity: str) -> Json:
         ("cuda", None, True),
     ],
 )
-def test_accelerator_ready(accelerator: str, nodes: list[Json] | None, ready: bool) -> None:  # noqa: FBT001 - a table's column
+def test_accelerator_ready(accelerator: str, nodes: list[Json] | None, ready: bool) -> None:
     """Spec 2.8; where nodes are not watched, nobody can say no."""
     document = model("owner/repo", hardware={"accelerator": accelerator})
     related = [node()] if nodes == [] else nodes or []
@@ -456,9 +464,7 @@ def rules(document: Json, **settings: Any) -> list[tuple[str, Any]]:
 
 def test_only_what_a_model_needs_is_asked_for() -> None:
     """Metacontroller walks every rule at every event, so there are few (D.2)."""
-    job_pods = {
-        "matchLabels": {"app.kubernetes.io/component": "model-download", "inference.llmkube.dev/model": "m"}
-    }
+    job_pods = {"matchLabels": {"app.kubernetes.io/component": "model-download", "inference.llmkube.dev/model": "m"}}
     assert rules(model("owner/repo")) == []
     assert rules(model()) == [("pods", job_pods)]
     assert rules(model(), watch_pods=False) == []

@@ -71,7 +71,9 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("B-04", {"quantization": "Q4_K_M"}, "spec.quantization has no effect"),
 ]
 
-SETTINGS = Settings(llmkube_allowed_source_hosts=("mirror.corp", "*.example.com"), llmkube_allowed_host_paths=("/srv/m",))
+SETTINGS = Settings(
+    llmkube_allowed_source_hosts=("mirror.corp", "*.example.com"), llmkube_allowed_host_paths=("/srv/m",)
+)
 
 
 @pytest.mark.parametrize(("rule", "spec", "words"), REFUSED)
@@ -140,7 +142,9 @@ def test_metadata_services_are_never_a_source(host: str) -> None:
     assert re.search(r"^spec\.source: Forbidden: .* must come from another host$", errors(model(f"http://{host}/x"))[0])
 
 
-@pytest.mark.parametrize("host", ["10.0.0.1", "192.168.1.1:8080", "model-server.internal.corp", "[fd12::1]", "300.1.1.1"])
+@pytest.mark.parametrize(
+    "host", ["10.0.0.1", "192.168.1.1:8080", "model-server.internal.corp", "[fd12::1]", "300.1.1.1"]
+)
 def test_private_hosts_are_a_source(host: str) -> None:
     """V-M09: without an allow-list, private hosts work as at v0.8.7."""
     assert errors(model(f"http://{host}/m.gguf")) == []
@@ -164,7 +168,7 @@ def test_private_hosts_are_a_source(host: str) -> None:
         ("pvc://claim/m.gguf", True),
     ],
 )
-def test_an_operators_lists_are_kept(source: str, passes: bool) -> None:  # noqa: FBT001 - a table's column
+def test_an_operators_lists_are_kept(source: str, passes: bool) -> None:
     """V-M09: what the operator does not list is forbidden; other classes are not concerned."""
     found = errors(model(source), SETTINGS)
     assert (found == []) is passes

@@ -1,0 +1,39 @@
+"""Remembering what pure functions found for the same bytes, within a bound.
+
+A parent is synced for each tick of its children while its spec stays the same, and an answer mostly repeats the last
+one. Nothing depends on what is remembered but time: a lookup is by the complete input, never by a hash or a version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+ValueT = TypeVar("ValueT")
+
+BUDGET = 4 * 1024 * 1024
+"""Bytes of keys that one memo keeps."""
+
+
+class Memo(Generic[ValueT]):
+    """A map that forgets its oldest entries. ``size`` is what an entry counts against the budget, in bytes."""
+
+    __slots__ = ("_budget", "_entries", "_held")
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self._budget = budget
+        self._entries: dict[Hashable, tuple[ValueT, int]] = {}
+        self._held = 0
+
+    def get(self, key: Hashable) -> ValueT | None:
+        found = self._entries.get(key)
+        return None if found is None else found[0]
+
+    def put(self, key: Hashable, value: ValueT, size: int) -> None:
+        """Remember; an entry larger than the whole budget is not."""
+        if size > self._budget or key in self._entries:
+            return
+        self._entries[key] = (value, size)
+        self._held += size
+        while self._held > self._budget:
+            self._held -= self._entries.pop(next(iter(self._entries)))[1]

@@ -1,0 +1,120 @@
+"""Specs as plain JSON, in the one form that merging understands, and how they merge. Source: kserve spec 1.4.1 and 2.4.
+
+A document has no nulls and no zero values that mean "not set"; its pool spec is in the form of InferencePool v1; rules
+that only the API server put into a route are gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.kube.gatewayapi import DEFAULT_RULES
+from app.kube.jsonvalue import without_nulls
+from app.kube.merge import Json, Shape
+from app.kube.podspec import POD, normalised
+
+_WORKLOAD_FIELDS = {"template": POD, "worker": POD}
+SERVICE = Shape(
+    fields={
+        **_WORKLOAD_FIELDS,
+        "prefill": Shape(fields=_WORKLOAD_FIELDS),
+        "router": Shape(fields={"scheduler": Shape(fields={"template": POD, "config": Shape(whole=frozenset({"inline"}))})}),
+    }
+)
+"""How two specs merge."""
+
+
+def document(spec: Json) -> Json:
+    """A spec of either kind, as its user wrote it, in the form that merging understands."""
+    result = _workload(spec)
+    for key in ("model", "storageInitializer", "baseRefs"):
+        if (value := spec.get(key)) is not None:
+            result[key] = without_nulls(value)
+    model = result.get("model")
+    if isinstance(model, dict) and not model.get("name"):
+        model.pop("name", None)
+    if isinstance(spec.get("prefill"), dict):
+        result["prefill"] = _workload(spec["prefill"])
+    if isinstance(spec.get("router"), dict):
+        result["router"] = _router(spec["router"])
+    return result
+
+
+def _workload(spec: Json) -> Json:
+    result: Json = {}
+    for key in ("replicas", "scaling", "labels", "annotations"):
+        if (value := spec.get(key)) is not None:
+            result[key] = without_nulls(value)
+    parallelism = spec.get("parallelism")
+    if isinstance(parallelism, dict):
+        result["parallelism"] = {
+            key: value for key, value in without_nulls(parallelism).items() if not (key == "expert" and value is False)
+        }
+    for key in ("template", "worker"):
+        if isinstance(spec.get(key), dict):
+            result[key] = normalised(spec[key])
+    return result
+
+
+def _router(router: Json) -> Json:
+    result: Json = {}
+    for key in ("gateway", "ingress"):
+        if (value := router.get(key)) is not None:
+            result[key] = _without_empty_lists(without_nulls(value))
+    if isinstance(router.get("route"), dict):
+        result["route"] = _route(router["route"])
+    if isinstance(router.get("scheduler"), dict):
+        result["scheduler"] = _scheduler(router["scheduler"])
+    return result
+
+
+def _without_empty_lists(value: Json) -> Json:
+    return {key: item for key, item in value.items() if item != []}
+
+
+def _route(route: Json) -> Json:
+    http = route.get("http")
+    if not isinstance(http, dict):
+        return {}
+    result = _without_empty_lists(without_nulls(http))
+    if isinstance(result.get("spec"), dict):
+        spec = _without_empty_lists(result["spec"])
+        if spec.get("rules") == DEFAULT_RULES:
+            del spec["rules"]
+        result["spec"] = spec
+    return {"http": result}
+
+
+def _scheduler(scheduler: Json) -> Json:
+    result: Json = {}
+    for key in ("replicas", "labels", "annotations", "config"):
+        if (value := scheduler.get(key)) is not None:
+            result[key] = without_nulls(value)
+    if isinstance(scheduler.get("template"), dict):
+        result["template"] = normalised(scheduler["template"])
+    pool = scheduler.get("pool")
+    if isinstance(pool, dict):
+        result["pool"] = without_nulls(pool)
+        if isinstance(pool.get("spec"), dict):
+            result["pool"]["spec"] = pool_spec(result["pool"]["spec"])
+    return result
+
+
+def pool_spec(spec: Json) -> Json:
+    """A pool's spec in the form of InferencePool v1, from that form or from v1alpha2's."""
+    result: Json = {}
+    selector = spec.get("selector")
+    if isinstance(selector, dict):
+        labels = selector.get("matchLabels")
+        result["selector"] = {"matchLabels": labels if isinstance(labels, dict) else selector}
+    if spec.get("targetPorts"):
+        result["targetPorts"] = spec["targetPorts"]
+    elif spec.get("targetPortNumber") is not None:
+        result["targetPorts"] = [{"number": spec["targetPortNumber"]}]
+    picker: Any = spec.get("endpointPickerRef") or spec.get("extensionRef")
+    if isinstance(picker, dict):
+        reference = {key: picker[key] for key in ("group", "kind", "name", "failureMode", "port") if key in picker}
+        if picker.get("portNumber") is not None:
+            reference["port"] = {"number": picker["portNumber"]}
+        result["endpointPickerRef"] = reference
+    return result

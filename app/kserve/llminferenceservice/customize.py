@@ -1,0 +1,85 @@
+"""The customize hook of a service: which related objects its sync needs. Source: kserve spec 9.2.
+
+It sees the parent alone. A baseRef may name anything that the spec does not, so with baseRefs it asks broadly; never
+for Secrets, and in no namespace but the service's own and the system one, but for Gateways and the Services before them.
+"""
+
+from __future__ import annotations
+
+from app.hooks.protocol import RelatedRule
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
+from app.kserve.names import (
+    API_VERSION,
+    GATEWAY_GROUP,
+    GATEWAY_NAME_LABEL,
+    NAME,
+    OPERATOR_CONFIG,
+    PART_OF,
+    PART_OF_VALUE,
+    POOL_GROUP,
+    SYSTEM_SCHEDULER_CONFIG_PREFIX,
+)
+from app.kube.resource import Resource
+from app.settings import Settings
+
+Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
+
+
+def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
+    """The rules for one service. ``declared``: child kinds of the CompositeController, as ``plural.group``."""
+    namespace, system = service.metadata.namespace, settings.kserve_system_namespace
+    rules = [
+        RelatedRule(API_VERSION, "llminferenceserviceconfigs", where) for where in dict.fromkeys((namespace, system))
+    ]
+    rules += _config_maps(service.spec, namespace, system)
+    rules.append(RelatedRule("v1", "serviceaccounts", namespace))
+    if settings.watch_pods:
+        selector = {"matchLabels": {NAME: service.metadata.name, PART_OF: PART_OF_VALUE}}
+        rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
+    if "httproutes.gateway.networking.k8s.io" in declared and _routed(service.spec):
+        rules += _gateways(service.spec, namespace)
+    if f"inferencepools.{POOL_GROUP}" in declared and _pooled(service.spec):
+        rules.append(RelatedRule(f"{POOL_GROUP}/v1", "inferencepools", namespace))
+    return rules
+
+
+def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str) -> list[RelatedRule]:
+    """The operator's settings, and whatever may hold a scheduler configuration."""
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    config = scheduler.config if scheduler is not None else None
+    if config is None and spec.base_refs:
+        return [RelatedRule("v1", "configmaps", where) for where in dict.fromkeys((namespace, system))]
+    name = config.ref.name if config is not None and config.ref is not None else ""
+    in_system = [OPERATOR_CONFIG, *([name] if name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX) else [])]
+    wanted = {system: in_system}
+    if name:
+        wanted.setdefault(namespace, []).append(name)
+    return [
+        RelatedRule("v1", "configmaps", where, tuple(dict.fromkeys(names))) for where, names in wanted.items() if names
+    ]
+
+
+def _routed(spec: LLMInferenceServiceSpec) -> bool:
+    return bool(spec.base_refs) or (spec.router is not None and (spec.router.route or spec.router.gateway) is not None)
+
+
+def _pooled(spec: LLMInferenceServiceSpec) -> bool:
+    return bool(spec.base_refs) or (spec.router is not None and spec.router.scheduler is not None)
+
+
+def _gateways(spec: LLMInferenceServiceSpec, namespace: str) -> list[RelatedRule]:
+    """Gateways, the Services before them (by label; by name where the spec names the Gateway), and routes of one's own."""
+    version = f"{GATEWAY_GROUP}/v1"
+    before = {"matchExpressions": [{"key": GATEWAY_NAME_LABEL, "operator": "Exists"}]}
+    rules = [
+        RelatedRule(version, "gateways"),
+        RelatedRule(version, "httproutes", namespace),
+        RelatedRule("v1", "services", label_selector=before),
+    ]
+    gateway = spec.router.gateway if spec.router is not None else None
+    named: dict[str, list[str]] = {}
+    for ref in (gateway.refs if gateway is not None else None) or ():
+        if ref.name:
+            named.setdefault(ref.namespace or namespace, []).append(ref.name)
+    rules += [RelatedRule("v1", "services", where, tuple(dict.fromkeys(names))) for where, names in named.items()]
+    return rules

@@ -1,0 +1,246 @@
+"""What a service's sync reads: its observed children and its related objects, in as many fields as decisions need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from app.hooks.protocol import Parent
+from app.kube.conditions import Condition
+from app.kube.objects import (
+    DeploymentStatus,
+    LabelSelector,
+    ObjectMeta,
+    Observed,
+    ObservedObject,
+    ObservedPod,
+    ReplicasSpec,
+    TemplateMeta,
+)
+
+# Workloads.
+
+
+class ContainerPart(Observed):
+    """The fields of a running container that outlive an upgrade of ours."""
+
+    name: str = ""
+    image: str = ""
+    args: list[str] | None = None
+
+
+class PodPart(Observed):
+    init_containers: list[ContainerPart] | None = None
+    containers: list[ContainerPart] | None = None
+
+
+class TemplatePart(Observed):
+    metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
+    spec: PodPart = msgspec.field(default_factory=PodPart)
+
+
+class WorkloadSpec(ReplicasSpec):
+    selector: LabelSelector = msgspec.field(default_factory=LabelSelector)
+    template: TemplatePart = msgspec.field(default_factory=TemplatePart)
+
+
+class ObservedWorkload(ObservedObject):
+    """A Deployment."""
+
+    spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
+    status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
+
+
+class LeaderWorkerTemplate(Observed):
+    leader_template: TemplatePart | None = None
+    worker_template: TemplatePart | None = None
+
+
+class LeaderWorkerSetSpec(ReplicasSpec):
+    leader_worker_template: LeaderWorkerTemplate = msgspec.field(default_factory=LeaderWorkerTemplate)
+
+
+class LeaderWorkerSetStatus(Observed):
+    conditions: list[Condition] | None = None
+    replicas: int = 0
+    ready_replicas: int = 0
+
+
+class ObservedLeaderWorkerSet(ObservedObject):
+    spec: LeaderWorkerSetSpec = msgspec.field(default_factory=LeaderWorkerSetSpec)
+    status: LeaderWorkerSetStatus = msgspec.field(default_factory=LeaderWorkerSetStatus)
+
+
+# Gateway API and its inference extension.
+
+
+class ParentReference(Observed):
+    name: str = ""
+    namespace: str | None = None
+    group: str | None = None
+    kind: str | None = None
+    section_name: str | None = None
+    port: int | None = None
+
+
+class ParentStatus(Observed):
+    """What one gateway says of a route or a pool."""
+
+    parent_ref: ParentReference = msgspec.field(default_factory=ParentReference)
+    conditions: list[Condition] | None = None
+
+
+class ParentsStatus(Observed):
+    parents: list[ParentStatus] | None = None
+
+
+class BackendReference(Observed):
+    name: str = ""
+    group: str | None = None
+    kind: str | None = None
+
+
+class PathMatch(Observed):
+    value: str | None = None
+
+
+class RouteMatch(Observed):
+    path: PathMatch | None = None
+
+
+class RouteRule(Observed):
+    backend_refs: list[BackendReference] | None = None
+    matches: list[RouteMatch] | None = None
+
+
+class RouteSpec(Observed):
+    parent_refs: list[ParentReference] | None = None
+    hostnames: list[str] | None = None
+    rules: list[RouteRule] | None = None
+
+
+class ObservedRoute(ObservedObject):
+    """An HTTPRoute, managed or referenced."""
+
+    spec: RouteSpec = msgspec.field(default_factory=RouteSpec)
+    status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
+
+
+class PoolSelector(Observed):
+    match_labels: dict[str, str] | None = None
+
+
+class ObservedPoolSpec(Observed):
+    selector: PoolSelector = msgspec.field(default_factory=PoolSelector)
+
+
+class ObservedPool(ObservedObject):
+    """An InferencePool, managed or referenced."""
+
+    spec: ObservedPoolSpec = msgspec.field(default_factory=ObservedPoolSpec)
+    status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
+
+
+class Listener(Observed):
+    name: str = ""
+    hostname: str | None = None
+    port: int = 0
+    protocol: str = ""
+
+
+class GatewayAddress(Observed):
+    type: str | None = None
+    value: str = ""
+
+
+class GatewaySpec(Observed):
+    listeners: list[Listener] | None = None
+
+
+class GatewayStatus(Observed):
+    addresses: list[GatewayAddress] | None = None
+    conditions: list[Condition] | None = None
+
+
+class Gateway(Observed):
+    metadata: ObjectMeta
+    spec: GatewaySpec = msgspec.field(default_factory=GatewaySpec)
+    status: GatewayStatus = msgspec.field(default_factory=GatewayStatus)
+
+
+# The core group.
+
+
+class ConfigMap(Observed):
+    metadata: ObjectMeta
+    data: dict[str, str] | None = None
+
+
+class SecretName(Observed):
+    name: str = ""
+
+
+class ServiceAccount(Observed):
+    metadata: ObjectMeta
+    secrets: list[SecretName] | None = None
+
+
+class RelatedService(Observed):
+    metadata: ObjectMeta
+
+
+# The hook's view.
+
+
+class Children(
+    msgspec.Struct,
+    rename={
+        "deployments": "Deployment.apps/v1",
+        "services": "Service.v1",
+        "leader_worker_sets": "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1",
+        "routes": "HTTPRoute.gateway.networking.k8s.io/v1",
+        "pools": "InferencePool.inference.networking.k8s.io/v1",
+        "service_accounts": "ServiceAccount.v1",
+        "roles": "Role.rbac.authorization.k8s.io/v1",
+        "role_bindings": "RoleBinding.rbac.authorization.k8s.io/v1",
+    },
+):
+    """Observed children by kind; ``None`` where the kind is not declared."""
+
+    deployments: dict[str, ObservedWorkload] | None = None
+    services: dict[str, ObservedObject] | None = None
+    leader_worker_sets: dict[str, ObservedLeaderWorkerSet] | None = None
+    routes: dict[str, ObservedRoute] | None = None
+    pools: dict[str, ObservedPool] | None = None
+    service_accounts: dict[str, ObservedObject] | None = None
+    roles: dict[str, ObservedObject] | None = None
+    role_bindings: dict[str, ObservedObject] | None = None
+
+
+class Related(
+    msgspec.Struct,
+    rename={
+        "configs": "LLMInferenceServiceConfig.serving.kserve.io/v1alpha1",
+        "config_maps": "ConfigMap.v1",
+        "service_accounts": "ServiceAccount.v1",
+        "gateways": "Gateway.gateway.networking.k8s.io/v1",
+        "routes": "HTTPRoute.gateway.networking.k8s.io/v1",
+        "pools": "InferencePool.inference.networking.k8s.io/v1",
+        "services": "Service.v1",
+        "pods": "Pod.v1",
+    },
+):
+    """Related objects by kind; ``None`` where they were not asked for."""
+
+    configs: dict[str, Parent] | None = None
+    config_maps: dict[str, ConfigMap] | None = None
+    service_accounts: dict[str, ServiceAccount] | None = None
+    gateways: dict[str, Gateway] | None = None
+    routes: dict[str, ObservedRoute] | None = None
+    pools: dict[str, ObservedPool] | None = None
+    services: dict[str, RelatedService] | None = None
+    pods: dict[str, ObservedPod] | None = None
+
+
+Json = dict[str, Any]

@@ -1,0 +1,183 @@
+"""Rules between fields that hold for a user's own spec and for the merged one alike. Source: kserve spec 7.2 and 7.3.
+
+All violations are found, in the order of the spec: router, parallelism, scheduler, scaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from app.kserve.llminferenceservice.types import (
+    KEDAAdvanced,
+    LLMInferenceServiceSpec,
+    ParallelismSpec,
+    RouterSpec,
+    ScalingSpec,
+    SchedulerSpec,
+    WorkloadSpec,
+)
+from app.kserve.parallelism import is_data_parallel, is_pipeline_parallel
+from app.kube import field
+from app.kube.decode import SPEC
+
+SHORTEST_INLINE = 3
+"""Characters of the shortest inline configuration that says anything: ``{}`` does not."""
+
+ROUTER = SPEC.child("router")
+HTTP = ROUTER.child("route", "http")
+SCHEDULER = ROUTER.child("scheduler")
+
+
+def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Every rule of this module."""
+    if spec.router is not None:
+        yield from _router(spec.router)
+    for workload, path in workloads(spec):
+        yield from _parallelism(workload, path)
+    if spec.router is not None and spec.router.scheduler is not None:
+        yield from _scheduler(spec.router.scheduler)
+    yield from scaling(spec)
+
+
+def workloads(spec: LLMInferenceServiceSpec) -> Iterator[tuple[WorkloadSpec, field.Path]]:
+    """The main workload and, where there is one, the prefill workload."""
+    yield spec, SPEC
+    if spec.prefill is not None:
+        yield spec.prefill, SPEC.child("prefill")
+
+
+# Router.
+
+
+def _router(router: RouterSpec) -> Iterator[field.Error]:
+    http = router.route.http if router.route is not None else None
+    if http is None or not http.refs:
+        return
+    names = [ref.name for ref in http.refs]
+    if http.spec is not None:
+        detail = "refs and spec exclude each other: refer to HTTPRoutes of your own, or describe the managed one"
+        yield field.invalid(HTTP, {"refs": names}, detail)
+    if router.gateway is not None and not router.gateway.refs:
+        detail = "HTTPRoutes of your own do not use the default gateway: remove gateway, or name it in gateway.refs"
+        yield field.invalid(HTTP.child("refs"), names, detail)
+
+
+# Parallelism.
+
+
+def _parallelism(workload: WorkloadSpec, path: field.Path) -> Iterator[field.Error]:
+    parallelism = workload.parallelism
+    if parallelism is None:
+        if workload.worker is not None:
+            yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
+        return
+    data_parallel = is_data_parallel(parallelism.data, parallelism.data_local)
+    pipeline_parallel = is_pipeline_parallel(parallelism.pipeline)
+    if workload.worker is not None and not data_parallel and not pipeline_parallel:
+        yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
+    yield from _kinds_of_parallelism(parallelism, path.child("parallelism"), data_parallel and pipeline_parallel)
+
+
+_WORKER_NEEDS = (
+    "several nodes need data parallelism (parallelism.data and dataLocal) or pipeline parallelism "
+    "(parallelism.pipeline); without either, leave worker out"
+)
+
+
+def _kinds_of_parallelism(parallelism: ParallelismSpec, path: field.Path, both: bool) -> Iterator[field.Error]:
+    if both:
+        value = {"pipeline": parallelism.pipeline, "data": parallelism.data, "dataLocal": parallelism.data_local}
+        yield field.invalid(path, value, "pipeline excludes data and dataLocal: keep one kind of parallelism")
+    if parallelism.data is not None and parallelism.data_local is None:
+        yield field.invalid(path.child("dataLocal"), None, "data needs dataLocal: how many of the copies share a node")
+    if parallelism.data_local is not None and parallelism.data is None:
+        yield field.invalid(path.child("data"), None, "dataLocal needs data: how many copies there are in all")
+
+
+# Scheduler.
+
+
+def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
+    yield from scheduler_replicas(scheduler)
+    config = scheduler.config
+    if config is None:
+        return
+    path = SCHEDULER.child("config")
+    if config.inline is None and config.ref is None:
+        yield field.invalid(path, {}, "set inline or ref, or leave config out for the default")
+    if config.inline is not None and config.ref is not None:
+        yield field.invalid(path, {"ref": config.ref.name}, "inline and ref exclude each other: remove one")
+    if config.inline is not None and len(orjson.dumps(config.inline, default=str)) < SHORTEST_INLINE:
+        yield field.invalid(
+            path.child("inline"),
+            config.inline,
+            "an empty configuration: write an EndpointPickerConfig, or remove config",
+        )
+    if config.ref is not None and not config.ref.name:
+        yield field.invalid(path.child("ref", "name"), "", "name the ConfigMap that holds the configuration")
+
+
+def scheduler_replicas(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
+    """At least one endpoint picker; also a rule of configs."""
+    if scheduler is not None and scheduler.replicas is not None and scheduler.replicas <= 0:
+        yield field.invalid(
+            SCHEDULER.child("replicas"), scheduler.replicas, "must be at least 1; remove scheduler to have none"
+        )
+
+
+# Scaling.
+
+
+def scaling(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """The rules that the CRDs of both kinds have as CEL."""
+    for workload, path in workloads(spec):
+        if workload.scaling is not None:
+            yield from _scaling(workload, workload.scaling, path.child("scaling"))
+
+
+def _scaling(workload: WorkloadSpec, scaling: ScalingSpec, path: field.Path) -> Iterator[field.Error]:
+    if workload.replicas is not None:
+        detail = "scaling and replicas exclude each other: remove replicas, scaling has minReplicas and maxReplicas"
+        yield field.invalid(path, {"replicas": workload.replicas}, detail)
+    if scaling.max_replicas is None:
+        yield field.required(path.child("maxReplicas"), "the most replicas there may be")
+    lowest = scaling.min_replicas
+    if lowest is not None and scaling.max_replicas is not None and lowest > scaling.max_replicas:
+        yield field.invalid(path.child("minReplicas"), lowest, f"must be at most maxReplicas, {scaling.max_replicas}")
+    wva = scaling.wva
+    if wva is None:
+        yield field.required(path.child("wva"), "the autoscaler, with hpa or keda")
+        return
+    if wva.hpa is not None and wva.keda is not None:
+        yield field.invalid(path.child("wva"), "object", "hpa and keda exclude each other: remove one")
+    if wva.hpa is None and wva.keda is None:
+        yield field.required(path.child("wva"), "set hpa or keda")
+    if wva.keda is not None:
+        keda = path.child("wva", "keda")
+        yield from _advanced(wva.keda.advanced, keda.child("advanced"))
+        yield from _idle(wva.keda.idle_replica_count, lowest, path, keda)
+
+
+def _advanced(advanced: KEDAAdvanced | None, path: field.Path) -> Iterator[field.Error]:
+    if advanced is None:
+        return
+    modifiers: Any = advanced.scaling_modifiers
+    if modifiers is not None and any(
+        (modifiers.formula, modifiers.target, modifiers.activation_target, modifiers.metric_type)
+    ):
+        yield field.forbidden(path.child("scalingModifiers"), "the autoscaler sets the formula; leave it empty")
+    hpa = advanced.horizontal_pod_autoscaler_config
+    if hpa is not None and hpa.name:
+        yield field.forbidden(path.child("horizontalPodAutoscalerConfig", "name"), "the name is fixed; leave it empty")
+
+
+def _idle(idle: int | None, lowest: int | None, path: field.Path, keda: field.Path) -> Iterator[field.Error]:
+    if idle is None:
+        return
+    if lowest is None:
+        yield field.required(path.child("minReplicas"), "idleReplicaCount needs it, and must be less")
+    elif idle >= lowest:
+        yield field.invalid(keda.child("idleReplicaCount"), idle, f"must be less than minReplicas, {lowest}")

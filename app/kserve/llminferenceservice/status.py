@@ -1,0 +1,209 @@
+"""The status of a service: conditions from findings, their aggregates, and where it answers. Source: kserve spec 6.
+
+Types, order, severities and reasons are upstream's. ``Ready``'s message is ours: every cause for which the service does
+not serve, in the order in which a pod lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from app.kserve.llminferenceservice.conditions import (
+    CHILDREN_CREATED,
+    COMBINE_BASE_ERROR,
+    CREATING,
+    INFO,
+    INVALID_SPEC,
+    MAIN_WORKLOAD_READY,
+    NAME_CONFLICT,
+    PRESETS_COMBINED,
+    READY,
+    RECONCILE_MULTI_NODE_ERROR,
+    RECONCILE_SINGLE_NODE_ERROR,
+    ROUTER_CONDITIONS,
+    ROUTER_READY,
+    STOPPED,
+    TOP_LEVEL,
+    WORKER_WORKLOAD_READY,
+    WORKLOAD_CONDITIONS,
+    WORKLOADS_READY,
+)
+from app.kserve.llminferenceservice.findings import Finding
+from app.kserve.llminferenceservice.phases import Outcome, WorkloadResult
+from app.kserve.llminferenceservice.types import Condition, LLMInferenceServiceStatus
+from app.kserve.llminferenceservice.validation import MODEL_URI
+from app.kube import field
+from app.kube.time import rfc3339
+from app.workload.absent import absent_causes
+from app.workload.cause import Cause, Stage
+from app.workload.ready import ready_message
+
+_STOPPED = Finding(False, STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
+
+
+def status(
+    previous: LLMInferenceServiceStatus, generation: int | None, outcome: Outcome, now: datetime
+) -> LLMInferenceServiceStatus:
+    """What one sync reports. ``previous`` gives transition times, and what phases that were not reached had said."""
+    ledger = _Ledger(previous.conditions, now)
+    if outcome.presets is not None:
+        ledger.set(PRESETS_COMBINED, outcome.presets)
+    if outcome.stopped:
+        ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
+    absent = _judge_absent(ledger, outcome.absent, now)
+    _judge_workloads(ledger, outcome)
+    _judge_router(ledger, outcome)
+    ledger.set(READY, _ready(ledger, outcome, absent))
+    url, addresses = previous.url, previous.addresses
+    if outcome.stopped:
+        url, addresses = "", []
+    elif outcome.router is not None and outcome.router.addresses is not None:
+        url, addresses = outcome.router.url, list(outcome.router.addresses)
+    return LLMInferenceServiceStatus(
+        url=url,
+        addresses=addresses,
+        annotations=dict(outcome.pins),
+        conditions=ledger.conditions(),
+        observed_generation=generation,
+    )
+
+
+def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_node: bool) -> Outcome:
+    """Of a spec that breaks a rule. Beside ``Ready``, the condition says so that upstream has for it.
+
+    An address that no model can be fetched from is the workload's matter (7.5), everything else the merge's.
+    """
+    finding = Finding(False, INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
+    if any(error.path != MODEL_URI for error in errors):
+        return Outcome(pins, Finding(False, COMBINE_BASE_ERROR, finding.message), None, None, finding)
+    condition = WORKER_WORKLOAD_READY if multi_node else MAIN_WORKLOAD_READY
+    reason = RECONCILE_MULTI_NODE_ERROR if multi_node else RECONCILE_SINGLE_NODE_ERROR
+    workloads = WorkloadResult([], {condition: Finding(False, reason, finding.message)}, failed=True)
+    return Outcome(pins, None, workloads, None, finding)
+
+
+def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
+    result = outcome.workloads
+    if result is not None:
+        for condition in WORKLOAD_CONDITIONS:
+            finding = result.findings.get(condition)
+            if finding is not None:
+                ledger.set(condition, finding)
+            elif not result.failed:
+                ledger.remove(condition)
+    if result is not None or outcome.stopped:
+        ledger.set(WORKLOADS_READY, ledger.first_false(WORKLOAD_CONDITIONS))
+    else:
+        ledger.set_unknown(WORKLOADS_READY)
+
+
+def _judge_router(ledger: _Ledger, outcome: Outcome) -> None:
+    result = outcome.router
+    for condition, finding in result.findings.items() if result is not None else ():
+        if finding is None:
+            ledger.remove(condition)
+        else:
+            ledger.set(condition, finding)
+    if result is not None or outcome.stopped:
+        ledger.set(ROUTER_READY, ledger.first_false(ROUTER_CONDITIONS))
+    else:
+        ledger.set_unknown(ROUTER_READY)
+
+
+def _judge_absent(ledger: _Ledger, absent: Sequence[str], now: datetime) -> list[Cause]:
+    """Children that stay away: since when is kept in a condition that exists only as long."""
+    if not absent:
+        ledger.remove(CHILDREN_CREATED)
+        return []
+    causes = absent_causes(absent, ledger.false_since(CHILDREN_CREATED), now)
+    conflict = any(cause.reason == NAME_CONFLICT for cause in causes)
+    ledger.set(CHILDREN_CREATED, Finding(False, NAME_CONFLICT if conflict else CREATING, ready_message(causes)))
+    return causes
+
+
+# Ready.
+
+
+def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> Finding | None:
+    """``None`` is unknown."""
+    early = outcome.error or outcome.presets
+    if early is not None and not early.ok:
+        return Finding(False, early.reason, early.message)
+    if outcome.stopped:
+        return _STOPPED
+    conflict = next((cause for cause in absent if cause.reason == NAME_CONFLICT), None)
+    deciding = next((f for type_ in (ROUTER_READY, WORKLOADS_READY) if (f := ledger.false(type_)) is not None), None)
+    if conflict is None and deciding is None:
+        return Finding(True) if ledger.is_true(ROUTER_READY) and ledger.is_true(WORKLOADS_READY) else None
+    message = ready_message(_causes(outcome, absent))
+    if conflict is not None:
+        return Finding(False, NAME_CONFLICT, message)
+    return Finding(False, deciding.reason, message or deciding.message) if deciding is not None else None
+
+
+def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
+    """Everything that keeps the service from serving. A workload that only takes its time is told by its pods."""
+    workloads, router = outcome.workloads, outcome.router
+    found = [*absent, *(workloads.causes if workloads is not None else ())]
+    if workloads is not None:
+        said = (finding.cause for finding in workloads.findings.values() if finding.stage < Stage.STARTING)
+        found += [cause for cause in said if cause is not None]
+    if router is not None:
+        found += router.causes
+        found += [f.cause for f in router.findings.values() if f is not None and f.cause is not None]
+    return found
+
+
+class _Ledger:
+    """The conditions by type while they are judged; a transition time moves only with ``status``."""
+
+    def __init__(self, previous: Iterable[Condition], now: datetime) -> None:
+        self._items = {condition.type: condition for condition in previous}
+        self._now = rfc3339(now)
+
+    def set(self, type_: str, finding: Finding | None) -> None:
+        """Write what was found, ``None`` for unknown; a true condition says nothing more."""
+        word = "Unknown" if finding is None else "True" if finding.ok else "False"
+        said = finding if finding is not None and not finding.ok else None
+        old = self._items.get(type_)
+        kept = old.last_transition_time if old is not None and old.status == word else ""
+        self._items[type_] = Condition(
+            type=type_,
+            status=word,
+            severity="" if type_ in TOP_LEVEL else INFO,
+            reason=said.reason if said is not None else "",
+            message=said.message if said is not None else "",
+            last_transition_time=kept or self._now,
+        )
+
+    def set_all(self, types: Iterable[str], finding: Finding) -> None:
+        for type_ in types:
+            self.set(type_, finding)
+
+    def set_unknown(self, type_: str) -> None:
+        """Unless something is known already."""
+        if type_ not in self._items:
+            self.set(type_, None)
+
+    def remove(self, type_: str) -> None:
+        self._items.pop(type_, None)
+
+    def first_false(self, types: Iterable[str]) -> Finding:
+        """The first condition that does not hold; those that are absent count as fine."""
+        return next((found for type_ in types if (found := self.false(type_)) is not None), Finding(True))
+
+    def false(self, type_: str) -> Finding | None:
+        found = self._items.get(type_)
+        return Finding(False, found.reason, found.message) if found is not None and found.status == "False" else None
+
+    def is_true(self, type_: str) -> bool:
+        found = self._items.get(type_)
+        return found is not None and found.status == "True"
+
+    def false_since(self, type_: str) -> str | None:
+        found = self._items.get(type_)
+        return found.last_transition_time if found is not None and found.status == "False" else None
+
+    def conditions(self) -> list[Condition]:
+        return [self._items[type_] for type_ in sorted(self._items)]

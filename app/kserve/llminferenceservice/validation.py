@@ -1,0 +1,225 @@
+"""Every rule of a service that its types cannot say. Source: kserve spec 7.
+
+Admission and sync judge the user's own spec with :func:`validate`; what baseRefs and presets make of it is judged by
+:func:`check_effective` at every sync, as ``PresetsCombined``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.hooks.mergekeys import clashes
+from app.kserve.llminferenceservice import rules
+from app.kserve.llminferenceservice.types import (
+    LLMInferenceServiceSpec,
+    LLMInferenceServiceStatus,
+    LLMModelSpec,
+    WorkloadSpec,
+)
+from app.kserve.llminferenceservice.usertemplates import template_errors
+from app.kserve.parallelism import group_size
+from app.kserve.uri import InvalidURL, ModelURI, parse
+from app.kube import field, gatewayapi_rules
+from app.kube.decode import SPEC, decode_document
+from app.kube.names import is_dns1035_label
+from app.kube.objects import ObjectMeta
+from app.kube.resource import Resource
+from app.settings import Settings
+
+Json = dict[str, Any]
+Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
+
+MODEL_URI = SPEC.child("model", "uri")
+SCHEMES = ("hf", "s3", "pvc", "oci")
+
+
+def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
+    """All violations in a user's spec; ``old`` on updates only."""
+    spec = service.spec
+    errors = [*_name(service.metadata), *_model(spec), *rules.check(spec), *_route(spec), *_pool(spec)]
+    errors += template_errors(spec, service.metadata)
+    errors += merge_clashes(spec)
+    if old is not None:
+        errors += _unchanged(old.spec, spec)
+    return errors
+
+
+def check_effective(effective: Json) -> list[field.Error]:
+    """Violations in the merged spec (2.1 step 13); only the parts that rules look at are read."""
+    spec, errors = decode_document(_ruled(effective), LLMInferenceServiceSpec)
+    return errors if spec is None else list(rules.check(spec))
+
+
+# Names and models.
+
+
+def _name(metadata: ObjectMeta) -> Iterator[field.Error]:
+    name = metadata.name
+    if name and not is_dns1035_label(name):
+        yield field.invalid(
+            field.Path("metadata").child("name"),
+            name,
+            "the service's objects are called after it: at most 63 lower case letters, digits and '-', starting with a "
+            "letter and ending with a letter or digit",
+        )
+
+
+def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    if spec.model is None:
+        return
+    yield from model_urls(spec.model)
+    problem = storage_problem(spec)
+    if problem and not spec.base_refs:
+        yield field.invalid(MODEL_URI, spec.model.uri, problem)
+
+
+def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
+    """Addresses that are no URLs: the API's own types could not hold them (7.5)."""
+    yield from _url(model.uri, MODEL_URI)
+    adapters = model.lora.adapters if model.lora is not None else None
+    for position, adapter in enumerate(adapters if isinstance(adapters, list) else ()):
+        uri = adapter.get("uri") if isinstance(adapter, dict) else None
+        if isinstance(uri, str):
+            yield from _url(uri, SPEC.child("model", "lora", "adapters").index(position).child("uri"))
+
+
+def _url(uri: str, path: field.Path) -> Iterator[field.Error]:
+    try:
+        parse(uri)
+    except InvalidURL as error:
+        yield field.invalid(path, uri, f"no URL: {error}")
+
+
+def storage_problem(spec: LLMInferenceServiceSpec) -> str:
+    """Why the model's address cannot be fetched from, or an empty text. A base may change the answer."""
+    uri = _parsed(spec.model.uri) if spec.model is not None else None
+    if uri is None:
+        return ""
+    if not uri.has_authority:
+        return "a model's address has a scheme, as in hf://organisation/model"
+    enabled = spec.storage_initializer is None or spec.storage_initializer.enabled is not False
+    if enabled and uri.scheme not in SCHEMES:
+        return (
+            f"{uri.scheme}:// is not supported, use {', '.join(f'{scheme}://' for scheme in SCHEMES)}; or set "
+            "storageInitializer.enabled to false, if the container fetches the model itself"
+        )
+    return ""
+
+
+def _parsed(text: str) -> ModelURI | None:
+    try:
+        return parse(text)
+    except InvalidURL:
+        return None
+
+
+# What Metacontroller cannot apply.
+
+
+def merge_clashes(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Lists in what goes into children of which Metacontroller, or the API server, would keep one item of two."""
+    for workload, path in rules.workloads(spec):
+        for key, pod in (("template", workload.template), ("worker", workload.worker)):
+            yield from clashes(pod, path.child(key))
+    router = spec.router
+    if router is not None and router.scheduler is not None:
+        yield from clashes(router.scheduler.template, rules.SCHEDULER.child("template"))
+    http = router.route.http if router is not None and router.route is not None else None
+    if http is not None and http.spec is not None:
+        yield from clashes(http.spec.model_dump(by_alias=True, exclude_none=True), rules.HTTP.child("spec"))
+
+
+# The router.
+
+
+def _route(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    router = spec.router
+    http = router.route.http if router is not None and router.route is not None else None
+    if router is None or http is None or http.spec is None:
+        return
+    if http.spec.parent_refs and router.gateway is not None and router.gateway.refs:
+        yield field.invalid(
+            rules.HTTP.child("spec"),
+            {"parentRefs": [ref.name for ref in http.spec.parent_refs]},
+            "parentRefs and gateway.refs exclude each other: remove parentRefs, the route is attached to gateway.refs",
+        )
+    yield from gatewayapi_rules.check(http.spec, rules.HTTP.child("spec"))
+
+
+def _pool(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    pool = scheduler.pool if scheduler is not None else None
+    if pool is not None and pool.ref is not None and pool.ref.name and pool.spec is not None:
+        detail = "ref and spec exclude each other: refer to a pool of your own, or describe the managed one"
+        yield field.invalid(rules.SCHEDULER.child("pool"), {"ref": pool.ref.name}, detail)
+
+
+# Updates.
+
+
+def _unchanged(old: LLMInferenceServiceSpec, new: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """The pods of one replica are a group whose size cannot change (IM1)."""
+    yield from _same_size(old, new, SPEC)
+    if old.prefill is not None and new.prefill is not None:
+        yield from _same_size(old.prefill, new.prefill, SPEC.child("prefill"))
+
+
+def _same_size(old: WorkloadSpec, new: WorkloadSpec, path: field.Path) -> Iterator[field.Error]:
+    before, after = _size(old), _size(new)
+    if before != after:
+        yield field.not_supported(
+            path.child("parallelism"),
+            f"{after} pods per replica",
+            [f"{before} pods per replica"],
+            "the number cannot change: keep data/dataLocal (or pipeline) at this quotient, or make a new service",
+        )
+
+
+def _size(workload: WorkloadSpec) -> int:
+    parallelism = workload.parallelism
+    if parallelism is None:
+        return 1
+    return group_size(parallelism.pipeline, parallelism.data, parallelism.data_local) or 1
+
+
+# The merged spec.
+
+
+def _ruled(effective: Json) -> Json:
+    """What rules look at: which pods there are, but not what is in them; that the route has a spec, but not which."""
+    ruled = _ruled_workload(effective)
+    if isinstance(effective.get("prefill"), dict):
+        ruled["prefill"] = _ruled_workload(effective["prefill"])
+    router = effective.get("router")
+    if isinstance(router, dict):
+        ruled["router"] = {
+            "route": _ruled_route(router.get("route")),
+            "gateway": router.get("gateway"),
+            "scheduler": _ruled_scheduler(router.get("scheduler")),
+        }
+    return ruled
+
+
+def _ruled_workload(workload: Json) -> Json:
+    ruled: Json = {key: workload[key] for key in ("replicas", "scaling", "parallelism") if key in workload}
+    if workload.get("worker") is not None:
+        ruled["worker"] = {}
+    return ruled
+
+
+def _ruled_route(route: Any) -> Any:
+    http = route.get("http") if isinstance(route, dict) else None
+    if not isinstance(http, dict):
+        return route
+    return {"http": {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}}
+
+
+def _ruled_scheduler(scheduler: Any) -> Any:
+    if not isinstance(scheduler, dict):
+        return scheduler
+    config = scheduler.get("config")
+    if isinstance(config, dict) and isinstance(config.get("inline"), str):
+        text = config["inline"]  # from a ConfigMap, verbatim
+        config = {**config, "inline": {"text": text} if len(text) >= rules.SHORTEST_INLINE else {}}
+    return {"replicas": scheduler.get("replicas"), "config": config}

@@ -1,0 +1,195 @@
+"""What a user should know although it is valid: settings that nothing acts on, and combinations that rarely serve.
+
+Source: kserve spec 7.6 and 5. Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from app.kserve.llminferenceservice.rules import HTTP, ROUTER, SCHEDULER, workloads
+from app.kserve.llminferenceservice.types import (
+    LLMInferenceServiceSpec,
+    LLMInferenceServiceStatus,
+    LLMModelSpec,
+    ParallelismSpec,
+    RouterSpec,
+    SchedulerSpec,
+    WorkloadSpec,
+)
+from app.kserve.llminferenceservice.validation import MODEL_URI, storage_problem
+from app.kserve.names import MAIN, RESERVED_LABELS, Names
+from app.kserve.parallelism import is_pipeline_parallel
+from app.kserve.template import OPEN
+from app.kube import field
+from app.kube.decode import SPEC
+from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec
+from app.kube.labels import validate_labels
+from app.kube.resource import Resource
+
+LONGEST_MULTI_NODE_NAME = 35
+"""Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
+
+
+def warnings(service: Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]) -> list[str]:
+    """Every warning, in the order of the spec."""
+    spec = service.spec
+    found = [*_model(spec), *_name(service.metadata.name, spec)]
+    for workload, path in workloads(spec):
+        found += _workload(workload, path, Names(service.metadata.name), bool(spec.base_refs))
+    if spec.router is not None:
+        found += _router(spec.router, bool(spec.base_refs))
+    if spec.prefill is not None and not spec.base_refs and (spec.router is None or spec.router.scheduler is None):
+        found.append(
+            f"{SPEC.child('prefill')}: without router.scheduler nothing sends requests to the prefill pods, and the "
+            "others do all the work; add router.scheduler"
+        )
+    return found
+
+
+def _no_effect(path: field.Path, detail: str = "") -> str:
+    return f"{path}: accepted, no effect" + (f"; {detail}" if detail else "")
+
+
+# Model and name.
+
+
+def _model(spec: LLMInferenceServiceSpec) -> Iterator[str]:
+    if spec.model is None:
+        if not spec.base_refs:
+            yield f"{SPEC.child('model')}: without a model nothing can be served; set model.uri"
+        return
+    problem = storage_problem(spec)
+    if problem and spec.base_refs:
+        yield f"{MODEL_URI}: {problem}"
+    yield from _ignored_by_model(spec.model)
+
+
+def _ignored_by_model(model: LLMModelSpec) -> Iterator[str]:
+    if model.criticality is not None:
+        yield _no_effect(SPEC.child("model", "criticality"))
+    if model.lora is not None:
+        yield _no_effect(SPEC.child("model", "lora"), "adapters are not loaded")
+
+
+def _name(name: str, spec: LLMInferenceServiceSpec) -> Iterator[str]:
+    multi_node = any(workload.worker is not None for workload, _ in workloads(spec))
+    if multi_node and len(name) > LONGEST_MULTI_NODE_NAME:
+        yield (
+            f"metadata.name: {len(name)} characters; with worker, a LeaderWorkerSet's labels have room for about "
+            f"{LONGEST_MULTI_NODE_NAME}"
+        )
+
+
+# Workloads.
+
+
+def _workload(workload: WorkloadSpec, path: field.Path, names: Names, based: bool) -> Iterator[str]:
+    if workload.scaling is not None:
+        main = path is SPEC
+        if workload.worker is not None:
+            target = f"LeaderWorkerSet {names.multi_node if main else names.multi_node_prefill}"
+        else:
+            target = f"Deployment {names.main if main else names.prefill}"
+        yield (
+            f"{path.child('scaling')}: stored but not acted on; the number of replicas is left alone, attach a "
+            f"HorizontalPodAutoscaler to {target}"
+        )
+    yield from _labels(workload.labels, path.child("labels"))
+    if workload.parallelism is not None:
+        yield from _parallelism(workload.parallelism, workload.worker is not None, path.child("parallelism"), based)
+    for key, pod in (("template", workload.template), ("worker", workload.worker)):
+        yield from _without_main(pod, path.child(key))
+
+
+def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[str]:
+    plain = {key: value for key, value in (labels or {}).items() if OPEN not in key and OPEN not in value}
+    for key in RESERVED_LABELS:
+        if key in plain:
+            yield f"{path.key(key)}: replaces a label that selectors go by; the pods may leave the service's pool"
+    for error in validate_labels(plain, path):
+        yield f"{error}; pods with it are refused"
+
+
+def _parallelism(parallelism: ParallelismSpec, worker: bool, path: field.Path, based: bool) -> Iterator[str]:
+    data, local = parallelism.data, parallelism.data_local
+    if data and local and (local > data or data % local):
+        yield f"{path}: data, {data}, is no multiple of dataLocal, {local}; some copies will be missing"
+    if based:
+        return
+    if not worker:
+        ignored = [name for name, value in _settings(parallelism) if value]
+        if ignored:
+            yield _no_effect(
+                path, f"single-node presets ignore {', '.join(ignored)}; pass them in the container's args"
+            )
+    elif is_pipeline_parallel(parallelism.pipeline):
+        yield (
+            f"{path.child('pipeline')}: there is no preset for pipeline parallelism; refer to one of your own in "
+            "baseRefs, or add a config of the well-known name"
+        )
+
+
+def _settings(parallelism: ParallelismSpec) -> Iterable[tuple[str, Any]]:
+    return (
+        ("tensor", parallelism.tensor),
+        ("pipeline", parallelism.pipeline),
+        ("data", parallelism.data),
+        ("dataRPCPort", parallelism.data_rpc_port),
+        ("expert", parallelism.expert),
+    )
+
+
+def _without_main(pod: dict[str, Any] | None, path: field.Path) -> Iterator[str]:
+    containers = pod.get("containers") if pod else None
+    if containers and all(container.get("name") != MAIN for container in containers):
+        yield f"{path.child('containers')}: none is called {MAIN}, so all of them are added to the preset's own"
+
+
+# The router.
+
+
+def _router(router: RouterSpec, based: bool) -> Iterator[str]:
+    if router.ingress is not None:
+        yield _no_effect(ROUTER.child("ingress"), "use route and gateway")
+    gateway = router.gateway
+    for position, ref in enumerate((gateway.refs if gateway is not None else None) or ()):
+        if ref.namespace is None:
+            yield (
+                f"{ROUTER.child('gateway', 'refs').index(position)}: no namespace, so the Gateway is looked for in the "
+                "service's own"
+            )
+    if router.route is None and not based:
+        if gateway is not None:
+            yield _no_effect(ROUTER.child("gateway"), "add router.route")
+        if router.scheduler is not None:
+            yield f"{SCHEDULER}: without router.route no request goes through the pool; add router.route"
+    http = router.route.http if router.route is not None else None
+    if http is not None and http.spec is not None and not _has_rules(http.spec):
+        yield f"{HTTP.child('spec')}: no rules, so those of the preset (or of baseRefs) are used"
+    if router.scheduler is not None:
+        yield from _scheduler(router.scheduler)
+
+
+def _has_rules(spec: HTTPRouteSpec) -> bool:
+    """Whether there are rules beside those that the API server fills in."""
+    if not spec.rules:
+        return False
+    return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules] != DEFAULT_RULES
+
+
+def _scheduler(scheduler: SchedulerSpec) -> Iterator[str]:
+    yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
+    yield from _without_main(scheduler.template, SCHEDULER.child("template"))
+    reference = scheduler.config.ref if scheduler.config is not None else None
+    if reference is not None and reference.optional is not None:
+        yield _no_effect(SCHEDULER.child("config", "ref", "optional"), "the key must exist")
+    if scheduler.pool is not None and scheduler.pool.ref is not None and scheduler.pool.ref.name:
+        ignored = [
+            name
+            for name in ("template", "replicas", "labels", "annotations", "config")
+            if getattr(scheduler, name) is not None
+        ]
+        if ignored:
+            yield _no_effect(SCHEDULER, f"with pool.ref no scheduler is made, remove {', '.join(ignored)}")

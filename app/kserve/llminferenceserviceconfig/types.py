@@ -1,0 +1,167 @@
+"""``LLMInferenceServiceConfig``: the same spec, where templates fit in. Source: kserve spec 1.1.
+
+Every relaxation is one that upstream's ``v1alpha2`` has for this kind, or that presets cannot be stored without.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+from pydantic import ConfigDict, Field
+
+from app.kserve.llminferenceservice import types
+from app.kube import gatewayapi
+from app.kube.base import Json, KubeModel
+from app.kube.conditions import Condition
+from app.kube.gatewayapi import PortNumber
+
+
+_ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
+_MATCHES: Any = gatewayapi.DEFAULT_MATCHES
+_RULES: Any = gatewayapi.DEFAULT_RULES
+
+
+class ConfigModelSpec(types.LLMModelSpec):
+    uri: str = Field("", description="Where the model is: hf://, s3://, pvc:// or oci://. A config may leave it out.")
+
+
+class TemplatedParentReference(gatewayapi.ParentReference):
+    namespace: str | None = Field(
+        None, description="Namespace of the parent, may be a template; the route's own when not set."
+    )
+    name: str = Field(description="Name of the parent, may be a template.", min_length=1)
+
+
+class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
+    model_config = ConfigDict(json_schema_extra={})
+
+    value: str = Field("/", description="What to compare with, may be a template.")
+
+
+class TemplatedRouteMatch(gatewayapi.HTTPRouteMatch):
+    path: TemplatedPathMatch | None = Field(
+        None, description="By path.", json_schema_extra={"default": dict(gatewayapi.ROOT_PATH)}
+    )
+
+
+class TemplatedPathModifier(gatewayapi.HTTPPathModifier):
+    model_config = ConfigDict(json_schema_extra={})
+
+    replace_full_path: str | None = Field(None, description="The new path, may be a template.")
+    replace_prefix_match: str | None = Field(None, description="What stands for the prefix, may be a template.")
+
+
+class TemplatedURLRewrite(gatewayapi.HTTPURLRewriteFilter):
+    path: TemplatedPathModifier | None = Field(None, description="Path that the backend sees.")
+
+
+class TemplatedRouteFilter(gatewayapi.HTTPRouteFilter):
+    url_rewrite: TemplatedURLRewrite | None = Field(None, description="Rewrites the URL.")
+
+
+class TemplatedBackendRef(gatewayapi.HTTPBackendRef):
+    name: str = Field(description="Name of the backend, may be a template.", min_length=1)
+
+
+class TemplatedRouteRule(gatewayapi.HTTPRouteRule):
+    matches: list[TemplatedRouteMatch] | None = Field(  # type: ignore[assignment]
+        None,
+        description="Requests that the rule is for: those that any of these fits.",
+        max_length=64,
+        json_schema_extra={**_ATOMIC, "default": _MATCHES},
+    )
+    filters: list[TemplatedRouteFilter] | None = Field(  # type: ignore[assignment]
+        None,
+        description="Steps on the way.",
+        max_length=16,
+        json_schema_extra=_ATOMIC,
+    )
+    backend_refs: list[TemplatedBackendRef] | None = Field(  # type: ignore[assignment]
+        None,
+        description="Where the requests go.",
+        max_length=16,
+        json_schema_extra=_ATOMIC,
+    )
+
+
+class TemplatedHTTPRouteSpec(gatewayapi.HTTPRouteSpec):
+    parent_refs: list[TemplatedParentReference] | None = Field(  # type: ignore[assignment]
+        None,
+        description="Gateways that serve the route.",
+        max_length=32,
+        json_schema_extra=_ATOMIC,
+    )
+    rules: list[TemplatedRouteRule] | None = Field(  # type: ignore[assignment]
+        None,
+        description="What happens to requests. A list that the API server filled in counts as none.",
+        max_length=16,
+        json_schema_extra={**_ATOMIC, "default": _RULES},
+    )
+
+
+class ConfigHTTPRoute(types.HTTPRouteConfig):
+    spec: TemplatedHTTPRouteSpec | None = Field(None, description="Content of the managed HTTPRoute.")
+
+
+class ConfigRouteSpec(types.RouteSpec):
+    http: ConfigHTTPRoute | None = Field(None, description="The HTTPRoute; empty for a managed one.")
+
+
+class TargetPort(KubeModel):
+    number: PortNumber = Field(description="Port of the model server.")
+
+
+class PickerPort(KubeModel):
+    number: PortNumber = Field(description="Port of the endpoint picker.")
+
+
+class ConfigEndpointPicker(types.EndpointPickerReference):
+    name: str = Field(description="Name, may be a template.", min_length=1)
+    port: PickerPort | None = Field(None, description="Port, in the form of InferencePool v1.")
+
+
+class ConfigInferencePoolSpec(KubeModel):
+    """Content of the managed InferencePool, in the form of v1alpha2 or of v1.
+
+    ``selector`` is a flat map in the former and has ``matchLabels`` in the latter.
+    """
+
+    selector: Json | None = Field(None, description="Labels of the pods, flat or below matchLabels.")
+    target_port_number: PortNumber | None = Field(None, description="Port of the model server (v1alpha2).")
+    target_ports: list[TargetPort] | None = Field(None, description="Ports of the model server (v1).", max_length=8)
+    extension_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker (v1alpha2).")
+    endpoint_picker_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker (v1).")
+
+
+class ConfigPoolSpec(types.PoolSpec):
+    spec: ConfigInferencePoolSpec | None = Field(  # type: ignore[assignment]
+        None, description="Content of the managed pool."
+    )
+
+
+class ConfigSchedulerSpec(types.SchedulerSpec):
+    pool: ConfigPoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
+
+
+class ConfigRouterSpec(types.RouterSpec):
+    route: ConfigRouteSpec | None = Field(None, description="HTTP routing; empty for a managed HTTPRoute.")
+    scheduler: ConfigSchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
+
+
+class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
+    """Part of a service's spec, to be combined with others."""
+
+    model: ConfigModelSpec | None = Field(None, description="Which model is served.")
+    router: ConfigRouterSpec | None = Field(None, description="How requests reach the model.")
+
+
+class LLMInferenceServiceConfigStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Whether a config renders."""
+
+    conditions: Annotated[list[Condition], Meta(description="The conditions.")] = msgspec.field(default_factory=list)
+    observed_generation: Annotated[
+        int | None,
+        Meta(description="The generation this status answers.", extra_json_schema={"format": "int64"}),
+    ] = None

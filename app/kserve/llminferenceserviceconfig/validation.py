@@ -1,0 +1,81 @@
+"""Every rule of a config. Most rules of a service apply only to what configs are merged into. Source: kserve 7.4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.kserve import presets
+from app.kserve.llminferenceservice import rules
+from app.kserve.llminferenceservice.validation import merge_clashes, model_urls
+from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
+from app.kserve.operator import OperatorConfig
+from app.kserve.sample import template_error
+from app.kube import field, gatewayapi_rules
+from app.kube.decode import SPEC
+from app.kube.resource import Resource
+from app.settings import Settings
+
+Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
+
+
+def validate(config: Config, old: Config | None, settings: Settings) -> list[field.Error]:
+    """All violations in a config; whether its templates render is only asked of one that has none."""
+    spec = config.spec
+    errors = list(model_urls(spec.model)) if spec.model is not None else []
+    if spec.base_refs:
+        names = ", ".join(ref.name for ref in spec.base_refs)
+        errors.append(
+            field.forbidden(SPEC.child("baseRefs"), f"configs do not nest; let services refer to {names} themselves")
+        )
+    errors += rules.scheduler_replicas(spec.router.scheduler if spec.router is not None else None)
+    errors += rules.scaling(spec)
+    http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
+    if http is not None and http.spec is not None:
+        errors += gatewayapi_rules.check(http.spec, rules.HTTP.child("spec"), templated=True)
+    return errors or _unrendered(spec, settings)
+
+
+def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list[field.Error]:
+    """The first template that does not render for the sample service (2.6): a mistake of the object as a whole.
+
+    The text names the place, line and all; the field is left empty.
+    """
+    gateway = OperatorConfig(settings.kserve_system_namespace).gateway
+    document = spec.model_dump(by_alias=True, exclude_none=True)
+    problem = template_error(document, gateway, settings.kserve_system_namespace)
+    return [field.forbidden(field.Path(), problem)] if problem else []
+
+
+def warnings(config: Config) -> list[str]:
+    """What services that use the config as it is would be refused for."""
+    return [f"{error}; a service has to replace the list" for error in merge_clashes(config.spec)]
+
+
+def update_warnings(config: Config, old: Config, settings: Settings) -> list[str]:
+    """A shared preset that changes, changes every service that uses it; additions alone are expected (C4)."""
+    if not is_well_known(config.metadata.name, settings) or _is_within(_dump(old.spec), _dump(config.spec)):
+        return []
+    return [f"{config.metadata.name} is a well-known config: every service that uses it changes with it"]
+
+
+def delete_warnings(name: str, settings: Settings) -> list[str]:
+    """The service's own preset of that name is in force again (C5)."""
+    if not is_well_known(name, settings):
+        return []
+    return [f"{name} is a well-known config: services that use it go back to the preset of that name"]
+
+
+def is_well_known(name: str, settings: Settings) -> bool:
+    prefix = settings.kserve_config_prefix
+    return name.startswith(prefix) and name.removeprefix(prefix) in presets.PRESETS
+
+
+def _dump(spec: LLMInferenceServiceConfigSpec) -> dict[str, Any]:
+    return spec.model_dump(by_alias=True, exclude_none=True)
+
+
+def _is_within(part: Any, whole: Any) -> bool:
+    """Whether everything in ``part`` stands in ``whole`` too; lists count as one value."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(key in whole and _is_within(item, whole[key]) for key, item in part.items())
+    return bool(part == whole)

@@ -1,0 +1,204 @@
+"""Names of every object that belongs to a service, and every label and annotation key. Source: kserve spec 3.1 to 3.3."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from app.kube.names import LABEL_MAX
+
+GROUP = "serving.kserve.io"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+POOL_GROUP = "inference.networking.k8s.io"
+"""Group of the InferencePool that is made; :data:`POOL_GROUP_ALPHA` is its predecessor, only ever read."""
+POOL_GROUP_ALPHA = "inference.networking.x-k8s.io"
+GATEWAY_GROUP = "gateway.networking.k8s.io"
+
+# Labels.
+
+NAME = "app.kubernetes.io/name"
+PART_OF = "app.kubernetes.io/part-of"
+COMPONENT = "app.kubernetes.io/component"
+KSERVE_COMPONENT = "kserve.io/component"
+ROLE = "llm-d.ai/role"
+RESERVED_LABELS = (NAME, PART_OF, COMPONENT, KSERVE_COMPONENT, ROLE)
+"""Keys that selectors are made of; a user's value for one of them takes the pods out of the defaults."""
+
+PART_OF_VALUE = "llminferenceservice"
+KSERVE_COMPONENT_VALUE = "workload"
+
+COMPONENT_WORKLOAD = "llminferenceservice-workload"
+COMPONENT_PREFILL = "llminferenceservice-workload-prefill"
+COMPONENT_WORKER = "llminferenceservice-workload-worker"
+COMPONENT_LEADER = "llminferenceservice-workload-leader"
+COMPONENT_WORKER_PREFILL = "llminferenceservice-workload-worker-prefill"
+COMPONENT_LEADER_PREFILL = "llminferenceservice-workload-leader-prefill"
+COMPONENT_ROUTER = "llminferenceservice-router"
+COMPONENT_SCHEDULER = "llminferenceservice-router-scheduler"
+
+ROLE_BOTH, ROLE_DECODE, ROLE_PREFILL = "both", "decode", "prefill"
+
+GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
+"""On the Service that stands before a Gateway; its value is the Gateway's name."""
+
+# Annotations.
+
+STOP = "serving.kserve.io/stop"
+POOL_MIGRATED = "serving.kserve.io/inference-pool-migrated"
+MODEL_URI = "serving.kserve.io/model-uri"
+PIN_PREFIX = "serving.kserve.io/"
+"""Before a preset's suffix: the key under which ``status.annotations`` keeps the preset's name."""
+S3_PREFIX = "serving.kserve.io/"
+"""Before ``s3-endpoint`` and its like, on a ServiceAccount."""
+EKS_ROLE = "eks.amazonaws.com/role-arn"
+
+PROPAGATED_ANNOTATIONS = ("k8s.v1.cni.cncf.io", "kueue.x-k8s.io", "prometheus.io")
+"""Beginnings of the annotation keys that go from a service to its workloads and their pods (3.4)."""
+PROPAGATED_LWS_ANNOTATIONS = ("leaderworkerset.sigs.k8s.io",)
+"""In addition, on LeaderWorkerSet objects only."""
+PROPAGATED_LABELS = ("kueue.x-k8s.io",)
+
+# Containers, volumes, paths.
+
+MAIN = "main"
+ROUTING_SIDECAR = "llm-d-routing-sidecar"
+STORAGE_INITIALIZER = "storage-initializer"
+MODELCAR = "modelcar"
+MODELCAR_INIT = "modelcar-init"
+POOL_NAME_VARIABLE = "INFERENCE_POOL_NAME"
+MODEL_PATH = "/mnt/models"
+
+PUBLIC_PORT = 8000
+"""Where the workload Service, the pool, the routes and the routing sidecar all expect the server."""
+
+# Objects of the system namespace.
+
+OPERATOR_CONFIG = "inferenceservice-config"
+SYSTEM_SCHEDULER_CONFIG_PREFIX = "config-scheduler-"
+"""A scheduler config of a name like this may stand in the system namespace."""
+
+_HASH = 32
+
+
+@lru_cache(maxsize=1024)
+def child_name(parent: str, suffix: str) -> str:
+    """``parent`` and ``suffix`` in at most 63 characters: KServe's ``ChildName`` (3.1)."""
+    if len(parent) + len(suffix) <= LABEL_MAX:
+        return parent + suffix
+    room = LABEL_MAX - _HASH
+    if len(suffix) < room:
+        return parent[: room - len(suffix)] + _md5(parent) + suffix
+    name = parent[:room] + _md5(parent + suffix)
+    return (name + suffix)[:LABEL_MAX].rstrip("-._")
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the objects of one service are called (3.2)."""
+
+    service: str
+
+    def _child(self, suffix: str) -> str:
+        return child_name(self.service, suffix)
+
+    @property
+    def main(self) -> str:
+        """The main or decode Deployment, and its ServiceAccount."""
+        return self._child("-kserve")
+
+    @property
+    def prefill(self) -> str:
+        return self._child("-kserve-prefill")
+
+    @property
+    def multi_node(self) -> str:
+        """The main or decode LeaderWorkerSet, and its ServiceAccount."""
+        return self._child("-kserve-mn")
+
+    @property
+    def multi_node_prefill(self) -> str:
+        return self._child("-kserve-mn-prefill")
+
+    @property
+    def workload_service(self) -> str:
+        return self._child("-kserve-workload-svc")
+
+    @property
+    def certificates(self) -> str:
+        return self._child("-kserve-self-signed-certs")
+
+    @property
+    def role(self) -> str:
+        return self._child("-kserve-role")
+
+    @property
+    def role_binding(self) -> str:
+        return self._child("-kserve-rb")
+
+    @property
+    def multi_node_role(self) -> str:
+        return self._child("-kserve-mn-role")
+
+    @property
+    def multi_node_role_binding(self) -> str:
+        return self._child("-kserve-mn-rb")
+
+    @property
+    def scheduler(self) -> str:
+        return self._child("-kserve-router-scheduler")
+
+    @property
+    def scheduler_service(self) -> str:
+        return self._child("-epp-service")
+
+    @property
+    def scheduler_account(self) -> str:
+        return self._child("-epp-sa")
+
+    @property
+    def scheduler_role(self) -> str:
+        return self._child("-epp-role")
+
+    @property
+    def scheduler_role_binding(self) -> str:
+        return self._child("-epp-rb")
+
+    @property
+    def pool(self) -> str:
+        return self._child("-inference-pool")
+
+    @property
+    def route(self) -> str:
+        return self._child("-kserve-route")
+
+
+def base_labels(service: str) -> dict[str, str]:
+    """What every object of a service carries."""
+    return {NAME: service, PART_OF: PART_OF_VALUE}
+
+
+def component_labels(service: str, component: str) -> dict[str, str]:
+    return {NAME: service, PART_OF: PART_OF_VALUE, COMPONENT: component}
+
+
+def workload_labels(service: str, component: str, role: str) -> dict[str, str]:
+    """Of a model server's pods: what the workload selector looks for, and the role the scheduler filters by."""
+    return {
+        NAME: service,
+        PART_OF: PART_OF_VALUE,
+        COMPONENT: component,
+        KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
+        ROLE: role,
+    }
+
+
+def workload_selector(service: str) -> dict[str, str]:
+    """Selects all model-server pods of a service, decode and prefill alike (3.3)."""
+    return {NAME: service, PART_OF: PART_OF_VALUE, KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE}

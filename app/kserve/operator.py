@@ -1,0 +1,145 @@
+"""The operator's settings: ConfigMap ``inferenceservice-config`` of the system namespace. Source: kserve spec 1.9.
+
+Each key holds a JSON document. A missing ConfigMap, key or field means the default; a document that cannot be read
+means that nothing may be changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from app.kube.quantity import QuantityError, canonical
+
+
+class OperatorConfigError(Exception):
+    """A document of the ConfigMap cannot be read. The message names the key."""
+
+
+class _Document(msgspec.Struct, rename="camel"):
+    """One key's document; unknown fields are somebody else's."""
+
+    def check(self) -> None:
+        """Raises ``ValueError`` for what the types cannot say."""
+
+
+class Ingress(_Document):
+    """``ingress``: the Gateway that managed routes attach to."""
+
+    kserve_ingress_gateway: str = "kserve/kserve-ingress-gateway"
+    """``namespace/name``; a bare name is one of the system namespace."""
+    url_scheme: str = "http"
+    """Which of a Gateway's listeners comes first in URLs."""
+
+    def check(self) -> None:
+        namespace, slash, name = self.kserve_ingress_gateway.partition("/")
+        if "/" in name or (slash and not (namespace and name)):
+            raise ValueError("kserveIngressGateway must be namespace/name")
+
+
+class StorageInitializer(_Document):
+    """``storageInitializer``: the container that downloads models, and the one that is a model (modelcar)."""
+
+    image: str = "kserve/storage-initializer:latest"
+    memory_request: str = "100Mi"
+    memory_limit: str = "1Gi"
+    cpu_request: str = "100m"
+    cpu_limit: str = "1"
+    ca_bundle_config_map_name: str = ""
+    ca_bundle_volume_mount_path: str = "/etc/ssl/custom-certs"
+    enable_modelcar: bool = True
+    cpu_modelcar: str = "10m"
+    memory_modelcar: str = "15Mi"
+    uid_modelcar: int | None = None
+    """User that the model and the server run as; no default within a document that exists."""
+
+    def check(self) -> None:
+        for amount in (
+            self.memory_request,
+            self.memory_limit,
+            self.cpu_request,
+            self.cpu_limit,
+            self.cpu_modelcar,
+            self.memory_modelcar,
+        ):
+            canonical(amount)
+
+    @property
+    def resources(self) -> dict[str, Any]:
+        return {
+            "requests": {"cpu": canonical(self.cpu_request), "memory": canonical(self.memory_request)},
+            "limits": {"cpu": canonical(self.cpu_limit), "memory": canonical(self.memory_limit)},
+        }
+
+    @property
+    def modelcar_resources(self) -> dict[str, Any]:
+        amounts = {"cpu": canonical(self.cpu_modelcar), "memory": canonical(self.memory_modelcar)}
+        return {"requests": amounts, "limits": dict(amounts)}
+
+
+class S3(_Document):
+    """Names of the keys in a Secret, and defaults of the S3 variables."""
+
+    access_key_id_name: str = msgspec.field(default="AWS_ACCESS_KEY_ID", name="s3AccessKeyIDName")
+    secret_access_key_name: str = msgspec.field(default="AWS_SECRET_ACCESS_KEY", name="s3SecretAccessKeyName")
+    endpoint: str = msgspec.field(default="", name="s3Endpoint")
+    use_https: str = msgspec.field(default="", name="s3UseHttps")
+    region: str = msgspec.field(default="", name="s3Region")
+    verify_ssl: str = msgspec.field(default="", name="s3VerifySSL")
+    use_virtual_bucket: str = msgspec.field(default="", name="s3UseVirtualBucket")
+    use_accelerate: str = msgspec.field(default="", name="s3UseAccelerate")
+    use_anonymous_credential: str = msgspec.field(default="", name="s3UseAnonymousCredential")
+    ca_bundle_config_map: str = msgspec.field(default="", name="s3CABundleConfigMap")
+    ca_bundle: str = msgspec.field(default="", name="s3CABundle")
+
+
+class Credentials(_Document):
+    """``credentials``: where download credentials are looked for."""
+
+    storage_secret_name_annotation: str = "serving.kserve.io/storageSecretName"  # noqa: S105 - the name of an annotation
+    s3: S3 = msgspec.field(default_factory=S3)
+
+
+class OperatorConfig(msgspec.Struct, frozen=True):
+    """Every document that decides something here."""
+
+    system_namespace: str
+    ingress: Ingress = msgspec.field(default_factory=Ingress)
+    storage_initializer: StorageInitializer = msgspec.field(default_factory=lambda: StorageInitializer(uid_modelcar=1010))
+    credentials: Credentials = msgspec.field(default_factory=Credentials)
+
+    @property
+    def gateway(self) -> tuple[str, str]:
+        """Namespace and name of the default Gateway."""
+        namespace, slash, name = self.ingress.kserve_ingress_gateway.partition("/")
+        return (namespace, name) if slash else (self.system_namespace, namespace)
+
+
+DocumentT = TypeVar("DocumentT", bound=_Document)
+_DECODERS: dict[type[_Document], msgspec.json.Decoder[Any]] = {
+    type_: msgspec.json.Decoder(type_) for type_ in (Ingress, StorageInitializer, Credentials)
+}
+
+
+def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> OperatorConfig:
+    """The settings in a ConfigMap's ``data``, ``None`` when there is no ConfigMap. Raises :class:`OperatorConfigError`."""
+    found: dict[str, Any] = {}
+    for key, name, type_ in (
+        ("ingress", "ingress", Ingress),
+        ("storageInitializer", "storage_initializer", StorageInitializer),
+        ("credentials", "credentials", Credentials),
+    ):
+        if data is not None and key in data:
+            found[name] = _document(key, data[key], type_)
+    return OperatorConfig(system_namespace, **found)
+
+
+def _document(key: str, text: str, type_: type[DocumentT]) -> DocumentT:
+    try:
+        document: DocumentT = _DECODERS[type_].decode(text)
+        document.check()
+    except (msgspec.DecodeError, QuantityError, ValueError) as error:
+        raise OperatorConfigError(f"ConfigMap key {key}: {error}") from None
+    return document

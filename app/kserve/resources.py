@@ -1,0 +1,78 @@
+"""The family's kinds as the outside sees them: names, columns, children and related objects. Source: kserve spec 1.1."""
+
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
+from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
+from app.kserve.names import GROUP, VERSION
+from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind
+
+LWS_COMPONENT = "leaderworkerset"
+GATEWAY_COMPONENT = "gateway-api"
+POOL_COMPONENT = "inference-extension"
+RBAC_COMPONENT = "scheduler-rbac"
+
+_READY = ".status.conditions[?(@.type=='Ready')]"
+
+LLM_INFERENCE_SERVICE = CustomResource(
+    family="kserve",
+    group=GROUP,
+    version=VERSION,
+    kind="LLMInferenceService",
+    plural="llminferenceservices",
+    short_names=("llmisvc",),
+    description="A large language model served by llm-d: its pods, their scheduler, and the route to them.",
+    spec=LLMInferenceServiceSpec,
+    status=LLMInferenceServiceStatus,
+    spec_required=False,
+    columns=(
+        Column("URL", ".status.url"),
+        Column("Ready", f"{_READY}.status"),
+        Column("Reason", f"{_READY}.reason"),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+        Column("URLs", ".status.addresses[*].url", priority=1),
+    ),
+    children=(
+        ChildKind("apps/v1", "Deployment", "deployments"),
+        ChildKind("v1", "Service", "services"),
+        ChildKind(
+            "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", optional=True, component=LWS_COMPONENT
+        ),
+        ChildKind(
+            "gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes", optional=True, component=GATEWAY_COMPONENT
+        ),
+        ChildKind(
+            "inference.networking.k8s.io/v1", "InferencePool", "inferencepools", optional=True, component=POOL_COMPONENT
+        ),
+        ChildKind("v1", "ServiceAccount", "serviceaccounts", optional=True, component=RBAC_COMPONENT),
+        ChildKind("rbac.authorization.k8s.io/v1", "Role", "roles", optional=True, component=RBAC_COMPONENT),
+        ChildKind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
+    ),
+    related=(
+        RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),
+        RelatedKind("v1", "configmaps"),
+        RelatedKind("v1", "serviceaccounts"),
+        RelatedKind("v1", "pods"),
+        RelatedKind("v1", "services"),
+        RelatedKind("gateway.networking.k8s.io/v1", "gateways", component=GATEWAY_COMPONENT),
+        RelatedKind("gateway.networking.k8s.io/v1", "httproutes", component=GATEWAY_COMPONENT),
+        RelatedKind("inference.networking.k8s.io/v1", "inferencepools", component=POOL_COMPONENT),
+    ),
+)
+
+LLM_INFERENCE_SERVICE_CONFIG = CustomResource(
+    family="kserve",
+    group=GROUP,
+    version=VERSION,
+    kind="LLMInferenceServiceConfig",
+    plural="llminferenceserviceconfigs",
+    description="A part of an LLMInferenceService's spec that several services share.",
+    spec=LLMInferenceServiceConfigSpec,
+    status=LLMInferenceServiceConfigStatus,
+    spec_required=False,
+    columns=(
+        Column("Ready", f"{_READY}.status"),
+        Column("Reason", f"{_READY}.reason"),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+    ),
+)
+
+RESOURCES = (LLM_INFERENCE_SERVICE, LLM_INFERENCE_SERVICE_CONFIG)

@@ -1,0 +1,140 @@
+"""What a template's field paths refer to: a service's metadata, its spec, and three facts of the installation.
+
+Paths use Go's field names (``.Spec.Parallelism.DataLocal``); which of them exist, and which are optional, the types say.
+Source: kserve spec 2.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pydantic_core import PydanticUndefined
+
+from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
+from app.kserve.names import API_VERSION
+from app.kserve.template import Pointer, TemplateError
+from app.kube.base import KubeModel
+from app.kube.objects import ObjectMeta
+from app.kube.shape import Shape, fields
+
+Json = dict[str, Any]
+
+_ACRONYMS = {"uri": "URI", "lora": "LoRA", "http": "HTTP", "wva": "WVA", "hpa": "HPA", "keda": "KEDA"}
+_METADATA = {
+    "Name": ("name", ""),
+    "GenerateName": ("generate_name", ""),
+    "Namespace": ("namespace", ""),
+    "UID": ("uid", ""),
+    "Generation": ("generation", 0),
+    "Labels": ("labels", {}),
+    "Annotations": ("annotations", {}),
+    "Finalizers": ("finalizers", []),
+}
+
+
+@lru_cache(maxsize=None)
+def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, Shape, Any]]:
+    """JSON name, shape and zero value of each field by its Go name; ``None`` is an unset pointer."""
+    found = {}
+    for alias, (name, shape) in fields(model).items():
+        go_name = _ACRONYMS.get(alias) or alias[:1].upper() + alias[1:]
+        default = model.model_fields[name].default
+        annotation = str(model.model_fields[name].annotation)
+        zero: Any = "" if default is PydanticUndefined else default
+        if shape.container == "map" or "dict[str, str]" in annotation:
+            zero = {}
+        elif "list[" in annotation:
+            zero = []
+        found[go_name] = (alias, shape, zero)
+    return found
+
+
+class UnknownFieldError(TemplateError):
+    """A field path that no service can have, whatever its spec says."""
+
+
+class ServiceData:
+    """The data that one service's templates are rendered with."""
+
+    def __init__(self, metadata: ObjectMeta, spec: Json, system_namespace: str, gateway: tuple[str, str]) -> None:
+        self._metadata = metadata
+        self._spec = spec
+        self._global = {
+            "SystemNamespace": system_namespace,
+            "IngressGatewayNamespace": gateway[0],
+            "IngressGatewayName": gateway[1],
+        }
+
+    def field(self, path: Sequence[str]) -> Any:
+        """The value at ``path``. Raises :class:`TemplateError` for one that does not exist."""
+        root, *rest = path
+        if root == "Spec":
+            return _spec_field(self._spec, LLMInferenceServiceConfigSpec, rest, path)
+        if root == "ObjectMeta":
+            return self._metadata_field(rest, path) if rest else "{}"
+        if root in _METADATA:
+            return self._metadata_field(list(path), path)
+        if root == "GlobalConfig":
+            if len(rest) != 1 or rest[0] not in self._global:
+                raise _unknown(path, tuple(self._global))
+            return self._global[rest[0]]
+        if root in ("Kind", "APIVersion"):
+            return "LLMInferenceService" if root == "Kind" else API_VERSION
+        if root == "Status":
+            raise TemplateError(f"{_dotted(path)}: a spec must not depend on its own status")
+        raise _unknown(path, ("ObjectMeta", "Spec", "GlobalConfig"))
+
+    def _metadata_field(self, names: Sequence[str], path: Sequence[str]) -> Any:
+        if names[0] not in _METADATA:
+            raise _unknown(path, tuple(_METADATA))
+        attribute, zero = _METADATA[names[0]]
+        value = getattr(self._metadata, attribute)
+        return _below(zero if value is None else value, names[1:], path)
+
+
+def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path: Sequence[str]) -> Any:
+    """Go down the types as long as they are ours, then down plain JSON."""
+    for position, name in enumerate(names):
+        known = _go_fields(model)
+        if name not in known:
+            raise _unknown(path, tuple(known))
+        alias, shape, zero = known[name]
+        item = value.get(alias)
+        rest = names[position + 1 :]
+        if shape.model is not None and not shape.container:
+            if item is None:
+                if rest:
+                    raise TemplateError(f"{_dotted(path)}: {name} is not set")
+                return None
+            value, model = item, shape.model
+            continue
+        if item is None:
+            if rest and zero is None:
+                raise TemplateError(f"{_dotted(path)}: {name} is not set")
+            return _below(zero, rest, path)
+        if rest or isinstance(item, (dict, list)):
+            return _below(item, rest, path)
+        return Pointer(item) if zero is None else item
+    return value
+
+
+def _below(value: Any, names: Sequence[str], path: Sequence[str]) -> Any:
+    """Fields of plain JSON: keys of maps as they are, fields of Kubernetes' types by their Go names."""
+    for name in names:
+        if not isinstance(value, Mapping):
+            raise TemplateError(f"{_dotted(path)}: {name} is no field of a {type(value).__name__}")
+        key = name if name in value else next((k for k in value if k.lower() == name.lower()), None)
+        if key is None:
+            raise TemplateError(f"{_dotted(path)}: {name} is not set")
+        value = value[key]
+    return value
+
+
+def _dotted(path: Sequence[str]) -> str:
+    return "." + ".".join(path)
+
+
+def _unknown(path: Sequence[str], known: Sequence[str]) -> UnknownFieldError:
+    return UnknownFieldError(f"{_dotted(path)} does not exist; there are {', '.join(known)}")

@@ -1,0 +1,252 @@
+"""Reliability 6.2: bodies that are no JSON, or JSON that is too much. Both protocols answer them alike.
+
+Where the object's own part of the body is at fault, admission denies with the field and sync freezes the children. Two
+things are refused by sync as a whole, which keeps every child too: nesting beyond 64 levels, and what no JSON writer
+can have written.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.corpus.requests import (
+    REVIEW,
+    SYNC,
+    Json,
+    is_allowed,
+    is_denied,
+    is_frozen,
+    is_refused,
+    review,
+    spec_with,
+    sync,
+)
+from tests.corpus.requests import service as inference_service
+from tests.service import Service
+
+PLACEHOLDER = b'"@@"'
+
+
+def bodies(part: bytes) -> tuple[bytes, bytes]:
+    """A review and a sync request whose object has ``part`` (raw JSON) as the value of one environment variable."""
+    document = inference_service(spec_with(env=[{"name": "A", "value": "@@"}]))
+    texts = [orjson.dumps(review(document)), orjson.dumps(sync(document))]
+    return texts[0].replace(PLACEHOLDER, part), texts[1].replace(PLACEHOLDER, part)
+
+
+def spec_bodies(spec: bytes) -> tuple[bytes, bytes]:
+    """A review and a sync request with ``spec`` (raw JSON)."""
+    document = {**inference_service(), "spec": "@@"}
+    texts = [orjson.dumps(review(document)), orjson.dumps(sync(document))]
+    return texts[0].replace(PLACEHOLDER, spec), texts[1].replace(PLACEHOLDER, spec)
+
+
+NOT_JSON: dict[str, bytes] = {
+    "J01 empty": b"",
+    "J01 blanks": b" \r\n\t ",
+    "J02 words": b"not json",
+    "J02 single quotes": b"{'a': 1}",
+    "J02 trailing comma": b'{"a": 1,}',
+    "J02 comment": b'{"a": 1} // x',
+    "J02 two documents": b"{}{}",
+    "J04 null": b"null",
+    "J04 list": b"[]",
+    "J04 text": b'"x"',
+    "J04 number": b"5",
+    "J04 boolean": b"true",
+    "J10 deep": b"[" * 10_000 + b"]" * 10_000,
+    "J10 without end": b"[" * 5_000_000,
+    "J14 UTF-16": '{"a": 1}'.encode("utf-16"),
+    "J14 UTF-32": '{"a": 1}'.encode("utf-32"),
+}
+
+
+@pytest.mark.parametrize("path", [REVIEW, SYNC])
+@pytest.mark.parametrize("body", NOT_JSON.values(), ids=list(NOT_JSON))
+def test_bodies_that_say_nothing(service: Service, path: str, body: bytes) -> None:
+    """400 with a reason."""
+    is_refused(service.post(path, body), 400)
+
+
+@pytest.mark.parametrize("path", [REVIEW, SYNC])
+def test_j03_truncated_bodies(service: Service, path: str) -> None:
+    """At every byte: a part of the truth is never taken for the whole."""
+    body = orjson.dumps(review() if path == REVIEW else sync())
+    connection = service.connect()
+    for end in range(0, len(body), 1 if path == REVIEW else 3):
+        connection.request("POST", path, body[:end], {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        response.read()
+        assert response.status == 400, end
+    connection.close()
+
+
+NO_VALUES: dict[str, bytes] = {
+    "J05 NaN": b"NaN",
+    "J05 Infinity": b"Infinity",
+    "J05 -Infinity": b"-Infinity",
+    "J06 1e400": b"1e400",
+    "J06 -1e400": b"-1e400",
+    "J07 5,000 digits": b"9" * 5000,
+    "J13 lone surrogate": b'"\\ud800"',
+    "J13 CESU-8": b'"\xed\xa0\x80"',
+    "J13 no UTF-8": b'"\xff\xfe"',
+    "J13 overlong": b'"\xc0\xaf"',
+}
+
+
+@pytest.mark.parametrize("part", NO_VALUES.values(), ids=list(NO_VALUES))
+def test_values_that_json_does_not_have(service: Service, part: bytes) -> None:
+    """400: no API server sends them."""
+    for path, body in zip((REVIEW, SYNC), bodies(part), strict=True):
+        is_refused(service.post(path, body), 400)
+
+
+@pytest.mark.parametrize("part", [b"NaN", b"1e400", b"9" * 5000, b'"\\ud800"', b'"\xff"'])
+@pytest.mark.parametrize("place", [b'"unknown":', b'"status":'])
+def test_values_that_json_does_not_have_where_nobody_looks(service: Service, part: bytes, place: bytes) -> None:
+    """They are refused or passed over, and reach no answer."""
+    for path, document in ((REVIEW, review()), (SYNC, sync())):
+        body = orjson.dumps(document).replace(b'"spec":{', b"%b%b,%b" % (place, part, b'"spec":{'), 1)
+        answer = service.post(path, body)
+        assert answer.status in (200, 400)
+        assert part not in answer.body
+
+
+@pytest.mark.parametrize("path", [REVIEW, SYNC])
+def test_j14_a_byte_order_mark(service: Service, path: str) -> None:
+    """JSON has none."""
+    body = orjson.dumps(review() if path == REVIEW else sync())
+    is_refused(service.post(path, b"\xef\xbb\xbf" + body), 400)
+
+
+INTEGERS: dict[str, bytes] = {"2^31": b"2147483648", "2^63": b"9223372036854775808", "2^64": b"18446744073709551616"}
+
+
+@pytest.mark.parametrize("number", INTEGERS.values(), ids=list(INTEGERS))
+def test_j07_large_integers(service: Service, number: bytes) -> None:
+    """A user's mistake, at its field."""
+    admission, hook = spec_bodies(b'{"modelRef":"m","replicas":%b}' % number)
+    is_denied(service.post(REVIEW, admission), "spec.replicas", "Invalid", "TypeInvalid")
+    is_frozen(service.post(SYNC, hook))
+
+
+def test_j08_whole_floats_are_integers(service: Service) -> None:
+    """As in the API server, and they leave as integers."""
+    admission, hook = spec_bodies(b'{"modelRef":"m","replicas":2.0,"contextSize":4096.0}')
+    assert is_allowed(service.post(REVIEW, admission)) is not None
+    answer = service.post(SYNC, hook)
+    deployment = next(child for child in answer.json["children"] if child["kind"] == "Deployment")
+    assert b'"replicas":2,' in answer.body
+    assert "4096" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+@pytest.mark.parametrize("depth", [65, 300, 1100])
+def test_j09_deep_nesting(service: Service, depth: int) -> None:
+    """Admission names the field. Sync refuses the request, and so touches nothing."""
+    deep = b'{"modelRef":"m","tolerations":[' + b'{"a":' * depth + b"1" + b"}" * depth + b"]}"
+    admission, hook = spec_bodies(deep)
+    answer = service.post(REVIEW, admission)
+    if answer.status == 200:
+        is_denied(answer, "spec.tolerations" if depth < 1000 else "spec", "Invalid")
+    else:
+        is_refused(answer, 400)
+    is_refused(service.post(SYNC, hook), 400)
+
+
+def test_j12_the_last_of_two_equal_keys_counts(service: Service) -> None:
+    """What is validated is what is sent on."""
+    admission, hook = spec_bodies(b'{"modelRef":"m","image":" bad","image":"good:1"}')
+    assert is_allowed(service.post(REVIEW, admission)) is not None
+    deployment = next(c for c in service.post(SYNC, hook).json["children"] if c["kind"] == "Deployment")
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "good:1"
+    admission, hook = spec_bodies(b'{"modelRef":"m","image":"good:1","image":" bad"}')
+    is_denied(service.post(REVIEW, admission), "spec.image", "Invalid")
+    is_frozen(service.post(SYNC, hook))
+
+
+def test_j12_the_last_of_two_specs_counts(service: Service) -> None:
+    """As for any other key."""
+    for path, document in ((REVIEW, review()), (SYNC, sync())):
+        body = orjson.dumps(document)
+        twice = body.replace(b'"spec":{"modelRef"', b'"spec":{"modelRef":"m","runtime":"bad"},"spec":{"modelRef"', 1)
+        assert twice != body
+        answer = service.post(path, twice)
+        assert answer.status == 200
+        assert answer.json["response"]["allowed"] if path == REVIEW else len(answer.json["children"]) == 2
+
+
+@pytest.mark.parametrize("control", ["\x00", "\x1b[31m", "\x7f", "\x9b", "\x07"])
+def test_j15_control_characters(service: Service, control: str) -> None:
+    """They would end up in a terminal, or end a string in C."""
+    document = inference_service(spec_with(env=[{"name": "A", "value": f"a{control}b"}]))
+    answer = service.post(REVIEW, review(document))
+    is_denied(answer, "spec.env[0].value", "Invalid")
+    assert control not in answer.json["response"]["status"]["message"]
+    is_frozen(service.post(SYNC, sync(document)))
+
+
+HEAVY: dict[str, bytes] = {
+    "J16 empty lists": b'{"modelRef":"m","args":[' + b"[]," * 2_200_000 + b"[]]}",
+    "J16 empty lists in an unknown field": b'{"modelRef":"m","x":[' + b"[]," * 2_200_000 + b"[]]}",
+    "J16 numbers": b'{"modelRef":"m","args":[' + b"1," * 3_300_000 + b"1]}",
+    "J17 unknown keys": b'{"modelRef":"m",' + b",".join(b'"key%06d":1' % n for n in range(420_000)) + b"}",
+    "J17 unknown keys, fewer": b'{"modelRef":"m",' + b",".join(b'"key%06d":1' % n for n in range(40_000)) + b"}",
+    "J17 map": b'{"modelRef":"m","nodeSelector":{' + b",".join(b'"key%06d":1' % n for n in range(9_000)) + b"}}",
+    "200,000 variables": b'{"modelRef":"m","env":[' + b",".join([b'{"name":"a","x":1}'] * 200_000) + b"]}",
+    "45,000 wrong variables": b'{"modelRef":"m","env":[' + b",".join([b'{"x":1}'] * 45_000) + b"]}",
+}
+
+
+@pytest.mark.parametrize("spec", HEAVY.values(), ids=list(HEAVY))
+def test_j16_many_small_values(service: Service, spec: bytes) -> None:
+    """Judged in bounded time and memory: the search for mistakes ends long before the mistakes do."""
+    for path, body in zip((REVIEW, SYNC), spec_bodies(spec), strict=True):
+        begin = time.monotonic()
+        answer = service.post(path, body)
+        assert time.monotonic() - begin < 3
+        assert answer.status == 200
+        assert len(answer.body) < 64 * 1024
+    assert service.rss() < 400_000
+
+
+def test_j18_a_text_of_six_megabytes(service: Service) -> None:
+    """Too long, and not repeated."""
+    document = inference_service(spec_with(reasoningBudgetMessage="x" * 6 * 1024 * 1024))
+    answer = service.post(REVIEW, review(document))
+    is_denied(answer, "spec.reasoningBudgetMessage", "TooLong")
+    assert b"xxxx" not in answer.body
+    is_frozen(service.post(SYNC, sync(document)))
+
+
+@pytest.mark.parametrize("key", ["__proto__", "__class__", "constructor", "model_fields", "model_config", ""])
+def test_j19_keys_that_mean_something_elsewhere(service: Service, key: str) -> None:
+    """Plain unknown keys here."""
+    document = inference_service(spec_with(**{key: {"a": 1}}))
+    warnings = is_allowed(service.post(REVIEW, review(document)))
+    assert any(text.startswith("unknown field") for text in warnings)
+    answer = service.post(SYNC, sync(document))
+    assert (answer.status, len(answer.json["children"])) == (200, 2)
+
+
+@pytest.mark.parametrize("place", ["spec", "env", "nodeSelector", "podLabels"])
+def test_j20_a_key_of_a_megabyte(service: Service, place: str) -> None:
+    """Named by its beginning only."""
+    key, value = "k" * 1_000_000, "v"
+    spec: dict[str, Json] = {
+        "spec": {key: value},
+        "env": {"env": [{"name": "A", key: value}]},
+        "nodeSelector": {"nodeSelector": {key: value}},
+        "podLabels": {"podLabels": {key: value}},
+    }
+    document: Any = inference_service(spec_with(**spec[place]))
+    answer = service.post(REVIEW, review(document))
+    assert answer.status == 200
+    assert len(answer.body) < 8 * 1024
+    answer = service.post(SYNC, sync(document))
+    assert answer.status == 200
+    assert place == "env" or len(answer.body) < 64 * 1024  # what is embedded is passed on as it is

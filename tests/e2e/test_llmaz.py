@@ -1,0 +1,267 @@
+"""A user with kubectl: OpenModels, BackendRuntimes, Playgrounds and Services on a real API server (llmaz spec 7)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.processes import wait_until
+from tests.shared import UPSTREAM, needs_shared
+
+pytestmark = pytest.mark.e2e
+
+EXAMPLES = ROOT / "examples" / "llmaz"
+RUNTIMES = ROOT / "manifests" / "llmaz-runtimes"
+SAMPLES = sorted((UPSTREAM / "llmaz" / "samples").glob("docs__examples__*.yaml"))
+PLAYGROUNDS = "playgrounds.inference.llmaz.io"
+SERVICES = "services.inference.llmaz.io"
+SETS = "leaderworkersets.leaderworkerset.x-k8s.io"
+EVERYTHING = f"{PLAYGROUNDS},{SERVICES},deployments,services,horizontalpodautoscalers,{SETS}"
+
+
+@pytest.fixture(scope="module")
+def runtimes(installation: Installation) -> Iterator[Installation]:
+    """The six engines that are shipped, and no model of another test."""
+    cluster = installation.cluster
+    cluster.kubectl("apply", "-k", str(RUNTIMES))
+    cluster.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", "--timeout=60s")
+    yield installation
+    cluster.kubectl("delete", "-k", str(RUNTIMES))
+
+
+@pytest.fixture
+def models(control_plane: ControlPlane) -> Iterator[None]:
+    """Models are cluster-scoped: each test leaves none behind."""
+    yield
+    control_plane.kubectl("delete", "openmodels", "--all")
+
+
+@pytest.fixture
+def cluster(runtimes: Installation, models: None) -> ControlPlane:
+    """The control plane with the engines."""
+    return runtimes.cluster
+
+
+def apply(cluster: ControlPlane, namespace: str, *documents: dict[str, Any]) -> None:
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(documents))
+
+
+def ours(file: Path) -> list[dict[str, Any]]:
+    """The file's documents that are of the family; the gateway objects of a sample are somebody else's."""
+    return [d for d in yaml.safe_load_all(file.read_text()) if d and d["apiVersion"].endswith("llmaz.io/v1alpha1")]
+
+
+def model(name: str, **spec: Any) -> dict[str, Any]:
+    source = {"modelHub": {"modelID": f"example-org/{name}"}}
+    return {
+        "apiVersion": "llmaz.io/v1alpha1",
+        "kind": "OpenModel",
+        "metadata": {"name": name},
+        "spec": {"familyName": "test", "source": source, **spec},
+    }
+
+
+def playground(name: str, claimed: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "Playground",
+        "metadata": {"name": name},
+        "spec": {"modelClaim": {"modelName": claimed}, **spec},
+    }
+
+
+def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", *names, "--timeout=60s")
+
+
+def ready(cluster: ControlPlane, namespace: str, kind: str, name: str) -> dict[str, Any]:
+    conditions = cluster.get(kind, name, "-n", namespace).get("status", {}).get("conditions", [])
+    return next((c for c in conditions if c["type"] == "Ready"), {})
+
+
+def revision(cluster: ControlPlane, namespace: str, name: str) -> str:
+    found = cluster.get("deployment", name, "-n", namespace)["metadata"]["annotations"]
+    return str(found.get("deployment.kubernetes.io/revision"))
+
+
+@needs_shared
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem.removeprefix("docs__examples__"))
+def test_upstream_samples_become_ready(cluster: ControlPlane, namespace: str, sample: Path) -> None:
+    """Unchanged; in Deployment mode where one pod serves, a valid LeaderWorkerSet where several do."""
+    documents = ours(sample)
+    apply(cluster, namespace, *documents)
+    for document in documents:
+        name = document["metadata"]["name"]
+        if document["kind"] == "Playground":
+            wait_ready(cluster, namespace, f"{PLAYGROUNDS}/{name}")
+            assert cluster.get("deployment", name, "-n", namespace)["status"]["readyReplicas"] >= 1
+            assert cluster.get("services", f"{name}-lb", "-n", namespace)["spec"]["ports"][0]["port"] == 8080
+        if document["kind"] == "Service":
+            wait_until(lambda: exists(cluster, namespace, SETS, name), "the LeaderWorkerSet", 30)  # noqa: B023
+            assert cluster.get(SETS, name, "-n", namespace)["spec"]["leaderWorkerTemplate"]["size"] == 2
+
+
+def exists(cluster: ControlPlane, namespace: str, kind: str, name: str) -> bool:
+    return cluster.kubectl("get", kind, name, "-n", namespace, check=False).returncode == 0
+
+
+def test_every_example_is_applied(cluster: ControlPlane, namespace: str) -> None:
+    """Each becomes ready, but for the one that needs a controller of LeaderWorkerSets; then nothing is written."""
+    for file in sorted(EXAMPLES.glob("*.yaml")):
+        cluster.kubectl("apply", "-n", namespace, "-f", str(file))
+    items = cluster.get(f"{PLAYGROUNDS},{SERVICES}", "-n", namespace)["items"]
+    waiting = [
+        f"{PLAYGROUNDS if item['kind'] == 'Playground' else SERVICES}/{item['metadata']['name']}"
+        for item in items
+        if item["metadata"].get("annotations", {}).get("modelhooks.dev/example-ready") != "false"
+    ]
+    assert len(waiting) >= 11
+    wait_ready(cluster, namespace, *waiting)
+    assert cluster.get("hpa", "assistant-elastic", "-n", namespace)["spec"]["maxReplicas"] == 4
+    group = cluster.get(SETS, "llama-large", "-n", namespace)["spec"]
+    assert (group["startupPolicy"], group["leaderWorkerTemplate"]["size"]) == ("LeaderCreated", 2)
+    told = ready(cluster, namespace, SERVICES, "llama-large")
+    assert (told["status"], told["reason"]) == ("False", "RollingOut")
+    before, after = quiet(cluster, namespace, EVERYTHING, 5)
+    assert before == after
+
+
+@pytest.mark.parametrize("name", ["openmodel", "playground", "service"])
+def test_rejected_examples(cluster: ControlPlane, namespace: str, name: str) -> None:
+    """The webhook names every mistake of an object at once."""
+    file = EXAMPLES / "rejected" / f"{name}.yaml"
+    done = cluster.kubectl("apply", "-n", namespace, "-f", str(file), check=False)
+    assert done.returncode != 0
+    expected = {
+        "openmodel": ("spec.familyName", "spec.source.uri"),
+        "playground": ("spec: Forbidden", "spec.backendRuntimeConfig.resources", "minReplicas"),
+        "service": ("spec.workloadTemplate.workerTemplate.spec.containers", "spec.volumes[0].name"),
+    }[name]
+    for text in expected:
+        assert text in done.stderr
+
+
+def test_any_order_converges(cluster: ControlPlane, namespace: str) -> None:
+    """A Playground before its model before its engine: it says what is missing, and goes on when it comes."""
+    engine = {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "BackendRuntime",
+        "metadata": {"name": f"late-{namespace}"},
+        "spec": {
+            "image": "registry.example.com/late",
+            "version": "1",
+            "recommendedConfigs": [{"name": "default", "args": ["{{ .ModelPath }}"]}],
+        },
+    }
+    config = {"backendName": engine["metadata"]["name"]}
+    apply(cluster, namespace, playground("early", "late", backendRuntimeConfig=config))
+    expect_reason(cluster, namespace, "early", "ModelNotFound")
+    assert cluster.get(SERVICES, "-n", namespace)["items"] == []
+    apply(cluster, namespace, model("late"))
+    expect_reason(cluster, namespace, "early", "BackendRuntimeNotFound")
+    apply(cluster, namespace, engine)
+    try:
+        wait_ready(cluster, namespace, f"{PLAYGROUNDS}/early")
+    finally:
+        cluster.kubectl("delete", "backendruntime", engine["metadata"]["name"])
+
+
+def expect_reason(cluster: ControlPlane, namespace: str, name: str, reason: str) -> None:
+    wait_until(lambda: ready(cluster, namespace, PLAYGROUNDS, name).get("reason") == reason, reason, 30)
+
+
+def test_switching_the_engine_rolls_the_pods_once(cluster: ControlPlane, namespace: str) -> None:
+    """One new revision of the Deployment, not one per stage of the chain."""
+    apply(cluster, namespace, model("switched"), playground("switched", "switched"))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/switched")
+    patch = {"spec": {"backendRuntimeConfig": {"backendName": "sglang"}}}
+    cluster.kubectl("patch", PLAYGROUNDS, "switched", "-n", namespace, "--type=merge", "-p", json.dumps(patch))
+    wait_until(lambda: image(cluster, namespace, "switched").startswith("lmsysorg/sglang"), "the other engine", 30)
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/switched")
+    time.sleep(3)
+    assert revision(cluster, namespace, "switched") == "2"
+
+
+def image(cluster: ControlPlane, namespace: str, name: str) -> str:
+    template = cluster.get("deployment", name, "-n", namespace)["spec"]["template"]
+    return str(template["spec"]["containers"][0]["image"])
+
+
+def test_a_changed_flavor_reaches_every_user(cluster: ControlPlane, namespace: str) -> None:
+    """And nobody else: the Playground of another model keeps its revision."""
+    flavors = {"flavors": [{"name": "any", "limits": {"nvidia.com/gpu": 1}}]}
+    apply(cluster, namespace, model("shared", inferenceConfig=flavors), model("other"))
+    apply(cluster, namespace, playground("one", "shared"), playground("two", "shared"), playground("three", "other"))
+    wait_ready(cluster, namespace, *(f"{PLAYGROUNDS}/{name}" for name in ("one", "two", "three")))
+    flavors["flavors"][0]["limits"] = {"nvidia.com/gpu": 2}
+    apply(cluster, namespace, model("shared", inferenceConfig=flavors))
+    for name in ("one", "two"):
+        wait_until(lambda name=name: gpus(cluster, namespace, name) == "2", f"two GPUs of {name}", 30)  # type: ignore[misc]
+    assert gpus(cluster, namespace, "three") == ""
+    assert revision(cluster, namespace, "three") == "1"
+
+
+def gpus(cluster: ControlPlane, namespace: str, name: str) -> str:
+    template = cluster.get("deployment", name, "-n", namespace)["spec"]["template"]
+    return str(template["spec"]["containers"][0]["resources"]["limits"].get("nvidia.com/gpu", ""))
+
+
+def test_a_model_deleted_while_in_use(cluster: ControlPlane, namespace: str) -> None:
+    """No child is lost, and the users say what is gone; when it comes back everything is well again."""
+    apply(cluster, namespace, model("precious"), playground("kept", "precious"))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/kept")
+    before = children(cluster, namespace)
+    cluster.kubectl("delete", "openmodel", "precious")
+    expect_reason(cluster, namespace, "kept", "ModelNotFound")
+    wait_until(
+        lambda: ready(cluster, namespace, SERVICES, "kept").get("reason") == "ModelNotFound", "the Service says so", 30
+    )
+    assert children(cluster, namespace) == before
+    apply(cluster, namespace, model("precious"))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/kept")
+    assert revision(cluster, namespace, "kept") == "1"
+
+
+def children(cluster: ControlPlane, namespace: str) -> list[tuple[str, str, str]]:
+    items = cluster.get(f"{SERVICES},deployments,services", "-n", namespace)["items"]
+    return sorted((item["apiVersion"], item["metadata"]["name"], item["metadata"]["uid"]) for item in items)
+
+
+def test_scaling_by_the_scale_subresource(cluster: ControlPlane, namespace: str) -> None:
+    """`kubectl scale` reaches the pods through both stages, and the selector finds them."""
+    apply(cluster, namespace, model("scaled"), playground("scaled", "scaled"))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/scaled")
+    cluster.kubectl("scale", f"{PLAYGROUNDS}/scaled", "--replicas=3", "-n", namespace)
+    wait_until(lambda: replicas(cluster, namespace, "scaled") == 3, "three replicas", 60)
+    selector = cluster.get(PLAYGROUNDS, "scaled", "-n", namespace)["status"]["selector"]
+    assert len(cluster.get("pods", "-n", namespace, "-l", selector)["items"]) == 3
+
+
+def replicas(cluster: ControlPlane, namespace: str, name: str) -> int:
+    return int(cluster.get(PLAYGROUNDS, name, "-n", namespace)["status"].get("replicas", 0))
+
+
+def test_a_name_that_is_taken(cluster: ControlPlane, namespace: str) -> None:
+    """A Service of somebody else is left alone, and the Playground says whose way it is in."""
+    worker = {"spec": {"containers": [{"name": "model-runner", "image": "registry.example.com/engine:1"}]}}
+    foreign = {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "Service",
+        "metadata": {"name": "taken"},
+        "spec": {"modelClaims": {"models": [{"name": "taken"}]}, "workloadTemplate": {"workerTemplate": worker}},
+    }
+    apply(cluster, namespace, model("taken"), foreign)
+    wait_ready(cluster, namespace, f"{SERVICES}/taken")
+    apply(cluster, namespace, playground("taken", "taken"))
+    expect_reason(cluster, namespace, "taken", "ServiceConflict")
+    cluster.kubectl("delete", SERVICES, "taken", "-n", namespace)
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/taken")
+    assert image(cluster, namespace, "taken").startswith("vllm/")

@@ -1,0 +1,57 @@
+"""Names of a service's objects."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.kserve.names import Names, child_name
+
+QWEN = "qwen2-7b-instruct-single-no-scheduler"
+
+
+@pytest.mark.parametrize(
+    "parent, suffix, name",
+    [
+        ("my-llm", "-kserve", "my-llm-kserve"),
+        ("a" * 56, "-kserve", "a" * 56 + "-kserve"),
+        ("a" * 57, "-kserve", "a" * 24 + "652b906d60af96844ebd21b674f35e93-kserve"),
+        (QWEN, "-kserve-self-signed-certs", f"{QWEN}-kserve-self-signed-certs"),
+        (f"{QWEN}-long", "-kserve-self-signed-certs", "qwen2-cc80bb5b3eb19240f522e257c4c18678-kserve-self-signed-certs"),
+        (f"{QWEN}-longest", "-kserve-router-scheduler", "qwen2-7be70e28c1d25a5af89192840db1d8bc7-kserve-router-scheduler"),
+        (
+            "team-a",
+            "-this-is-a-very-long-llm-inference-service-name-used-for-tests-epp-auth-rb",
+            "team-a002046f3002ef3b2c16e92ba8ddd43d4-this-is-a-very-long-llm",
+        ),
+    ],
+)
+def test_child_name_vectors(parent: str, suffix: str, name: str) -> None:
+    """The vectors of spec 3.1."""
+    assert child_name(parent, suffix) == name
+
+
+names = st.from_regex(re.compile(r"[a-z]([-a-z0-9]{0,120}[a-z0-9])?", re.ASCII), fullmatch=True)
+
+
+@given(names, names.map(lambda name: f"-{name}"))
+def test_child_names_are_dns_labels(parent: str, suffix: str) -> None:
+    """Whatever the lengths, the result fits a label and is the same every time."""
+    name = child_name(parent, suffix)
+    assert len(name) <= 63
+    assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name)
+    assert child_name(parent, suffix) == name
+
+
+@given(names)
+def test_objects_of_one_kind_have_different_names(service: str) -> None:
+    """No two Deployments, Services, LeaderWorkerSets or accounts of a service share a name."""
+    of = Names(service)
+    assert len({of.main, of.prefill, of.scheduler}) == 3
+    assert of.multi_node != of.multi_node_prefill
+    assert of.workload_service != of.scheduler_service
+    assert len({of.main, of.multi_node, of.multi_node_prefill, of.scheduler_account}) == 4
+    assert len({of.role, of.multi_node_role, of.scheduler_role}) == 3

@@ -1,0 +1,72 @@
+"""Admission of BackendRuntimes (llmaz spec 6.3 BR1 to BR3, 6.4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.llmaz.world import BACKEND_RUNTIME, Json, admit, paths, preset, runtime
+
+LOW = {"requests": {"cpu": 4}, "limits": {"cpu": 1}}
+DUPLICATE_HEADERS = {
+    "httpGet": {"port": 8080, "httpHeaders": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}
+}
+
+REFUSED: dict[str, tuple[Json, list[str]]] = {
+    "BR1 a limit below its request": (preset(resources=LOW), ["spec.resources"]),
+    "BR2 a preset twice": (runtime(recommendedConfigs=[{"name": "a"}, {"name": "a"}]), ["spec.args.name"]),
+    "BR3 nothing": ({**runtime(), "spec": {}}, ["spec.image", "spec.version"]),
+    "N21 a trigger of nothing": (preset(scaleTrigger={}), ["spec.recommendedConfigs[0].scaleTrigger.hpa"]),
+    "N23 a metric of another type": (
+        preset(scaleTrigger={"hpa": {"metrics": [{"type": "Pods", "resource": {"name": "cpu", "target": {}}}]}}),
+        [
+            "spec.recommendedConfigs[0].scaleTrigger.hpa.metrics[0].resource.target.type",
+        ],
+    ),
+    "a header twice": (
+        runtime(readinessProbe=DUPLICATE_HEADERS),
+        ["spec.readinessProbe.httpGet.httpHeaders"],
+    ),
+    "a probe without a handler": (runtime(livenessProbe={"periodSeconds": 5}), ["spec.livenessProbe"]),
+    "a variable without a name": (runtime(envs=[{"value": "x"}]), ["spec.envs[0].name"]),
+}
+
+
+@pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(item: Json, want: list[str]) -> None:
+    """Every mistake of an object at once."""
+    assert paths(admit(BACKEND_RUNTIME, item)) == want
+
+
+def test_upstream_paths_lead_to_the_true_place() -> None:
+    """Upstream reports some mistakes at fields that do not exist; the text and the command line know better."""
+    (error,) = admit(BACKEND_RUNTIME, preset(resources=LOW)).errors
+    assert "spec.recommendedConfigs[0].resources.limits[cpu]" in error.body
+    assert error.path.segments == ("spec", "recommendedConfigs", 0, "resources", "limits", "cpu")
+
+
+def test_two_low_limits_are_two_errors() -> None:
+    """Same path, different texts."""
+    low = {"requests": {"cpu": 4, "memory": "2Gi"}, "limits": {"cpu": 1, "memory": "1Gi"}}
+    assert len({str(error) for error in admit(BACKEND_RUNTIME, preset(resources=low)).errors}) == 2
+
+
+WARNED = {
+    "N20 an unknown placeholder": (preset(args=["{{ .TP }}"]), "args[0]"),
+    "N22 no default": (runtime(recommendedConfigs=[{"name": "x"}]), "configName"),
+    "N24 no metrics": (preset(scaleTrigger={"hpa": {}}), "80 percent"),
+    "N30 an accelerator": (preset(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
+    "a variable twice": (runtime(envs=[{"name": "A"}, {"name": "A", "value": "x"}]), "the last one wins"),
+}
+
+
+@pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
+def test_warned(item: Json, part: str) -> None:
+    """Accepted, and the user is told."""
+    verdict = admit(BACKEND_RUNTIME, item)
+    assert verdict.errors == []
+    assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+def test_any_name_is_fine() -> None:
+    """Names of runtimes are names of objects, with dots too."""
+    assert paths(admit(BACKEND_RUNTIME, runtime("a.b"))) == []

@@ -1,0 +1,161 @@
+"""The seven rows of llmaz spec 5.2, and Ready beside them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.llmaz.world import (
+    LONG_AGO,
+    NAMESPACE,
+    NOW,
+    PLAYGROUND,
+    UID,
+    Json,
+    child,
+    condition,
+    model,
+    observed,
+    playground,
+    runtime,
+    state,
+    sync,
+)
+
+PENDING = ("Progressing", "True", "Pending")
+IN_PROGRESS = ("Progressing", "True", "PlaygroundInProgress")
+ABORTED = ("Progressing", "False", "AbortProcessing")
+AVAILABLE = ("Available", "True", "PlaygroundReady")
+UNAVAILABLE = ("Available", "False", "PlaygroundNotReady")
+
+
+def status(*conditions: tuple[str, str, str], **more: Any) -> Json:
+    items = [{"type": t, "status": s, "reason": r, "message": "m", "lastTransitionTime": LONG_AGO} for t, s, r in conditions]
+    return {"conditions": items, "replicas": 1, "selector": "old=1", **more}
+
+
+def of_service(available: bool, *more: tuple[str, str, str], **fields: Any) -> Json:
+    """What the Service says of itself."""
+    return status(("Available", str(available), "X"), *more, **{"replicas": 2, "selector": "a=b", **fields})
+
+
+def seen(service_status: Json, **spec: Any) -> Json:
+    """The Playground's own Service as observed."""
+    made = child(sync(PLAYGROUND, playground(**spec), model(), runtime()), "Service")
+    return observed(made, status=service_status)
+
+
+ROWS: dict[str, tuple[Json | None, bool, list[tuple[str, str, str]]]] = {
+    "4 the first time": (None, False, [PENDING]),
+    "4 and 5 in one pass": (None, True, [PENDING, AVAILABLE]),
+    "4 after an abort": (status(ABORTED), False, [PENDING]),
+    "5 available": (status(PENDING), True, [PENDING, AVAILABLE]),
+    "6 never available yet": (status(PENDING), False, [PENDING]),
+    "7 no longer available": (status(PENDING, AVAILABLE), False, [IN_PROGRESS, UNAVAILABLE]),
+    "5 available again": (status(IN_PROGRESS, UNAVAILABLE), True, [IN_PROGRESS, AVAILABLE]),
+    "5 only Available is there": (status(AVAILABLE), True, [AVAILABLE]),
+}
+
+
+@pytest.mark.parametrize(("before", "available", "want"), ROWS.values(), ids=ROWS.keys())
+def test_rows(before: Json | None, available: bool, want: list[tuple[str, str, str]]) -> None:
+    """Upstream's two conditions, and what is mirrored from the Service."""
+    answer = sync(PLAYGROUND, playground(status=before), model(), runtime(), children=[seen(of_service(available))])
+    got = [(c["type"], c["status"], c["reason"]) for c in answer["status"]["conditions"] if c["type"] != "Ready"]
+    assert got == want
+    assert (answer["status"]["replicas"], answer["status"]["selector"]) == (2, "a=b")
+
+
+def test_transition_times_move_only_with_status() -> None:
+    """And upstream's conditions carry no generation."""
+    answer = sync(
+        PLAYGROUND, playground(status=status(PENDING, AVAILABLE)), model(), runtime(), children=[seen(of_service(False))]
+    )
+    assert condition(answer, "Progressing")["lastTransitionTime"] == LONG_AGO
+    assert condition(answer, "Available")["lastTransitionTime"] == "2030-01-01T00:00:00Z"
+    assert all("observedGeneration" not in c for c in answer["status"]["conditions"])
+
+
+@pytest.mark.parametrize("gone", ["model", "engine"])
+def test_rows_2_and_3_keep_everything(gone: str) -> None:
+    """The child stays as last applied, and what was mirrored stays too (what runs is not torn down)."""
+    before = status(PENDING, AVAILABLE)
+    service = seen(of_service(True))
+    related = [runtime()] if gone == "model" else [model()]
+    answer = sync(PLAYGROUND, playground(status=before), *related, children=[service])
+    assert child(answer, "Service")["spec"] == service["spec"]
+    assert state(answer, "Available") == ("True", "PlaygroundReady")
+    assert state(answer, "Progressing") == ("False", "AbortProcessing")
+    assert (answer["status"]["replicas"], answer["status"]["selector"]) == (1, "old=1")
+
+
+def foreign(**metadata: Any) -> Json:
+    return {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "Service",
+        "metadata": {"name": "chat", "namespace": NAMESPACE, **metadata},
+        "spec": {},
+    }
+
+
+def test_row_1_somebody_elses_service() -> None:
+    """Nothing is made while a Service of that name belongs to nobody or to another."""
+    for metadata in ({}, {"ownerReferences": [{"kind": "X", "name": "x", "uid": "other", "controller": True}]}):
+        answer = sync(PLAYGROUND, playground(), model(), runtime(), foreign(**metadata))
+        assert answer["children"] == []
+        assert state(answer, "Progressing") == ("False", "AbortProcessing")
+        assert state(answer, "Ready") == ("False", "ServiceConflict")
+
+
+def test_an_own_service_that_lost_its_label() -> None:
+    """It is asked for again, and after a minute the user reads why it does not come."""
+    owner = {"kind": "Playground", "name": "chat", "uid": UID, "controller": True}
+    lost = foreign(ownerReferences=[owner])
+    first = sync(PLAYGROUND, playground(), model(), runtime(), lost)
+    assert child(first, "Service")
+    assert state(first, "Ready") == ("False", "Creating")
+    assert first["resyncAfterSeconds"] > 60
+    later = NOW + timedelta(seconds=61)
+    second = sync(PLAYGROUND, playground(status=first["status"]), model(), runtime(), lost, now=later)
+    assert state(second, "Ready") == ("False", "NameConflict")
+
+
+def test_ready_is_the_services_with_its_causes() -> None:
+    """The reason that matters is copied up."""
+    told = of_service(False, ("Ready", "False", "ImagePullBackOff"))
+    told["conditions"][-1]["message"] = "pod chat-1: cannot pull its image"
+    answer = sync(PLAYGROUND, playground(), model(), runtime(), children=[seen(told)])
+    assert state(answer, "Ready") == ("False", "ImagePullBackOff")
+    assert condition(answer, "Ready")["message"] == "pod chat-1: cannot pull its image"
+
+
+def test_ready_when_the_service_is() -> None:
+    """True, with a reason of the Playground's own."""
+    told = of_service(True, ("Ready", "True", "ServiceReady"))
+    answer = sync(PLAYGROUND, playground(), model(), runtime(), children=[seen(told)])
+    assert state(answer, "Ready") == ("True", "PlaygroundReady")
+
+
+def test_ready_waits_for_a_changed_service() -> None:
+    """A status of the Service's older generation proves nothing."""
+    told = of_service(True, ("Ready", "True", "ServiceReady"), observedGeneration=0)
+    answer = sync(PLAYGROUND, playground(), model(), runtime(), children=[seen(told)])
+    assert state(answer, "Ready") == ("False", "ServiceNotReported")
+    assert state(answer, "Available") == ("True", "PlaygroundReady")
+
+
+def test_a_broken_rule_keeps_children() -> None:
+    """An object that admission would refuse changes nothing that runs."""
+    service = seen(of_service(True))
+    answer = sync(PLAYGROUND, playground(status=status(PENDING), replicas=-1), model(), runtime(), children=[service])
+    assert child(answer, "Service")["spec"] == service["spec"]
+    assert state(answer, "Ready") == ("False", "InvalidSpec")
+    assert state(answer, "Progressing") == ("False", "AbortProcessing")
+    assert "spec.replicas" in condition(answer, "Ready")["message"]
+
+
+def test_replicas_are_always_there() -> None:
+    """The scale subresource and upstream's schema want the field, also at 0 (T27)."""
+    assert sync(PLAYGROUND, playground(), model(), runtime())["status"]["replicas"] == 0

@@ -1,0 +1,129 @@
+"""What a Service says of its workload (llmaz spec 5.3, 9)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.llmaz.world import LONG_AGO, NOW, SERVICE, Json, child, condition, model, observed, service, state, sync
+
+PROGRESSING = {
+    "type": "Progressing",
+    "status": "True",
+    "reason": "ServiceInProgress",
+    "message": "m",
+    "lastTransitionTime": LONG_AGO,
+}
+AVAILABLE = {**PROGRESSING, "type": "Available", "reason": "ServiceReady"}
+
+
+def running(replicas: int = 2, generation: int = 1, **status: Any) -> list[Json]:
+    """The children of a service, the Deployment with this status."""
+    made = sync(SERVICE, service(replicas=replicas), model())["children"]
+    deployment, balancer = (observed(c) for c in made)
+    deployment["metadata"]["generation"] = generation
+    deployment["status"] = status
+    return [deployment, balancer]
+
+
+def counts(number: int, **more: int) -> dict[str, int]:
+    return {"observedGeneration": 1, "replicas": number, "updatedReplicas": number, "readyReplicas": number, **more}
+
+
+CASES: dict[str, tuple[list[Json], bool]] = {
+    "all pods are there, new and ready": (running(**counts(2)), True),
+    "one is not ready": (running(**counts(2, readyReplicas=1)), False),
+    "one is old": (running(**counts(2, updatedReplicas=1)), False),
+    "one too many": (running(**counts(2, replicas=3)), False),
+    "the controller has not seen the change": (running(generation=2, **counts(2)), False),
+    "nothing was reported": (running(), False),
+    "stopped": (running(0, **counts(0)), True),
+    "stopped, and not seen yet": (running(0), False),
+}
+
+
+@pytest.mark.parametrize(("children", "available"), CASES.values(), ids=CASES.keys())
+def test_availability(children: list[Json], available: bool) -> None:
+    """By the numbers: a Deployment's own condition stays true during a rollout."""
+    replicas = children[0]["spec"]["replicas"]
+    answer = sync(SERVICE, service(replicas=replicas), model(), children=children)
+    assert bool(condition(answer, "Available")) == available
+    assert bool(condition(answer, "Progressing")) != available
+    assert state(answer, "Ready")[0] == str(available)
+    assert answer["status"]["selector"] == "llmaz.io/inference-service=chat"
+
+
+def test_no_longer_available() -> None:
+    """Both conditions are written, and times move only with the status."""
+    before = {"conditions": [PROGRESSING, AVAILABLE], "replicas": 2}
+    answer = sync(SERVICE, service(replicas=2, status=before), model(), children=running(**counts(2, readyReplicas=1)))
+    assert state(answer, "Progressing") == ("True", "ServiceInProgress")
+    assert state(answer, "Available") == ("False", "ServiceNotReady")
+    assert condition(answer, "Progressing")["lastTransitionTime"] == LONG_AGO
+    assert condition(answer, "Available")["lastTransitionTime"] == "2030-01-01T00:00:00Z"
+
+
+def test_available_again_leaves_progressing_alone() -> None:
+    """As upstream has it."""
+    before = {"conditions": [PROGRESSING], "replicas": 2}
+    answer = sync(SERVICE, service(replicas=2, status=before), model(), children=running(**counts(2)))
+    assert condition(answer, "Progressing") == PROGRESSING
+    assert state(answer, "Available") == ("True", "ServiceReady")
+
+
+def test_group() -> None:
+    """A LeaderWorkerSet's own condition, and its numbers of groups."""
+    item = service(workload={"size": 2})
+    made = [observed(c) for c in sync(SERVICE, item, model())["children"]]
+    for available in ("True", "False"):
+        made[0]["status"] = {
+            "replicas": 1,
+            "readyReplicas": 1,
+            "hpaPodSelector": "a=b",
+            "conditions": [{"type": "Available", "status": available, "reason": "X"}],
+        }
+        answer = sync(SERVICE, item, model(), children=made)
+        assert state(answer, "Ready")[0] == available
+        assert (answer["status"]["replicas"], answer["status"]["selector"]) == (1, "a=b")
+
+
+def test_ready_says_why_not() -> None:
+    """What the pods report, in the order in which a pod lives."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "chat-1", "namespace": "team"},
+        "status": {
+            "phase": "Pending",
+            "conditions": [
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "Insufficient gpu"}
+            ],
+        },
+    }
+    answer = sync(SERVICE, service(replicas=2), model(), pod, children=running(**counts(2, readyReplicas=1)))
+    assert state(answer, "Ready") == ("False", "Unschedulable")
+    assert "Insufficient gpu" in condition(answer, "Ready")["message"]
+
+
+def test_children_that_do_not_come() -> None:
+    """Named from the start, suspected after a minute; the hook asks to be called again."""
+    first = sync(SERVICE, service(), model())
+    assert state(first, "Ready") == ("False", "Creating")
+    assert "Deployment chat" in condition(first, "Ready")["message"]
+    assert "Service chat-lb" in condition(first, "Ready")["message"]
+    assert first["resyncAfterSeconds"] > 60
+    second = sync(SERVICE, service(status=first["status"]), model(), now=NOW + timedelta(seconds=61))
+    assert state(second, "Ready") == ("False", "NameConflict")
+    settled = sync(SERVICE, service(replicas=2), model(), children=running(**counts(2)))
+    assert "resyncAfterSeconds" not in settled
+
+
+def test_a_broken_rule_keeps_children() -> None:
+    """An object that admission would refuse changes nothing that runs."""
+    children = running(**counts(2))
+    answer = sync(SERVICE, service(replicas=-1), model(), children=children)
+    assert child(answer, "Deployment")["spec"] == children[0]["spec"]
+    assert state(answer, "Ready") == ("False", "InvalidSpec")
+    assert state(answer, "Progressing") == ("False", "AbortProcessing")

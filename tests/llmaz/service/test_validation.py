@@ -1,0 +1,136 @@
+"""Admission of Services (llmaz spec 6.3 SV1 to SV5, 6.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.llmaz.world import RUNNER, SERVICE, Json, admit, paths, pods, service
+
+WORKER = "spec.workloadTemplate.workerTemplate"
+LEADER = "spec.workloadTemplate.leaderTemplate"
+ROLLOUT = "spec.rolloutStrategy.rollingUpdateConfiguration"
+OTHER: Json = {"name": "model-runner-fake", "image": "x"}
+
+
+def claims(*roles: str | None) -> Json:
+    models = [{"name": f"m{n}", **({"role": role} if role else {})} for n, role in enumerate(roles)]
+    return service(modelClaims={"models": models})
+
+
+def rollout(**config: Any) -> Json:
+    return service(rolloutStrategy={"rollingUpdateConfiguration": config})
+
+
+ACCEPTED: dict[str, Json] = {
+    "one pod": service(),
+    "the main role left out": claims(None, "draft"),
+    "two pods": service(workload={"size": 2, "leaderTemplate": pods()}),
+    "percentages": rollout(maxUnavailable="25%", maxSurge="10%"),
+    "no movement for no replicas": service(replicas=0, **rollout(maxUnavailable=0, maxSurge=0)["spec"]["rolloutStrategy"]),
+    "a volume of the model's name where no model is put": service(
+        worker=pods(volumes=[{"name": "model-volume", "emptyDir": {}}]),
+        annotations={"llmaz.io/skip-model-loader": "true"},
+    ),
+    "an init container with a longer name": service(
+        worker=pods(initContainers=[{"name": "model-loader-cache", "image": "x"}])
+    ),
+}
+
+
+@pytest.mark.parametrize("item", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_accepted(item: Json) -> None:
+    """What upstream takes and can work."""
+    assert paths(admit(SERVICE, item)) == []
+
+
+def mounting(path: str) -> Json:
+    return service(worker=pods({**RUNNER, "volumeMounts": [{"name": "x", "mountPath": path}]}))
+
+
+REFUSED: dict[str, tuple[Json, list[str]]] = {
+    "SV1 a dot in the name": (service("service-0.5b"), ["metadata.name"]),
+    "SV2 no engine": (service(worker=pods(OTHER)), [f"{WORKER}.spec.containers"]),
+    "SV3 three models": (claims("main", "draft", "draft"), ["spec.modelClaims.models"]),
+    "SV4 a draft alone": (claims("draft"), ["spec.modelClaims.models", "spec.modelClaims.models"]),
+    "SV5 no template": (service(workloadTemplate=None), ["spec.workloadTemplate"]),
+    "SV5 no worker": (service(workloadTemplate={"size": 2}), [WORKER]),
+    "SV5 an unknown policy": (
+        service(workload={"restartPolicy": "Always"}),
+        ["spec.workloadTemplate.restartPolicy"],
+    ),
+    "SV5 a container without a name": (service(worker=pods({"image": "x"})), [f"{WORKER}.spec.containers[0].name"]),
+    "N1 two mains": (claims("main", "main"), ["spec.modelClaims.models"]),
+    "N2 no models": (service(modelClaims={}), ["spec.modelClaims.models"]),
+    "N2 no claim": (service(modelClaims=None), ["spec.modelClaims"]),
+    "N4 a digit first": (service("1chat"), ["metadata.name"]),
+    "N5 sixty-three characters": (service("a" * 63), ["metadata.name"]),
+    "N8 negative replicas": (service(replicas=-1), ["spec.replicas"]),
+    "N26 a leader without an engine": (
+        service(workload={"size": 2, "leaderTemplate": pods(OTHER)}),
+        [f"{LEADER}.spec.containers"],
+    ),
+    "N27 the model's volume": (
+        service(worker=pods(volumes=[{"name": "model-volume", "emptyDir": {}}])),
+        [f"{WORKER}.spec.volumes[0].name"],
+    ),
+    "N27 the loader's name": (
+        service(worker=pods(initContainers=[{"name": "model-loader-1", "image": "x"}])),
+        [f"{WORKER}.spec.initContainers[0].name"],
+    ),
+    "N27 the model's place": (mounting("/workspace/models"), [f"{WORKER}.spec.containers[0].volumeMounts[0].mountPath"]),
+    "N29 no movement": (rollout(maxUnavailable="0%", maxSurge=0), [f"{ROLLOUT}.maxUnavailable"]),
+    "no percentage": (rollout(maxUnavailable="half"), [f"{ROLLOUT}.maxUnavailable"]),
+    "no pods per replica": (service(workload={"size": 0}), ["spec.workloadTemplate.size"]),
+    "a variable twice": (
+        service(worker=pods({**RUNNER, "env": [{"name": "A"}, {"name": "A"}]})),
+        [f"{WORKER}.spec.containers[0].env"],
+    ),
+    "a port for two protocols": (
+        service(worker=pods({**RUNNER, "ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "UDP"}]})),
+        [f"{WORKER}.spec.containers[0].ports"],
+    ),
+    "a label that is none": (
+        service(worker={**pods(), "metadata": {"labels": {"a": "b c"}}}),
+        [f"{WORKER}.metadata.labels[a]"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(item: Json, want: list[str]) -> None:
+    """Every mistake of an object at once, each at the field to change."""
+    assert paths(admit(SERVICE, item)) == want
+
+
+def test_updates() -> None:
+    """The size cannot change (N28); name and engine container are judged on creation only."""
+    old = service("service-0.5b", worker=pods(OTHER))
+    assert paths(admit(SERVICE, service("service-0.5b", worker=pods(OTHER, OTHER | {"name": "b"})), old)) == []
+    changed = admit(SERVICE, service(workload={"size": 3}), service(workload={"size": 2}))
+    assert paths(changed) == ["spec.workloadTemplate.size"]
+    assert "immutable" in str(changed.errors[0])
+
+
+WARNED = {
+    "a policy that a Deployment lacks": (service(workload={"restartPolicy": "None"}), "restartPolicy"),
+    "subgroups of one": (service(workload={"subGroupPolicy": {"subGroupSize": 1}}), "subGroupPolicy"),
+    "subgroups that do not fit": (
+        service(workload={"size": 4, "subGroupPolicy": {"subGroupSize": 5}}),
+        "subGroupSize does not divide",
+    ),
+    "T29 a label of LeaderWorkerSet's": (
+        service(worker={**pods(), "metadata": {"labels": {"leaderworkerset.sigs.k8s.io/name": "x"}}}),
+        "leaderworkerset.sigs.k8s.io/name",
+    ),
+    "an unknown field of Kubernetes": (service(worker=pods(hostNetwrk=True)), 'did you mean "hostNetwork"?'),
+}
+
+
+@pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
+def test_warned(item: Json, part: str) -> None:
+    """Accepted, and the user is told."""
+    verdict = admit(SERVICE, item)
+    assert verdict.errors == []
+    assert any(part in warning for warning in verdict.warnings), verdict.warnings

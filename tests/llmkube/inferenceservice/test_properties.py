@@ -1,0 +1,91 @@
+"""What holds for every service that admission lets through, whatever is in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.llmkube.runtimes.registry import runtime
+from tests.llmkube.inferenceservice.generated import models, services
+from tests.llmkube.inferenceservice.world import applied, condition, kinds, sync
+
+Json = dict[str, Any]
+
+RUNNING = {"replicas": 1, "readyReplicas": 1, "observedGeneration": 1}
+quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@quick
+@given(services, models)
+def test_every_service_gets_its_children(parent: Json, model: Json) -> None:
+    """An admitted service is never refused by sync, nor by the checks on our own answers (which would be a 500)."""
+    answer = sync(parent, model)
+    assert condition(answer, "Ready")["reason"] != "InvalidSpec"
+    if model["spec"].get("hardware", {}).get("accelerator") == "metal":
+        assert answer["children"] == []
+        return
+    expected = ["Deployment", "Service"]
+    if parent["spec"].get("autoscaling"):
+        expected.append("HorizontalPodAutoscaler")
+    assert kinds(answer) == expected
+    assert {child["metadata"]["namespace"] for child in answer["children"]} == {"ns1"}
+
+
+@quick
+@given(services, models)
+def test_it_comes_to_rest(parent: Json, model: Json) -> None:
+    """Feeding the answer back reaches a fixed point in two rounds: the third answer writes nothing."""
+    children: tuple[Json, ...] = ()
+    answer: Json = {}
+    for _ in range(3):
+        before, last = children, answer
+        answer = sync({**parent, "status": answer.get("status", {})}, model, children=children)
+        children = applied(answer, before, Deployment=RUNNING)
+    assert children == before
+    assert answer["status"] == last["status"]
+    assert answer["children"] == last["children"]
+
+
+@quick
+@given(services, models, models)
+def test_any_edit_comes_to_rest_too(parent: Json, first: Json, second: Json) -> None:
+    """From any running service to any other Model: two rounds, and the selector never changes."""
+    children = applied(sync(parent, first), Deployment=RUNNING)
+    selectors = {str(c["spec"]["selector"]) for c in children if c["kind"] == "Deployment"}
+    for _ in range(3):
+        before = children
+        children = applied(sync(parent, second, children=children), before, Deployment=RUNNING)
+        selectors |= {str(c["spec"]["selector"]) for c in children if c["kind"] == "Deployment"}
+    assert children == before
+    assert len(selectors) <= 1
+
+
+@quick
+@given(services, models, st.sampled_from(["gone", "Pending", "Failed", "Downloading"]))
+def test_no_model_no_loss(parent: Json, model: Json, trouble: str) -> None:
+    """Whatever happens to the Model, no child goes and none changes."""
+    children = applied(sync(parent, model), Deployment=RUNNING)
+    model["status"]["phase"] = trouble
+    related = () if trouble == "gone" else (model,)
+    answer = sync(parent, *related, children=children)
+    assert applied(answer, children, Deployment=RUNNING) == children
+
+
+@quick
+@given(services, models)
+def test_user_text_stays_data(parent: Json, model: Json) -> None:
+    """User text is an argument or a variable, each of its own; the one shell script is the same for everybody."""
+    for child in sync(parent, model)["children"]:
+        if child["kind"] != "Deployment":
+            continue
+        pod = child["spec"]["template"]["spec"]
+        for init in pod.get("initContainers", []):
+            assert init["command"][:2] == ["sh", "-c"]
+            assert "example.com" not in init["command"][2]
+        server = pod["containers"][0]
+        own = list(runtime(parent["spec"].get("runtime", "")).command)
+        assert server.get("command", []) == (parent["spec"].get("command") or own)
+        names = [variable["name"] for variable in server.get("env", [])]
+        assert len(names) == len(set(names))

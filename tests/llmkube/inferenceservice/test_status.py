@@ -1,0 +1,418 @@
+"""The status: golden vectors of llmkube spec 5.10, conditions by phase, the queue, and why a service is not ready."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from app.kube.time import rfc3339
+from app.settings import Settings
+from tests.llmkube.inferenceservice.world import API_VERSION, NOW, applied, condition, model, service, sync
+
+Json = dict[str, Any]
+
+METAL: Json = {"accelerator": "metal"}
+PENDING: Json = {"phase": "Pending"}
+
+
+def deployed(parent: Json, *related: Json, ready: int, exist: int | None = None, **more: Any) -> tuple[Json, ...]:
+    """The children of a service of whose pods so many are ready."""
+    status = {"replicas": ready if exist is None else exist, "readyReplicas": ready, "observedGeneration": 1, **more}
+    return applied(sync(parent, *(related or (model(),))), Deployment=status)
+
+
+def pod(name: str, message: str, reason: str = "Unschedulable") -> Json:
+    """A pod that the scheduler could not place."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "ns1"},
+        "status": {
+            **PENDING,
+            "conditions": [{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}],
+        },
+    }
+
+
+def endpoint_slice(name: str, heartbeat: str | None, *endpoints: Json) -> Json:
+    """What a metal agent writes."""
+    annotations = {} if heartbeat is None else {"llmkube.ai/agent-heartbeat": heartbeat}
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": name, "namespace": "ns1", "annotations": annotations},
+        "endpoints": list(endpoints),
+    }
+
+
+def ago(seconds: int) -> str:
+    return rfc3339(NOW - timedelta(seconds=seconds))
+
+
+HOST: Json = {"addresses": ["10.0.0.9"], "conditions": {"ready": True}}
+GPU_MESSAGE = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+
+# ready, desired, pods -> phase, schedulingStatus
+IN_CLUSTER: dict[str, tuple[int, int, tuple[Json, ...], str, str]] = {
+    "all ready": (1, 1, (), "Ready", ""),
+    "one of two": (1, 2, (), "Progressing", ""),
+    "one too many": (2, 1, (), "Progressing", ""),
+    "going to zero": (1, 0, (), "Progressing", ""),
+    "at zero": (0, 0, (), "Stopped", ""),
+    "no pods yet": (0, 1, (), "Creating", ""),
+    "no GPU": (0, 1, (pod("a", GPU_MESSAGE),), "WaitingForGPU", "InsufficientGPU"),
+    "no AMD GPU": (0, 1, (pod("a", "1 Insufficient amd.com/gpu."),), "WaitingForGPU", "InsufficientGPU"),
+    "no CPU": (0, 1, (pod("a", "0/3 nodes: 3 Insufficient cpu."),), "Creating", "InsufficientResources"),
+    "a gate": (0, 1, (pod("a", "held", "SchedulingGated"),), "Creating", "SchedulingGated"),
+    "the first pod by name counts": (
+        0,
+        1,
+        (pod("b", GPU_MESSAGE), pod("a", "3 Insufficient cpu.")),
+        "Creating",
+        "InsufficientResources",
+    ),
+}
+
+
+@pytest.mark.parametrize(("ready", "desired", "pods", "phase", "scheduling"), IN_CLUSTER.values(), ids=IN_CLUSTER)
+def test_phase_in_the_cluster(ready: int, desired: int, pods: tuple[Json, ...], phase: str, scheduling: str) -> None:
+    """Ready and wanted pods decide, then what the scheduler says (5.3, 5.4, 5.10)."""
+    parent = service(replicas=desired)
+    answer = sync(parent, model(), *pods, children=deployed(parent, ready=ready))
+    status = answer["status"]
+    assert (status["phase"], status.get("schedulingStatus", "")) == (phase, scheduling)
+    assert (status.get("readyReplicas", 0), status.get("desiredReplicas", 0)) == (ready, desired)
+    assert status["endpoint"] == "http://s.ns1.svc.cluster.local:8080/v1/chat/completions"
+    assert status["modelReady"] is True
+    assert (condition(answer, "Ready")["status"] == "True") == (phase == "Ready")
+
+
+ON_METAL: dict[str, tuple[int, tuple[Json, ...], str, str, int | None]] = {
+    "no slice": (1, (), "Creating", "WaitingForMetalAgent", None),
+    "heard of long ago": (1, (endpoint_slice("a", ago(600), HOST),), "Creating", "AgentHeartbeatStale", 90),
+    "heard of just now": (1, (endpoint_slice("a", ago(20), HOST),), "Ready", "", 90),
+    "at the limit": (1, (endpoint_slice("a", ago(180), HOST),), "Ready", "", 90),
+    "an older agent": (1, (endpoint_slice("a", None, HOST),), "Ready", "", None),
+    "no time": (1, (endpoint_slice("a", "yesterday", HOST),), "Creating", "AgentHeartbeatStale", None),
+    "the freshest counts": (
+        2,
+        (endpoint_slice("a", ago(600), HOST), endpoint_slice("b", ago(10), HOST)),
+        "Ready",
+        "",
+        90,
+    ),
+    "not answering": (
+        1,
+        (endpoint_slice("a", ago(20), {"addresses": ["10.0.0.9"], "conditions": {"ready": False}}),),
+        "Creating",
+        "WaitingForMetalAgent",
+        90,
+    ),
+    "silent about it": (1, (endpoint_slice("a", ago(20), {"addresses": ["10.0.0.9"]}),), "Ready", "", 90),
+    "one process for two": (2, (endpoint_slice("a", ago(20), HOST),), "Progressing", "", 90),
+    "stopped": (0, (), "Stopped", "", None),
+}
+
+
+@pytest.mark.parametrize(("desired", "slices", "phase", "scheduling", "resync"), ON_METAL.values(), ids=ON_METAL)
+def test_phase_on_metal(
+    desired: int, slices: tuple[Json, ...], phase: str, scheduling: str, resync: int | None
+) -> None:
+    """The agent's addresses are the replicas, as long as it is heard of (5.5, 5.10); nothing is made here."""
+    answer = sync(service(replicas=desired), model(hardware=METAL), *slices)
+    assert answer["children"] == []
+    assert (answer["status"]["phase"], answer["status"].get("schedulingStatus", "")) == (phase, scheduling)
+    assert answer.get("resyncAfterSeconds") == resync
+    assert (condition(answer, "Ready")["status"] == "True") == (phase == "Ready")
+
+
+def test_what_the_agent_wrote_is_kept() -> None:
+    """The agent's verdict on memory stays until the service is ready; foreign conditions stay always (T-02)."""
+    pressure = {
+        "type": "MemoryPressure",
+        "status": "True",
+        "reason": "Critical",
+        "message": "m",
+        "lastTransitionTime": ago(9),
+    }
+    written = {
+        "schedulingStatus": "InsufficientMemory",
+        "schedulingMessage": "needs 60 GiB, has 48 GiB",
+        "conditions": [pressure],
+    }
+    answer = sync(service(status=written), model(hardware=METAL))
+    assert answer["status"]["schedulingStatus"] == "InsufficientMemory"
+    assert answer["status"]["schedulingMessage"] == "needs 60 GiB, has 48 GiB"
+    assert "needs 60 GiB" in condition(answer, "Ready")["message"]
+    assert condition(answer, "MemoryPressure") == pressure
+    ready = sync(service(status=written), model(hardware=METAL), endpoint_slice("a", ago(20), HOST))
+    assert "schedulingStatus" not in ready["status"]
+    assert condition(ready, "MemoryPressure") == pressure
+
+
+def test_own_scheduling_words_go_when_their_cause_is_gone() -> None:
+    """What we wrote ourselves is not kept."""
+    old = {"schedulingStatus": "InsufficientGPU", "schedulingMessage": "x", "waitingFor": "nvidia.com/gpu: 1"}
+    answer = sync(service(status=old), model(), children=deployed(service(), ready=1))
+    assert not {"schedulingStatus", "schedulingMessage", "waitingFor"} & set(answer["status"])
+
+
+def test_waiting_for() -> None:
+    """The missing resource, and how many of it a pod asks for, whoever of Model and service said so (5.4)."""
+    hardware = {"accelerator": "cuda", "gpu": {"count": 4}}
+    parent = service()
+    children = deployed(parent, model(hardware=hardware), ready=0)
+    answer = sync(parent, model(hardware=hardware), pod("a", GPU_MESSAGE), children=children)
+    assert answer["status"]["waitingFor"] == "nvidia.com/gpu: 4"
+    assert condition(answer, "GPUAvailable")["reason"] == "InsufficientGPU"
+    assert condition(answer, "Progressing")["reason"] == "WaitingForGPU"
+
+
+def neighbour(name: str, namespace: str, created: str, phase: str = "WaitingForGPU") -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "InferenceService",
+        "metadata": {"name": name, "namespace": namespace, "creationTimestamp": created},
+        "status": {"phase": phase},
+    }
+
+
+QUEUES: dict[str, tuple[tuple[Json, ...], int]] = {
+    "alone": ((), 1),
+    "older ones first": ((neighbour("a", "x", "2029-01-01T00:00:00Z"), neighbour("b", "x", "2031-01-01T00:00:00Z")), 2),
+    "only those that wait": ((neighbour("a", "x", "2029-01-01T00:00:00Z", "Ready"),), 1),
+    "of one age by namespace": ((neighbour("z", "a", "2030-01-01T00:00:00Z"),), 2),
+    "of one age and namespace by name": ((neighbour("a", "ns1", "2030-01-01T00:00:00Z"),), 2),
+    "itself once": ((neighbour("s", "ns1", "2030-01-01T00:00:00Z"),), 1),
+}
+
+
+@pytest.mark.parametrize(("others", "position"), QUEUES.values(), ids=QUEUES)
+def test_queue_position(others: tuple[Json, ...], position: int) -> None:
+    """The oldest is first, over all namespaces, and a service counts itself at once (5.9, T-33)."""
+    parent = service(resources={"gpu": 1})
+    parent["metadata"]["creationTimestamp"] = "2030-01-01T00:00:00Z"
+    children = deployed(parent, ready=0)
+    answer = sync(parent, model(), pod("a", GPU_MESSAGE), *others, children=children)
+    assert answer["status"]["queuePosition"] == position
+    off = Settings(llmkube_queue_position=False)
+    assert (
+        "queuePosition" not in sync(parent, model(), pod("a", GPU_MESSAGE), children=children, settings=off)["status"]
+    )
+
+
+def test_no_position_outside_the_queue() -> None:
+    """Only a service that waits has a place."""
+    answer = sync(
+        service(), model(), neighbour("a", "x", "2029-01-01T00:00:00Z"), children=deployed(service(), ready=1)
+    )
+    assert "queuePosition" not in answer["status"]
+
+
+STALE: list[Json] = [
+    {"type": type_, "status": status, "reason": "Old", "message": "old", "lastTransitionTime": ago(1000)}
+    for type_, status in (
+        ("Available", "True"),
+        ("Progressing", "True"),
+        ("Degraded", "True"),
+        ("GPUAvailable", "False"),
+    )
+]
+
+# Phase -> the conditions it leaves, of all that were there before.
+LEFT: dict[str, tuple[int, int, tuple[Json, ...], dict[str, tuple[str, str]]]] = {
+    "Ready": (1, 1, (), {"Available": ("True", "InferenceReady")}),
+    "Progressing": (1, 2, (), {"Available": ("True", "Old"), "Progressing": ("True", "Creating")}),
+    "Creating": (0, 1, (), {"Available": ("False", "NoReadyReplicas"), "Progressing": ("True", "Creating")}),
+    "WaitingForGPU": (
+        0,
+        1,
+        (pod("a", GPU_MESSAGE),),
+        {
+            "Available": ("False", "NoReadyReplicas"),
+            "Progressing": ("True", "WaitingForGPU"),
+            "GPUAvailable": ("False", "InsufficientGPU"),
+        },
+    ),
+    "Stopped": (0, 0, (), {"Available": ("False", "ManuallyScaledToZero")}),
+}
+
+
+@pytest.mark.parametrize(("phase", "row"), LEFT.items())
+def test_conditions_by_phase(phase: str, row: tuple[int, int, tuple[Json, ...], dict[str, tuple[str, str]]]) -> None:
+    """Each phase leaves the conditions that hold, and takes away the others (5.7)."""
+    ready, desired, pods, expected = row
+    parent = service(replicas=desired, status={"conditions": STALE})
+    answer = sync(parent, model(), *pods, children=deployed(parent, ready=ready))
+    assert answer["status"]["phase"] == phase
+    found = {c["type"]: (c["status"], c["reason"]) for c in answer["status"]["conditions"] if c["type"] != "Ready"}
+    assert found == expected
+
+
+def test_conditions_while_the_model_is_away() -> None:
+    """Missing: only what went wrong. Not ready: Available follows the pods that keep running (5.7)."""
+    parent = service(status={"conditions": STALE})
+    children = deployed(parent, ready=1)
+    missing = sync(parent, children=children)
+    assert {c["type"] for c in missing["status"]["conditions"]} == {"Degraded", "Ready"}
+    pending = sync(parent, model(phase="Downloading"), children=children)
+    assert condition(pending, "Available")["status"] == "True"
+    assert condition(pending, "Progressing")["reason"] == "Pending"
+    assert not condition(pending, "Degraded")
+    dead = sync(parent, model(phase="Downloading"), children=deployed(parent, ready=0))
+    assert condition(dead, "Available")["reason"] == "NoReadyReplicas"
+
+
+def test_transition_times_move_with_the_status_only() -> None:
+    """A condition that says the same keeps its time, whatever its reason becomes."""
+    parent = service(replicas=2, status={"conditions": STALE})
+    answer = sync(parent, model(), children=deployed(parent, ready=1))
+    assert condition(answer, "Progressing")["lastTransitionTime"] == ago(1000)
+    ready = sync(service(status={"conditions": STALE}), model(), children=deployed(service(), ready=0))
+    assert condition(ready, "Available")["lastTransitionTime"] == rfc3339(NOW)
+
+
+def test_replicas_are_the_pods_that_exist() -> None:
+    """The scale subresource reports what there is, not what is wished (B-20)."""
+    parent = service(replicas=3)
+    answer = sync(parent, model(), children=deployed(parent, ready=1, exist=2))
+    assert (answer["status"]["replicas"], answer["status"]["desiredReplicas"]) == (2, 3)
+
+
+def test_the_autoscalers_wish_counts() -> None:
+    """Under an autoscaler a service with as many pods as that wants is ready (T-17)."""
+    parent = service(replicas=1, autoscaling={"maxReplicas": 5})
+    (deployment, svc, hpa) = deployed(parent, ready=4)
+    deployment["spec"]["replicas"] = 4
+    answer = sync(parent, model(), children=(deployment, svc, hpa))
+    assert (answer["status"]["phase"], answer["status"]["desiredReplicas"]) == ("Ready", 4)
+
+
+def test_a_status_behind_the_spec_is_not_believed() -> None:
+    """Pods are not counted as ready for a spec that the Deployment's controller has not seen."""
+    (deployment, svc) = deployed(service(), ready=1)
+    deployment["metadata"]["generation"] = 2
+    answer = sync(service(), model(), children=(deployment, svc))
+    assert condition(answer, "Ready")["reason"] == "RollingOut"
+
+
+PRIORITIES = {"critical": 1000000, "high": 100000, "normal": 10000, "low": 1000, "batch": 100}
+
+
+@pytest.mark.parametrize(("level", "value"), PRIORITIES.items())
+def test_priority(level: str, value: int) -> None:
+    """A level has its class and its number."""
+    answer = sync(service(priority=level), model())
+    assert answer["status"]["effectivePriority"] == value
+    assert answer["children"][0]["spec"]["template"]["spec"]["priorityClassName"] == f"llmkube-{level}"
+
+
+def test_custom_priority_class() -> None:
+    """The number is that of the class where it can be seen, else that of the level (B-16)."""
+    gold = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "gold"},
+        "value": 77,
+    }
+    parent = service(priorityClassName="gold")
+    assert sync(parent, model(), gold)["status"]["effectivePriority"] == 77
+    absent = sync(parent, model())
+    assert absent["status"]["effectivePriority"] == 10000
+
+
+def test_endpoint() -> None:
+    """The URL has the Service's name and port, the user's path and the cluster's domain (5.6)."""
+    parent = service("qwen2.5-7b", endpoint={"port": 9000, "path": "/v1/completions"})
+    answer = sync(parent, model(), settings=Settings(cluster_domain="example.org"))
+    assert answer["status"]["endpoint"] == "http://qwen2-5-7b.ns1.svc.example.org:9000/v1/completions"
+
+
+SPECULATIVE: dict[str, tuple[Json, list[Json], tuple[str, str] | None]] = {
+    "without a model": ({"enabled": True}, [], ("False", "SpeculativeMissingModel")),
+    "with one": ({"enabled": True, "model": "org/small"}, [], None),
+    "with one again": (
+        {"enabled": True, "model": "org/small"},
+        [{"type": "VLLMSpecValid", "status": "False", "reason": "SpeculativeMissingModel", "message": ""}],
+        ("True", "ConfigValid"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("config", "before", "expected"), SPECULATIVE.values(), ids=SPECULATIVE)
+def test_vllm_spec_valid(config: Json, before: list[Json], expected: tuple[str, str] | None) -> None:
+    """Speculative decoding without a model is said, and deployed without (5.7)."""
+    parent = service(runtime="vllm", vllmConfig={"speculative": config}, status={"conditions": before})
+    found = condition(sync(parent, model()), "VLLMSpecValid")
+    assert (found.get("status"), found.get("reason")) == (expected or (None, None))
+
+
+def test_vllm_spec_valid_goes_with_the_runtime() -> None:
+    """Another runtime has no such condition."""
+    before = [{"type": "VLLMSpecValid", "status": "True", "reason": "ConfigValid", "message": ""}]
+    assert not condition(sync(service(status={"conditions": before}), model()), "VLLMSpecValid")
+
+
+def test_why_not_ready_is_ordered_and_quoted() -> None:
+    """What the user contradicts himself in comes first, then missing classes, then what pods say (design 8)."""
+    other = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "other"}, "value": 1}
+    parent = service(runtime="vllm", vllmConfig={"tensorParallelSize": 8}, resources={"gpu": 2})
+    children = deployed(parent, ready=0)
+    answer = sync(parent, model(), other, pod("a", GPU_MESSAGE), children=children)
+    ready = condition(answer, "Ready")
+    assert ready["reason"] == "TensorParallelSize"
+    assert ready["message"] == (
+        "vllmConfig.tensorParallelSize is 8, but a pod has 2 nvidia.com/gpu; "
+        "PriorityClass llmkube-normal does not exist; "
+        f"pod a: cannot be scheduled: {GPU_MESSAGE}"
+    )
+
+
+MISFITS: dict[str, tuple[Json, Json, str]] = {
+    "TGI without a repository": ({}, {"runtime": "tgi"}, "SourceNotServable"),
+    "llama.cpp with safetensors": ({"format": "safetensors"}, {}, "FormatNotServable"),
+}
+
+
+@pytest.mark.parametrize(("spec", "isvc", "reason"), MISFITS.values(), ids=MISFITS)
+def test_misfits(spec: Json, isvc: Json, reason: str) -> None:
+    """A Model that the runtime cannot load is named before anything the pods may say (V-M16, V-X04)."""
+    answer = sync(service(**isvc), model(**spec), children=deployed(service(**isvc), model(**spec), ready=0))
+    assert condition(answer, "Ready")["reason"] == reason
+
+
+def starting(name: str, host: str) -> Json:
+    """A pod that has a node and whose containers are being made."""
+    waiting = {"name": "llama-server", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    status = {**PENDING, "hostIP": host, "containerStatuses": [waiting]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "ns1"}, "status": status}
+
+
+def test_multi_attach_is_named() -> None:
+    """Pods on two nodes that want a claim of one node: the cluster says so in events only, the service in Ready."""
+    parent = service(replicas=2)
+    children = deployed(parent, ready=1)
+    pods = (starting("a", "10.0.0.1"), starting("b", "10.0.0.2"))
+    assert condition(sync(parent, model(), *pods, children=children), "Ready")["reason"] == "MultiAttach"
+    shared = Settings(llmkube_model_cache_access_mode="ReadWriteMany")
+    answer = sync(parent, model(), *pods, children=children, settings=shared)
+    assert condition(answer, "Ready")["reason"] == "ContainerCreating"
+    one_node = (starting("a", "10.0.0.1"), starting("b", "10.0.0.1"))
+    assert condition(sync(parent, model(), *one_node, children=children), "Ready")["reason"] == "ContainerCreating"
+
+
+def test_nothing_known_is_the_bare_count() -> None:
+    """Without pods to look at, the numbers are said."""
+    parent = service(replicas=2)
+    answer = sync(parent, model(), children=deployed(parent, ready=1))
+    assert condition(answer, "Ready")["message"] == "1 of 2 pods are ready"
+
+
+def test_stopped_says_so() -> None:
+    """A service that nobody wants to run is not ready, and that is no trouble."""
+    parent = service(replicas=0)
+    answer = sync(parent, model(), children=deployed(parent, ready=0))
+    assert condition(answer, "Ready")["reason"] == "ManuallyScaledToZero"
+    assert not condition(answer, "Progressing")
