@@ -53,9 +53,7 @@ class Service:
             return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=self.tls)
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
-    def ask(
-        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
-    ) -> Answer:
+    def ask(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Answer:
         with contextlib.closing(self.connect()) as connection:
             return ask(connection, method, path, body, JSON if headers is None else headers)
 

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from app.kube.field import Path
+from app.kube.leaves import item_key, member
 
 
 class _Absent:
@@ -24,8 +25,6 @@ class _Absent:
 
 
 ABSENT = _Absent()
-KEYS = ("name", "containerPort", "port", "mountPath", "key", "type")
-"""By which field the items of a list are told apart: the first that all items of both lists have, each once."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def shown(value: Any) -> str:
 
 
 def compare(old: Any, new: Any, path: Path) -> Iterator[Change]:
-    """Every change from ``old`` to ``new``. A subtree on one side only is one change; see :func:`leaves`."""
+    """Every change from ``old`` to ``new``. A subtree on one side only is one change."""
     if type(old) is not type(new):
         yield Change(path, old, new)
     elif isinstance(old, dict):
@@ -58,26 +57,8 @@ def compare(old: Any, new: Any, path: Path) -> Iterator[Change]:
         yield Change(path, old, new)
 
 
-def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """The scalars (and empty lists and maps) of a value, under the paths that :func:`compare` gives them."""
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from leaves(item, member(path, key))
-    elif isinstance(value, list) and value:
-        key = _key(value, value)
-        for position, item in enumerate(value):
-            yield from leaves(item, path.key(str(item[key])) if key else path.index(position))
-    else:
-        yield path, value
-
-
-def member(path: Path, key: str) -> Path:
-    """A field by its name; a key that would look like several fields (a label's) in brackets."""
-    return path.key(key) if "." in key or "/" in key else path.child(key)
-
-
 def _compare_lists(old: list[Any], new: list[Any], path: Path) -> Iterator[Change]:
-    key = _key(old, new)
+    key = item_key(old, new)
     if key:
         before, after = ({str(item[key]): item for item in items} for items in (old, new))
         for name in [*before, *(name for name in after if name not in before)]:
@@ -95,15 +76,3 @@ def _compare_lists(old: list[Any], new: list[Any], path: Path) -> Iterator[Chang
             position = start + offset if has_old else new_start + offset
             item = old[start + offset] if has_old else ABSENT
             yield from compare(item, new[new_start + offset] if has_new else ABSENT, path.index(position))
-
-
-def _key(old: list[Any], new: list[Any]) -> str:
-    """The field that names the items of both lists, or nothing."""
-    if not all(isinstance(item, dict) for item in (*old, *new)):
-        return ""
-    for key in KEYS:
-        if all(isinstance(item.get(key), (str, int)) for item in (*old, *new)) and all(
-            len({str(item[key]) for item in items}) == len(items) for items in (old, new)
-        ):
-            return key
-    return ""

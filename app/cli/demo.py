@@ -129,7 +129,8 @@ def _show(cluster: Cluster) -> list[str]:
 
 def _ready(parent: Json) -> Json:
     conditions = parent.get("status", {}).get("conditions", [])
-    return next((c for c in conditions if c["type"] == "Ready"), {"status": "-", "reason": "-", "message": ""})
+    found = next((c for c in conditions if c["type"] == "Ready"), {"status": "-"})
+    return {"reason": "-", "message": "", **found}
 
 
 def _may_be_unready(parent: Json) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from app.cli import world
-from app.cli.changes import ABSENT, compare, leaves
+from app.cli.changes import ABSENT, compare
 from app.cli.offline import direct
 from app.cli.simulate import Cluster
 from app.cli.world import Json, inner_key, outer_key
@@ -25,6 +25,7 @@ from app.families import find
 from app.hooks.kind import Kind
 from app.hooks.origin import Origin
 from app.kube.field import Path
+from app.kube.leaves import leaves
 from app.settings import Settings, variable_name
 
 DEFAULT = "default"

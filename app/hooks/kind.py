@@ -93,12 +93,18 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     if depth_exceeds(request.parent.spec):
         raise ProtocolError("parent.spec is nested deeper than 64 levels")
-    answer = sync(kind, request, settings, now)
-    encoded = response.encode(answer, request.parent.metadata.namespace)
-    if len(encoded) > ANNOTATIONS_MAX and (errors := response.unstorable(answer)):
-        resource, _ = _checked(kind, request.parent, settings)
-        return response.encode(_keeping(kind, request, resource, errors, now), request.parent.metadata.namespace)
-    return encoded
+    answer, namespace = sync(kind, request, settings, now), request.parent.metadata.namespace
+    try:
+        encoded = response.encode(answer, namespace)
+        errors = response.unstorable(answer) if len(encoded) > ANNOTATIONS_MAX else []
+        if not errors:
+            return encoded
+    except response.TooLarge:
+        errors = response.unstorable(answer)
+        if not errors:
+            raise
+    resource, _ = _checked(kind, request.parent, settings)
+    return response.encode(_keeping(kind, request, resource, errors, now), namespace)
 
 
 def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:

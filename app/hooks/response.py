@@ -16,6 +16,10 @@ from app.errors import ResponseError
 from app.hooks.memo import Memo
 from app.hooks.mergekeys import merge_key, merge_key_clash
 from app.hooks.protocol import RelatedRule, SyncResponse
+from app.kube import field
+from app.kube.decode import SPEC
+from app.kube.labels import ANNOTATIONS_MAX
+from app.kube.objects import ObservedObject
 
 MAX_BYTES = 4 * 1024 * 1024
 """Metacontroller reads answers without a limit; this is ours."""
@@ -40,19 +44,27 @@ def encode(response: SyncResponse, namespace: str) -> bytes:
     timer = b"" if resync is None else b',"resyncAfterSeconds":' + orjson.dumps(resync)
     encoded = b'{"children":' + children + timer + b',"status":' + status + b"}"
     if len(encoded) > MAX_BYTES:
-        raise ResponseError(f"the answer has {len(encoded)} bytes")
+        raise TooLarge(f"the answer has {len(encoded)} bytes")
     return encoded
+
+
+class TooLarge(ResponseError):
+    """The answer is over :data:`MAX_BYTES`."""
 
 
 def unstorable(response: SyncResponse) -> list[field.Error]:
     """An error for each child that is too large: Metacontroller keeps a copy of it in one of its annotations."""
     errors = []
-    for child in map(_builtins, response.children):
-        size = len(orjson.dumps(child))
-        if size > ANNOTATIONS_MAX:
-            detail = f"{child['kind']} {child['metadata']['name']} would have {size} bytes; make what it repeats shorter"
-            errors.append(field.too_long(SPEC, ANNOTATIONS_MAX, detail))
+    for child in response.children:
+        text = _ENCODER.encode(child)
+        if len(text) > ANNOTATIONS_MAX:
+            named = _NAMED.decode(text)
+            what = f"{named.kind} {named.metadata.name} would have {len(text)} bytes; shorten what goes into it"
+            errors.append(field.too_long(SPEC, ANNOTATIONS_MAX, what))
     return errors
+
+
+_NAMED = msgspec.json.Decoder(ObservedObject)
 
 
 def encode_related(rules: Sequence[RelatedRule]) -> bytes:

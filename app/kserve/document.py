@@ -14,11 +14,13 @@ from app.kube.merge import Json, Shape
 from app.kube.podspec import POD, normalised
 
 _WORKLOAD_FIELDS = {"template": POD, "worker": POD}
+_CONFIG = Shape(whole=frozenset({"inline"}), one_of=frozenset({"inline", "ref"}))
+"""A config that is written wins over a reference of a base, and the other way round."""
 SERVICE = Shape(
     fields={
         **_WORKLOAD_FIELDS,
         "prefill": Shape(fields=_WORKLOAD_FIELDS),
-        "router": Shape(fields={"scheduler": Shape(fields={"template": POD, "config": Shape(whole=frozenset({"inline"}))})}),
+        "router": Shape(fields={"scheduler": Shape(fields={"template": POD, "config": _CONFIG})}),
     }
 )
 """How two specs merge."""

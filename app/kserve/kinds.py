@@ -5,6 +5,7 @@ from app.hooks.protocol import NoObjects
 from app.kserve.llminferenceservice import sync as service
 from app.kserve.llminferenceservice import validation as service_rules
 from app.kserve.llminferenceservice.customize import customize
+from app.kserve.llminferenceservice.explain import explain
 from app.kserve.llminferenceservice.objects import Children, Related
 from app.kserve.llminferenceservice.warnings import warnings as service_warnings
 from app.kserve.llminferenceserviceconfig import sync as config
@@ -21,6 +22,7 @@ KINDS = (
         validate=service_rules.validate,
         warnings=service_warnings,
         customize=customize,
+        explain=explain,
     ),
     Kind(
         resource=LLM_INFERENCE_SERVICE_CONFIG,

@@ -7,7 +7,7 @@ Source: kserve spec 2.6.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from pydantic_core import PydanticUndefined
@@ -16,6 +16,7 @@ from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfig
 from app.kserve.names import API_VERSION
 from app.kserve.template import Pointer, TemplateError
 from app.kube.base import KubeModel
+from app.kube.embedded_types import TYPES
 from app.kube.objects import ObjectMeta
 from app.kube.shape import Shape, fields
 
@@ -34,7 +35,7 @@ _METADATA = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, Shape, Any]]:
     """JSON name, shape and zero value of each field by its Go name; ``None`` is an unset pointer."""
     found = {}
@@ -115,21 +116,45 @@ def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path:
                 raise TemplateError(f"{_dotted(path)}: {name} is not set")
             return _below(zero, rest, path)
         if rest or isinstance(item, (dict, list)):
-            return _below(item, rest, path)
+            return _below(item, rest, path, "" if shape.container else shape.embedded)
         return Pointer(item) if zero is None else item
     return value
 
 
-def _below(value: Any, names: Sequence[str], path: Sequence[str]) -> Any:
-    """Fields of plain JSON: keys of maps as they are, fields of Kubernetes' types by their Go names."""
+def _below(value: Any, names: Sequence[str], path: Sequence[str], type_name: str = "") -> Any:
+    """Fields of plain JSON: keys of maps as they are, fields of Kubernetes' types by their Go names.
+
+    ``type_name`` is the Kubernetes type of ``value``, where it has one: its fields exist even when they are not set.
+    """
     for name in names:
+        known = _kubernetes_fields(type_name).get(name.lower()) if type_name else None
         if not isinstance(value, Mapping):
             raise TemplateError(f"{_dotted(path)}: {name} is no field of a {type(value).__name__}")
         key = name if name in value else next((k for k in value if k.lower() == name.lower()), None)
-        if key is None:
+        if key is not None:
+            value = value[key]
+        elif known is not None:
+            value = _zero(known)
+        else:
             raise TemplateError(f"{_dotted(path)}: {name} is not set")
-        value = value[key]
+        type_name = known if known is not None and known in TYPES else ""
     return value
+
+
+@cache
+def _kubernetes_fields(type_name: str) -> dict[str, str]:
+    """Type of each field of a Kubernetes type, by its name in lower case."""
+    entries = (entry.partition(":") for entry in TYPES[type_name].split())
+    return {name.rstrip("!").lower(): type_ for name, _, type_ in entries}
+
+
+def _zero(type_: str) -> Any:
+    """What Go prints for an unset field; numbers and structs of pods are nearly all pointers."""
+    if type_.startswith("[]"):
+        return []
+    if type_.startswith("{}"):
+        return {}
+    return {"string": "", "boolean": False}.get(type_)
 
 
 def _dotted(path: Sequence[str]) -> str:

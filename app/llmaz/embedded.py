@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from app.kube.jsonvalue import without_nulls
 from app.kube.podspec import normalised
 
 Json = dict[str, Any]
+
+
+def stored(value: Json) -> Json:
+    """A pod template, or part of one, as the API server would store it, also where we do not know its fields."""
+    return normalised(without_nulls(value))
 
 
 def environment(entries: Iterable[Json]) -> list[Json]:
     """Environment variables, each name once: the last entry of a name, in the place of its first."""
     by_name: dict[str, Json] = {}
     for entry in entries:
-        by_name[entry["name"]] = normalised(entry)
+        by_name[entry["name"]] = stored(entry)
     return list(by_name.values())
 
 

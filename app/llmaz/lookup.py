@@ -17,11 +17,11 @@ from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC, decode_spec
 from app.kube.jsonvalue import MAX_DEPTH, depth_exceeds, excess
 from app.kube.labels import is_label_value
-from app.kube.podspec import normalised
 from app.kube.shape import check_embedded
 from app.llmaz import source
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.backendruntime.validation import unsendable
+from app.llmaz.embedded import stored
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.llmaz.source import Source
 from app.workload.cause import Cause, Stage
@@ -110,7 +110,7 @@ def _runtime(raw: bytes) -> Runtime | str:
         "livenessProbe": spec.liveness_probe,
         "readinessProbe": spec.readiness_probe,
     }
-    return Runtime(spec, {name: normalised(handler) for name, handler in handlers.items() if handler})
+    return Runtime(spec, {name: stored(handler) for name, handler in handlers.items() if handler})
 
 
 SpecT = TypeVar("SpecT", bound=KubeModel)

@@ -129,6 +129,8 @@ def ephemeral_path(namespace: str, model: str) -> str:
 
 def url_problem(text: str) -> str:
     """Why the text is no URL that a downloader can use, or an empty text."""
+    if any(char in text for char in "\t\r\n"):  # one reader drops them, another ends there
+        return "a URL has no tabs and no line ends"
     try:
         parts = urlsplit(text)
         port = parts.port

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment
 
 
@@ -37,9 +36,3 @@ def rollout(deployment: ObservedDeployment | None) -> Rollout:
         current=(status.observed_generation or 0) >= (deployment.metadata.generation or 0)
         or status.observed_generation is None,
     )
-
-
-def availability(deployment: ObservedDeployment) -> tuple[bool, str, str]:
-    """The Deployment's own ``Available`` condition: whether, reason and message; unknown counts as not."""
-    found = find(deployment.status.conditions, "Available")
-    return (False, "", "") if found is None else (found.status == "True", found.reason, found.message)

@@ -21,6 +21,7 @@ SYNC_MODEL = "/llmkube/models/sync"
 CUSTOMIZE = "/llmkube/inferenceservices/customize"
 
 API_VERSION = "inference.llmkube.dev/v1alpha1"
+JSON_HEADERS = {"Content-Type": "application/json"}
 UID = "4b8f1c62-1f5e-4b8f-9a55-0d3c7c1f0001"
 SPEC: Json = {"modelRef": "m", "runtime": "llamacpp", "replicas": 1, "image": "registry.example/server:1"}
 MODEL_SPEC: Json = {"source": "https://models.example.com/m.gguf"}

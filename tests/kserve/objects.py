@@ -22,13 +22,13 @@ URI = "hf://facebook/opt-125m"
 SERVICE_KIND, CONFIG_KIND = KINDS
 RBAC_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding"})
 OPTIONAL_KINDS = frozenset({"LeaderWorkerSet", "HTTPRoute", "InferencePool"})
-CLUSTER_API = "serving.kserve.io/v1alpha1"
+API_VERSION = "serving.kserve.io/v1alpha1"
 
 
-def service(name: str = "demo", *, uri: str | None = URI, annotations: Json | None = None, **spec: Any) -> Json:
-    """A service; ``uri=None`` leaves the model out."""
+def service(name: str = "demo", *, uri: str | None = URI, notes: Json | None = None, **spec: Any) -> Json:
+    """A service; ``uri=None`` leaves the model out, ``notes`` are the annotations on itself."""
     model = {} if uri is None or "model" in spec else {"model": {"uri": uri}}
-    return _parent("LLMInferenceService", name, {**model, **spec}, annotations)
+    return _parent("LLMInferenceService", name, {**model, **spec}, notes)
 
 
 def config(name: str = "base", namespace: str = "default", **spec: Any) -> Json:
@@ -37,11 +37,11 @@ def config(name: str = "base", namespace: str = "default", **spec: Any) -> Json:
     return document
 
 
-def _parent(kind: str, name: str, spec: Json, annotations: Json | None) -> Json:
+def _parent(kind: str, name: str, spec: Json, notes: Json | None) -> Json:
     metadata: Json = {"name": name, "namespace": "default", "uid": f"uid-{name}", "generation": 1}
-    if annotations:
-        metadata["annotations"] = annotations
-    return {"apiVersion": CLUSTER_API, "kind": kind, "metadata": metadata, "spec": spec}
+    if notes:
+        metadata["annotations"] = notes
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def gateway(name: str = "kserve-ingress-gateway", namespace: str = "kserve", **changes: Any) -> Json:
@@ -111,9 +111,7 @@ class Cluster:
         }
         self.answer = json.loads(answer_sync(kind_of(self.parent), json.dumps(body).encode(), self.settings, now))
         known = {self._identity(child): child for child in self.children}
-        self.children = [
-            self._observed(child, known.get(self._identity(child))) for child in self.answer["children"]
-        ]
+        self.children = [self._observed(child, known.get(self._identity(child))) for child in self.answer["children"]]
         self.parent = {**self.parent, "status": self.answer["status"]}
         return self.answer
 
@@ -158,7 +156,11 @@ class Cluster:
             "metacontroller.k8s.io/last-applied-configuration": json.dumps(answered),
         }
         metadata = {**answered["metadata"], "uid": "u", "generation": 1, "annotations": annotations}
-        return {**answered, "metadata": metadata, **({"status": before["status"]} if before and "status" in before else {})}
+        return {
+            **answered,
+            "metadata": metadata,
+            **({"status": before["status"]} if before and "status" in before else {}),
+        }
 
     @staticmethod
     def _grouped(objects: list[Json], groups: Json) -> Json:
@@ -192,7 +194,9 @@ DEFAULT_PARENT: Json = {
 }
 
 
-def customize(document: Json, optional: frozenset[str] = OPTIONAL_KINDS, settings: Settings | None = None) -> list[Json]:
+def customize(
+    document: Json, optional: frozenset[str] = OPTIONAL_KINDS, settings: Settings | None = None
+) -> list[Json]:
     """The rules of a customize hook's answer."""
     kind = kind_of(document)
     plurals = [

@@ -20,8 +20,16 @@ QWEN = "qwen2-7b-instruct-single-no-scheduler"
         ("a" * 56, "-kserve", "a" * 56 + "-kserve"),
         ("a" * 57, "-kserve", "a" * 24 + "652b906d60af96844ebd21b674f35e93-kserve"),
         (QWEN, "-kserve-self-signed-certs", f"{QWEN}-kserve-self-signed-certs"),
-        (f"{QWEN}-long", "-kserve-self-signed-certs", "qwen2-cc80bb5b3eb19240f522e257c4c18678-kserve-self-signed-certs"),
-        (f"{QWEN}-longest", "-kserve-router-scheduler", "qwen2-7be70e28c1d25a5af89192840db1d8bc7-kserve-router-scheduler"),
+        (
+            f"{QWEN}-long",
+            "-kserve-self-signed-certs",
+            "qwen2-cc80bb5b3eb19240f522e257c4c18678-kserve-self-signed-certs",
+        ),
+        (
+            f"{QWEN}-longest",
+            "-kserve-router-scheduler",
+            "qwen2-7be70e28c1d25a5af89192840db1d8bc7-kserve-router-scheduler",
+        ),
         (
             "team-a",
             "-this-is-a-very-long-llm-inference-service-name-used-for-tests-epp-auth-rb",

@@ -102,7 +102,7 @@ def test_errors_name_the_line(text: str, line: int, message: str) -> None:
     assert raised.value.line == line
 
 
-@given(st.text(max_size=60) | st.text(alphabet="{}-.| `\"()abif end or", max_size=40))
+@given(st.text(max_size=60) | st.text(alphabet='{}-.| `"()abif end or', max_size=40))
 def test_any_text_renders_or_fails_cleanly(text: str) -> None:
     """No input makes anything but a string or a TemplateError."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -67,7 +68,9 @@ def namespaced(kind: str, name: str, spec: Json, annotations: Json | None = None
     return found
 
 
-def playground(name: str = "chat", /, *, annotations: Json | None = None, status: Json | None = None, **spec: Any) -> Json:
+def playground(
+    name: str = "chat", /, *, annotations: Json | None = None, status: Json | None = None, **spec: Any
+) -> Json:
     claimed = {} if "modelClaims" in spec else {"modelClaim": {"modelName": "opt"}}
     return namespaced("Playground", name, {**claimed, **spec}, annotations, status)
 
@@ -101,6 +104,11 @@ def service(
 def config(text: str, namespace: str = "llmaz-system") -> Json:
     metadata = {"name": "llmaz-global-config", "namespace": namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"config.data": text}}
+
+
+def encode(value: Any) -> bytes:
+    """JSON, also of numbers that orjson does not write."""
+    return json.dumps(value).encode()
 
 
 def observed(child: Json, **parts: Any) -> Json:
@@ -137,13 +145,13 @@ def sync(
         "related": _grouped(list(related)),
         "finalizing": False,
     }
-    answer: Json = orjson.loads(answer_sync(kind, orjson.dumps(request), settings or Settings(), now))
+    answer: Json = orjson.loads(answer_sync(kind, encode(request), settings or Settings(), now))
     return answer
 
 
 def customize(kind: Kind[Any, Any], parent: Json, settings: Settings | None = None, *declared: Json) -> list[Json]:
     controller = {"spec": {"childResources": list(declared)}}
-    request = orjson.dumps({"parent": parent, "controller": controller})
+    request = encode({"parent": parent, "controller": controller})
     rules: list[Json] = orjson.loads(answer_customize(kind, request, settings or Settings()))["relatedResources"]
     return rules
 
@@ -171,7 +179,7 @@ def admit(kind: Kind[Any, Any], item: Json, old: Json | None = None) -> Verdict:
 
     def reviewed(given: Json) -> ReviewedObject:
         return ReviewedObject(
-            metadata=msgspec.Raw(orjson.dumps(given["metadata"])), spec=msgspec.Raw(orjson.dumps(given.get("spec")))
+            metadata=msgspec.Raw(encode(given["metadata"])), spec=msgspec.Raw(encode(given.get("spec")))
         )
 
     metadata = msgspec.convert(item["metadata"], ObjectMeta)

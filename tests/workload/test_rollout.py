@@ -8,8 +8,8 @@ from app.workload.absent import absent_causes
 from app.workload.gpu import GPURequest, missing, toleration
 from app.workload.hpa import pods_metric, resource_metric
 from app.workload.probes import http_get, probes
-from app.workload.rollout import NOTHING, availability, rollout
-from tests.workload.objects import condition, deployment
+from app.workload.rollout import NOTHING, rollout
+from tests.workload.objects import deployment
 
 NOW = datetime(2030, 1, 1, 0, 2, tzinfo=UTC)
 
@@ -25,16 +25,6 @@ def test_status_behind_the_spec_is_not_current() -> None:
     assert not rollout(deployment(observedGeneration=1, readyReplicas=1)).current
     assert rollout(deployment(observedGeneration=2, readyReplicas=1)).current
     assert rollout(deployment(readyReplicas=1)).current
-
-
-def test_availability() -> None:
-    """The Deployment's own condition; unknown counts as not available."""
-    assert availability(deployment(condition("Available", "True", "MinimumReplicasAvailable", "ok"))) == (
-        True,
-        "MinimumReplicasAvailable",
-        "ok",
-    )
-    assert availability(deployment()) == (False, "", "")
 
 
 def test_absent_child_is_a_conflict_only_after_a_minute() -> None:

@@ -56,21 +56,19 @@ Request = SyncRequest[Children, Related]
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """The desired children and status of a service with a valid spec."""
-    related = request.related or Related()
     pins = _pins(service, settings)
     if is_stopped(service):
         return _answer(service, Outcome(pins, READY, None, None, stopped=True), [], now)
     try:
-        operator = _operator(related, settings)
+        around = surroundings(service, request, settings)
     except OperatorConfigError as error:
         finding = Finding(False, OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         return _answer(service, Outcome(pins, None, None, None, finding), keep(request.children), now)
     try:
-        effective = _effective(service, request, pins, operator, settings)
+        effective = effective_spec(service, request, around, settings)
     except CombineError as error:
         finding = Finding(False, COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         return _answer(service, Outcome(pins, finding, None, None), keep(request.children), now)
-    around = Surroundings(service.metadata, Names(service.metadata.name), request.children, related, operator)
     workloads = _workloads(effective, around)
     if workloads.failed:
         return _answer(service, Outcome(pins, READY, workloads, None), keep(request.children), now)
@@ -130,14 +128,21 @@ def _operator(related: Related, settings: Settings) -> OperatorConfig:
     return operator_config(None if config_map is None else config_map.data or {}, system)
 
 
-def _effective(
-    service: Service, request: Request, pins: dict[str, str], operator: OperatorConfig, settings: Settings
-) -> Effective:
-    related, prefix = request.related or Related(), settings.kserve_config_prefix
+def surroundings(service: Service, request: Request, settings: Settings) -> Surroundings:
+    """What a service's decisions depend on besides its spec. Raises :class:`OperatorConfigError`."""
+    related = request.related or Related()
+    operator = _operator(related, settings)
+    return Surroundings(service.metadata, Names(service.metadata.name), request.children, related, operator)
+
+
+def effective_spec(service: Service, request: Request, around: Surroundings, settings: Settings) -> Effective:
+    """The service's spec with everything it is combined from. Raises :class:`CombineError`."""
+    related, operator, prefix = around.related, around.operator, settings.kserve_config_prefix
     finder = ConfigFinder(
         related.configs, related.config_maps, service.metadata.namespace, operator.system_namespace, prefix
     )
     own = layer("spec", bytes(request.parent.spec))
+    pins = _pins(service, settings)
     effective = combine(
         Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config)
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from app.kube.podspec import normalised
-from app.llmaz.embedded import Json, containers
+from app.llmaz.embedded import Json, containers, stored
 from app.llmaz.lookup import Model
 from app.llmaz.names import FLAVORS, MODEL_FAMILY, MODEL_NAME, MODEL_VOLUME, MODELS_DIR, RUNNER, host_volume
 from app.llmaz.service import loader
@@ -35,7 +34,7 @@ def single(plan: Plan) -> Json:
 
 
 def _template(plan: Plan, given: Json, *, labelled: bool) -> Json:
-    template = normalised(given)
+    template = stored(given)
     spec = template.setdefault("spec", {})
     if plan.config.scheduler and not spec.get("schedulerName"):
         spec["schedulerName"] = plan.config.scheduler

@@ -38,7 +38,12 @@ CASES: dict[str, tuple[Resources | None, Resources | None, Amounts, Amounts]] = 
         {"cpu": "1", "memory": "8Gi"},
     ),
     "a limit is invented": (None, both(None, {"cpu": "2"}), {"cpu": "2"}, {"cpu": "2"}),
-    "an empty object of the Playground's invents it too": (both(None, {"cpu": "2"}), both(), {"cpu": "2"}, {"cpu": "2"}),
+    "an empty object of the Playground's invents it too": (
+        both(None, {"cpu": "2"}),
+        both(),
+        {"cpu": "2"},
+        {"cpu": "2"},
+    ),
     "other resources get no limit": (None, both(None, {"ephemeral-storage": "2Gi"}), {}, {"ephemeral-storage": "2Gi"}),
 }
 

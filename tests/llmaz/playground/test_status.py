@@ -32,7 +32,9 @@ UNAVAILABLE = ("Available", "False", "PlaygroundNotReady")
 
 
 def status(*conditions: tuple[str, str, str], **more: Any) -> Json:
-    items = [{"type": t, "status": s, "reason": r, "message": "m", "lastTransitionTime": LONG_AGO} for t, s, r in conditions]
+    items = [
+        {"type": t, "status": s, "reason": r, "message": "m", "lastTransitionTime": LONG_AGO} for t, s, r in conditions
+    ]
     return {"conditions": items, "replicas": 1, "selector": "old=1", **more}
 
 
@@ -71,7 +73,11 @@ def test_rows(before: Json | None, available: bool, want: list[tuple[str, str, s
 def test_transition_times_move_only_with_status() -> None:
     """And upstream's conditions carry no generation."""
     answer = sync(
-        PLAYGROUND, playground(status=status(PENDING, AVAILABLE)), model(), runtime(), children=[seen(of_service(False))]
+        PLAYGROUND,
+        playground(status=status(PENDING, AVAILABLE)),
+        model(),
+        runtime(),
+        children=[seen(of_service(False))],
     )
     assert condition(answer, "Progressing")["lastTransitionTime"] == LONG_AGO
     assert condition(answer, "Available")["lastTransitionTime"] == "2030-01-01T00:00:00Z"

@@ -19,9 +19,9 @@ PROGRESSING = {
 AVAILABLE = {**PROGRESSING, "type": "Available", "reason": "ServiceReady"}
 
 
-def running(replicas: int = 2, generation: int = 1, **status: Any) -> list[Json]:
+def running(wanted: int = 2, /, generation: int = 1, **status: Any) -> list[Json]:
     """The children of a service, the Deployment with this status."""
-    made = sync(SERVICE, service(replicas=replicas), model())["children"]
+    made = sync(SERVICE, service(replicas=wanted), model())["children"]
     deployment, balancer = (observed(c) for c in made)
     deployment["metadata"]["generation"] = generation
     deployment["status"] = status

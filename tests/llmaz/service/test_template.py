@@ -84,7 +84,11 @@ def test_loader_of_an_object_store() -> None:
 
 def test_loader_inherits_the_first_containers_environment() -> None:
     """No name twice (T4): what the loader is told wins, and so do credentials that the user gave."""
-    given = [{"name": "HTTP_PROXY", "value": "p"}, {"name": "HF_TOKEN", "value": "own"}, {"name": "MODEL_ID", "value": "x"}]
+    given = [
+        {"name": "HTTP_PROXY", "value": "p"},
+        {"name": "HF_TOKEN", "value": "own"},
+        {"name": "MODEL_ID", "value": "x"},
+    ]
     (loader,) = template(service(worker=pods({**RUNNER, "env": given})), model())["spec"]["initContainers"]
     assert names(loader["env"]).count("HF_TOKEN") == names(loader["env"]).count("MODEL_ID") == 1
     told = env(loader)
@@ -159,7 +163,10 @@ def test_skipped_loader(source: Json, added: list[str]) -> None:
     assert list(got) == ["HF_TOKEN", *(name for name in added if name != "HF_TOKEN")]
 
 
-FLAVORS = [{"name": "a", "limits": {"nvidia.com/gpu": 1, "cpu": "2000m"}}, {"name": "b", "limits": {"nvidia.com/gpu": 4}}]
+FLAVORS = [
+    {"name": "a", "limits": {"nvidia.com/gpu": 1, "cpu": "2000m"}},
+    {"name": "b", "limits": {"nvidia.com/gpu": 4}},
+]
 CLAIMED: dict[str, tuple[list[str] | None, Json]] = {
     "the model's first": (None, {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"}),
     "the claim's first": (["b", "a"], {"cpu": "8", "memory": "1Gi", "nvidia.com/gpu": "4"}),
@@ -257,6 +264,8 @@ def test_group_variables_without_a_group() -> None:
 def test_notes_on_what_engines_load() -> None:
     """T17 and T18: said in Ready, and nothing else changes."""
     gcs = sync(SERVICE, service(annotations=SKIP), model_at("gcs://b/x"))
-    scope = sync(SERVICE, service(annotations=SKIP), model(source={"modelHub": {"name": "ModelScope", "modelID": "a/b"}}))
+    scope = sync(
+        SERVICE, service(annotations=SKIP), model(source={"modelHub": {"name": "ModelScope", "modelID": "a/b"}})
+    )
     assert "gs://" in condition(gcs, "Ready")["message"]
     assert "Hugging Face" in condition(scope, "Ready")["message"]

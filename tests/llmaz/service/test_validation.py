@@ -28,7 +28,9 @@ ACCEPTED: dict[str, Json] = {
     "the main role left out": claims(None, "draft"),
     "two pods": service(workload={"size": 2, "leaderTemplate": pods()}),
     "percentages": rollout(maxUnavailable="25%", maxSurge="10%"),
-    "no movement for no replicas": service(replicas=0, **rollout(maxUnavailable=0, maxSurge=0)["spec"]["rolloutStrategy"]),
+    "no movement for no replicas": service(
+        replicas=0, rolloutStrategy={"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 0}}
+    ),
     "a volume of the model's name where no model is put": service(
         worker=pods(volumes=[{"name": "model-volume", "emptyDir": {}}]),
         annotations={"llmaz.io/skip-model-loader": "true"},
@@ -79,7 +81,10 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         service(worker=pods(initContainers=[{"name": "model-loader-1", "image": "x"}])),
         [f"{WORKER}.spec.initContainers[0].name"],
     ),
-    "N27 the model's place": (mounting("/workspace/models"), [f"{WORKER}.spec.containers[0].volumeMounts[0].mountPath"]),
+    "N27 the model's place": (
+        mounting("/workspace/models"),
+        [f"{WORKER}.spec.containers[0].volumeMounts[0].mountPath"],
+    ),
     "N29 no movement": (rollout(maxUnavailable="0%", maxSurge=0), [f"{ROLLOUT}.maxUnavailable"]),
     "no percentage": (rollout(maxUnavailable="half"), [f"{ROLLOUT}.maxUnavailable"]),
     "no pods per replica": (service(workload={"size": 0}), ["spec.workloadTemplate.size"]),

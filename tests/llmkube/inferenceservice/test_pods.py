@@ -233,8 +233,9 @@ PROBED = {"llamacpp": 8080, "vllm": 8000, "tgi": 80, "personaplex": 8998, "gener
 def test_probes_ask_the_containers_port(runtime: str, port: int) -> None:
     """Probes are HTTP where the server has a health page, a connection elsewhere; both on its own port (3.8)."""
     server = container(sync(service(runtime=runtime, image="i", replicas=2), model()))
-    asks = {"tcpSocket": {"port": port}} if runtime in ("personaplex", "generic") else None
-    asks = asks or {"httpGet": {"path": "/health", "port": port}}
+    connects: Json = {"tcpSocket": {"port": port}}
+    asks: Json = {"httpGet": {"path": "/health", "port": port}}
+    asks = connects if runtime in ("personaplex", "generic") else asks
     assert server["ports"] == [{"name": "http", "containerPort": port, "protocol": "TCP"}]
     assert server["startupProbe"] == {**asks, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 180}
     assert server["livenessProbe"] == {**asks, "periodSeconds": 15, "timeoutSeconds": 5, "failureThreshold": 3}
@@ -299,12 +300,12 @@ def test_pod_monitor_only_where_it_is_declared() -> None:
 
 def test_what_the_api_server_would_not_store_is_left_out() -> None:
     """Zeros and empty texts that mean a default would look like a change at every sync (metacontroller 3.2)."""
-    probe = {
+    probe: Json = {
         "httpGet": {"path": "/x", "port": 80, "host": "", "scheme": ""},
         "initialDelaySeconds": 0,
         "periodSeconds": 5,
     }
-    divisor = {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1024Ki"}}
+    divisor: Json = {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1024Ki"}}
     answer = sync(
         service(
             probeOverrides={"startup": probe},

@@ -1,0 +1,72 @@
+"""Which preset, config or field of the spec set each value of a service's pods: for ``modelhooks explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from app.hooks.origin import Origin
+from app.kserve.effective import CombineError, Effective
+from app.kserve.llminferenceservice.plan import WorkloadError, workload_plan
+from app.kserve.llminferenceservice.sync import Request, Service, effective_spec, surroundings
+from app.kserve.operator import OperatorConfigError
+from app.kube.field import Path
+from app.kube.leaves import item_key, member
+from app.kube.podspec import MERGE_KEYS
+from app.settings import Settings
+
+Json = dict[str, Any]
+Keyed = list[str | tuple[str, Any]]
+
+MODEL = "spec.model.uri and the operator's settings"
+"""Source of what was added to a pod to bring the model in."""
+
+
+def explain(service: Service, request: Request, settings: Settings) -> list[Origin]:
+    """The sources of every value in the model servers' pods and the endpoint picker's; nothing where there are none."""
+    try:
+        around = surroundings(service, request, settings)
+        effective = effective_spec(service, request, around, settings)
+        plan = workload_plan(effective.spec, around)
+    except (OperatorConfigError, CombineError, WorkloadError):
+        return []
+    found: list[Origin] = []
+    for deployment in plan.deployments:
+        base = ["template"] if deployment.name == around.names.main else ["prefill", "template"]
+        place = f"Deployment/{deployment.name} spec.template"
+        found += _pod(effective, deployment.pod.spec, base, place)
+    for group in plan.groups:
+        side = [] if group.name == around.names.multi_node else ["prefill"]
+        place = f"LeaderWorkerSet/{group.name} spec.leaderWorkerTemplate"
+        if group.leader is not None:
+            found += _pod(effective, group.leader.spec, [*side, "template"], f"{place}.leaderTemplate")
+        found += _pod(effective, group.worker.spec, [*side, "worker"], f"{place}.workerTemplate")
+    scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
+    if scheduler is not None and scheduler.template is not None:
+        place = f"Deployment/{around.names.scheduler} spec.template"
+        found += _pod(effective, scheduler.template, ["router", "scheduler", "template"], place)
+    return found
+
+
+def _pod(effective: Effective, pod: Json, base: Sequence[str], place: str) -> list[Origin]:
+    return [
+        Origin(f"{place}.{path}", value, effective.source([*base, *keyed]) or MODEL)
+        for path, keyed, value in _located(pod, Path("spec"), [])
+    ]
+
+
+def _located(value: Any, path: Path, keyed: Keyed, name: str = "") -> Iterator[tuple[Path, Keyed, Any]]:
+    """Every scalar with its path for people and its path for the merge, which ends at a list that is replaced whole."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _located(item, member(path, key), [*keyed, key], key)
+    elif isinstance(value, list) and value:
+        shown, merged = item_key(value), MERGE_KEYS.get(name)
+        for position, item in enumerate(value):
+            here = path.key(str(item[shown])) if shown else path.index(position)
+            if merged and isinstance(item, dict):
+                yield from _located(item, here, [*keyed, (merged, item.get(merged))])
+            else:
+                yield from ((where, keyed, leaf) for where, _, leaf in _located(item, here, []))
+    else:
+        yield path, keyed, value

@@ -1,0 +1,277 @@
+"""Reliability 6.6: what Metacontroller sends, and what it never should. No case loses a child."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import orjson
+import pytest
+
+from app.errors import ResponseError
+from app.hooks import response
+from app.hooks.kind import answer_sync
+from app.hooks.protocol import SyncResponse
+from app.settings import Settings
+from tests.corpus.requests import (
+    API_VERSION,
+    CUSTOMIZE,
+    DEPLOYMENT_RECORD,
+    SYNC,
+    Json,
+    is_frozen,
+    is_refused,
+    observed,
+    ready,
+    spec_with,
+    sync,
+)
+from tests.corpus.requests import service as inference_service
+from tests.service import Service
+from tests.unit.widgets import NOW
+
+INVALID = inference_service(spec_with(image=" bad"))
+OUTER = "Deployment.apps/v1"
+
+
+def without(document: Json, key: str) -> Json:
+    return {k: v for k, v in document.items() if k != key}
+
+
+def child_with(**over: Any) -> Json:
+    return {OUTER: {"ns/s": {**observed(), **over}}}
+
+
+REFUSED: dict[str, Any] = {
+    "M01 no parent": without(sync(), "parent"),
+    "M01 null": {**sync(), "parent": None},
+    "M01 list": {**sync(), "parent": []},
+    "M01 other kind": {**sync(), "parent": {**inference_service(), "kind": "Model"}},
+    "M01 other version": {**sync(), "parent": {**inference_service(), "apiVersion": "inference.llmkube.dev/v1"}},
+    "M02 no children": without(sync(), "children"),
+    "M02 null": {**sync(), "children": None},
+    "M02 list": {**sync(), "children": []},
+    "M02 group a list": {**sync(), "children": {OUTER: []}},
+    "M04 null": {**sync(), "children": {OUTER: {"ns/s": None}}},
+    "M04 without metadata": {**sync(), "children": {OUTER: {"ns/s": without(observed(), "metadata")}}},
+    "M04 wrong kind": {**sync(), "children": child_with(kind="Service")},
+    "M05 v1 keys": {**sync(), "children": {OUTER: {"s": observed()}}},
+    "M06 finalizing": {**sync(), "finalizing": True},
+    "M06 finalizing a text": {**sync(), "finalizing": "true"},
+    "M18 no uid": {**sync(), "parent": inference_service(metadata={"name": "s", "namespace": "ns"})},
+    "M18 empty uid": {**sync(), "parent": inference_service(metadata={"name": "s", "namespace": "ns", "uid": ""})},
+    "no name": {**sync(), "parent": inference_service(metadata={"namespace": "ns", "uid": "u"})},
+}
+
+
+@pytest.mark.parametrize("document", REFUSED.values(), ids=list(REFUSED))
+def test_requests_that_are_not_v2(service: Service, document: Any) -> None:
+    """400 with one line: Metacontroller then touches nothing."""
+    answer = service.post(SYNC, document)
+    is_refused(answer, 400)
+    assert "\n" not in answer.json["error"]
+
+
+def test_m05_says_what_is_wrong(service: Service) -> None:
+    """The operator has to change the hook's version."""
+    assert "version" in service.post(SYNC, REFUSED["M05 v1 keys"]).json["error"]
+
+
+SAME: dict[str, Json] = {
+    "M03 unknown group": {**sync(), "children": {**sync()["children"], "Foo.example.dev/v1": {"ns/x": {"a": 1}}}},
+    "M09 no controller": without(sync(), "controller"),
+    "M09 controller null": {**sync(), "controller": None},
+    "M09 controller large": {**sync(), "controller": {"spec": {"x": ["y" * 100] * 1000}, "unknown": None}},
+    "F24 unknown fields": {**sync(), "future": {"a": [1]}},
+}
+
+
+@pytest.mark.parametrize("document", SAME.values(), ids=list(SAME))
+def test_what_makes_no_difference(service: Service, document: Json) -> None:
+    """The children are those of the plain request."""
+    assert service.post(SYNC, document).json["children"] == service.post(SYNC, sync()).json["children"]
+
+
+@pytest.mark.parametrize("related", ["missing", None, {}])
+def test_m08_without_related_objects_the_children_stay(service: Service, related: Any) -> None:
+    """The Model is not known, so nothing is decided."""
+    document = without(sync(), "related") if related == "missing" else {**sync(), "related": related}
+    answer = service.post(SYNC, document)
+    assert answer.status == 200
+    assert answer.json["children"] == [DEPLOYMENT_RECORD]
+
+
+def test_m07_a_parent_that_is_being_deleted_keeps_its_children(service: Service) -> None:
+    """Garbage collection takes them, not we."""
+    metadata = {**inference_service()["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}
+    answer = service.post(SYNC, sync(inference_service(metadata=metadata)))
+    assert answer.status == 200
+    assert "Deployment" in [child["kind"] for child in answer.json["children"]]
+
+
+def test_m10_an_invalid_parent_keeps_all_children(service: Service) -> None:
+    """Eight of them, as last applied."""
+    records = []
+    for number in range(8):
+        record = copy.deepcopy(DEPLOYMENT_RECORD)
+        record["metadata"]["name"] = f"s-{number}"
+        records.append(record)
+    group = {f"ns/{record['metadata']['name']}": observed(record) for record in records}
+    answer = service.post(SYNC, sync(INVALID, children={OUTER: group}))
+    assert answer.json["children"] == records
+    assert ready(answer)["reason"] == "InvalidSpec"
+
+
+def test_m11_an_invalid_parent_without_children_gets_none(service: Service) -> None:
+    """Only the condition."""
+    answer = service.post(SYNC, sync(INVALID, children={OUTER: {}}))
+    assert (answer.json["children"], ready(answer)["status"]) == ([], "False")
+
+
+def test_m12_a_stale_cache_changes_nothing(service: Service) -> None:
+    """What is wanted does not depend on how much of it is there yet."""
+    fresh = service.post(SYNC, sync()).json["children"]
+    assert service.post(SYNC, sync(children={OUTER: {}, "Service.v1": {}})).json["children"] == fresh
+
+
+def test_m13_a_child_that_is_being_deleted_keeps_its_name(service: Service) -> None:
+    """Nobody dances around it."""
+    child = observed()
+    child["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    names = [
+        c["metadata"]["name"] for c in service.post(SYNC, sync(children={OUTER: {"ns/s": child}})).json["children"]
+    ]
+    assert names == ["s", "s"]
+
+
+def test_m14_replicas_beside_an_autoscaler_are_not_ours(service: Service) -> None:
+    """The number it chose is sent back, or none at all; never the user's."""
+    child = observed()
+    child["spec"]["replicas"] = 7
+    document = inference_service(spec_with(autoscaling={"maxReplicas": 9}))
+    request = sync(document, children={OUTER: {"ns/s": child}, "HorizontalPodAutoscaler.autoscaling/v2": {}})
+    deployment = next(c for c in service.post(SYNC, request).json["children"] if c["kind"] == "Deployment")
+    assert deployment["spec"].get("replicas", 7) == 7
+
+
+@pytest.mark.parametrize(
+    "status", [None, [], "x", {"conditions": "x"}, {"conditions": [5]}, {"phase": 5, "replicas": "x"}]
+)
+def test_m15_a_status_of_garbage_is_written_anew(service: Service, status: Any) -> None:
+    """It decides nothing."""
+    answer = service.post(SYNC, sync(inference_service(status=status)))
+    assert len(answer.json["children"]) == 2
+    assert ready(answer)["type"] == "Ready"
+
+
+def test_m16_a_thousand_related_objects(service: Service) -> None:
+    """Eight megabytes, of which one is asked for."""
+    padding = {"metadata": {"managedFields": [{"x": "y" * 8000}]}}
+    models = {
+        f"ns/m{n}": {"apiVersion": API_VERSION, "kind": "Model", "spec": {"source": "a/b"}, **padding}
+        for n in range(1000)
+    }
+    for n, document in enumerate(models.values()):
+        document["metadata"] = {**padding["metadata"], "name": f"m{n}", "namespace": "ns", "uid": str(n)}
+    request = sync()
+    request["related"][f"Model.{API_VERSION}"] |= models
+    assert len(orjson.dumps(request)) > 8_000_000
+    assert service.post(SYNC, request).json["children"] == service.post(SYNC, sync()).json["children"]
+
+
+def test_m19_the_same_state_has_the_same_answer(service: Service) -> None:
+    """Whatever the order of the children, once the status has settled."""
+    groups = {
+        f"ns/x{n}": observed({**DEPLOYMENT_RECORD, "metadata": {"name": f"x{n}", "namespace": "ns"}}) for n in range(5)
+    }
+    parent = inference_service(INVALID["spec"])
+    parent["status"] = service.post(SYNC, sync(parent, children={OUTER: groups})).json["status"]
+    forward, backward = (
+        sync(parent, children={OUTER: groups}),
+        sync(parent, children={OUTER: dict(reversed(groups.items()))}),
+    )
+    answers = {service.post(SYNC, document).body for _ in range(50) for document in (forward, backward)}
+    assert len(answers) == 1
+
+
+def test_m23_customize_depends_on_the_spec_only(service: Service) -> None:
+    """Metacontroller keeps the answer until the generation changes."""
+    plain = inference_service()
+    labelled = inference_service(
+        metadata={**plain["metadata"], "labels": {"a": "b"}, "annotations": {"c": "d"}}, status={"phase": "Ready"}
+    )
+    controller = {"spec": {"childResources": [{"apiVersion": "apps/v1", "resource": "deployments"}]}}
+    bodies = {
+        service.post(CUSTOMIZE, {"controller": controller, "parent": parent}).body for parent in (plain, labelled)
+    }
+    assert len(bodies) == 1
+
+
+@pytest.mark.parametrize("spec", [None, [], "x", {}, {"modelRef": 5}, {"modelRef": "m", "resources": {"memory": "x"}}])
+def test_customize_is_never_a_reason_to_wait(service: Service, spec: Any) -> None:
+    """Deletion asks it too."""
+    answer = service.post(CUSTOMIZE, {"controller": None, "parent": {**inference_service(), "spec": spec}})
+    assert answer.status == 200
+    assert isinstance(answer.json["relatedResources"], list)
+
+
+def test_f11_children_of_the_future_are_kept_too(service: Service) -> None:
+    """A record with fields that this release does not write survives a frozen sync."""
+    record = {**DEPLOYMENT_RECORD, "spec": {**DEPLOYMENT_RECORD["spec"], "future": {"a": 1}}}
+    answer = service.post(SYNC, sync(INVALID, children={OUTER: {"ns/s": observed(record)}}))
+    assert answer.json["children"] == [record]
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        None,
+        {},
+        {"metacontroller.k8s.io/last-applied-configuration": "no json"},
+        {"metacontroller.k8s.io/last-applied-configuration": "[]"},
+    ],
+)
+def test_a_child_without_a_record_is_only_named(service: Service, annotations: Any) -> None:
+    """Which changes nothing of it."""
+    child = observed()
+    child["metadata"]["annotations"] = annotations
+    answer = service.post(SYNC, sync(INVALID, children={OUTER: {"ns/s": child}}))
+    assert answer.json["children"] == [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "s", "namespace": "ns"}}
+    ]
+
+
+def test_frozen_is_what_the_corpus_means_by_it(service: Service) -> None:
+    """The base case of all the others."""
+    is_frozen(service.post(SYNC, sync(INVALID)))
+
+
+# What must never leave, whoever made it.
+
+UNSENDABLE: dict[str, list[Any]] = {
+    "M22 null": [{**DEPLOYMENT_RECORD, "spec": {"a": None}}],
+    "M22 null child": [None],
+    "M22 NaN": [{**DEPLOYMENT_RECORD, "spec": {"a": float("nan")}}],
+    "M22 twice the same": [DEPLOYMENT_RECORD, DEPLOYMENT_RECORD],
+    "M22 over 4 MiB": [{**DEPLOYMENT_RECORD, "spec": {"a": "x" * 5_000_000}}],
+    "other namespace": [{**DEPLOYMENT_RECORD, "metadata": {"name": "s", "namespace": "other"}}],
+}
+
+
+@pytest.mark.parametrize("children", UNSENDABLE.values(), ids=list(UNSENDABLE))
+def test_m22_answers_that_are_not_sent(children: list[Any]) -> None:
+    """An error of ours, upon which Metacontroller does nothing."""
+    with pytest.raises(ResponseError):
+        response.encode(SyncResponse({}, children), "ns")
+
+
+def test_f13_the_clock_decides_nothing_but_times() -> None:
+    """Ten years earlier or later the children are the same."""
+    from app.families import find
+
+    kind = find(API_VERSION, "InferenceService")
+    assert kind is not None
+    body = orjson.dumps(sync())
+    moments = (NOW, NOW.replace(year=2020), NOW.replace(year=2040))
+    answers = [orjson.loads(answer_sync(kind, body, Settings(), now)) for now in moments]
+    assert answers[0]["children"] == answers[1]["children"] == answers[2]["children"]

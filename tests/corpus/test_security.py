@@ -1,0 +1,405 @@
+"""Reliability 6.5: values that try to reach beyond what their author may do.
+
+What a Pod's author may write in the same namespace passes (the corpus' precedence): for those lines the test is that
+the value stays data: one argument, one variable, one field, in the parent's own namespace, and in no shell text.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.corpus.requests import (
+    API_VERSION,
+    CUSTOMIZE,
+    REVIEW,
+    REVIEW_MODEL,
+    SYNC,
+    SYNC_MODEL,
+    Json,
+    is_allowed,
+    is_denied,
+    is_frozen,
+    model,
+    review,
+    spec_with,
+    sync,
+    verdict,
+)
+from tests.corpus.requests import service as inference_service
+from tests.service import Answer, Service, running
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Service]:
+    """A service whose operator allows one host and one directory."""
+    lists = {
+        "MODELHOOKS_LLMKUBE_ALLOWED_SOURCE_HOSTS": "good.example,*.models.example",
+        "MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/models",
+    }
+    with running(environment=lists) as started:
+        yield started
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text in a document."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def is_contained(answer: Answer) -> list[Json]:
+    """The children of a sync answer: all in the parent's namespace, none of a kind that was not declared."""
+    assert answer.status == 200, answer
+    children: list[Json] = answer.json["children"]
+    assert {child["metadata"].get("namespace", "ns") for child in children} <= {"ns"}
+    return children
+
+
+def pods(children: list[Json]) -> list[Json]:
+    return [child["spec"]["template"]["spec"] for child in children if "template" in child.get("spec", {})]
+
+
+def shells(children: list[Json]) -> list[str]:
+    """Every text that a shell will read as a program: what follows ``-c``."""
+    found = []
+    for pod in pods(children):
+        for container in [*pod.get("initContainers", []), *pod.get("containers", [])]:
+            words = [*container.get("command", []), *container.get("args", [])]
+            found += [after for word, after in itertools.pairwise(words) if word == "-c"]
+    return found
+
+
+def sync_model(service: Service, source: str) -> Answer:
+    document = model({"source": source})
+    return service.post(
+        SYNC_MODEL, sync(document, children={"Job.batch/v1": {}, "PersistentVolumeClaim.v1": {}}, related={})
+    )
+
+
+def review_source(service: Service, source: str) -> Answer:
+    return service.post(REVIEW_MODEL, review(model({"source": source})))
+
+
+# References to other namespaces.
+
+
+def test_x01_a_namespace_in_a_secret_reference_is_unknown(service: Service) -> None:
+    """A pod can only name Secrets of its own namespace."""
+    reference = {"name": "s", "key": "k", "namespace": "other"}
+    for spec, path in (
+        ({"env": [{"name": "A", "valueFrom": {"secretKeyRef": reference}}]}, "spec.env[0].valueFrom.secretKeyRef"),
+        ({"runtime": "vllm", "vllmConfig": {"hfTokenSecretRef": reference}}, "spec.vllmConfig.hfTokenSecretRef"),
+    ):
+        document = inference_service(spec_with(**spec))
+        warnings = is_allowed(service.post(REVIEW, review(document)))
+        assert any(f'unknown field "{path}.namespace"' in text for text in warnings)
+        is_contained(service.post(SYNC, sync(document)))
+
+
+@pytest.mark.parametrize("reference", ["other/m", "../other/m", "m;x", "*", "m m", "-m", "{{m}}", "m\n"])
+def test_x02_a_reference_is_one_name(service: Service, reference: str) -> None:
+    """Nothing in it can lead elsewhere."""
+    document = inference_service(spec_with(modelRef=reference))
+    is_denied(service.post(REVIEW, review(document)), "spec.modelRef", "Invalid", "Forbidden")
+    is_frozen(service.post(SYNC, sync(document)))
+
+
+def test_x02_a_pull_secret_is_one_name(service: Service) -> None:
+    """As for any reference."""
+    document = inference_service(spec_with(imagePullSecrets=[{"name": "other/s"}]))
+    is_denied(service.post(REVIEW, review(document)), "spec.imagePullSecrets[0].name", "Invalid")
+
+
+SELECTING: dict[str, Json] = {
+    "modelRef of everything": spec_with(modelRef=""),
+    "modelRef elsewhere": spec_with(modelRef="other/m"),
+    "namespaceSelector": spec_with(namespaceSelector={}, labelSelector={}, namespace="other"),
+    "speculative": spec_with(runtime="vllm", vllmConfig={"speculative": {"enabled": True, "model": "other/m"}}),
+}
+CLUSTER_WIDE = {"priorityclasses", "runtimeclasses", "nodes", "storageclasses"}
+
+
+@pytest.mark.parametrize("spec", SELECTING.values(), ids=list(SELECTING))
+def test_x03_a_spec_cannot_widen_what_is_read(service: Service, spec: Json) -> None:
+    """Metacontroller would hand over any object that a rule names."""
+    document = inference_service(spec, metadata={"name": "s", "namespace": "ns", "uid": "u", "labels": {"a": "b"}})
+    answer = service.post(CUSTOMIZE, {"controller": {"spec": {"childResources": []}}, "parent": document})
+    assert answer.status == 200
+    for rule in answer.json["relatedResources"]:
+        assert rule.get("namespace") == "ns" or rule["resource"] in CLUSTER_WIDE
+        assert rule["resource"] != "secrets"
+        assert rule.get("names") != []
+        assert "" not in rule.get("names", [])
+
+
+# What a pod's author may write anyway.
+
+PASSED_ON: dict[str, Json] = {
+    "X05": {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "any", "key": "k"}}}]},
+    "X07": {"runtime": "generic", "args": ["--x=$(HF_TOKEN)"]},
+    "X12": {"securityContext": {"privileged": True}},
+    "X13": {"securityContext": {"capabilities": {"add": ["SYS_ADMIN", "all"]}}},
+    "X14": {"securityContext": {"runAsUser": 0}},
+    "X15": {"podSecurityContext": {"seccompProfile": {"type": "Unconfined"}}},
+    "X16": {"podSecurityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}},
+    "X18": {"tolerations": [{"operator": "Exists"}], "priorityClassName": "system-node-critical"},
+    "X22": {"image": "evil.example/x"},
+    "X23": {"image": "registry.good.example@evil.example/x"},
+    "X24": {"image": "a`id`$(id) b"},
+    "X56": {"podAnnotations": {"sidecar.istio.io/inject": "false"}},
+    "X57": {"extraArgs": ["{{ .Env.HF_TOKEN }}", "{% import os %}", "<%= %>", "#{}"]},
+    "X61": {"runtime": "vllm", "extraArgs": ["--trust-remote-code", "--api-key=x"]},
+    "X62": {"extraArgs": ["--port", "1", "--host=0.0.0.0", "--model=/etc/passwd"]},
+}
+
+
+@pytest.mark.parametrize("spec", PASSED_ON.values(), ids=list(PASSED_ON))
+def test_what_a_pod_may_say_stays_data(service: Service, spec: Json) -> None:
+    """Every text of the user is in the pod as it was, and in no shell's program."""
+    document = inference_service(spec_with(**spec))
+    assert is_allowed(service.post(REVIEW, review(document))) is not None
+    children = is_contained(service.post(SYNC, sync(document)))
+    found = set(texts(children))
+    for text in texts({key: value for key, value in spec.items() if key != "runtime"}):
+        assert text in found
+        assert not any(text in program for program in shells(children) if len(text) > 4)
+
+
+UNKNOWN_POD_FIELDS = [
+    {"hostNetwork": True},
+    {"hostPID": True},
+    {"nodeName": "n"},
+    {"serviceAccountName": "metacontroller"},
+    {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]},
+    {"initContainers": [{"name": "x", "image": "x"}]},
+    {"schedulerName": "x"},
+]
+
+
+@pytest.mark.parametrize("spec", UNKNOWN_POD_FIELDS, ids=lambda spec: str(next(iter(spec))))
+def test_x11_fields_of_pods_that_the_kind_does_not_have(service: Service, spec: Json) -> None:
+    """A warning, and no way into the pod."""
+    document = inference_service(spec_with(**spec))
+    (name,) = spec
+    assert any(f'unknown field "spec.{name}"' in text for text in is_allowed(service.post(REVIEW, review(document))))
+    plain = is_contained(service.post(SYNC, sync(inference_service())))
+    assert is_contained(service.post(SYNC, sync(document))) == plain
+
+
+USERS = [("securityContext", "runAsUser", -1), ("podSecurityContext", "fsGroup", 2**31)]
+
+
+@pytest.mark.parametrize(("context", "field", "value"), USERS)
+def test_x14_ids_that_do_not_exist(service: Service, context: str, field: str, value: int) -> None:
+    """Kubernetes itself would refuse the pod, later."""
+    document = inference_service(spec_with(**{context: {field: value}}))
+    is_denied(service.post(REVIEW, review(document)), f"spec.{context}.{field}", "Invalid")
+    is_frozen(service.post(SYNC, sync(document)))
+
+
+# Sources.
+
+REFUSED_SOURCES: dict[str, str] = {
+    "X27 word": "a;rm -rf /",
+    "X28 newline in a repository": "org/repo\nrm",
+    "X29 option": "-K/etc/x",
+    "X29 long option": "--config=/x",
+    **{f"X31 {s}": f"{s}://host/x" for s in ("ftp", "gopher", "dict", "ldap", "jar", "javascript", "FILE", "hTTp")},
+    "X31 data": "data:text/plain,x",
+    "X34 outside": "../../x",
+    "X37": "http://169.254.169.254/latest/meta-data",
+    "X39 one number": "http://2852039166/latest",
+    "X39 hexadecimal": "http://0xa9fea9fe/latest",
+    "X39 octal": "http://0251.0376.0251.0376/latest",
+    "X39 short": "http://169.254.43518/latest",
+    "X40 mapped": "http://[::ffff:169.254.169.254]/x",
+    "X40 compatible": "http://[::169.254.169.254]/x",
+    "X40 translated": "http://[64:ff9b::a9fe:a9fe]/x",
+    "X40 zone": "http://[fe80::1%25eth0]/x",
+    "X40 AWS": "http://[fd00:ec2::254]/x",
+    "X42 Google": "http://metadata.google.internal/x",
+    "X42 trailing dot": "http://metadata.google.internal./x",
+    "X42 capitals": "http://METADATA.google.internal/x",
+    "X43 backslash": "http://good.example\\@evil.example/x",
+    "X43 two users": "http://a@b@evil.example/x",
+    "X43 no host": "http:///x",
+    "X43 tab": "http://good\t.example/x",
+    "X45 claim outside": "pvc://claim/../../x",
+    "X45 claim absolute": "pvc://claim//etc/x",
+    "X45 no file": "pvc://claim/",
+    "X45 node outside": "/models/../etc/shadow",
+    "X45 node outside, as URL": "file:///models/../etc/shadow",
+    "X48 backslashes": "..\\..\\x",
+}
+
+
+@pytest.mark.parametrize("source", REFUSED_SOURCES.values(), ids=list(REFUSED_SOURCES))
+def test_sources_that_are_refused(service: Service, source: str) -> None:
+    """Always, whatever the operator allows; nothing is downloaded."""
+    is_denied(review_source(service, source), "spec.source", "Invalid", "Forbidden")
+    assert sync_model(service, source).json["children"] == []
+
+
+ODD_SOURCES: dict[str, str] = {
+    "X27 separator": "https://h.example/x; rm -rf /",
+    "X27 substitution": "https://h.example/$(id)`id`${IFS}",
+    "X27 operators": "https://h.example/a&&b||c>d<e",
+    "X28 newline": "https://h.example/x\nrm -rf /",
+    "X30 quotes": "https://h.example/'x\"y\\z*?[~{a,b}",
+    "X30 quotes on the node": "/models/'$(id)\"",
+    "X32 userinfo": "https://user:pass-word@h.example/x",
+    "X33 fragment": "https://h.example/x#frag",
+    "X33 query": "https://h.example/x?token=secret-token",
+    "X44 any name": "https://rebinding.example/x",
+    "S45 international": "https://h\u00f6st.example/x",
+    "S45 punycode": "https://xn--hst-sna.example/x",
+    "S47 encoded dots": "https://h.example/%2e%2e/%252e/x",
+    "X34 deep repository": "a/b/c/d",
+}
+
+
+@pytest.mark.parametrize("source", ODD_SOURCES.values(), ids=list(ODD_SOURCES))
+def test_sources_that_are_odd_stay_data(service: Service, source: str) -> None:
+    """Refused, or the value of one variable (of one path); never part of a shell's program."""
+    response = verdict(review_source(service, source))
+    children = is_contained(sync_model(service, source))
+    if not response["allowed"]:
+        assert children == []
+        return
+    downloads = [pod for pod in pods(children) if pod]
+    for pod in downloads:
+        found = {text.replace("$$", "$") for text in texts(pod)}  # as the kubelet will read it
+        assert any(source.removeprefix("file://") in text for text in found)
+        assert not any(part in program for program in shells(children) for part in (source, "h.example", "rm -rf /"))
+
+
+def test_x32_a_password_is_not_repeated(service: Service) -> None:
+    """Whatever else is wrong with its URL."""
+    answer = review_source(service, "http://user:pass-word@169.254.169.254/x")
+    is_denied(answer, "spec.source", "Forbidden")
+    assert b"pass-word" not in answer.body
+    assert b"pass-word" not in b"".join(
+        text.encode() for text in texts(sync_model(service, "http://user:pass-word@169.254.169.254/x").json)
+    )
+
+
+GUARDED: dict[str, tuple[str, bool]] = {
+    "X09 other directory": ("file:///etc/shadow", False),
+    "X09 plain path": ("/etc/shadow", False),
+    "X09 allowed": ("/models/a.gguf", True),
+    "X10 sibling": ("/models-evil/a.gguf", False),
+    "X10 double slash": ("/models//a.gguf", True),
+    "X10 dots": ("/models/../etc/x", False),
+    "X08 docker": ("/var/run/docker.sock", False),
+    "X23 exact": ("https://good.example/x.gguf", True),
+    "X23 port": ("https://good.example:443/x.gguf", True),
+    "X23 below": ("https://a.models.example/x.gguf", True),
+    "X23 suffix": ("https://good.example.evil.example/x", False),
+    "X23 user": ("https://good.example@evil.example/x", False),
+    "X23 prefix": ("https://evilgood.example/x", False),
+    "X23 wildcard itself": ("https://xmodels.example/x", False),
+    "X38 loopback": ("http://127.0.0.1/x", False),
+    "X38 localhost": ("http://localhost/x", False),
+    "X38 IPv6": ("http://[::1]/x", False),
+    "X41 private": ("http://10.0.0.1/x", False),
+    "X42 service": ("http://kubernetes.default.svc/x", False),
+    "X43 fragment": ("http://evil.example#@good.example/x", False),
+    "X43 backslash": ("http://evil.example\\@good.example/x", False),
+    "capitals": ("https://GOOD.example/x", True),
+    "trailing dot": ("https://good.example./x", True),
+}
+
+
+@pytest.mark.parametrize(("source", "allowed"), GUARDED.values(), ids=list(GUARDED))
+def test_allow_lists_hold(guarded: Service, source: str, *, allowed: bool) -> None:
+    """By the exact host and directory, in admission and in sync."""
+    answer = review_source(guarded, source)
+    if allowed:
+        assert is_allowed(answer) is not None
+        return
+    is_denied(answer, "spec.source", "Forbidden", "Invalid")
+    assert sync_model(guarded, source).json["children"] == []
+
+
+# Names and labels.
+
+
+@pytest.mark.parametrize("key", ["controller-uid", "metacontroller.k8s.io/last-applied-configuration"])
+def test_x51_what_belongs_to_metacontroller(service: Service, key: str) -> None:
+    """It finds its children by them."""
+    for place in ("labels", "annotations"):
+        metadata = {"name": "s", "namespace": "ns", "uid": "u", place: {key: "x"}}
+        is_denied(service.post(REVIEW, review(inference_service(metadata=metadata))), f"metadata.{place}[{key}]")
+    for field in ("podLabels", "podAnnotations"):
+        document = inference_service(spec_with(**{field: {key: "x"}}))
+        is_denied(service.post(REVIEW, review(document)), f"spec.{field}[{key}]", "Forbidden")
+
+
+@pytest.mark.parametrize("key", ["app", "inference.llmkube.dev/service", "inference.llmkube.dev/model"])
+def test_x53_labels_that_find_the_pods_stay(service: Service, key: str) -> None:
+    """A pod of one service is never found by another's."""
+    document = inference_service(spec_with(podLabels={key: "payments", "team": "x"}))
+    deployment = next(
+        c
+        for c in is_contained(service.post(SYNC, sync(document, children={"Deployment.apps/v1": {}})))
+        if c["kind"] == "Deployment"
+    )
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert (labels["team"], labels[key]) != ("x", "payments")
+    assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
+
+
+BAD_LABELS = [("k" * 64, "v"), ("-bad-/k", "v"), ("k", "v" * 64), ("a/b/c", "v"), ("ключ", "v"), ("k", "a b")]
+
+
+@pytest.mark.parametrize(("key", "value"), BAD_LABELS, ids=lambda part: part[:8])
+def test_x54_labels_that_are_none(service: Service, key: str, value: str) -> None:
+    """On the object and on its pods."""
+    document = inference_service(metadata={"name": "s", "namespace": "ns", "labels": {key: value}})
+    found = verdict(service.post(REVIEW, review(document)))["status"]["details"]["causes"]
+    assert all(cause["field"].startswith("metadata.labels") for cause in found)
+    document = inference_service(spec_with(podLabels={key: value}))
+    found = verdict(service.post(REVIEW, review(document)))["status"]["details"]["causes"]
+    assert all(cause["field"].startswith("spec.podLabels") for cause in found)
+    is_frozen(service.post(SYNC, sync(document)))
+
+
+def test_x55_annotations_over_their_limit(service: Service) -> None:
+    """Together."""
+    metadata = {"name": "s", "namespace": "ns", "annotations": {f"a{n}": "x" * 100_000 for n in range(3)}}
+    is_denied(service.post(REVIEW, review(inference_service(metadata=metadata))), "metadata.annotations", "TooLong")
+
+
+def test_x47_two_models_never_share_a_file(service: Service) -> None:
+    """However their names and sources are put together."""
+    paths = set()
+    for name, source in (
+        ("a-b", "https://h.example/c"),
+        ("a", "https://h.example/b-c"),
+        ("a.b", "https://h.example/c"),
+    ):
+        document = model({"source": source}, metadata={"name": name, "namespace": "ns", "uid": name})
+        request = sync(document, children={"Job.batch/v1": {}, "PersistentVolumeClaim.v1": {}}, related={})
+        children = is_contained(service.post(SYNC_MODEL, request))
+        claim = next(c["metadata"]["name"] for c in children if c["kind"] == "PersistentVolumeClaim")
+        paths.add((claim, next(text for text in texts(children) if text.endswith(".gguf"))))
+    assert len(paths) == 3
+
+
+def test_x20_other_kinds_of_related_objects_are_passed_over(service: Service) -> None:
+    """Whatever is handed over beside what was asked for reaches no answer."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}, "data": {"password": "c2VjcmV0LXZhbHVl"}}
+    request = sync()
+    request["related"] = {**request["related"], "Secret.v1": {"ns/x": secret}, f"Model.{API_VERSION}/x": {"a": 1}}
+    answer = service.post(SYNC, request)
+    is_contained(answer)
+    assert b"c2VjcmV0" not in answer.body

@@ -1,0 +1,245 @@
+"""A user with kubectl: LLMInferenceServices on a real API server, with the optional kinds and without them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.processes import wait_until
+from tests.shared import UPSTREAM, needs_shared
+
+pytestmark = pytest.mark.e2e
+
+EXAMPLES = ROOT / "examples" / "kserve"
+SAMPLES = sorted((UPSTREAM / "kserve" / "samples").glob("docs__samples__*.yaml"))
+SERVICES = "llminferenceservices"
+OPTIONAL = "httproutes,inferencepools,leaderworkersets"
+WORKLOADS = "deployments,services"
+NOW = "2026-01-01T00:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def gateway(installation: Installation) -> Iterator[Installation]:
+    """What a Gateway controller brings: its gateway, with an address."""
+    cluster = installation.cluster
+    cluster.kubectl("create", "namespace", "kserve")
+    cluster.kubectl("apply", "-f", str(EXAMPLES / "cluster" / "gateway.yaml"))
+    status = {
+        "addresses": [{"type": "IPAddress", "value": "203.0.113.10"}],
+        "conditions": [_true("Accepted"), _true("Programmed")],
+    }
+    _write_status(cluster, "gateway", "kserve-ingress-gateway", "kserve", status)
+    yield installation
+    cluster.kubectl("delete", "namespace", "kserve")
+
+
+def _true(type_: str) -> dict[str, str]:
+    return {"type": type_, "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": NOW}
+
+
+def _write_status(cluster: ControlPlane, kind: str, name: str, namespace: str, status: dict[str, Any]) -> None:
+    patch = json.dumps({"status": status})
+    cluster.kubectl("patch", kind, name, "-n", namespace, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def play_controllers(cluster: ControlPlane, namespace: str) -> None:
+    """Accept every route and pool, and make every LeaderWorkerSet available, as their controllers would."""
+    for item in cluster.get(OPTIONAL, "-n", namespace)["items"]:
+        kind, name, generation = item["kind"], item["metadata"]["name"], item["metadata"]["generation"]
+        conditions = [{**_true(t), "observedGeneration": generation} for t in ("Accepted", "ResolvedRefs")]
+        if kind == "LeaderWorkerSet":
+            replicas = item["spec"].get("replicas", 1)
+            available = {**_true("Available"), "observedGeneration": generation}
+            status: dict[str, Any] = {"replicas": replicas, "readyReplicas": replicas, "conditions": [available]}
+        else:
+            references = item["spec"].get("parentRefs") or [{"name": "kserve-ingress-gateway", "namespace": "kserve"}]
+            entry = {"controllerName": "example.dev/gateway", "conditions": conditions}
+            status = {"parents": [{"parentRef": reference, **entry} for reference in references]}
+            if kind == "InferencePool":
+                status["parents"] = [{"parentRef": r, "conditions": conditions} for r in references]
+        if item.get("status") != status:
+            _write_status(cluster, kind, name, namespace, status)
+
+
+def apply(cluster: ControlPlane, namespace: str, *files: Path) -> None:
+    cluster.kubectl("apply", "-n", namespace, *(a for f in files for a in ("-f", str(f))))
+
+
+def ready(cluster: ControlPlane, namespace: str, name: str) -> dict[str, Any]:
+    item = cluster.get(SERVICES, name, "-n", namespace)
+    return next((c for c in item.get("status", {}).get("conditions", []) if c["type"] == "Ready"), {})
+
+
+def wait_ready(cluster: ControlPlane, namespace: str, name: str) -> None:
+    def is_ready() -> bool:
+        play_controllers(cluster, namespace)
+        return ready(cluster, namespace, name).get("status") == "True"
+
+    try:
+        wait_until(is_ready, f"{name} is ready", 60, 0.5)
+    except TimeoutError:
+        raise AssertionError(json.dumps(cluster.get(SERVICES, name, "-n", namespace)["status"], indent=1)) from None
+
+
+def names_of(cluster: ControlPlane, namespace: str, kinds: str) -> set[str]:
+    return {f"{i['kind']}/{i['metadata']['name']}" for i in cluster.get(kinds, "-n", namespace)["items"]}
+
+
+def test_the_smallest_service_becomes_ready(gateway: Installation, namespace: str) -> None:
+    """A Deployment and a Service, and Ready follows the pods."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "quickstart.yaml")
+    wait_ready(cluster, namespace, "tiny-chat")
+    assert {"Deployment/tiny-chat-kserve", "Service/tiny-chat-kserve-workload-svc"} <= names_of(
+        cluster, namespace, WORKLOADS
+    )
+
+
+@needs_shared
+def test_every_sample_is_applied_unchanged(gateway: Installation, namespace: str) -> None:
+    """Each is admitted and gets its workload."""
+    cluster = gateway.cluster
+    assert SAMPLES
+    applied: dict[str, dict[str, Any]] = {}
+    for sample in SAMPLES:
+        for document in yaml.safe_load_all(sample.read_text()):
+            if document and document["apiVersion"].startswith("serving.kserve.io/"):
+                document["metadata"].pop("namespace", None)
+                cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
+                applied[document["metadata"]["name"]] = document
+    assert len(applied) >= 8
+
+    def all_judged() -> bool:
+        play_controllers(cluster, namespace)
+        return all(ready(cluster, namespace, name) for name in applied)
+
+    wait_until(all_judged, "a Ready condition on every service", 60, 0.5)
+    invalid = {n: c for n in applied if (c := ready(cluster, namespace, n)).get("reason") == "InvalidSpec"}
+    assert not invalid
+    wait_ready(cluster, namespace, "facebook-opt-125m-single")
+
+
+def test_prefill_and_decode(gateway: Installation, namespace: str) -> None:
+    """Every child of the largest topology is created, and the API server accepts each."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "prefill-decode.yaml")
+    wait_ready(cluster, namespace, "split-chat")
+    found = names_of(cluster, namespace, f"{WORKLOADS},{OPTIONAL}")
+    assert {
+        "Deployment/split-chat-kserve",
+        "Deployment/split-chat-kserve-prefill",
+        "Deployment/split-chat-kserve-router-scheduler",
+        "Service/split-chat-kserve-workload-svc",
+        "HTTPRoute/split-chat-kserve-route",
+    } <= found
+    assert any(name.startswith("InferencePool/") for name in found)
+    service = cluster.get(SERVICES, "split-chat", "-n", namespace)
+    assert "203.0.113.10" in service["status"]["url"]
+    assert {"ServiceAccount", "Role", "RoleBinding"} <= {
+        name.split("/")[0]
+        for name in names_of(cluster, namespace, "serviceaccounts,roles,rolebindings")
+        if "split" in name
+    }
+
+
+def test_multi_node(gateway: Installation, namespace: str) -> None:
+    """A LeaderWorkerSet of the right size."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "multi-node.yaml")
+    wait_ready(cluster, namespace, "experts")
+    (item,) = cluster.get("leaderworkersets", "-n", namespace)["items"]
+    assert item["spec"]["leaderWorkerTemplate"]["size"] == 2
+
+
+def test_a_shared_config_reaches_its_users(gateway: Installation, namespace: str) -> None:
+    """Once, and only what it changes rolls."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "shared-config.yaml", EXAMPLES / "quickstart.yaml")
+    wait_ready(cluster, namespace, "team-chat")
+    wait_ready(cluster, namespace, "tiny-chat")
+    other = cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["metadata"]["resourceVersion"]
+    variable = [{"name": "HF_HUB_DISABLE_TELEMETRY", "value": "true"}]
+    patch = {"spec": {"template": {"containers": [{"name": "main", "env": variable}]}}}
+    cluster.kubectl(
+        "patch", "llminferenceserviceconfig", "team-defaults", "-n", namespace, "--type=merge", "-p", json.dumps(patch)
+    )
+
+    def rolled() -> bool:
+        return _environment(cluster, namespace).get("HF_HUB_DISABLE_TELEMETRY") == "true"
+
+    wait_until(rolled, "the new variable in the pod template", 30)
+    wait_ready(cluster, namespace, "team-chat")
+    time.sleep(2)
+    assert _revision(cluster, namespace) == "2"
+    assert cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["metadata"]["resourceVersion"] == other
+
+
+def _environment(cluster: ControlPlane, namespace: str) -> dict[str, str]:
+    (container,) = [
+        c
+        for c in cluster.get("deployment", "team-chat-kserve", "-n", namespace)["spec"]["template"]["spec"][
+            "containers"
+        ]
+        if c["name"] == "main"
+    ]
+    return {e["name"]: e.get("value", "") for e in container.get("env", [])}
+
+
+def _revision(cluster: ControlPlane, namespace: str) -> str:
+    metadata = cluster.get("deployment", "team-chat-kserve", "-n", namespace)["metadata"]
+    return str(metadata["annotations"]["deployment.kubernetes.io/revision"])
+
+
+def test_stopping_and_starting(gateway: Installation, namespace: str) -> None:
+    """The annotation removes the workload; without it, it comes back."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "quickstart.yaml")
+    wait_ready(cluster, namespace, "tiny-chat")
+    cluster.kubectl("annotate", SERVICES, "tiny-chat", "-n", namespace, "serving.kserve.io/stop=true")
+    wait_until(lambda: "Deployment/tiny-chat-kserve" not in names_of(cluster, namespace, WORKLOADS), "no workload", 30)
+    wait_until(lambda: ready(cluster, namespace, "tiny-chat").get("reason") == "Stopped", "reason Stopped", 30)
+    cluster.kubectl("annotate", SERVICES, "tiny-chat", "-n", namespace, "serving.kserve.io/stop-")
+    wait_ready(cluster, namespace, "tiny-chat")
+
+
+def test_mistakes_are_refused(gateway: Installation, namespace: str) -> None:
+    """By the webhook, with the path; nothing is created."""
+    rejected = EXAMPLES / "rejected" / "parallelism.yaml"
+    done = gateway.cluster.kubectl("apply", "-n", namespace, "-f", str(rejected), check=False)
+    assert done.returncode != 0
+    assert "spec.parallelism: " in done.stderr
+    assert gateway.cluster.get(SERVICES, "-n", namespace)["items"] == []
+
+
+def test_a_settled_service_is_not_written(gateway: Installation, namespace: str) -> None:
+    """Route, pool, picker and workload stay as they are."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "routed.yaml")
+    wait_ready(cluster, namespace, "routed-chat")
+    time.sleep(3)
+    before, after = quiet(cluster, namespace, f"{SERVICES},{WORKLOADS},{OPTIONAL}", 15)
+    assert before == after
+
+
+def test_without_the_optional_kinds(bare_installation: Installation) -> None:
+    """The condition says what to install; what needs nothing of it works."""
+    cluster = bare_installation.cluster
+    namespace = cluster.create_namespace()
+    apply(cluster, namespace, EXAMPLES / "quickstart.yaml", EXAMPLES / "routed.yaml", EXAMPLES / "multi-node.yaml")
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", f"{SERVICES}/tiny-chat", "--timeout=60s")
+
+    def says(name: str, kind: str) -> bool:
+        condition = ready(cluster, namespace, name)
+        return condition.get("status") == "False" and kind in condition.get("message", "")
+
+    wait_until(lambda: says("routed-chat", "HTTPRoute"), "the missing HTTPRoute kind in Ready", 30)
+    wait_until(lambda: says("experts", "LeaderWorkerSet"), "the missing LeaderWorkerSet kind in Ready", 30)
+    assert "Deployment/routed-chat-kserve" in names_of(cluster, namespace, WORKLOADS)

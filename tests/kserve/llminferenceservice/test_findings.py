@@ -1,0 +1,164 @@
+"""Readiness of workloads, routes and pools: spec 4.7, 6.2 and 6.4."""
+
+from __future__ import annotations
+
+import json
+from typing import TypeVar
+
+import msgspec
+import pytest
+
+from app.kserve.llminferenceservice.findings import (
+    READY,
+    Finding,
+    deployment_finding,
+    is_pool_ready,
+    is_route_ready,
+    leader_worker_set_finding,
+    scheduler_finding,
+)
+from app.kserve.llminferenceservice.objects import (
+    ObservedLeaderWorkerSet,
+    ObservedPool,
+    ObservedRoute,
+    ObservedWorkload,
+)
+from tests.kserve.objects import Json
+
+GENERATION = 2
+"""Of every object below."""
+
+ObservedT = TypeVar("ObservedT", bound=msgspec.Struct)
+
+
+def seen(type_: type[ObservedT], status: Json, spec: Json | None = None) -> ObservedT:
+    metadata = {"name": "x", "namespace": "default", "generation": GENERATION}
+    document = {"apiVersion": "v1", "kind": "X", "metadata": metadata, "spec": spec or {}, "status": status}
+    return msgspec.json.decode(json.dumps(document), type=type_)
+
+
+def condition(type_: str, status: str, reason: str = "R", **more: int) -> Json:
+    return {"type": type_, "status": status, "reason": reason, "message": "m", **more}
+
+
+def deployment(*conditions: Json, **status: int) -> ObservedWorkload:
+    return seen(ObservedWorkload, {"observedGeneration": GENERATION, "conditions": list(conditions), **status})
+
+
+# Workloads.
+
+
+@pytest.mark.parametrize(
+    "observed, finding",
+    [
+        (None, Finding(False, "Progressing")),
+        (deployment(), Finding(False, "Progressing")),
+        (deployment(condition("Progressing", "True")), Finding(False, "Progressing")),
+        (deployment(condition("Progressing", "False", "ProgressDeadlineExceeded")), Finding(False, "Progressing")),
+        (deployment(condition("Available", "True")), READY),
+        (deployment(condition("Available", "False", "MinimumReplicasUnavailable")),
+         Finding(False, "MinimumReplicasUnavailable", "m")),
+        (deployment(condition("Available", "Unknown", "X")), Finding(False, "X", "m")),
+        (deployment(condition("Progressing", "False", "X"), condition("Available", "True")), READY),
+    ],
+)  # fmt: skip
+def test_deployment(observed: ObservedWorkload | None, finding: Finding) -> None:
+    """``Available`` alone decides; without it the Deployment has not said anything."""
+    assert deployment_finding(observed) == finding
+
+
+def test_a_status_about_an_earlier_generation_does_not_count() -> None:
+    """Right after a change an old ``Available`` says nothing of the new pods."""
+    stale = deployment(condition("Available", "True"), observedGeneration=GENERATION - 1)
+    finding = deployment_finding(stale)
+    assert (finding.ok, finding.reason) == (False, "Progressing")
+
+
+@pytest.mark.parametrize(
+    "observed, ok, reason",
+    [
+        (None, False, "Progressing"),
+        (deployment(), False, "Progressing"),
+        (deployment(availableReplicas=1), True, ""),
+        (deployment(condition("Available", "False", "X"), availableReplicas=1), True, ""),
+        (deployment(condition("Progressing", "False", "ProgressDeadlineExceeded")), False, "ProgressDeadlineExceeded"),
+        (deployment(condition("Progressing", "False", "Other")), False, "Progressing"),
+        (deployment(condition("Available", "False", "X")), False, "X"),
+        (deployment(condition("Available", "True")), True, ""),
+    ],
+)
+def test_scheduler(observed: ObservedWorkload | None, ok: bool, reason: str) -> None:
+    """One available pod is enough: standbys that lost the election are never ready."""
+    finding = scheduler_finding(observed)
+    assert (finding.ok, finding.reason) == (ok, reason)
+
+
+@pytest.mark.parametrize(
+    "conditions, ok, reason",
+    [
+        ([], False, "Progressing"),
+        ([condition("Progressing", "True")], False, "Progressing"),
+        ([condition("Available", "True")], True, ""),
+        ([condition("Available", "False", "X")], False, "X"),
+    ],
+)
+def test_leader_worker_set(conditions: list[Json], ok: bool, reason: str) -> None:
+    """``Available`` decides."""
+    finding = leader_worker_set_finding(seen(ObservedLeaderWorkerSet, {"conditions": conditions}))
+    assert (finding.ok, finding.reason) == (ok, reason)
+
+
+# Routes.
+
+GATEWAY: Json = {"name": "g", "namespace": "infra"}
+FULL: Json = {"group": "gateway.networking.k8s.io", "kind": "Gateway", **GATEWAY}
+
+
+def parent(reference: Json, accepted: str | None = "True", resolved: str | None = "True", of: int = GENERATION) -> Json:
+    words = {"Accepted": accepted, "ResolvedRefs": resolved}
+    conditions = [condition(type_, word, observedGeneration=of) for type_, word in words.items() if word is not None]
+    return {"parentRef": reference, "conditions": conditions}
+
+
+POLICY: Json = {"parentRef": FULL, "conditions": [condition("PolicyAttached", "False")]}
+
+ROUTES: dict[str, tuple[list[Json], list[Json], bool]] = {
+    "accepted": ([GATEWAY], [parent(FULL)], True),
+    "nobody looked": ([GATEWAY], [], False),
+    "no parents": ([], [], False),
+    "not accepted": ([GATEWAY], [parent(FULL, accepted="False")], False),
+    "not resolved": ([GATEWAY], [parent(FULL, resolved="False")], False),
+    "resolution not said": ([GATEWAY], [parent(FULL, resolved=None)], False),
+    "about an earlier generation": ([GATEWAY], [parent(FULL, of=GENERATION - 1)], False),
+    "generation not said": ([GATEWAY], [parent(FULL, of=0)], True),
+    "a policy controller beside the gateway": ([GATEWAY], [POLICY, parent(FULL)], True),
+    "a policy controller alone": ([GATEWAY], [POLICY], False),
+    "one of two": ([GATEWAY, {"name": "h"}], [parent(FULL)], False),
+    "both": ([GATEWAY, {"name": "h"}], [parent(FULL), parent({"name": "h", "namespace": "default"})], True),
+    "another listener": ([{**GATEWAY, "sectionName": "https"}], [parent(FULL)], False),
+    "another port": ([{**GATEWAY, "port": 80}], [parent(FULL)], False),
+    "a leftover that refuses": ([GATEWAY], [parent(FULL), parent({"name": "old"}, accepted="False")], False),
+}
+
+
+@pytest.mark.parametrize("case", ROUTES)
+def test_route(case: str) -> None:
+    """Every parent in the spec has accepted the route, references resolved, as it is now."""
+    references, parents, ready = ROUTES[case]
+    assert is_route_ready(seen(ObservedRoute, {"parents": parents}, {"parentRefs": references})) is ready
+
+
+@pytest.mark.parametrize(
+    "parents, ready",
+    [
+        ([], False),
+        ([parent(FULL)], True),
+        ([parent(FULL, resolved=None)], True),
+        ([parent(FULL, accepted="False")], False),
+        ([parent(FULL), parent({"name": "h"}, accepted="Unknown")], False),
+        ([parent(FULL, of=GENERATION - 1)], False),
+    ],
+)
+def test_pool(parents: list[Json], ready: bool) -> None:
+    """Every gateway that looked accepts it."""
+    assert is_pool_ready(seen(ObservedPool, {"parents": parents})) is ready

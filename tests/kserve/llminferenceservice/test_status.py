@@ -1,0 +1,268 @@
+"""How findings become conditions: spec 6.1 to 6.7."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from app.kserve.llminferenceservice.conditions import ROUTER_CONDITIONS, TOP_LEVEL, WORKLOAD_CONDITIONS
+from app.kserve.llminferenceservice.findings import READY, Finding
+from app.kserve.llminferenceservice.phases import Outcome, RouterResult, WorkloadResult
+from app.kserve.llminferenceservice.status import refused, status
+from app.kserve.llminferenceservice.types import Address, Condition, LLMInferenceServiceStatus
+from app.kube import field
+from app.workload.cause import Cause, Stage
+from tests.kserve.objects import NOW
+
+EMPTY = LLMInferenceServiceStatus()
+LATER = NOW + timedelta(minutes=5)
+
+
+def no(reason: str, message: str = "m") -> Finding:
+    return Finding(False, reason, message)
+
+
+def outcome(
+    workloads: Mapping[str, Finding] | None,
+    router: Mapping[str, Finding | None] | None,
+    presets: Finding | None = READY,
+) -> Outcome:
+    return Outcome(
+        {},
+        presets,
+        None if workloads is None else WorkloadResult([], workloads),
+        None if router is None else RouterResult([], router),
+    )
+
+
+def said(result: LLMInferenceServiceStatus) -> dict[str, str]:
+    """``True``, ``Unknown`` or the reason of each condition."""
+    return {c.type: c.status if c.status != "False" else c.reason for c in result.conditions}
+
+
+MAIN, WORKER = "MainWorkloadReady", "WorkerWorkloadReady"
+PREFILL, PREFILL_WORKER = "PrefillWorkloadReady", "PrefillWorkerWorkloadReady"
+GATEWAYS, ROUTES = "GatewaysReady", "HTTPRoutesReady"
+POOL, SCHEDULER = "InferencePoolReady", "SchedulerWorkloadReady"
+
+VECTORS: dict[str, tuple[dict[str, Finding], dict[str, Finding | None], tuple[str, str, str]]] = {
+    "all well": ({MAIN: READY}, {}, ("True", "True", "True")),
+    "everything well": (
+        {WORKER: READY, PREFILL: READY},
+        {GATEWAYS: READY, ROUTES: READY, POOL: READY, SCHEDULER: READY},
+        ("True", "True", "True"),
+    ),
+    "main": (
+        {MAIN: no("MinimumReplicasUnavailable")},
+        {},
+        ("MinimumReplicasUnavailable", "True", "MinimumReplicasUnavailable"),
+    ),
+    "the second workload": (
+        {WORKER: READY, PREFILL_WORKER: no("Progressing")},
+        {},
+        ("Progressing", "True", "Progressing"),
+    ),
+    "two of the router": (
+        {MAIN: READY},
+        {ROUTES: no("HTTPRoutesNotReady"), SCHEDULER: no("Progressing")},
+        ("True", "HTTPRoutesNotReady", "HTTPRoutesNotReady"),
+    ),
+    "workload and router": ({MAIN: no("A")}, {GATEWAYS: no("B")}, ("A", "B", "B")),
+    "a reference": ({MAIN: READY}, {GATEWAYS: no("RefsInvalid")}, ("True", "RefsInvalid", "RefsInvalid")),
+    "pool before scheduler": (
+        {MAIN: READY},
+        {SCHEDULER: no("Progressing"), POOL: no("WaitingForGateway")},
+        ("True", "WaitingForGateway", "WaitingForGateway"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", VECTORS)
+def test_truth_vectors(case: str) -> None:
+    """6.6: the first that does not hold decides its aggregate; the router's aggregate comes before the workloads'."""
+    workloads, router, expected = VECTORS[case]
+    words = said(status(EMPTY, 1, outcome(workloads, router), NOW))
+    assert (words["WorkloadsReady"], words["RouterReady"], words["Ready"]) == expected
+
+
+def test_shape() -> None:
+    """Sorted by type; severity on all but the three; a true one says nothing; the generation that was judged."""
+    result = status(EMPTY, 7, outcome({MAIN: no("X")}, {ROUTES: READY}), NOW)
+    assert [c.type for c in result.conditions] == sorted(c.type for c in result.conditions)
+    assert {c.type for c in result.conditions if not c.severity} == set(TOP_LEVEL)
+    assert all(not c.reason and not c.message for c in result.conditions if c.status == "True")
+    assert result.observed_generation == 7
+
+
+def test_a_condition_that_does_not_apply_is_removed() -> None:
+    """The topology changed: its condition goes, it does not become true."""
+    before = status(EMPTY, 1, outcome({MAIN: READY}, {ROUTES: READY, SCHEDULER: READY}), NOW)
+    after = said(status(before, 2, outcome({WORKER: READY}, {ROUTES: None, SCHEDULER: READY}), NOW))
+    assert MAIN not in after
+    assert ROUTES not in after
+    assert after[WORKER] == after[SCHEDULER] == "True"
+
+
+def test_times_move_only_with_the_status() -> None:
+    """Another reason or message is no transition."""
+    first = status(EMPTY, 1, outcome({MAIN: no("A")}, {}), NOW)
+    second = status(first, 2, outcome({MAIN: no("B", "other")}, {}), LATER)
+    third = status(second, 2, outcome({MAIN: READY}, {}), LATER)
+    times = [{c.type: c.last_transition_time for c in result.conditions} for result in (first, second, third)]
+    assert times[0][MAIN] == times[1][MAIN] != times[2][MAIN]
+    assert times[0]["RouterReady"] == times[2]["RouterReady"]
+
+
+def test_the_same_again_is_the_same() -> None:
+    """Nothing moves by itself, so there is nothing to write."""
+    first = status(EMPTY, 1, outcome({MAIN: no("A")}, {ROUTES: no("B")}), NOW)
+    assert status(first, 1, outcome({MAIN: no("A")}, {ROUTES: no("B")}), LATER) == first
+
+
+def test_foreign_conditions_survive() -> None:
+    """What others wrote is theirs."""
+    foreign = Condition(type="Backup", status="True", last_transition_time="2020-01-01T00:00:00Z")
+    assert foreign in status(LLMInferenceServiceStatus(conditions=[foreign]), 1, outcome({}, {}), NOW).conditions
+
+
+def test_a_percent_sign_is_not_garbled() -> None:
+    """Messages are text, not formats."""
+    result = status(EMPTY, 1, outcome({MAIN: no("X", "100% of pods")}, {}), NOW)
+    assert {c.message for c in result.conditions if c.status == "False"} == {"100% of pods"}
+
+
+# Failures: 6.3.
+
+
+def test_a_new_object_that_cannot_be_combined() -> None:
+    """``Ready`` is false, and nothing is claimed about what was not looked at."""
+    words = said(status(EMPTY, 1, outcome(None, None, no("CombineBaseError")), NOW))
+    assert words == {
+        "PresetsCombined": "CombineBaseError",
+        "Ready": "CombineBaseError",
+        "RouterReady": "Unknown",
+        "WorkloadsReady": "Unknown",
+    }
+
+
+def test_a_running_service_that_cannot_be_combined_any_more() -> None:
+    """Conditions and addresses of what still runs stay, but ``Ready`` does not look healthy."""
+    running = outcome({MAIN: READY}, {ROUTES: READY})
+    running = Outcome(
+        {}, READY, running.workloads, RouterResult([], {ROUTES: READY}, "http://a/", [Address(url="http://a/")])
+    )
+    before = status(EMPTY, 1, running, NOW)
+    after = status(before, 2, outcome(None, None, no("CombineBaseError")), LATER)
+    words = said(after)
+    assert (words[MAIN], words[ROUTES], words["WorkloadsReady"], words["RouterReady"]) == ("True",) * 4
+    assert words["Ready"] == "CombineBaseError"
+    assert (after.url, after.addresses) == (before.url, before.addresses)
+
+
+def test_a_workload_that_cannot_be_made() -> None:
+    """The router was not reached: it stays as it was, unknown on a new object."""
+    failed = WorkloadResult([], {MAIN: no("ReconcileSingleNodeWorkloadError")}, failed=True)
+    words = said(status(EMPTY, 1, Outcome({}, READY, failed, None), NOW))
+    assert words["Ready"] == words["WorkloadsReady"] == "ReconcileSingleNodeWorkloadError"
+    assert words["RouterReady"] == "Unknown"
+
+
+def test_settings_that_cannot_be_read() -> None:
+    """``Ready`` says which; sub-conditions stay."""
+    before = status(EMPTY, 1, outcome({MAIN: READY}, {}), NOW)
+    after = status(before, 1, Outcome({}, None, None, None, no("OperatorConfigInvalid")), NOW)
+    assert said(after) == {**said(before), "Ready": "OperatorConfigInvalid"}
+
+
+URI = field.Path("spec").child("model", "uri")
+
+
+@pytest.mark.parametrize(
+    "path, multi_node, condition, reason",
+    [
+        (URI, False, MAIN, "ReconcileSingleNodeWorkloadError"),
+        (URI, True, WORKER, "ReconcileMultiNodeWorkloadError"),
+        (field.Path("spec").child("router"), False, "PresetsCombined", "CombineBaseError"),
+    ],
+)
+def test_a_spec_that_breaks_a_rule(path: field.Path, multi_node: bool, condition: str, reason: str) -> None:
+    """``Ready`` is ``InvalidSpec``, beside the condition that upstream has for it (7.5)."""
+    error = field.invalid(path, "v", "wrong")
+    result = status(EMPTY, 1, refused({"a": "b"}, [error], multi_node=multi_node), NOW)
+    words = said(result)
+    assert (words["Ready"], words[condition]) == ("InvalidSpec", reason)
+    assert result.annotations == {"a": "b"}
+    assert {c.message for c in result.conditions if c.type in ("Ready", condition)} == {str(error)}
+
+
+# Stopping: 6.7.
+
+
+def test_stopped() -> None:
+    """Every sub-condition is there and false, and nothing answers any more."""
+    before = LLMInferenceServiceStatus(url="http://a/", addresses=[Address(url="http://a/")])
+    result = status(before, 2, Outcome({"pin": "p"}, READY, None, None, stopped=True), NOW)
+    words = said(result)
+    assert {words[type_] for type_ in (*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL)} == {"Stopped"}
+    assert words["PresetsCombined"] == "True"
+    assert (result.url, result.addresses) == ("", [])
+    assert result.annotations == {"pin": "p"}
+
+
+def test_started_again() -> None:
+    """Conditions of the topology come back, the others go."""
+    stopped = status(EMPTY, 1, Outcome({}, READY, None, None, stopped=True), NOW)
+    router: dict[str, Finding | None] = dict.fromkeys(ROUTER_CONDITIONS)
+    words = said(status(stopped, 2, outcome({MAIN: READY}, router), NOW))
+    assert words == {
+        MAIN: "True", "PresetsCombined": "True", "Ready": "True", "RouterReady": "True", "WorkloadsReady": "True",
+    }  # fmt: skip
+
+
+# Ready's message.
+
+
+def ready(result: LLMInferenceServiceStatus) -> Condition:
+    return next(c for c in result.conditions if c.type == "Ready")
+
+
+def test_the_message_is_the_causes_in_order() -> None:
+    """As a pod lives: what is wrong with pods, then what has not come up around them."""
+    crash = Cause(Stage.CRASH, "pod a: crashed", "CrashLoopBackOff")
+    unschedulable = Cause(Stage.SCHEDULING, "pod b: no node", "Unschedulable")
+    workloads = WorkloadResult([], {MAIN: no("MinimumReplicasUnavailable", "generic")}, [crash, unschedulable])
+    router = RouterResult([], {ROUTES: no("HTTPRoutesNotReady", "route waits")})
+    result = ready(status(EMPTY, 1, Outcome({}, READY, workloads, router), NOW))
+    assert result.reason == "HTTPRoutesNotReady"
+    assert result.message == "pod b: no node; pod a: crashed; route waits"
+
+
+def test_without_causes_the_deciding_condition_is_quoted() -> None:
+    """Never an empty message where something was said."""
+    result = ready(status(EMPTY, 1, outcome({MAIN: no("X", "generic")}, {}), NOW))
+    assert (result.reason, result.message) == ("X", "generic")
+
+
+# Children that stay away.
+
+
+def test_a_child_that_is_on_its_way() -> None:
+    """For a minute it is only being created."""
+    made = Outcome({}, READY, WorkloadResult([], {MAIN: READY}), RouterResult([], {}), absent=["Service x"])
+    result = status(EMPTY, 1, made, NOW)
+    assert said(result)["ChildrenCreated"] == "Creating"
+    assert said(result)["Ready"] == "True"
+
+
+def test_a_child_whose_name_is_taken() -> None:
+    """Nothing ever announces it, so after a minute ``Ready`` does; and all is forgotten once the child is there."""
+    made = Outcome({}, READY, WorkloadResult([], {MAIN: READY}), RouterResult([], {}), absent=["Service x"])
+    first = status(EMPTY, 1, made, NOW)
+    later = status(first, 1, made, LATER)
+    assert said(later)["Ready"] == said(later)["ChildrenCreated"] == "NameConflict"
+    assert "Service x" in ready(later).message
+    there = said(status(later, 1, outcome({MAIN: READY}, {}), LATER))
+    assert there["Ready"] == "True"
+    assert "ChildrenCreated" not in there

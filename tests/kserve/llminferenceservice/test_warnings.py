@@ -1,0 +1,120 @@
+"""What a user is told although it is valid: spec 7.6 and 5."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.kserve.objects import Json, admit, service
+
+WORKER: Json = {"worker": {"containers": [{"name": "main"}]}, "parallelism": {"data": 4, "dataLocal": 2}}
+SCALING: Json = {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}}
+FULL_ROUTER: Json = {"route": {}, "scheduler": {}}
+
+WARNED: dict[str, tuple[Json, str]] = {
+    "criticality": (
+        {"model": {"uri": "hf://a/b", "criticality": "Critical"}},
+        r"spec\.model\.criticality: .*no effect",
+    ),
+    "adapters": ({"model": {"uri": "hf://a/b", "lora": {"adapters": []}}}, r"spec\.model\.lora: .*no effect"),
+    "no model": ({"uri": None}, r"spec\.model: without a model"),
+    "ingress": ({"router": {"ingress": {}}}, r"spec\.router\.ingress: .*no effect"),
+    "scaling": (SCALING, r"spec\.scaling: stored but not acted on.*Deployment demo-kserve$"),
+    "scaling of the prefill workload": (
+        {"prefill": SCALING, "router": FULL_ROUTER},
+        r"spec\.prefill\.scaling: .*Deployment demo-kserve-prefill$",
+    ),
+    "scaling of groups": ({**WORKER, **SCALING}, r"spec\.scaling: .*LeaderWorkerSet demo-kserve-mn$"),
+    "a reserved label": ({"labels": {"llm-d.ai/role": "x"}}, r"spec\.labels\[llm-d\.ai/role\]: replaces"),
+    "a reserved label of the scheduler": (
+        {"router": {"route": {}, "scheduler": {"labels": {"app.kubernetes.io/name": "x"}}}},
+        r"spec\.router\.scheduler\.labels\[app\.kubernetes\.io/name\]: replaces",
+    ),
+    "a label that no pod can have": ({"labels": {"a": "b c"}}, r"spec\.labels\[a\]: Invalid value.*refused"),
+    "copies that do not divide": (
+        {**WORKER, "parallelism": {"data": 10, "dataLocal": 3}},
+        r"spec\.parallelism: data, 10, is no multiple of dataLocal, 3",
+    ),
+    "parallelism that single nodes ignore": (
+        {"parallelism": {"tensor": 2, "expert": True}},
+        r"spec\.parallelism: .*ignore tensor, expert",
+    ),
+    "pipeline parallelism without a preset": (
+        {"worker": {}, "parallelism": {"pipeline": 2}},
+        r"spec\.parallelism\.pipeline: there is no preset",
+    ),
+    "no main container": (
+        {"template": {"containers": [{"name": "side"}]}},
+        r"spec\.template\.containers: none is called main",
+    ),
+    "a scheduler that nothing routes to": ({"router": {"scheduler": {}}}, r"spec\.router\.scheduler: without"),
+    "a gateway that nothing routes to": ({"router": {"gateway": {}}}, r"spec\.router\.gateway: .*no effect"),
+    "prefill without a scheduler": ({"prefill": {}, "router": {"route": {}}}, r"spec\.prefill: without"),
+    "a gateway without a namespace": (
+        {"router": {"route": {}, "gateway": {"refs": [{"name": "g"}]}}},
+        r"spec\.router\.gateway\.refs\[0\]: no namespace",
+    ),
+    "a route without rules": (
+        {"router": {"route": {"http": {"spec": {"hostnames": ["a.example.com"]}}}}},
+        r"spec\.router\.route\.http\.spec: no rules",
+    ),
+    "a route with the rules that the API server fills in": (
+        {
+            "router": {
+                "route": {"http": {"spec": {"rules": [{"matches": [{"path": {"type": "PathPrefix", "value": "/"}}]}]}}}
+            }
+        },
+        r"spec\.router\.route\.http\.spec: no rules",
+    ),
+    "an optional reference": (
+        {"router": {"route": {}, "scheduler": {"config": {"ref": {"name": "c", "key": "k", "optional": True}}}}},
+        r"config\.ref\.optional: .*no effect",
+    ),
+    "a scheduler beside a pool of one's own": (
+        {"router": {"route": {}, "scheduler": {"pool": {"ref": {"name": "p"}}, "replicas": 2}}},
+        r"spec\.router\.scheduler: .*remove replicas",
+    ),
+    "a scheme that a base may allow": (
+        {"model": {"uri": "gs://b/m"}, "baseRefs": [{"name": "b"}]},
+        r"spec\.model\.uri: gs:// is not supported",
+    ),
+    "an unknown field": ({"replica": 1}, r'unknown field "spec\.replica", did you mean "replicas"'),
+}
+
+
+@pytest.mark.parametrize("case", WARNED)
+def test_warnings(case: str) -> None:
+    """One warning, which names the field; the object is accepted."""
+    spec, pattern = WARNED[case]
+    verdict = admit(service(**spec))
+    assert verdict.errors == []
+    assert [w for w in verdict.warnings if re.search(pattern, w)], verdict.warnings
+    assert len(verdict.warnings) == 1, verdict.warnings
+
+
+def test_long_names_of_groups() -> None:
+    """A LeaderWorkerSet's labels have less room than a Deployment's."""
+    long = "a" * 40
+    assert any("metadata.name: 40 characters" in warning for warning in admit(service(long, **WORKER)).warnings)
+    assert admit(service(long)).warnings == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"parallelism": {"tensor": 2}},
+        {"prefill": {}},
+        {"router": {"scheduler": {}}},
+        {"uri": None},
+        {"worker": {}, "parallelism": {"pipeline": 2}},
+    ],
+)
+def test_what_a_base_may_supply_is_not_missed(spec: Json) -> None:
+    """With baseRefs, nothing is said about what is not there."""
+    assert admit(service(baseRefs=[{"name": "b"}], **spec)).warnings == []
+
+
+def test_a_complete_service_has_no_warnings() -> None:
+    """The ordinary case is quiet."""
+    assert admit(service(router={**FULL_ROUTER, "gateway": {}}, prefill={}, replicas=1)).warnings == []

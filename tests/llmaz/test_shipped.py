@@ -1,0 +1,179 @@
+"""What is shipped for the family: engines, examples, and the table of its fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app.families import find
+from app.kube.fieldtable import FieldTable, problems
+from app.kube.resource import CustomResource
+from app.llmaz.backendruntime.fields import FIELDS as BACKEND_RUNTIME_FIELDS
+from app.llmaz.openmodel.fields import FIELDS as OPEN_MODEL_FIELDS
+from app.llmaz.playground.fields import FIELDS as PLAYGROUND_FIELDS
+from app.llmaz.resources import RESOURCES
+from app.llmaz.service.fields import FIELDS as SERVICE_FIELDS
+from tests.llmaz.world import PLAYGROUND, Json, admit, child, model, playground, runner, sync
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "llmaz"
+
+
+def documents(file: Path) -> list[Json]:
+    return [document for document in yaml.safe_load_all(file.read_text()) if document]
+
+
+ENGINES: dict[str, Json] = {
+    engine["metadata"]["name"]: engine
+    for file in sorted((ROOT / "manifests" / "llmaz-runtimes").glob("*.yaml"))
+    for engine in documents(file)
+    if engine["kind"] == "BackendRuntime"
+}
+
+TABLE: dict[tuple[str, str], tuple[str, list[str], tuple[str, str, str, str] | None]] = {
+    ("vllm", "default"): (
+        "vllm/vllm-openai:v0.7.3",
+        ["--model", "PATH", "--served-model-name", "opt", "--host", "0.0.0.0", "--port", "8080"],
+        ("4", "8Gi", "4", "8Gi"),
+    ),
+    ("vllm", "speculative-decoding"): (
+        "vllm/vllm-openai:v0.7.3",
+        [
+            *("--model", "PATH", "--served-model-name", "opt", "--speculative_model", "DRAFT"),
+            *("--host", "0.0.0.0", "--port", "8080", "--num_speculative_tokens", "5", "-tp", "1"),
+        ],
+        ("4", "8Gi", "8", "16Gi"),
+    ),
+    ("sglang", "default"): (
+        "lmsysorg/sglang:v0.4.5-cu121",
+        ["--model-path", "PATH", "--served-model-name", "opt", "--host", "0.0.0.0", "--port", "8080"],
+        ("4", "8Gi", "4", "8Gi"),
+    ),
+    ("llamacpp", "default"): (
+        "ghcr.io/ggerganov/llama.cpp:server",
+        ["-m", "PATH", "--host", "0.0.0.0", "--port", "8080", "--metrics"],
+        ("2", "4Gi", "2", "4Gi"),
+    ),
+    ("llamacpp", "speculative-decoding"): (
+        "ghcr.io/ggerganov/llama.cpp:server",
+        [
+            *("-m", "PATH", "-md", "DRAFT", "--host", "0.0.0.0", "--port", "8080"),
+            *("--draft-max", "16", "--draft-min", "5", "--metrics"),
+        ],
+        None,
+    ),
+    ("tgi", "default"): (
+        "ghcr.io/huggingface/text-generation-inference:2.3.1",
+        ["--model-id", "PATH", "--port", "8080"],
+        ("4", "8Gi", "4", "8Gi"),
+    ),
+    ("tensorrt-llm", "default"): (
+        "nvcr.io/nvidia/tritonserver:25.03-trtllm-python-py3",
+        ["PATH", "--host", "0.0.0.0", "--port", "8080"],
+        ("4", "16Gi", "4", "16Gi"),
+    ),
+}
+"""Image, arguments, and request and limit of cpu and memory by engine and preset (llmaz spec 3.1)."""
+
+
+def engine_container(engine: str, preset: str) -> Json:
+    claim = [{"name": "opt"}, *([{"name": "small", "role": "draft"}] if preset != "default" else [])]
+    item = playground(modelClaims={"models": claim}, backendRuntimeConfig={"backendName": engine})
+    answer = sync(PLAYGROUND, item, model(), model("small"), ENGINES[engine])
+    return runner(child(answer, "Service")["spec"]["workloadTemplate"]["workerTemplate"])
+
+
+@pytest.mark.parametrize(("engine", "preset"), TABLE)
+def test_engine(engine: str, preset: str) -> None:
+    """Each preset of each engine gives the container that llmaz's own gives."""
+    image, args, amounts = TABLE[engine, preset]
+    container = engine_container(engine, preset)
+    known = {"PATH": "opt", "DRAFT": "small"}
+    assert container["image"] == image
+    assert container["args"] == [
+        f"/workspace/models/models--facebook--{known[arg]}" if arg in known else arg for arg in args
+    ]
+    if amounts is None:
+        assert "resources" not in container
+    else:
+        cpu, memory, most_cpu, most_memory = amounts
+        assert container["resources"] == {
+            "requests": {"cpu": cpu, "memory": memory},
+            "limits": {"cpu": most_cpu, "memory": most_memory},
+        }
+
+
+def test_there_are_six() -> None:
+    """Valid, without anything to warn of, and all their presets are in the table."""
+    assert sorted(ENGINES) == ["llamacpp", "ollama", "sglang", "tensorrt-llm", "tgi", "vllm"]
+    for engine in ENGINES.values():
+        kind = find(engine["apiVersion"], engine["kind"])
+        assert kind is not None
+        verdict = admit(kind, engine)
+        assert (verdict.errors, verdict.warnings) == ([], [])
+    presets = {(name, c["name"]) for name, e in ENGINES.items() for c in e["spec"]["recommendedConfigs"]}
+    assert presets == {*TABLE, ("ollama", "default")}
+
+
+def test_ollama_keeps_names_out_of_its_script() -> None:
+    """The model's name is an argument of the shell, not a part of what it runs."""
+    item = playground(backendRuntimeConfig={"backendName": "ollama"})
+    hostile = model(source={"uri": "ollama://x; rm -rf /"})
+    container = runner(
+        child(sync(PLAYGROUND, item, hostile, ENGINES["ollama"]), "Service")["spec"]["workloadTemplate"][
+            "workerTemplate"
+        ]
+    )
+    script, name = container["args"]
+    assert name == "x; rm -rf /"
+    assert "rm -rf" not in script
+    assert '"$0"' in script
+
+
+def test_draining_asks_the_port_that_the_engine_has() -> None:
+    """Unlike upstream's vLLM, whose pods always took their whole grace period (T1)."""
+    for name in ("vllm", "llamacpp", "tgi"):
+        command: list[str] = ENGINES[name]["spec"]["lifecycle"]["preStop"]["exec"]["command"]
+        assert "http://localhost:8080/metrics" in command[-1]
+
+
+TABLES: list[tuple[CustomResource, FieldTable]] = list(
+    zip(
+        RESOURCES,
+        (OPEN_MODEL_FIELDS, BACKEND_RUNTIME_FIELDS, PLAYGROUND_FIELDS, SERVICE_FIELDS),
+        strict=True,
+    )
+)
+
+
+@pytest.mark.parametrize(("resource", "table"), TABLES, ids=lambda value: getattr(value, "kind", ""))
+def test_every_field_is_classified(resource: CustomResource, table: FieldTable) -> None:
+    """Nothing is ignored silently, and nothing is classified that is not there (design, decision 7)."""
+    assert problems(resource, table) == []
+
+
+def examples(*folders: str) -> list[Any]:
+    files = sorted(EXAMPLES.joinpath(*folders).glob("*.yaml"))
+    assert files
+    return [pytest.param(file, id=file.stem) for file in files]
+
+
+@pytest.mark.parametrize("file", examples())
+def test_examples_are_accepted(file: Path) -> None:
+    """By the webhook of each kind in them."""
+    for document in documents(file):
+        kind = find(document["apiVersion"], document["kind"])
+        assert kind is not None
+        assert admit(kind, document).errors == []
+
+
+@pytest.mark.parametrize("file", examples("rejected"))
+def test_rejected_examples_are_refused(file: Path) -> None:
+    """With more than one mistake named."""
+    (document,) = documents(file)
+    kind = find(document["apiVersion"], document["kind"])
+    assert kind is not None
+    assert len(admit(kind, document).errors) >= 2

@@ -1,0 +1,191 @@
+"""A process from its start to its end: soon ready, no request lost on the way out, no word to anybody else."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.corpus.requests import JSON_HEADERS, REVIEW, SYNC, is_allowed, review, sync
+from tests.service import ROOT, Service, ask, running, start, stop
+
+SECONDS_TO_START = 5.0
+"""On a machine that does other work too; alone it is a tenth of that (``make bench`` measures)."""
+
+
+def test_the_first_answer_comes_soon() -> None:
+    """Within seconds of the process' start."""
+    begin = time.monotonic()
+    with running() as service:
+        assert service.ask("GET", "/readyz").status == 200
+        assert time.monotonic() - begin < SECONDS_TO_START
+
+
+def test_nothing_is_lost_while_a_process_stops() -> None:
+    """It turns not ready, says goodbye on each connection, and answers all the same until it is forgotten."""
+    service = start(environment={"MODELHOOKS_LAMEDUCK_SECONDS": "2"})
+    try:
+        connection = service.connect()
+        before = ask(connection, "POST", REVIEW, review_body(), JSON_HEADERS)
+        assert (before.status, before.headers.get("connection", "")) == (200, "")
+        service.process.send_signal(signal.SIGTERM)
+        answers = answers_until_refused(service, connection)
+    finally:
+        log = stop(service)
+    assert len(answers) > 5
+    assert {status for status, _ in answers} == {200}
+    assert {goodbye for _, goodbye in answers[1:]} == {"close"}
+    assert service.process.returncode == 0
+    assert b"Traceback" not in log
+
+
+def answers_until_refused(service: Service, connection: http.client.HTTPConnection) -> list[tuple[int, str]]:
+    """Status and ``Connection`` header of one request after the other, until no connection is taken any more.
+
+    A request that was sent and not answered fails the test. As its clients do, a new connection replaces one on which
+    the service said goodbye.
+    """
+    wait_for_drain(service)
+    answers, deadline = [], time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            connection.connect() if connection.sock is None else None
+        except ConnectionRefusedError:
+            return answers
+        answer = ask(connection, "POST", REVIEW, review_body(), JSON_HEADERS)
+        answers.append((answer.status, answer.headers.get("connection", "")))
+        time.sleep(0.05)
+    raise AssertionError("the process did not stop")
+
+
+def wait_for_drain(service: Service) -> None:
+    """Until the process says that it is stopping."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        answer = service.ask("GET", "/readyz")
+        if answer.status == 503:
+            assert answer.headers["connection"] == "close"
+            assert service.ask("GET", "/healthz").status == 200
+            return
+    raise AssertionError("the process stayed ready")
+
+
+def review_body() -> bytes:
+    import orjson
+
+    return orjson.dumps(review())
+
+
+def test_a_second_signal_ends_the_wait() -> None:
+    """Somebody is in a hurry."""
+    service = start(environment={"MODELHOOKS_LAMEDUCK_SECONDS": "60"})
+    service.process.send_signal(signal.SIGTERM)
+    wait_for_drain(service)
+    begin = time.monotonic()
+    stop(service)
+    assert time.monotonic() - begin < SECONDS_TO_START
+
+
+def test_a_log_that_nobody_reads_stops_nothing() -> None:
+    """Lines are dropped and counted; answers go on (F19)."""
+    with running("--log-level", "debug") as service:
+        connection = service.connect()
+        for _ in range(3000):
+            answer = ask(connection, "POST", "/nothing", b"x" * 10, JSON_HEADERS)
+            assert answer.status == 404
+        for _ in range(12_000):
+            assert ask(connection, "GET", REVIEW, None, {}).status == 405
+            connection.close()
+        assert is_allowed(service.post(REVIEW, review())) is not None
+        metrics = service.ask("GET", "/metrics").body.decode()
+    dropped = re.search(r"^modelhooks_log_lines_dropped_total (\S+)", metrics, re.MULTILINE)
+    assert dropped is not None
+    assert float(dropped[1]) > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_answers_do_not_depend_on_the_hash_seed(seed: int, reference: dict[str, bytes]) -> None:
+    """Byte for byte, at the same clock value (P1)."""
+    assert answers_with(seed) == reference
+
+
+@pytest.fixture(scope="module")
+def reference() -> dict[str, bytes]:
+    return answers_with(1234)
+
+
+PROGRAM = """
+import sys, orjson
+from datetime import UTC, datetime
+from app.admission import review
+from app.families import find
+from app.hooks.kind import answer_customize, answer_sync
+from app.settings import Settings
+from tests.corpus import requests as r
+
+kind, settings, now = find(r.API_VERSION, "InferenceService"), Settings(), datetime(2030, 1, 1, tzinfo=UTC)
+bad = r.service({"runtime": "x", "replicas": 99, "a": 1, "b": 2, "nodeSelector": {"-": "-", "+": "+"}})
+labelled = r.service(r.spec_with(podLabels={c: c for c in "abcdef"}, nodeSelector={c: c for c in "abcdef"}))
+for document in (r.service(), bad, labelled):
+    body = orjson.dumps(r.sync(document))
+    sys.stdout.buffer.write(answer_sync(kind, body, settings, now) + b"\\n")
+    sys.stdout.buffer.write(review.answer(kind, orjson.dumps(r.review(document)), settings) + b"\\n")
+    customize = orjson.dumps({"controller": {"spec": {}}, "parent": document})
+    sys.stdout.buffer.write(answer_customize(kind, customize, settings) + b"\\n")
+"""
+
+
+def answers_with(seed: int) -> dict[str, bytes]:
+    """What a process with that seed answers to a few requests, as functions: their clock can be held."""
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    result = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment, capture_output=True, check=True)
+    lines = result.stdout.splitlines()
+    assert len(lines) == 9
+    return {str(number): line for number, line in enumerate(lines)}
+
+
+def test_the_service_speaks_to_nobody() -> None:
+    """Its only sockets are those that others opened (F21)."""
+    with running() as service:
+        for path, document in ((REVIEW, review()), (SYNC, sync())):
+            assert service.post(path, document).status == 200
+        sockets = outgoing(service.process.pid, service.port)
+    assert sockets == []
+
+
+def outgoing(pid: int, port: int) -> list[str]:
+    """Remote addresses of the process' TCP and UDP sockets whose local port is not the one it listens on."""
+    inodes = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        match = re.match(r"socket:\[(\d+)\]", os.readlink(descriptor))
+        if match:
+            inodes.add(match[1])
+    assert inodes, "the listening socket at least"
+    found = []
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in inodes and int(fields[1].rpartition(":")[2], 16) != port:
+                found.append(f"{table} {fields[2]}")
+    return found
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    """With a line that says so, and no traceback."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", port]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    assert result.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,79 @@
+"""Clients that take their time (reliability T01 to T04, F5): each is closed at its deadline, and nobody else waits."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from app.server.protocol import BODY_SECONDS, HEAD_SECONDS
+from tests.corpus.requests import REVIEW, is_allowed, review
+from tests.service import Service, running, statuses
+
+SLACK = 2.0
+"""Seconds that a loaded machine may add to a deadline."""
+
+HEAD = f"POST {REVIEW} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    with running() as started:
+        yield started
+
+
+def closed_after(service: Service, first: bytes, drop: bytes = b"") -> tuple[float, bytes]:
+    """Seconds until the service closes a connection on which ``first`` came, then ``drop`` every half second."""
+    begin, answer = time.monotonic(), b""
+    with service.socket(0.5) as connection:
+        connection.sendall(first)
+        while time.monotonic() - begin < 20:
+            try:
+                part = connection.recv(65536)
+                answer += part
+                if not part:
+                    break
+            except TimeoutError:
+                with contextlib.suppress(OSError):
+                    connection.sendall(drop)
+            except OSError:
+                break
+    return time.monotonic() - begin, answer
+
+
+CLIENTS = {
+    "T01 nothing at all": (b"", b"", HEAD_SECONDS, {()}),
+    "T02 half a line": (b"POST /val", b"", HEAD_SECONDS, {(408,), ()}),
+    "T03 a byte at a time": (HEAD, b"X", HEAD_SECONDS, {(408,), ()}),
+    "T04 no body": (HEAD + b"Content-Length: 1000\r\n\r\n{", b"", BODY_SECONDS, {(408,), ()}),
+    "T04 a body at a byte a time": (HEAD + b"Content-Length: 1000\r\n\r\n{", b" ", BODY_SECONDS, {(408,), ()}),
+}
+
+
+def test_each_slow_client_is_closed_at_its_deadline(service: Service) -> None:
+    """All at once, and a quick one is served beside them."""
+    with concurrent.futures.ThreadPoolExecutor(len(CLIENTS)) as pool:
+        waiting = {
+            name: pool.submit(closed_after, service, first, drop) for name, (first, drop, _, _) in CLIENTS.items()
+        }
+        begin = time.monotonic()
+        assert is_allowed(service.post(REVIEW, review())) is not None
+        assert time.monotonic() - begin < SLACK
+        for name, (_, _, deadline, expected) in CLIENTS.items():
+            seconds, answer = waiting[name].result()
+            assert seconds <= deadline + SLACK, name
+            assert tuple(statuses(answer)) in expected, name
+
+
+def test_a_connection_that_has_asked_before_may_rest(service: Service) -> None:
+    """Clients keep theirs for 90 seconds; a deadline is on a request, not on the time between two."""
+    connection = service.connect()
+    for pause in (0.0, HEAD_SECONDS + 1):
+        time.sleep(pause)
+        connection.request("GET", "/healthz")
+        response = connection.getresponse()
+        assert (response.status, bool(response.read())) == (200, True)
+    connection.close()
