@@ -166,8 +166,13 @@ def _rest(
     found, _ = check_embedded(spec, SPEC)
     if not found:
         found = kind.validate(Resource(metadata, spec, kind.resource.status()), None, settings)
-    about = {str(error.path) for error in wrong}
-    return [error for error in found if str(error.path) not in about]
+    about = [str(error.path) for error in wrong]
+    return [error for error in found if not _holds(str(error.path), about)]
+
+
+def _holds(path: str, refused: list[str]) -> bool:
+    """Whether something at or below ``path`` was refused: without it, a rule about ``path`` misjudges."""
+    return any(place == path or place.startswith((f"{path}.", f"{path}[")) for place in refused)
 
 
 def _too_deep(raw: bytes) -> field.Error:

@@ -209,14 +209,11 @@ def _text(found: list[Difference]) -> str:
         kind = difference.kind.partition(".")[0]
         lines.append(f"{difference.action} {kind} {difference.name}: {difference.effect.value}")
         lines += [f"  {change}" for change in difference.fields]
-    restarts = sum(difference.effect is Effect.RESTART for difference in found)
-    workloads = "1 workload restarts" if restarts == 1 else f"{restarts} workloads restart"
-    lines.append(f"{len(found)} of the children change; the pods of {workloads}." if restarts else _calm(found))
+    restarts = [d.name for d in found if d.effect is Effect.RESTART]
+    changed = "1 child changes" if len(found) == 1 else f"{len(found)} children change"
+    pods = f"the pods of {', '.join(restarts)} restart" if restarts else "no running pod restarts"
+    lines.append(f"{changed}; {pods}.")
     return "\n".join(lines) + "\n"
-
-
-def _calm(found: list[Difference]) -> str:
-    return f"{len(found)} of the children change; no running pod restarts."
 
 
 def _json(found: list[Difference]) -> str:

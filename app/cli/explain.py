@@ -38,13 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one explanation per object of ours that no other one made; 2 when a file cannot be read or holds none."""
+    """Print one explanation per object of ours; 2 when a file cannot be read or holds none."""
     try:
-        manifests = read(args.files)
+        explained = explain(read(args.files), args.namespace, tuple(args.without))
     except ManifestError as error:
         print(f"modelhooks explain: {error}", file=sys.stderr)
         return 2
-    explained = explain(manifests, args.namespace, tuple(args.without))
     if not explained:
         print("modelhooks explain: no object of a kind that is served", file=sys.stderr)
         return 2
@@ -176,7 +175,7 @@ def _place(row: Json) -> str:
 
 def _condition(condition: Json) -> str:
     words = [condition.get("reason", ""), condition.get("message", "")]
-    return f"{condition.get('type')}={condition.get('status')} " + ": ".join(word for word in words if word)
+    return f"{condition.get('type')}={condition.get('status')} {': '.join(word for word in words if word)}".rstrip()
 
 
 def _mark(child: Json, explained: Json) -> str:

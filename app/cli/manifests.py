@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -164,16 +165,25 @@ def _scalar(node: yaml.ScalarNode, file: str) -> Any:
         return None
     if tag == "bool":
         return text.lower() in ("true", "yes", "on")
-    try:
-        if tag == "int":
-            return int(yaml.constructor.SafeConstructor().construct_yaml_int(node))
-        if tag == "float":
-            return float(yaml.constructor.SafeConstructor().construct_yaml_float(node))
-    except ValueError:
-        return text
+    where = f"{file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+    if tag in ("int", "float"):
+        return _number(node, tag, where)
     if tag in ("str", "timestamp", "binary", "value"):
         return text
-    raise ManifestError(f"{file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}: unsupported tag {node.tag}")
+    raise ManifestError(f"{where}: unsupported tag {node.tag}")
+
+
+def _number(node: yaml.ScalarNode, tag: str, where: str) -> int | float | str:
+    """A number as JSON has it: integers beyond 64 bits lose digits, and there is no infinity."""
+    constructor = yaml.constructor.SafeConstructor()
+    try:
+        value = constructor.construct_yaml_int(node) if tag == "int" else constructor.construct_yaml_float(node)
+        value = float(value) if tag == "float" or not -(2**63) <= value < 2**64 else int(value)
+    except (ValueError, OverflowError):
+        return str(node.value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ManifestError(f"{where}: {node.value} is not a number that JSON has")
+    return value
 
 
 def _yaml_problem(error: yaml.YAMLError, file: str) -> str:

@@ -6,11 +6,16 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from app.cli.manifests import Manifest
+import orjson
+
+from app.admission.metadata import decode_metadata
+from app.cli.manifests import Manifest, ManifestError
 from app.cli.simulate import Cluster, Send
 from app.cli.world import Json, inner_key, outer_key, stored
+from app.errors import ProtocolError
 from app.families import KINDS, find
 from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.kube.field import ErrorType
 from app.kube.labels import CONTROLLER_UID, LAST_APPLIED
 from app.settings import Settings
 
@@ -25,6 +30,8 @@ def holding(
     """A cluster in memory that holds the objects of files as they are."""
     cluster = Cluster(direct(settings or Settings()), without)
     for manifest in manifests:
+        if served(manifest) is None and not (manifest.name and manifest.kind and manifest.api_version):
+            continue  # a kustomization, or the values of a chart
         document = in_cluster(manifest, namespace)
         cluster.objects[outer_key(document), inner_key(document)] = document
     return cluster
@@ -44,15 +51,25 @@ def direct(settings: Settings) -> Send:
     def send(path: str, body: bytes) -> bytes:
         hook, _, action = path.rpartition("/")
         kind = hooks[hook]
-        return (
-            answer_customize(kind, body, settings) if action == "customize" else answer_sync(kind, body, settings, NOW)
-        )
+        try:
+            if action == "customize":
+                return answer_customize(kind, body, settings)
+            return answer_sync(kind, body, settings, NOW)
+        except ProtocolError as error:
+            raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
     return send
 
 
 def in_cluster(manifest: Manifest, namespace: str) -> Json:
-    """An object as the cluster holds it; ``namespace`` is for those that name none and need one."""
+    """An object as the cluster holds it; ``namespace`` is for those that name none and need one.
+
+    Raises :class:`ManifestError` for one without a name, or with labels that are none: no cluster holds it.
+    """
+    _, errors = decode_metadata(orjson.dumps(manifest.document.get("metadata")))
+    wrong = [error for error in errors if error.type is ErrorType.TYPE_INVALID]
+    if wrong or not manifest.name:
+        raise ManifestError(f"{manifest.file}: {manifest.kind}: {wrong[0] if wrong else 'metadata.name is missing'}")
     kind = served(manifest)
     return stored(manifest.document, namespace if kind is None or kind.resource.namespaced else "")
 

@@ -60,6 +60,7 @@ class _Experiment:
     """One field made different. ``attempts`` are clusters in which it is; the first with an effect counts."""
 
     source: str
+    value: Any
     attempts: Iterable[Cluster]
 
 
@@ -69,7 +70,7 @@ class _Tracer:
     kind: Kind[Any, Any]
     parent: Json
     pods: Pods = field(init=False)
-    _sources: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
+    _sources: dict[str, list[tuple[int, str, Any]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         self.pods = _pods(self.cluster, self.kind, self.parent)
@@ -79,7 +80,7 @@ class _Tracer:
         for cluster in experiment.attempts:
             touched = self._touched(_pods(cluster, self.kind, cluster.objects.get(key, self.parent)))
             for path in touched:
-                self._sources[path].append((len(touched), experiment.source))
+                self._sources[path].append((len(touched), experiment.source, experiment.value))
             if touched:
                 return
 
@@ -93,18 +94,20 @@ class _Tracer:
 
     def result(self) -> list[Origin]:
         return [
-            Origin(path, value, self._source(path))
+            Origin(path, value, self._source(path, value))
             for place, pod in self.pods.items()
             for path, value in ((f"{place}{_below(path)}", value) for path, value in leaves(pod, Path()))
         ]
 
-    def _source(self, path: str) -> str:
-        """The sources that bear on the fewest values; several when they are equally close."""
+    def _source(self, path: str, value: Any) -> str:
+        """The sources that bear on the fewest values; of equally close ones those with the same value, else all."""
         candidates = self._sources.get(path)
         if not candidates:
             return DEFAULT
-        fewest = min(count for count, _ in candidates)
-        return ", ".join(dict.fromkeys(source for count, source in candidates if count == fewest))
+        fewest = min(count for count, _, _ in candidates)
+        closest = [candidate for candidate in candidates if candidate[0] == fewest]
+        equal = [candidate for candidate in closest if candidate[2] == value]
+        return ", ".join(dict.fromkeys(source for _, source, _ in equal or closest))
 
 
 def _counterpart(place: str, before: Pods, after: Pods) -> Json:
@@ -149,10 +152,11 @@ def _experiments(cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings:
             tried += 1
             if tried > MAX_FIELDS:
                 return
-            yield _Experiment(f"{prefix}{path}", _altered(cluster, document, path, value))
+            yield _Experiment(f"{prefix}{path}", value, _altered(cluster, document, path, value))
     for name in type(settings).model_fields:
         if name.startswith(f"{kind.resource.family}_") or name == "cluster_domain":
-            yield _Experiment(f"setting {variable_name(name)}", _with_setting(cluster, settings, name))
+            attempts = _with_setting(cluster, settings, name)
+            yield _Experiment(f"setting {variable_name(name)}", getattr(settings, name), attempts)
 
 
 def _readable(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Iterator[tuple[Json, str]]:

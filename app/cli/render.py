@@ -47,8 +47,12 @@ def run(args: argparse.Namespace) -> int:
     if not asked:
         print("modelhooks render: no object of a kind that is served", file=sys.stderr)
         return 2
-    cluster = settled([*manifests, *others], args.namespace, tuple(args.without))
-    answers = [_answer(cluster, manifest, args.namespace) for manifest in asked]
+    try:
+        cluster = settled([*manifests, *others], args.namespace, tuple(args.without))
+        answers = [_answer(cluster, manifest, args.namespace) for manifest in asked]
+    except ManifestError as error:
+        print(f"modelhooks render: {error}", file=sys.stderr)
+        return 2
     sys.stdout.write(_printed(answers, args.output))
     return 0
 

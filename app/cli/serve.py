@@ -4,6 +4,7 @@ Every flag can be given as an environment variable too: MODELHOOKS_ and its name
 """
 
 import argparse
+import gc
 
 FLAGS = {
     "host": "address to listen on",
@@ -36,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
         for detail in error.errors():
             print(f"modelhooks serve: {'.'.join(map(str, detail['loc']))}: {detail['msg']}")
         return 2
+    gc.disable()  # nothing that is imported goes away again; run() switches it on
     from app.server.run import run as serve
 
     return serve(settings)

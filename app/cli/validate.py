@@ -20,6 +20,7 @@ from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.cli.manifests import Manifest, ManifestError, read
+from app.cli.offline import DEFAULT_NAMESPACE, holding, in_cluster, served
 from app.families import KINDS, find
 from app.hooks.kind import Kind
 from app.kube import field
@@ -57,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     except ManifestError as error:
         print(f"modelhooks validate: {error}", file=sys.stderr)
         return 2
-    findings = [finding for manifest in manifests for finding in check(manifest, Settings())]
+    settings = Settings()
+    findings = [finding for manifest in manifests for finding in check(manifest, settings)]
+    findings += check_together(manifests, settings)
     sys.stdout.write(_PRINTERS[args.output](findings))
     errors = sum(finding.level == "error" for finding in findings)
     checked = sum(find(m.api_version, m.kind) is not None for m in manifests)
@@ -76,6 +79,27 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
         level = "error" if text.startswith("unknown field") else "warning"
         path = _path_of(text)
         found.append(_finding(manifest, level, path, text))
+    return found
+
+
+def check_together(manifests: list[Manifest], settings: Settings) -> list[Finding]:
+    """What objects say that does not fit together, as far as they are among the files."""
+    judged = [
+        (manifest, kind) for manifest in manifests if (kind := served(manifest)) and kind.across and manifest.name
+    ]
+    if not judged:
+        return []
+    cluster, found = holding(manifests, DEFAULT_NAMESPACE, settings=settings), []
+    for manifest, kind in judged:
+        document = in_cluster(manifest, DEFAULT_NAMESPACE)
+        try:
+            request = kind.decoder.decode(cluster.request(kind, document))
+        except msgspec.DecodeError:
+            continue  # its metadata is of a wrong type, which is a finding already
+        resource, errors = kind.decode(request.parent)
+        if resource is not None and not errors and kind.across is not None:
+            texts = kind.across(resource, request, settings)
+            found += [_finding(manifest, "warning", _path_of(text), text) for text in texts]
     return found
 
 

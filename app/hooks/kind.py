@@ -41,7 +41,8 @@ class Kind(Generic[SpecT, StatusT]):
     ``sync`` may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: children are kept by the caller,
     it only writes the family's own conditions and ``Ready=False``/``InvalidSpec`` into the status. ``customize`` gets
     the spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod values that do not
-    show when fields are changed one by one, such as built-in presets; only the command line asks.
+    show when fields are changed one by one, such as built-in presets. ``across`` warns of what does not fit together
+    with the related objects. Only the command line asks the two.
     """
 
     resource: CustomResource
@@ -53,6 +54,7 @@ class Kind(Generic[SpecT, StatusT]):
     warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
+    across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[str]] | None = None
     decoder: msgspec.json.Decoder[Any] = field(init=False)
     status_decoder: msgspec.json.Decoder[Any] = field(init=False)
 

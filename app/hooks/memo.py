@@ -9,6 +9,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from msgspec import Raw
+
+from app.kube import field
+from app.kube.base import KubeModel
+from app.kube.decode import decode_spec
+
+ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
 
 BUDGET = 4 * 1024 * 1024
@@ -37,3 +44,18 @@ class Memo(Generic[ValueT]):
         self._held += size
         while self._held > self._budget:
             self._held -= self._entries.pop(next(iter(self._entries)))[1]
+
+
+_specs: Memo[KubeModel] = Memo()
+
+
+def decode_related(raw: Raw, type_: type[ModelT]) -> tuple[ModelT | None, list[field.Error]]:
+    """As :func:`app.kube.decode.decode_spec`, for related resources: the same bytes give the same object."""
+    key = type_, bytes(raw)
+    known = _specs.get(key)
+    if isinstance(known, type_):
+        return known, []
+    spec, errors = decode_spec(raw, type_)
+    if spec is not None and not errors:
+        _specs.put(key, spec, len(key[1]))
+    return spec, errors

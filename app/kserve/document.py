@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.kube.gatewayapi import DEFAULT_RULES
+from app.kserve.names import GATEWAY_GROUP
+from app.kube.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH
 from app.kube.jsonvalue import without_nulls
 from app.kube.merge import Json, Shape
 from app.kube.podspec import POD, normalised
@@ -83,8 +84,29 @@ def _route(route: Json) -> Json:
         spec = _without_empty_lists(result["spec"])
         if spec.get("rules") == DEFAULT_RULES:
             del spec["rules"]
-        result["spec"] = spec
+        result["spec"] = _with_defaults(spec)
     return {"http": result}
+
+
+def _with_defaults(spec: Json) -> Json:
+    """A route with what the API server would add: lists that Metacontroller replaces as a whole must be complete.
+
+    Only defaults that our own schema does not give already (metacontroller 3.2).
+    """
+    result = dict(spec)
+    if isinstance(spec.get("parentRefs"), list):
+        result["parentRefs"] = [{"group": GATEWAY_GROUP, "kind": "Gateway", **ref} for ref in spec["parentRefs"]]
+    if isinstance(spec.get("rules"), list):
+        result["rules"] = [_rule_with_defaults(rule) for rule in spec["rules"]]
+    return result
+
+
+def _rule_with_defaults(rule: Json) -> Json:
+    matches = rule.get("matches") or DEFAULT_MATCHES
+    result = {**rule, "matches": [match if "path" in match else {**match, "path": ROOT_PATH} for match in matches]}
+    if rule.get("backendRefs"):
+        result["backendRefs"] = [{"group": "", "kind": "Service", "weight": 1, **ref} for ref in rule["backendRefs"]]
+    return result
 
 
 def _scheduler(scheduler: Json) -> Json:

@@ -4,6 +4,7 @@ from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects
 from app.kserve.llminferenceservice import sync as service
 from app.kserve.llminferenceservice import validation as service_rules
+from app.kserve.llminferenceservice.across import across
 from app.kserve.llminferenceservice.customize import customize
 from app.kserve.llminferenceservice.explain import explain
 from app.kserve.llminferenceservice.objects import Children, Related
@@ -23,6 +24,7 @@ KINDS = (
         warnings=service_warnings,
         customize=customize,
         explain=explain,
+        across=across,
     ),
     Kind(
         resource=LLM_INFERENCE_SERVICE_CONFIG,

@@ -26,6 +26,7 @@ class KubeModel(BaseModel):
         extra="ignore",
         frozen=True,
         protected_namespaces=(),
+        defer_build=True,  # some hundred types: a process that starts builds those that it is asked about
     )
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from app.kube.base import Int32, Int64, KubeModel
+from app.kube.base import Int32, KubeModel
 
 _HOST = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _GROUP_PATTERN = rf"^$|^{_HOST}$"
@@ -267,7 +267,7 @@ _FILTER_CEL = _cel(
         for type_, alias in FILTER_ALIASES.items()
     )
 )
-_FILTERS_CEL = _cel(
+FILTERS_CEL: dict[str, Any] = _cel(
     (
         "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
         "RequestRedirect and URLRewrite exclude each other",
@@ -312,7 +312,7 @@ class HTTPBackendRef(BackendObjectReference):
         None,
         description="Steps for requests to this backend only.",
         max_length=16,
-        json_schema_extra=_ATOMIC | _FILTERS_CEL,
+        json_schema_extra=_ATOMIC | FILTERS_CEL,
     )
 
 
@@ -461,7 +461,7 @@ class HTTPRouteRule(KubeModel):
         json_schema_extra=_ATOMIC | {"default": DEFAULT_MATCHES},
     )
     filters: list[HTTPRouteFilter] | None = Field(
-        None, description="Steps on the way.", max_length=16, json_schema_extra=_ATOMIC | _FILTERS_CEL
+        None, description="Steps on the way.", max_length=16, json_schema_extra=_ATOMIC | FILTERS_CEL
     )
     backend_refs: list[HTTPBackendRef] | None = Field(
         None, description="Where the requests go.", max_length=16, json_schema_extra=_ATOMIC
@@ -471,7 +471,7 @@ class HTTPRouteRule(KubeModel):
     session_persistence: SessionPersistence | None = Field(None, description="Keeps clients at their backend.")
 
 
-_MATCHES_CEL = _cel(
+MATCHES_CEL: dict[str, Any] = _cel(
     (
         " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(16)) + " <= 128",
         "all rules together have at most 128 matches",
@@ -495,5 +495,5 @@ class HTTPRouteSpec(KubeModel):
         None,
         description="What happens to requests, first match first. A list that the API server filled in counts as none.",
         max_length=16,
-        json_schema_extra=_ATOMIC | _MATCHES_CEL | {"default": DEFAULT_RULES},
+        json_schema_extra=_ATOMIC | MATCHES_CEL | {"default": DEFAULT_RULES},
     )

@@ -1,7 +1,7 @@
 """Kubernetes' strategic merge of plain JSON objects: one object laid over another, lists by their merge key.
 
 Nothing is changed in place: results share parts with their inputs, which callers therefore never write to. ``null`` does
-not occur; absent is the only absence. Source: kserve spec 2.4.
+not occur; absent is the only absence. Source: Kubernetes' own strategic merge patch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Times as Kubernetes writes them. The clock itself is always an argument."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
+@lru_cache(maxsize=16)
 def rfc3339(moment: datetime) -> str:
     """``metav1.Time``: UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

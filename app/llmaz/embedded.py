@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from app.kube.jsonvalue import without_nulls
 from app.kube.podspec import normalised
+from app.workload.sendable import without_any_null
 
 Json = dict[str, Any]
 
 
 def stored(value: Json) -> Json:
     """A pod template, or part of one, as the API server would store it, also where we do not know its fields."""
-    return normalised(without_nulls(value))
+    return normalised(without_any_null(value))
 
 
 def environment(entries: Iterable[Json]) -> list[Json]:

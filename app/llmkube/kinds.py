@@ -3,6 +3,7 @@
 from app.hooks.kind import Kind
 from app.llmkube.inferenceservice import sync as inferenceservice
 from app.llmkube.inferenceservice import validation as inferenceservice_rules
+from app.llmkube.inferenceservice.across import across as inferenceservice_across
 from app.llmkube.inferenceservice.warnings import warnings as inferenceservice_warnings
 from app.llmkube.model import sync as model
 from app.llmkube.model import validation as model_rules
@@ -29,5 +30,6 @@ KINDS = (
         validate=inferenceservice_rules.validate,
         warnings=inferenceservice_warnings,
         customize=inferenceservice.customize,
+        across=inferenceservice_across,
     ),
 )

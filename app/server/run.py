@@ -13,14 +13,17 @@ import signal
 import socket
 import sys
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from app.main import Service
 from app.server import logs
 from app.server.protocol import LimitedProtocol
-from app.server.tls import Certificate
 from app.settings import Settings, unknown_variables
+
+if TYPE_CHECKING:
+    from app.server.tls import Certificate
 
 KEEP_ALIVE_SECONDS = 120
 """Longer than the 90 s after which the API server and Metacontroller drop an idle connection."""
@@ -35,12 +38,22 @@ class Server(uvicorn.Server):
         self._lameduck_seconds = lameduck_seconds
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if sig != signal.SIGTERM or self._service.load.draining or not self._lameduck_seconds:
+        """A first SIGTERM begins the lame-duck phase, a second one ends it.
+
+        uvicorn's own method would note the signal and raise it again in the end, which kills the process before the log
+        is written out.
+        """
+        if sig != signal.SIGTERM:
             super().handle_exit(sig, frame)
-            return
-        self._service.load.draining = True
-        self._service.log.write("info", "stopping", lameduck_seconds=self._lameduck_seconds)
-        asyncio.get_running_loop().call_later(self._lameduck_seconds, super().handle_exit, sig, frame)
+        elif self._service.load.draining or not self._lameduck_seconds:
+            self._stop()
+        else:
+            self._service.load.draining = True
+            self._service.log.write("info", "stopping", lameduck_seconds=self._lameduck_seconds)
+            asyncio.get_running_loop().call_later(self._lameduck_seconds, self._stop)
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
 
 def run(settings: Settings) -> int:
@@ -80,6 +93,7 @@ def run(settings: Settings) -> int:
     log.write("info", "serving", address=f"{scheme}://{settings.host}:{listener.getsockname()[1]}", pid=os.getpid())
     gc.collect()
     gc.freeze()
+    gc.enable()
     try:
         server.run(sockets=[listener])
     finally:
@@ -92,6 +106,8 @@ def _certificate(settings: Settings, log: logs.Log) -> Certificate | None:
         return None
     if not settings.tls_cert_file or not settings.tls_key_file:
         raise ValueError("both --tls-cert-file and --tls-key-file are needed")
+    from app.server.tls import Certificate  # noqa: PLC0415 - plain HTTP does without its libraries
+
     return Certificate(settings.tls_cert_file, settings.tls_key_file, log)
 
 

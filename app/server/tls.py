@@ -1,7 +1,8 @@
 """The serving certificate, and its replacement without a restart.
 
 ``load_cert_chain`` on the live context changes every later handshake and no open connection. It is not atomic, and
-reads paths only: so both files are read once, tried on a scratch context, and then loaded through memory (reliability 4.2).
+reads paths only: so both files are read once, tried on a scratch context, and then loaded through memory (reliability
+4.2).
 """
 
 from __future__ import annotations

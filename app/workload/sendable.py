@@ -11,15 +11,24 @@ from typing import Any
 
 from app.hooks.mergekeys import clashes, merge_key, merge_key_clash
 from app.kube import field
-from app.kube.jsonvalue import without_nulls
 
 _LARGEST = 2**63
 
 
 def check(value: Any, path: field.Path) -> Iterator[field.Error]:
     """Lists of objects in which two have the same key, and numbers that no integer of Kubernetes can hold."""
-    yield from clashes(without_nulls(value), path)
+    yield from clashes(without_any_null(value), path)
     yield from _large(value, path)
+
+
+def without_any_null(value: Any) -> Any:
+    """The value without nulls, in lists too, and with whole numbers as integers; nothing is shared with ``value``."""
+    kind = type(value)
+    if kind is dict:
+        return {key: without_any_null(item) for key, item in value.items() if item is not None}
+    if kind is list:
+        return [without_any_null(item) for item in value if item is not None]
+    return int(value) if kind is float and value.is_integer() and abs(value) < _LARGEST else value
 
 
 def _large(value: Any, path: field.Path) -> Iterator[field.Error]:

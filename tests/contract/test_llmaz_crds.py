@@ -54,8 +54,9 @@ CONDITIONS = {"status.conditions"}
 
 
 def upstream(resource: CustomResource) -> Json:
-    crd: Json = json.loads((CRDS / f"{resource.group}_{resource.plural}.json").read_text())
-    return crd["spec"]
+    crd = json.loads((CRDS / f"{resource.group}_{resource.plural}.json").read_text())
+    spec: Json = crd["spec"]
+    return spec
 
 
 def root(spec: Json) -> Json:

@@ -79,7 +79,11 @@ def playground(name: str, claimed: str, **spec: Any) -> dict[str, Any]:
 
 
 def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
-    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", *names, "--timeout=60s")
+    """Wait for it; what does not come is told in the objects' own words."""
+    waited = ("wait", "-n", namespace, "--for=condition=Ready", *names, "--timeout=60s")
+    if cluster.kubectl(*waited, check=False).returncode != 0:
+        items = cluster.get(f"{PLAYGROUNDS},{SERVICES}", "-n", namespace)["items"]
+        pytest.fail(json.dumps([{i["kind"]: i.get("status", {}).get("conditions")} for i in items], indent=1))
 
 
 def ready(cluster: ControlPlane, namespace: str, kind: str, name: str) -> dict[str, Any]:
@@ -151,7 +155,7 @@ def test_rejected_examples(cluster: ControlPlane, namespace: str, name: str) -> 
 
 def test_any_order_converges(cluster: ControlPlane, namespace: str) -> None:
     """A Playground before its model before its engine: it says what is missing, and goes on when it comes."""
-    engine = {
+    engine: dict[str, Any] = {
         "apiVersion": "inference.llmaz.io/v1alpha1",
         "kind": "BackendRuntime",
         "metadata": {"name": f"late-{namespace}"},

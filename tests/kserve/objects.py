@@ -23,6 +23,16 @@ SERVICE_KIND, CONFIG_KIND = KINDS
 RBAC_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding"})
 OPTIONAL_KINDS = frozenset({"LeaderWorkerSet", "HTTPRoute", "InferencePool"})
 API_VERSION = "serving.kserve.io/v1alpha1"
+KIND_OF_PLURAL = {
+    "llminferenceserviceconfigs": "LLMInferenceServiceConfig",
+    "configmaps": "ConfigMap",
+    "serviceaccounts": "ServiceAccount",
+    "pods": "Pod",
+    "services": "Service",
+    "gateways": "Gateway",
+    "httproutes": "HTTPRoute",
+    "inferencepools": "InferencePool",
+}
 
 
 def service(name: str = "demo", *, uri: str | None = URI, notes: Json | None = None, **spec: Any) -> Json:
@@ -106,7 +116,7 @@ class Cluster:
         body = {
             "parent": self.parent,
             "children": self._grouped(self.children, {child.key: {} for child in self.declared}),
-            "related": self._grouped(self.related, {}),
+            "related": self._related(),
             "finalizing": False,
         }
         self.answer = json.loads(answer_sync(kind_of(self.parent), json.dumps(body).encode(), self.settings, now))
@@ -114,6 +124,21 @@ class Cluster:
         self.children = [self._observed(child, known.get(self._identity(child))) for child in self.answer["children"]]
         self.parent = {**self.parent, "status": self.answer["status"]}
         return self.answer
+
+    def _related(self) -> Json:
+        """What the customize hook asks for; a kind of which there is nothing is there and empty."""
+        groups: Json = {}
+        for rule in customize(self.parent, frozenset(child.kind for child in self.declared), self.settings):
+            key = f"{KIND_OF_PLURAL[rule['resource']]}.{rule['apiVersion']}"
+            asked = [
+                item
+                for item in self.related
+                if f"{item['kind']}.{item['apiVersion']}" == key
+                and rule.get("namespace", item["metadata"]["namespace"]) == item["metadata"]["namespace"]
+                and item["metadata"]["name"] in rule.get("names", [item["metadata"]["name"]])
+            ]
+            self._grouped(asked, groups).setdefault(key, {})
+        return groups
 
     def settle(self, now: datetime = NOW) -> Json:
         """Syncs until the answer repeats."""

@@ -8,7 +8,7 @@ from app.kserve.parallelism import group_size, is_data_parallel, is_pipeline_par
 
 
 @pytest.mark.parametrize(
-    "pipeline, data, local, size",
+    ("pipeline", "data", "local", "size"),
     [
         (None, 4, 1, 4),
         (None, 10, 2, 5),

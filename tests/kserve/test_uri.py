@@ -10,7 +10,7 @@ from app.kserve.uri import InvalidURL, parse
 
 
 @pytest.mark.parametrize(
-    "text, written, scheme",
+    ("text", "written", "scheme"),
     [
         ("hf://facebook/opt-125m", "hf://facebook/opt-125m", "hf"),
         ("HF://Org/Model", "hf://Org/Model", "hf"),

@@ -206,7 +206,7 @@ services = st.fixed_dictionaries(
         ),
     },
 )
-annotations = st.sampled_from([None, {"llmaz.io/skip-model-loader": "true"}, {"llmaz.io/skip-model-loader": "x"}])
+notes = st.sampled_from([None, {"llmaz.io/skip-model-loader": "true"}, {"llmaz.io/skip-model-loader": "x"}])
 worlds = st.fixed_dictionaries({"opt": sources, "small": sources, "flavors": flavors, "runtime": runtimes})
 
 
@@ -241,12 +241,10 @@ def assert_settled(kind: Any, item: Json, others: list[Json]) -> Json:
 
 
 @settings(max_examples=150, deadline=None)
-@given(playgrounds, annotations, worlds)
-def test_playground(spec: Json, notes: Json | None, world: Json) -> None:
+@given(playgrounds, notes, worlds)
+def test_playground(spec: Json, put: Json | None, world: Json) -> None:
     """Any Playground over any models and engine has an answer, the same again, and one customize asks little for."""
-    item = playground(
-        annotations=notes, **({} if "modelClaims" in spec else {"modelClaim": {"modelName": "opt"}}) | spec
-    )
+    item = playground(annotations=put, **({} if "modelClaims" in spec else {"modelClaim": {"modelName": "opt"}}) | spec)
     answer = assert_settled(PLAYGROUND, item, related(world))
     verdict = admit(PLAYGROUND, item)
     if verdict.errors:
@@ -259,10 +257,10 @@ def test_playground(spec: Json, notes: Json | None, world: Json) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(services, templates, annotations, worlds)
-def test_service(spec: Json, worker: Json, notes: Json | None, world: Json) -> None:
+@given(services, templates, notes, worlds)
+def test_service(spec: Json, worker: Json, put: Json | None, world: Json) -> None:
     """Any Service has an answer, the same again, and its pods are well formed."""
-    item = service(worker=worker, annotations=notes, **spec)
+    item = service(worker=worker, annotations=put, **spec)
     answer = assert_settled(SERVICE, item, related(world))
     if admit(SERVICE, item).errors:
         assert answer["children"] == []
@@ -280,7 +278,7 @@ def test_nothing_is_lost(spec: Json, more: Json, worker: Json, gone: str) -> Non
     """Whatever becomes unknown or wrong, every observed child is sent again."""
     good = [model(), model("small"), runtime()]
     others = [] if gone == "models" else good[:2] if gone == "engine" else good
-    wrong = {"replicas": -1} if gone == "spec" else {}
+    wrong: Json = {"replicas": -1} if gone == "spec" else {}
     ran = [observed(child) for child in sync(PLAYGROUND, playground(), *good)["children"]]
     kept = sync(PLAYGROUND, playground(**wrong), *others, children=ran)
     assert [child["spec"] for child in kept["children"]] == [child["spec"] for child in ran]

@@ -33,34 +33,36 @@ ENGINES: dict[str, Json] = {
     if engine["kind"] == "BackendRuntime"
 }
 
+ANYWHERE = "0.0.0.0"  # noqa: S104 - inside a pod
+
 TABLE: dict[tuple[str, str], tuple[str, list[str], tuple[str, str, str, str] | None]] = {
     ("vllm", "default"): (
         "vllm/vllm-openai:v0.7.3",
-        ["--model", "PATH", "--served-model-name", "opt", "--host", "0.0.0.0", "--port", "8080"],
+        ["--model", "PATH", "--served-model-name", "opt", "--host", ANYWHERE, "--port", "8080"],
         ("4", "8Gi", "4", "8Gi"),
     ),
     ("vllm", "speculative-decoding"): (
         "vllm/vllm-openai:v0.7.3",
         [
             *("--model", "PATH", "--served-model-name", "opt", "--speculative_model", "DRAFT"),
-            *("--host", "0.0.0.0", "--port", "8080", "--num_speculative_tokens", "5", "-tp", "1"),
+            *("--host", ANYWHERE, "--port", "8080", "--num_speculative_tokens", "5", "-tp", "1"),
         ],
         ("4", "8Gi", "8", "16Gi"),
     ),
     ("sglang", "default"): (
         "lmsysorg/sglang:v0.4.5-cu121",
-        ["--model-path", "PATH", "--served-model-name", "opt", "--host", "0.0.0.0", "--port", "8080"],
+        ["--model-path", "PATH", "--served-model-name", "opt", "--host", ANYWHERE, "--port", "8080"],
         ("4", "8Gi", "4", "8Gi"),
     ),
     ("llamacpp", "default"): (
         "ghcr.io/ggerganov/llama.cpp:server",
-        ["-m", "PATH", "--host", "0.0.0.0", "--port", "8080", "--metrics"],
+        ["-m", "PATH", "--host", ANYWHERE, "--port", "8080", "--metrics"],
         ("2", "4Gi", "2", "4Gi"),
     ),
     ("llamacpp", "speculative-decoding"): (
         "ghcr.io/ggerganov/llama.cpp:server",
         [
-            *("-m", "PATH", "-md", "DRAFT", "--host", "0.0.0.0", "--port", "8080"),
+            *("-m", "PATH", "-md", "DRAFT", "--host", ANYWHERE, "--port", "8080"),
             *("--draft-max", "16", "--draft-min", "5", "--metrics"),
         ],
         None,
@@ -72,7 +74,7 @@ TABLE: dict[tuple[str, str], tuple[str, list[str], tuple[str, str, str, str] | N
     ),
     ("tensorrt-llm", "default"): (
         "nvcr.io/nvidia/tritonserver:25.03-trtllm-python-py3",
-        ["PATH", "--host", "0.0.0.0", "--port", "8080"],
+        ["PATH", "--host", ANYWHERE, "--port", "8080"],
         ("4", "16Gi", "4", "16Gi"),
     ),
 }

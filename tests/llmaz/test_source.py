@@ -16,7 +16,8 @@ HUB = {
 @pytest.mark.parametrize(("given", "path"), HUB.values(), ids=HUB.keys())
 def test_hub(given: dict[str, str], path: str) -> None:
     """Loaded to a path of its own; an engine that loads by itself gets the bare name, whatever the file."""
-    found = source.read(ModelSource(model_hub=ModelHub(model_id="meta-llama/Meta-Llama-3-8B", **given)))  # type: ignore[arg-type]
+    hub = ModelHub.model_validate({"modelID": "meta-llama/Meta-Llama-3-8B", **given})
+    found = source.read(ModelSource(model_hub=hub))
     assert found.path(skip=False) == path
     assert found.path(skip=True) == "meta-llama/Meta-Llama-3-8B"
 
@@ -62,7 +63,7 @@ def test_ollama() -> None:
 
 def test_hub_wins() -> None:
     """With both forms, the hub counts."""
-    both = ModelSource(model_hub=ModelHub(model_id="a/b"), uri="s3://bucket/x")
+    both = ModelSource.model_validate({"modelHub": {"modelID": "a/b"}, "uri": "s3://bucket/x"})
     assert isinstance(source.read(both), source.Hub)
 
 

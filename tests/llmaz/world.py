@@ -55,7 +55,7 @@ def preset(**config: Any) -> Json:
 
 
 def namespaced(kind: str, name: str, spec: Json, annotations: Json | None = None, status: Json | None = None) -> Json:
-    found = {
+    found: Json = {
         "apiVersion": "inference.llmaz.io/v1alpha1",
         "kind": kind,
         "metadata": {"name": name, "namespace": NAMESPACE, "uid": UID, "generation": 1},

@@ -11,7 +11,7 @@ import pytest
 
 from app.server.protocol import BODY_SECONDS, HEAD_SECONDS
 from tests.corpus.requests import REVIEW, is_allowed, review
-from tests.service import Service, running, statuses
+from tests.service import Service, ask, running, statuses
 
 SLACK = 2.0
 """Seconds that a loaded machine may add to a deadline."""
@@ -44,7 +44,7 @@ def closed_after(service: Service, first: bytes, drop: bytes = b"") -> tuple[flo
     return time.monotonic() - begin, answer
 
 
-CLIENTS = {
+CLIENTS: dict[str, tuple[bytes, bytes, float, set[tuple[int, ...]]]] = {
     "T01 nothing at all": (b"", b"", HEAD_SECONDS, {()}),
     "T02 half a line": (b"POST /val", b"", HEAD_SECONDS, {(408,), ()}),
     "T03 a byte at a time": (HEAD, b"X", HEAD_SECONDS, {(408,), ()}),
@@ -54,8 +54,9 @@ CLIENTS = {
 
 
 def test_each_slow_client_is_closed_at_its_deadline(service: Service) -> None:
-    """All at once, and a quick one is served beside them."""
-    with concurrent.futures.ThreadPoolExecutor(len(CLIENTS)) as pool:
+    """All at once. A quick one is served beside them, and one that has asked before may rest between two requests."""
+    with concurrent.futures.ThreadPoolExecutor(len(CLIENTS) + 1) as pool:
+        resting = pool.submit(rested, service)
         waiting = {
             name: pool.submit(closed_after, service, first, drop) for name, (first, drop, _, _) in CLIENTS.items()
         }
@@ -66,14 +67,14 @@ def test_each_slow_client_is_closed_at_its_deadline(service: Service) -> None:
             seconds, answer = waiting[name].result()
             assert seconds <= deadline + SLACK, name
             assert tuple(statuses(answer)) in expected, name
+        assert resting.result() == [200, 200]
 
 
-def test_a_connection_that_has_asked_before_may_rest(service: Service) -> None:
-    """Clients keep theirs for 90 seconds; a deadline is on a request, not on the time between two."""
-    connection = service.connect()
-    for pause in (0.0, HEAD_SECONDS + 1):
-        time.sleep(pause)
-        connection.request("GET", "/healthz")
-        response = connection.getresponse()
-        assert (response.status, bool(response.read())) == (200, True)
-    connection.close()
+def rested(service: Service) -> list[int]:
+    """Statuses of two requests on one connection, with more than a head's deadline between them."""
+    found = []
+    with contextlib.closing(service.connect()) as connection:
+        for pause in (0.0, HEAD_SECONDS + 1):
+            time.sleep(pause)
+            found.append(ask(connection, "GET", "/healthz", None, {}).status)
+    return found

@@ -19,6 +19,7 @@ from app.kserve.names import (
     POOL_GROUP,
     SYSTEM_SCHEDULER_CONFIG_PREFIX,
 )
+from app.kserve.operator import OperatorConfig
 from app.kube.resource import Resource
 from app.settings import Settings
 
@@ -37,7 +38,7 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
         selector = {"matchLabels": {NAME: service.metadata.name, PART_OF: PART_OF_VALUE}}
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if "httproutes.gateway.networking.k8s.io" in declared and _routed(service.spec):
-        rules += _gateways(service.spec, namespace)
+        rules += _gateways(service.spec, namespace, OperatorConfig(system).gateway)
     if f"inferencepools.{POOL_GROUP}" in declared and _pooled(service.spec):
         rules.append(RelatedRule(f"{POOL_GROUP}/v1", "inferencepools", namespace))
     return rules
@@ -67,8 +68,11 @@ def _pooled(spec: LLMInferenceServiceSpec) -> bool:
     return bool(spec.base_refs) or (spec.router is not None and spec.router.scheduler is not None)
 
 
-def _gateways(spec: LLMInferenceServiceSpec, namespace: str) -> list[RelatedRule]:
-    """Gateways, the Services before them (by label; by name where the spec names the Gateway), and routes of one's own."""
+def _gateways(spec: LLMInferenceServiceSpec, namespace: str, default: tuple[str, str]) -> list[RelatedRule]:
+    """Gateways, the Services before them, and routes of one's own.
+
+    The Services by label; by name too, where the Gateway is the built-in default one or the spec names it.
+    """
     version = f"{GATEWAY_GROUP}/v1"
     before = {"matchExpressions": [{"key": GATEWAY_NAME_LABEL, "operator": "Exists"}]}
     rules = [
@@ -77,7 +81,7 @@ def _gateways(spec: LLMInferenceServiceSpec, namespace: str) -> list[RelatedRule
         RelatedRule("v1", "services", label_selector=before),
     ]
     gateway = spec.router.gateway if spec.router is not None else None
-    named: dict[str, list[str]] = {}
+    named = {default[0]: [default[1]]}
     for ref in (gateway.refs if gateway is not None else None) or ():
         if ref.name:
             named.setdefault(ref.namespace or namespace, []).append(ref.name)

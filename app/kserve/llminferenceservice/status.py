@@ -92,7 +92,9 @@ def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
                 ledger.set(condition, finding)
             elif not result.failed:
                 ledger.remove(condition)
-    if result is not None or outcome.stopped:
+    if result is not None and result.failed:  # a condition of the topology that was may be false still: it decides nothing
+        ledger.set(WORKLOADS_READY, next(iter(result.findings.values())))
+    elif result is not None or outcome.stopped:
         ledger.set(WORKLOADS_READY, ledger.first_false(WORKLOAD_CONDITIONS))
     else:
         ledger.set_unknown(WORKLOADS_READY)
@@ -133,7 +135,9 @@ def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> Findin
     if outcome.stopped:
         return _STOPPED
     conflict = next((cause for cause in absent if cause.reason == NAME_CONFLICT), None)
-    deciding = next((f for type_ in (ROUTER_READY, WORKLOADS_READY) if (f := ledger.false(type_)) is not None), None)
+    failed = outcome.workloads is not None and outcome.workloads.failed
+    types = (WORKLOADS_READY, ROUTER_READY) if failed else (ROUTER_READY, WORKLOADS_READY)
+    deciding = next((f for type_ in types if (f := ledger.false(type_)) is not None), None)
     if conflict is None and deciding is None:
         return Finding(True) if ledger.is_true(ROUTER_READY) and ledger.is_true(WORKLOADS_READY) else None
     message = ready_message(_causes(outcome, absent))

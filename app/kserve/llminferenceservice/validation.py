@@ -21,7 +21,7 @@ from app.kserve.llminferenceservice.usertemplates import template_errors
 from app.kserve.parallelism import group_size
 from app.kserve.uri import InvalidURL, ModelURI, parse
 from app.kube import field, gatewayapi_rules
-from app.kube.decode import SPEC, decode_document
+from app.kube.decode import SPEC, decode_document, json_type
 from app.kube.names import is_dns1035_label
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
@@ -77,11 +77,26 @@ def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
 def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
     """Addresses that are no URLs: the API's own types could not hold them (7.5)."""
     yield from _url(model.uri, MODEL_URI)
-    adapters = model.lora.adapters if model.lora is not None else None
-    for position, adapter in enumerate(adapters if isinstance(adapters, list) else ()):
-        uri = adapter.get("uri") if isinstance(adapter, dict) else None
-        if isinstance(uri, str):
-            yield from _url(uri, SPEC.child("model", "lora", "adapters").index(position).child("uri"))
+    if model.lora is not None and model.lora.adapters is not None:
+        yield from _adapters(model.lora.adapters, SPEC.child("model", "lora", "adapters"))
+
+
+def _adapters(adapters: Any, path: field.Path) -> Iterator[field.Error]:
+    """The schema leaves adapters open, but they are models, and can be nothing else when they are read."""
+    if not isinstance(adapters, list):
+        yield field.type_invalid(path, json_type(adapters), "must be a list of models")
+        return
+    for position, adapter in enumerate(adapters):
+        here = path.index(position)
+        if not isinstance(adapter, dict):
+            yield field.type_invalid(here, json_type(adapter), "must be a model: an object with uri and name")
+            continue
+        for key in ("uri", "name"):
+            value = adapter.get(key)
+            if value is not None and not isinstance(value, str):
+                yield field.type_invalid(here.child(key), json_type(value), "must be a string")
+        if isinstance(adapter.get("uri"), str):
+            yield from _url(adapter["uri"], here.child("uri"))
 
 
 def _url(uri: str, path: field.Path) -> Iterator[field.Error]:

@@ -76,7 +76,7 @@ class TemplatedRouteRule(gatewayapi.HTTPRouteRule):
         None,
         description="Steps on the way.",
         max_length=16,
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=_ATOMIC | gatewayapi.FILTERS_CEL,
     )
     backend_refs: list[TemplatedBackendRef] | None = Field(  # type: ignore[assignment]
         None,
@@ -97,7 +97,7 @@ class TemplatedHTTPRouteSpec(gatewayapi.HTTPRouteSpec):
         None,
         description="What happens to requests. A list that the API server filled in counts as none.",
         max_length=16,
-        json_schema_extra={**_ATOMIC, "default": _RULES},
+        json_schema_extra={**_ATOMIC, **gatewayapi.MATCHES_CEL, "default": _RULES},
     )
 
 

@@ -34,11 +34,10 @@ def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | 
     ``None`` while the observed one has a selector that our pods cannot satisfy: no update can succeed, so it has to go
     first (D.9). As it is, but with its strategy on record, where ``Recreate`` could not replace it yet (D.8).
     """
-    if observed is not None:
-        if not _selects(observed, plan.pod_labels):
-            return None
-        if plan.gpus.count and not _strategy_is_ours(observed):
-            return {**keep_child(observed), "spec": _with_strategy(observed)}
+    if not selectable(plan, observed):
+        return None
+    if observed is not None and plan.gpus.count and not _strategy_is_ours(observed):
+        return {**keep_child(observed), "spec": _with_strategy(observed)}
     selector = (observed.spec.selector.match_labels if observed else None) or plan.selector
     return Deployment(
         metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
@@ -54,9 +53,18 @@ def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | 
     )
 
 
-def _selects(observed: ObservedDeployment, labels: dict[str, str]) -> bool:
-    """Whether the observed selector, which nobody can change, finds pods with these labels."""
-    return (observed.spec.selector.match_labels or {}).items() <= labels.items()
+def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:
+    """Whether the observed selector, which nobody can change, finds the plan's pods."""
+    return observed is None or (observed.spec.selector.match_labels or {}).items() <= plan.pod_labels.items()
+
+
+def is_settled(plan: Plan, observed: ObservedDeployment | None) -> bool:
+    """Whether :func:`deployment` answers the same as without an observed Deployment."""
+    if observed is None:
+        return True
+    same_selector = observed.spec.selector.match_labels == plan.selector
+    switching = bool(plan.gpus.count) and observed.spec.strategy.rolling_update is not None
+    return same_selector and plan.scaling is None and not switching
 
 
 def _strategy_is_ours(observed: ObservedDeployment) -> bool:

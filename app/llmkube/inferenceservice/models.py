@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from app.hooks.memo import decode_related
 from app.hooks.protocol import RelatedResource
 from app.kube.conditions import find
-from app.kube.decode import decode_spec
 from app.kube.resource import Resource
 from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import Phase
@@ -32,7 +32,7 @@ def decode(related: RelatedResource | None) -> Model | None:
     """The Model, typed; ``None`` when there is none or its spec breaks the schema."""
     if related is None:
         return None
-    spec, _ = decode_spec(related.spec, ModelSpec)
+    spec, _ = decode_related(related.spec, ModelSpec)
     if spec is None:
         return None
     try:

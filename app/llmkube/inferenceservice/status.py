@@ -121,6 +121,11 @@ def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceSe
     return _status(service, judgement, conditions, facts)
 
 
+def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
+    """Whether all the pods that are wanted are ready, and some are."""
+    return rollout.ready > 0 and rollout.ready == desired_replicas(spec, rollout)
+
+
 def invalid(
     service: Resource[InferenceServiceSpec | None, InferenceServiceStatus],  # type: ignore[type-var]
     errors: Sequence[fields.Error],

@@ -10,20 +10,22 @@ from datetime import datetime
 from typing import Any
 
 from app.hooks.keep import keep
+from app.hooks.memo import Memo
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
-from app.kube.objects import ObservedObject
+from app.hooks.response import Prepared
+from app.kube.objects import ObjectMeta, ObservedDeployment, ObservedObject
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice import models, status
 from app.llmkube.inferenceservice.causes import contradictions, missing_classes, multi_attach
-from app.llmkube.inferenceservice.deployment import deployment
+from app.llmkube.inferenceservice.deployment import deployment, is_settled, selectable
 from app.llmkube.inferenceservice.gpu import known_resources
 from app.llmkube.inferenceservice.hpa import horizontal_pod_autoscaler
 from app.llmkube.inferenceservice.metal import heartbeat
 from app.llmkube.inferenceservice.observed import Children, Related
 from app.llmkube.inferenceservice.plan import Plan, endpoint, plan, priority_class, proposing_model
 from app.llmkube.inferenceservice.podmonitor import pod_monitor
-from app.llmkube.inferenceservice.scheduling import queue_position, scan
+from app.llmkube.inferenceservice.scheduling import NOT_WAITING, queue_position, scan
 from app.llmkube.inferenceservice.service import service
 from app.llmkube.inferenceservice.status import Facts, Observation, invalid
 from app.llmkube.inferenceservice.storage import Model
@@ -66,29 +68,88 @@ def _in_cluster(
     claim = settings.llmkube_model_cache_claim
     proposer = models.decode(one(related.models, proposing_model(spec), metadata.namespace))
     kept_claim = bool(claim) and one(related.claims, claim, metadata.namespace) is not None
-    wanted = plan(metadata, spec, model, proposer, kept_claim, settings)
+    wanted = _planned(metadata, spec, model, proposer, kept_claim, settings)
     observed = one(children.deployments, metadata.name, metadata.namespace)
-    desired = deployment(wanted, observed)
-    pods = every(related.pods)
-    seen = Observation(
-        rollout=rollout(observed) if desired is not None else NOTHING,
-        scheduling=scan(pods, wanted.gpus, known_resources(settings)),
-        queue_position=queue_position(metadata, every(related.services)) if settings.llmkube_queue_position else 0,
-        causes=[
-            *contradictions(spec, wanted, model, proposer),
-            *missing_classes(wanted, related),
-            *multi_attach(wanted, pods, related, settings),
-            *(deployment_causes(observed) if observed else ()),
-            *pod_causes(pods),
-        ],
-        absent=[] if metadata.deletion_timestamp else _absent(resource, wanted, children, facts.now),
-    )
-    offered = [desired, service(wanted), horizontal_pod_autoscaler(wanted), _monitor(wanted, children)]
+    desired = _desired(wanted, observed, monitored=children.pod_monitors is not None)
+    reported = rollout(observed) if selectable(wanted, observed) else NOTHING
+    absent = [] if metadata.deletion_timestamp else _absent(resource, wanted, children, facts.now)
+    if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
+        seen = Observation(reported, NOT_WAITING, 0, (), absent)
+    else:
+        pods = every(related.pods)
+        seen = Observation(
+            rollout=reported,
+            scheduling=scan(pods, wanted.gpus, known_resources(settings)),
+            queue_position=queue_position(metadata, every(related.services)) if settings.llmkube_queue_position else 0,
+            causes=[
+                *contradictions(spec, wanted, model, proposer),
+                *missing_classes(wanted, related),
+                *multi_attach(wanted, pods, related, settings),
+                *(deployment_causes(observed) if observed else ()),
+                *pod_causes(pods),
+            ],
+            absent=absent,
+        )
     return SyncResponse(
         status=status.in_cluster(resource, seen, facts),
-        children=[child for child in offered if child is not None],
+        children=desired,
         resync_after_seconds=RESYNC if seen.absent else None,
     )
+
+
+def _planned(
+    metadata: ObjectMeta,
+    spec: InferenceServiceSpec,
+    model: Model,
+    proposer: Model | None,
+    kept_claim: bool,
+    settings: Settings,
+) -> Plan:
+    """The plan; the one made before for the same objects where there is one. Specs are frozen, and decoded once."""
+    objects: tuple[object, ...] = (spec, settings, model.spec, model.status.cache_key, model.metadata.name)
+    if proposer is not None:
+        objects = (*objects, proposer.spec, proposer.status.cache_key, proposer.metadata.name)
+    held = tuple(part if isinstance(part, str) else id(part) for part in objects)
+    key = (metadata.name, metadata.namespace, kept_claim, *held)
+    known = _plans.get(key)
+    if known is not None:
+        return known[0]
+    made = plan(metadata, spec, model, proposer, kept_claim, settings)
+    _plans.put(key, (made, objects), _PLAN_BYTES)
+    return made
+
+
+_PLAN_BYTES = 8 * 1024
+"""What a plan counts against the memo's budget: about what its objects take."""
+_plans: Memo[tuple[Plan, tuple[object, ...]]] = Memo()
+"""Plans with the objects they were made from: held, so that their ids stay theirs."""
+
+
+def _desired(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool) -> list[Any]:
+    """The children of a plan. Where the Deployment does not depend on the observed one, they are made only once."""
+    if not is_settled(wanted, observed):
+        return _build(wanted, observed, monitored=monitored)
+    key = id(wanted), monitored
+    known = _answers.get(key)
+    if known is not None:
+        return known[0]
+    made = Prepared(_build(wanted, observed, monitored=monitored), wanted.namespace)
+    _answers.put(key, (made, wanted), len(made.encoded))
+    return made
+
+
+_answers: Memo[tuple[Prepared, Plan]] = Memo()
+"""Children with the plan they were made from: held, so that its id stays its own."""
+
+
+def _build(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool) -> list[Any]:
+    offered = [
+        deployment(wanted, observed),
+        service(wanted),
+        horizontal_pod_autoscaler(wanted),
+        pod_monitor(wanted) if monitored else None,
+    ]
+    return [child for child in offered if child is not None]
 
 
 def _monitor(wanted: Plan, children: Children) -> dict[str, Any] | None:

@@ -49,7 +49,7 @@ def deployment(*conditions: Json, **status: int) -> ObservedWorkload:
 
 
 @pytest.mark.parametrize(
-    "observed, finding",
+    ("observed", "finding"),
     [
         (None, Finding(False, "Progressing")),
         (deployment(), Finding(False, "Progressing")),
@@ -75,7 +75,7 @@ def test_a_status_about_an_earlier_generation_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    "observed, ok, reason",
+    ("observed", "ok", "reason"),
     [
         (None, False, "Progressing"),
         (deployment(), False, "Progressing"),
@@ -94,7 +94,7 @@ def test_scheduler(observed: ObservedWorkload | None, ok: bool, reason: str) -> 
 
 
 @pytest.mark.parametrize(
-    "conditions, ok, reason",
+    ("conditions", "ok", "reason"),
     [
         ([], False, "Progressing"),
         ([condition("Progressing", "True")], False, "Progressing"),
@@ -149,7 +149,7 @@ def test_route(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "parents, ready",
+    ("parents", "ready"),
     [
         ([], False),
         ([parent(FULL)], True),

@@ -49,7 +49,7 @@ def found(
 
 
 def rule(*paths: str | None, pool: bool = False) -> Json:
-    matches = [{"path": {"value": path}} if path is not None else {"headers": []} for path in paths]
+    matches: list[Json] = [{"path": {"value": path}} if path is not None else {"headers": []} for path in paths]
     backend = {"name": "b", "kind": "InferencePool"} if pool else {"name": "b"}
     return {"matches": matches, "backendRefs": [backend]}
 
@@ -66,7 +66,7 @@ VECTORS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "a route for any host": (found(hostnames=["*"]), ["http://203.0.113.1/"]),
     "pools and a service": (
-        found(rules=[rule("/n/s/v1/completions", pool=True), rule("/n/s/v1/chat/completions", pool=True), rule("/n/s")]),
+        found(rules=[rule("/n/s/v1/completions", pool=True), rule("/n/s/v1/chat", pool=True), rule("/n/s")]),
         ["http://203.0.113.1/n/s"],
     ),
     "pools alone": (
@@ -133,7 +133,7 @@ def test_urls(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "listeners, parent, named",
+    ("listeners", "parent", "named"),
     [
         ([HTTP], {**PARENT, "sectionName": "nope"}, "gw/g has no listener nope"),
         ([{"name": "t", "port": 9, "protocol": "TCP"}], PARENT, "gw/g has no listener for"),
@@ -148,7 +148,7 @@ def test_what_makes_urls_impossible(listeners: list[Json], parent: Json, named: 
 
 
 @pytest.mark.parametrize(
-    "host, name",
+    ("host", "name"),
     [
         ("203.0.113.1", "gateway-external"),
         ("api.example.com", "gateway-external"),

@@ -33,7 +33,7 @@ def observed(
 
 
 @pytest.mark.parametrize(
-    "route, group",
+    ("route", "group"),
     [
         (None, POOL_GROUP),
         (observed(POOL_GROUP_ALPHA), POOL_GROUP_ALPHA),

@@ -180,7 +180,7 @@ URI = field.Path("spec").child("model", "uri")
 
 
 @pytest.mark.parametrize(
-    "path, multi_node, condition, reason",
+    ("path", "multi_node", "condition", "reason"),
     [
         (URI, False, MAIN, "ReconcileSingleNodeWorkloadError"),
         (URI, True, WORKER, "ReconcileMultiNodeWorkloadError"),

@@ -129,6 +129,18 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         {"model": {"uri": "hf://a/b", "lora": {"adapters": [{"uri": "hf://a b"}]}}},
         [("spec.model.lora.adapters[0].uri", "Invalid")],
     ),
+    "adapters that are no list": (
+        {"model": {"uri": "hf://a/b", "lora": {"adapters": "x"}}},
+        [("spec.model.lora.adapters", "TypeInvalid")],
+    ),
+    "adapters that are no models": (
+        {"model": {"uri": "hf://a/b", "lora": {"adapters": ["x", {"uri": 5}]}}},
+        [("spec.model.lora.adapters[0]", "TypeInvalid"), ("spec.model.lora.adapters[1].uri", "TypeInvalid")],
+    ),
+    "a mistake of the schema hides what a rule would make of it": (
+        {"router": {"scheduler": {"config": {"ref": {"name": "c"}}}}},
+        [("spec.router.scheduler.config.ref.key", "Required")],
+    ),
     "a pool of one's own beside a managed one": (
         {
             "router": {
@@ -227,7 +239,7 @@ def test_names_that_no_service_object_can_have(name: str) -> None:
 
 def test_all_errors_at_once() -> None:
     """In the order router, parallelism, scheduler, scaling."""
-    spec = {
+    spec: Json = {
         "scaling": {"maxReplicas": 1, "wva": {}},
         "router": {**route(refs=[{"name": "r"}], spec={}), "scheduler": {"replicas": -1}},
         "parallelism": {"data": 1},
@@ -252,7 +264,7 @@ SIZES: list[tuple[Json | None, Json | None, bool]] = [
 
 
 @pytest.mark.parametrize("base", ["spec", "spec.prefill"])
-@pytest.mark.parametrize("before, after, allowed", SIZES)
+@pytest.mark.parametrize(("before", "after", "allowed"), SIZES)
 def test_the_group_size_cannot_change(base: str, before: Json | None, after: Json | None, allowed: bool) -> None:
     """IM1: the number of pods per replica, not the settings it comes from."""
 
@@ -291,7 +303,7 @@ def test_the_merged_spec_is_judged_by_the_same_rules(case: str) -> None:
     assert [(str(e.path), e.type.value.removeprefix("FieldValue")) for e in check_effective(spec)] == expected
 
 
-@pytest.mark.parametrize("inline, valid", [("{}", False), ("a: 1", True), ({"a": 1}, True)])
+@pytest.mark.parametrize(("inline", "valid"), [("{}", False), ("a: 1", True), ({"a": 1}, True)])
 def test_a_scheduler_configuration_may_be_text(inline: Any, valid: bool) -> None:
     """One that came from a ConfigMap is in the merged spec as it stood there."""
     assert (check_effective({"router": {"scheduler": {"config": {"inline": inline}}}}) == []) is valid

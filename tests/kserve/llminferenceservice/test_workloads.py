@@ -376,5 +376,5 @@ def test_stop_removes_everything_and_starting_brings_it_back() -> None:
 
 def test_stop_works_where_nothing_can_be_combined() -> None:
     """A service whose base is gone can still be stopped."""
-    parent = service(baseRefs=[{"name": "gone"}], annotations={"serving.kserve.io/stop": "true"})
+    parent = service(baseRefs=[{"name": "gone"}], notes={"serving.kserve.io/stop": "true"})
     assert synced(parent).says("Ready") == "Stopped"

@@ -128,7 +128,7 @@ def _config(name: str, **spec: Any) -> Config:
 
 
 @pytest.mark.parametrize(
-    "name, before, after, warned",
+    ("name", "before", "after", "warned"),
     [
         (WELL_KNOWN, {"replicas": 1}, {"replicas": 2}, True),
         (WELL_KNOWN, {"replicas": 1}, {}, True),

@@ -37,7 +37,8 @@ def test_several_models() -> None:
 
 def test_never_everything() -> None:
     """A claim without names asks for no models at all, rather than for all of them."""
-    for spec in ({"modelClaims": {}}, {"modelClaim": {}}):
+    claims: tuple[Json, ...] = ({"modelClaims": {}}, {"modelClaim": {}})
+    for spec in claims:
         assert "openmodels" not in asked(playground(**{"modelClaim": None, **spec}))
     assert all(rule.get("names") for rule in customize(PLAYGROUND, playground()))
 

@@ -61,10 +61,11 @@ def test_environment_has_one_order() -> None:
     """The runtime's variables in their order, changed in place, then the Playground's own; no name twice (T5)."""
     base = [{"name": "B", "value": "1"}, {"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
     own = [{"name": "C", "value": ""}, {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
-    for config in ({}, {"backendRuntimeConfig": {"envs": own}}):
-        made = runner(template(sync(PLAYGROUND, playground(**config), model(), runtime(envs=base))))
-        assert made["env"][0] == {"name": "B", "value": "2"}
-    assert made["env"][1:] == [own[1], {"name": "C"}]
+    alone = runner(template(sync(PLAYGROUND, playground(), model(), runtime(envs=base))))
+    assert alone["env"] == [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}]
+    item = playground(backendRuntimeConfig={"envs": own})
+    merged = runner(template(sync(PLAYGROUND, item, model(), runtime(envs=base))))
+    assert merged["env"] == [{"name": "B", "value": "2"}, own[1], {"name": "C"}]
 
 
 SHARED: dict[str, tuple[Any, Any, Any]] = {

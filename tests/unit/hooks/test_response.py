@@ -7,7 +7,8 @@ import pytest
 
 from app.errors import ResponseError
 from app.hooks.protocol import SyncResponse
-from app.hooks.response import encode, merge_key_clash
+from app.hooks.mergekeys import merge_key_clash
+from app.hooks.response import encode
 
 
 def child(**over: Any) -> dict[str, Any]:

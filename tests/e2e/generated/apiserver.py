@@ -1,0 +1,93 @@
+"""A bare API server with every kind that ours make, and what it says of generated objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import orjson
+
+from app.kube.labels import CONTROLLER_UID
+from tests.e2e.generated.draw import Json
+from tests.e2e.standin.apply import updated, with_record
+from tests.e2e.standin.children import owner_reference
+
+STRICT = {"fieldValidation": "Strict"}
+DRY = {"dryRun": "All", **STRICT}
+
+
+class Refused(AssertionError):
+    """The API server's words."""
+
+
+class Server:
+    """POST and PUT of plain objects; where a kind lives is read from discovery."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+        self._plurals: dict[tuple[str, str], tuple[str, bool]] = {}
+
+    def create(self, document: Json, *, dry: bool = True) -> Json:
+        """The stored form of a new object."""
+        return self._write("POST", self._path(document), document, DRY if dry else STRICT)
+
+    def update(self, document: Json, *, dry: bool = True) -> Json:
+        return self._write("PUT", self._named(document), document, DRY if dry else STRICT)
+
+    def write_status(self, parent: Json, status: Json) -> Json:
+        """The status as it would be stored."""
+        path = f"{self._named(parent)}/status"
+        return dict(self._write("PUT", path, {**parent, "status": status}, DRY).get("status", {}))
+
+    def _named(self, document: Json) -> str:
+        return f"{self._path(document)}/{document['metadata']['name']}"
+
+    def _path(self, document: Json) -> str:
+        api_version, kind = document["apiVersion"], document["kind"]
+        base = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        if (api_version, kind) not in self._plurals:
+            for resource in self._client.get(base).raise_for_status().json()["resources"]:
+                if "/" not in resource["name"]:
+                    self._plurals[api_version, resource["kind"]] = resource["name"], resource["namespaced"]
+        plural, namespaced = self._plurals[api_version, kind]
+        return f"{base}/namespaces/{document['metadata']['namespace']}/{plural}" if namespaced else f"{base}/{plural}"
+
+    def _write(self, method: str, path: str, document: Json, parameters: Mapping[str, str]) -> Json:
+        headers = {"Content-Type": "application/json"}
+        answer = self._client.request(method, path, content=orjson.dumps(document), params=parameters, headers=headers)
+        body: Json = answer.json()
+        if answer.is_error:
+            raise Refused(f"{document['kind']}: {body.get('message', body)}")
+        if "warning" in answer.headers and "unknown field" in answer.headers["warning"]:
+            raise Refused(f"{document['kind']}: {answer.headers['warning']}")
+        return body
+
+
+def as_created(child: Json, parent: Json) -> Json:
+    """What Metacontroller posts for a desired child: its label, its owner, its record."""
+    metadata = child["metadata"]
+    labelled = {**metadata.get("labels", {}), CONTROLLER_UID: parent["metadata"]["uid"]}
+    desired = {**child, "metadata": {"namespace": parent["metadata"].get("namespace", ""), **metadata, "labels": labelled}}
+    created = with_record(desired, desired)
+    created["metadata"]["ownerReferences"] = [owner_reference(parent)]
+    return created
+
+
+def difference(stored: Json, child: Json, parent: Json) -> str:
+    """What an update towards the child would change in its stored form; empty for nothing."""
+    metadata = {**child["metadata"], "labels": {**child["metadata"].get("labels", {}), CONTROLLER_UID: parent["metadata"]["uid"]}}
+    metadata.setdefault("namespace", parent["metadata"].get("namespace", ""))
+    wanted = updated(stored, {**child, "metadata": metadata})
+    return "; ".join(_differences(stored, wanted, child["kind"]))
+
+
+def _differences(old: Any, new: Any, path: str) -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        found = []
+        for key in sorted({*old, *new}):
+            found += _differences(old.get(key), new.get(key), f"{path}.{key}")
+        return found
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [d for n, (a, b) in enumerate(zip(old, new, strict=True)) for d in _differences(a, b, f"{path}[{n}]")]
+    return [] if old == new and type(old) is type(new) else [f"{path}: {old!r} -> {new!r}"]

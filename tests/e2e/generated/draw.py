@@ -1,0 +1,135 @@
+"""Values drawn from types: our own pydantic types, and the table of Kubernetes' types that users embed.
+
+Whoever adds a field gets it generated without a word here; only what its type cannot say (a name's form, fields that
+exclude each other) stands in the pools and rules of :mod:`tests.e2e.generated.kubernetes` and of the families.
+"""
+
+from __future__ import annotations
+
+import random
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from app.kube.base import EmbeddedType, KubeModel
+from app.kube.embedded_types import TYPES
+
+Json = dict[str, Any]
+Pool = Sequence[Any] | Callable[["Draw"], Any]
+"""Values to choose from, or a function that makes one."""
+Rule = Callable[["Draw", Json], None]
+"""Changes an object of one type in place, so that its fields agree."""
+
+ABSENT: Sequence[Any] = ()
+"""The pool of a field that is never written."""
+
+TEXTS = ("", "x", "a b", "$(A)", "$(nope)", "{}", "'; rm -rf /", "ü", "true", "1.50", "line\nbreak", "--flag=1")
+
+
+class Draw(random.Random):
+    """A seeded source of values. ``density`` is how likely an optional field is written."""
+
+    def __init__(self, seed: str, pools: Mapping[str, Pool], rules: Mapping[str, Rule]) -> None:
+        super().__init__(seed)
+        self.density = self.choice((0.08, 0.2, 0.4))
+        self._pools, self._rules = pools, rules
+
+    def chance(self, probability: float | None = None) -> bool:
+        return self.random() < (self.density if probability is None else probability)
+
+    def some(self, values: Sequence[Any], most: int = 3) -> list[Any]:
+        """Different values, none to ``most``."""
+        return self.sample(list(values), self.randint(0, min(most, len(values))))
+
+    def of(self, pool: Pool) -> Any:
+        return pool(self) if callable(pool) else self.choice(pool)
+
+    # Kubernetes' types, by the table.
+
+    def embedded(self, name: str, *, without: Sequence[str] = (), **fixed: Any) -> Json:
+        """An object of a Kubernetes type. ``fixed`` are fields already decided."""
+        value: Json = {}
+        for entry in TYPES[name].split():
+            key, _, type_ = entry.partition(":")
+            required, key = key.endswith("!"), key.rstrip("!")
+            pool = self._pools.get(f"{name}.{key}")
+            if key in fixed:
+                value[key] = fixed[key]
+            elif key not in without and pool is not ABSENT and (required or self.chance()):
+                value[key] = self.of(pool) if pool is not None else self._by_type(type_)
+        if name in self._rules:
+            self._rules[name](self, value)
+        return value
+
+    def _by_type(self, type_: str) -> Any:
+        container, bare = (type_[:2], type_[2:]) if type_[:2] in ("[]", "{}") else ("", type_)
+        if container == "[]":
+            return [self._by_type(bare) for _ in range(self.randint(0, 2))]
+        if container == "{}":
+            return {key: self._by_type(bare) for key in self.some(("cpu", "memory"))}
+        if bare in TYPES:
+            return self.embedded(bare)
+        return self.of(_SCALARS[bare])
+
+    # Our own types, by their fields.
+
+    def model(self, model: type[KubeModel], *, without: Sequence[str] = (), **fixed: Any) -> Json:
+        """A spec or part of one; ``fixed`` and the result by the names on the wire."""
+        value: Json = {}
+        for name, info in model.model_fields.items():
+            key = info.alias or name
+            pool = self._pools.get(f"{model.__name__}.{key}")
+            if key in fixed:
+                value[key] = fixed[key]
+            elif key not in without and pool is not ABSENT and (info.is_required() or self.chance()):
+                value[key] = self.of(pool) if pool is not None else self._field(info)
+        if model.__name__ in self._rules:
+            self._rules[model.__name__](self, value)
+        return value
+
+    def _field(self, info: FieldInfo) -> Any:
+        return self._annotated(info.annotation, info.metadata)
+
+    def _annotated(self, annotation: Any, metadata: Sequence[Any]) -> Any:  # noqa: PLR0911 - one line for each form
+        origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+        for mark in metadata:
+            if isinstance(mark, EmbeddedType):
+                return self.embedded(mark.name)
+        if origin is typing.Annotated:
+            return self._annotated(arguments[0], (*arguments[1:], *metadata))
+        if origin in (typing.Union, types.UnionType):
+            return self._annotated(self.choice([a for a in arguments if a is not type(None)]), metadata)
+        if origin is typing.Literal:
+            return self.choice(arguments)
+        if origin is list:
+            return [self._annotated(arguments[0], ()) for _ in range(self.randint(0, 2))]
+        if origin is dict:
+            return {key: self._annotated(arguments[1], ()) for key in self.some(("team", "example.com/tier"))}
+        if isinstance(annotation, type) and issubclass(annotation, KubeModel):
+            return self.model(annotation)
+        if annotation is int:
+            least, most = _limits(metadata)
+            return self.choice((least, most, self.randint(least, min(most, least + 1000))))
+        return self.of(_PYTHON[annotation])
+
+
+def _limits(metadata: Sequence[Any]) -> tuple[int, int]:
+    """The range that constraints leave; where they leave it open, 1 to the largest 32-bit integer."""
+    found = [constraint for mark in metadata for constraint in getattr(mark, "metadata", None) or (mark,)]
+    least = [c.ge for c in found if getattr(c, "ge", None) is not None]
+    most = [c.le for c in found if getattr(c, "le", None) is not None]
+    return max(least, default=1), min(most, default=2**31 - 1)
+
+
+_SCALARS: dict[str, Pool] = {
+    "string": TEXTS,
+    "boolean": (True, False),
+    "int32": (0, 1, 2, 60),
+    "int64": (0, 1, 1000),
+    "quantity": ("1", "500m", "1000m", "1.5Gi", "2048Mi", "1e3", 2, "0"),
+    "int-or-string": (1, 80, "http"),
+}
+_PYTHON: dict[Any, Pool] = {str: TEXTS, bool: (True, False), float: (0.1, 0.5, 0.9)}

@@ -1,0 +1,101 @@
+"""LLMKube: a Model and the InferenceService that serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.model.types import ModelSpec
+from tests.e2e.generated import kubernetes
+from tests.e2e.generated.draw import Draw, Json, Pool, Rule
+from tests.e2e.generated.kubernetes import LABELS, NAMES, NODE_SELECTOR
+
+API_VERSION = "inference.llmkube.dev/v1alpha1"
+_QUANTITIES = ("1", "500m", "1000m", "1.5Gi", "2048Mi", "1e3", "0.1", "100k")
+_SIZES = ("1Gi", "1.5Gi", "2048Mi", "1e9", "3000M")
+
+POOLS: Mapping[str, Pool] = {
+    **kubernetes.POOLS,
+    "ModelSpec.source": (
+        "https://example.com/m.gguf",
+        "http://models.example.com:8080/a%20b.gguf?x=$(D)&e='f'",
+        "org/repo",
+        "gpt2",
+        "pvc://claim/dir/x.gguf",
+        "file:///mnt/x.gguf",
+        "/mnt/y.gguf",
+        "https://huggingface.co/org/repo",
+    ),
+    "ModelSpec.sha256": ("a" * 64, "0F" * 32),
+    "Sharding.layerSplit": lambda d: d.some(("0-9", "10-29", "x", ""), 3),
+    "GPU.count": (0, 1, 2, 4, 8),
+    "GPU.memory": _SIZES,
+    "Hardware.memoryBudget": _SIZES,
+    "Hardware.memoryFraction": (0.5, 1.0, 0.01),
+    "ModelResources.cpu": _QUANTITIES,
+    "ModelResources.memory": _SIZES,
+    "ServiceResources.cpu": _QUANTITIES,
+    "ServiceResources.memory": _SIZES,
+    "ServiceResources.hostMemory": _SIZES,
+    "ServiceResources.gpuMemory": _SIZES,
+    "Endpoint.path": ("/v1", "/v1/chat/completions?x=1"),
+    "Metric.name": ("cpu", "memory"),
+    "Metric.targetAverageValue": ("1500m", "1", "0.5"),
+    "Metric.targetAverageUtilization": (1, 80),
+    "RopeScaling.factor": ("2.0", "4"),
+    "InferenceServiceSpec.image": ("example.com/server:1",),
+    "InferenceServiceSpec.env": lambda d: [d.embedded("EnvVar") for _ in range(d.randint(0, 3))],
+    "InferenceServiceSpec.nodeSelector": NODE_SELECTOR,
+    "InferenceServiceSpec.podLabels": LABELS,
+    "InferenceServiceSpec.podAnnotations": lambda d: {key: d.choice(("", "x")) for key in d.some(("a", "b.c/d"))},
+    "InferenceServiceSpec.runtimeClassName": ("", "nvidia"),
+    "InferenceServiceSpec.imagePullSecrets": lambda d: [{"name": name} for name in d.some(NAMES)],
+    "InferenceServiceSpec.priorityClassName": ("", "gold"),
+    "InferenceServiceSpec.metadataOverrides": lambda d: d.some(("a=str:x", "b=int:1", "c=bool:true")),
+    "InferenceServiceSpec.tensorOverrides": lambda d: d.some(("exps=CPU", "blk.1=CUDA0")),
+    "Speculative.model": ("draft", "org/x"),
+}
+
+
+def _metric(d: Draw, value: Json) -> None:
+    if value["type"] == "Pods":
+        value.update(name="queue", targetAverageValue=d.choice(("1500m", "2")))
+    else:
+        value["targetAverageUtilization"] = d.choice((1, 80))
+
+
+def _autoscaling(d: Draw, value: Json) -> None:
+    value["maxReplicas"] = max(value["maxReplicas"], value.get("minReplicas", 1))
+
+
+def _speculative(d: Draw, value: Json) -> None:
+    if value.get("enabled"):
+        value.setdefault("model", "draft")
+
+
+RULES: Mapping[str, Rule] = {
+    **kubernetes.RULES,
+    "Metric": _metric,
+    "Autoscaling": _autoscaling,
+    "Speculative": _speculative,
+}
+
+
+def documents(number: int, namespace: str) -> list[Json]:
+    """A Model and its service; the service is the last."""
+    d = Draw(f"llmkube-{number}", POOLS, RULES)
+    name = d.choice(("m{}", "qwen-{}", "q{}-" + "x" * 40)).format(number)
+    metadata = {"namespace": namespace}
+    model = {
+        "apiVersion": API_VERSION,
+        "kind": "Model",
+        "metadata": {"name": name, **metadata},
+        "spec": d.model(ModelSpec),
+    }
+    service = {
+        "apiVersion": API_VERSION,
+        "kind": "InferenceService",
+        "metadata": {"name": f"s{number}{d.choice(('', '-chat'))}", **metadata},
+        "spec": d.model(InferenceServiceSpec, modelRef=name),
+    }
+    return [model, service]

@@ -1,0 +1,82 @@
+"""Which kinds the API server has: read whole, again every few seconds (spec 2.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import httpx
+
+from .api import Api, ApiError, Resource
+
+log = logging.getLogger(__name__)
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+class UnknownKind(Exception):
+    """Discovery does not know the kind; the text is the one that users see."""
+
+
+class Discovery:
+    """The kinds of the last refresh, by resource name and by kind."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._resources: dict[tuple[str, str], Resource] = {}
+        self._kinds: dict[tuple[str, str], Resource] = {}
+
+    def find(self, api_version: str, name: str) -> Resource | None:
+        """The kind with this plural name."""
+        return self._resources.get((api_version, name))
+
+    def resource(self, api_version: str, name: str) -> Resource:
+        """The kind with this plural name, or `UnknownKind`."""
+        found = self.find(api_version, name)
+        if found is None:
+            raise UnknownKind(f"discovery: can't find resource {name} in apiVersion {api_version}")
+        return found
+
+    def kind(self, api_version: str, kind: str) -> Resource:
+        """The kind of this name, or `UnknownKind`."""
+        found = self._kinds.get((api_version, kind))
+        if found is None:
+            raise UnknownKind(f"discovery: can't find kind {kind} in apiVersion {api_version}")
+        return found
+
+    async def refresh(self) -> None:
+        """Read all groups; on failure the former picture stays."""
+        resources: dict[tuple[str, str], Resource] = {}
+        for path in ("/api", "/apis"):
+            answer = await self._api.request("GET", path, accept=_AGGREGATED)
+            for group in answer["items"]:
+                for version in group["versions"]:
+                    for found in _resources(group.get("metadata", {}).get("name", ""), version):
+                        resources[found.api_version, found.name] = found
+        self._resources = resources
+        self._kinds = {(found.api_version, found.kind): found for found in resources.values()}
+
+    async def run(self, interval: float) -> None:
+        """Refresh for ever."""
+        while True:
+            await asyncio.sleep(interval)
+            try:
+                await self.refresh()
+            except (ApiError, httpx.HTTPError, KeyError) as error:
+                log.warning("discovery failed: %s", error)
+
+
+def _resources(group: str, version: dict[str, Any]) -> list[Resource]:
+    api_version = f"{group}/{version['version']}" if group else version["version"]
+    return [
+        Resource(
+            api_version=api_version,
+            name=entry["resource"],
+            kind=entry["responseKind"]["kind"],
+            namespaced=entry["scope"] == "Namespaced",
+            subresources=frozenset(sub["subresource"] for sub in entry.get("subresources") or []),
+        )
+        for entry in version.get("resources") or []
+        if entry.get("responseKind")
+    ]

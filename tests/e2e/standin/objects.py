@@ -1,0 +1,126 @@
+"""Small helpers on Kubernetes objects kept as plain JSON dictionaries.
+
+Objects in caches are shared and never changed in place: whoever wants another form builds a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+Obj = dict[str, Any]
+
+LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
+
+
+def canonical(value: Any) -> bytes:
+    """Bytes that are equal when two JSON values are: `1` and `1.0` differ, null and absent too, key order is free."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def as_sent(value: Any) -> Any:
+    """The value as Go writes it: a float without a fraction loses its `.0` (spec 1.2: `8080.0` is sent as `8080`)."""
+    if isinstance(value, dict):
+        return {key: as_sent(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_sent(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """JSON as it goes over the wire and into the last-applied record; sorted, so equal values are equal bytes."""
+    return orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS)
+
+
+def copy(value: Any) -> Any:
+    """A deep copy of a JSON value."""
+    if isinstance(value, dict):
+        return {key: copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy(item) for item in value]
+    return value
+
+
+def meta(obj: Mapping[str, Any]) -> Obj:
+    """The metadata, or an empty map where it is missing or no map."""
+    found = obj.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def name_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.name`, empty when absent."""
+    return str(meta(obj).get("name") or "")
+
+
+def namespace_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.namespace`, empty for cluster-scoped objects."""
+    return str(meta(obj).get("namespace") or "")
+
+
+def key_of(obj: Mapping[str, Any]) -> str:
+    """`namespace/name`, or the name alone: the inner key of v2 requests and the key of caches and queues."""
+    namespace = namespace_of(obj)
+    return f"{namespace}/{name_of(obj)}" if namespace else name_of(obj)
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Namespace (may be empty) and name of a key."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name
+
+
+def uid_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.uid`."""
+    return str(meta(obj).get("uid") or "")
+
+
+def generation_of(obj: Mapping[str, Any]) -> int:
+    """`metadata.generation`, 0 when the kind has none."""
+    return int(meta(obj).get("generation") or 0)
+
+
+def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
+    """`metadata.labels` of an object that the API server has checked."""
+    return meta(obj).get("labels") or {}
+
+
+def finalizers_of(obj: Mapping[str, Any]) -> list[str]:
+    """`metadata.finalizers`."""
+    return list(meta(obj).get("finalizers") or [])
+
+
+def terminating(obj: Mapping[str, Any]) -> bool:
+    """Whether the object is marked for deletion."""
+    return bool(meta(obj).get("deletionTimestamp"))
+
+
+def controller_ref(obj: Mapping[str, Any]) -> Obj | None:
+    """The owner reference that says `controller: true`, if any."""
+    for ref in meta(obj).get("ownerReferences") or []:
+        if ref.get("controller"):
+            return dict(ref)
+    return None
+
+
+def group_of(api_version: str) -> str:
+    """`apps` of `apps/v1`, empty for the core group."""
+    return api_version.partition("/")[0] if "/" in api_version else ""
+
+
+def version_of(api_version: str) -> str:
+    """`v1` of `apps/v1`."""
+    return api_version.rpartition("/")[2]
+
+
+def gvk_key(api_version: str, kind: str) -> str:
+    """The outer key of `children` and `related`: `Kind.version` or `Kind.group/version` (spec 1.1)."""
+    return f"{kind}.{api_version}"
+
+
+def gvk_order(api_version: str, kind: str) -> tuple[str, str, str]:
+    """Sort key in which kinds are written (spec 3.1)."""
+    return group_of(api_version), version_of(api_version), kind

@@ -1,0 +1,80 @@
+"""The work queue of a controller, with its one timer for each key and its back-off (spec 10.3)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+
+BACKOFF_FIRST, BACKOFF_LAST = 0.005, 1000.0
+BUCKET_RATE, BUCKET_SIZE = 10.0, 100.0
+
+
+class WorkQueue:
+    """A set of keys: one that waits is added once, one that is being worked on runs once more afterwards."""
+
+    def __init__(self) -> None:
+        self._ready: asyncio.Queue[str] = asyncio.Queue()
+        self._dirty: set[str] = set()
+        self._working: set[str] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._failures: defaultdict[str, int] = defaultdict(int)
+        self._tokens = BUCKET_SIZE
+        self._filled = time.monotonic()
+
+    def add(self, key: str) -> None:
+        """Work on this key as soon as a worker is free."""
+        if key in self._dirty:
+            return
+        self._dirty.add(key)
+        if key not in self._working:
+            self._ready.put_nowait(key)
+
+    def add_after(self, key: str, delay: float) -> None:
+        """Work on this key after `delay` seconds, or earlier if its timer already says so."""
+        if delay <= 0:
+            self.add(key)
+            return
+        loop = asyncio.get_running_loop()
+        pending = self._timers.get(key)
+        if pending is not None:
+            if pending.when() <= loop.time() + delay:
+                return
+            pending.cancel()
+        self._timers[key] = loop.call_later(delay, self._due, key)
+
+    def add_rate_limited(self, key: str) -> None:
+        """Work on this key after its own back-off, or later if the bucket of the whole queue says so."""
+        own = min(BACKOFF_FIRST * 2 ** min(self._failures[key], 60), BACKOFF_LAST)
+        self._failures[key] += 1
+        now = time.monotonic()
+        self._tokens = min(BUCKET_SIZE, self._tokens + (now - self._filled) * BUCKET_RATE) - 1
+        self._filled = now
+        self.add_after(key, max(own, -self._tokens / BUCKET_RATE))
+
+    def forget(self, key: str) -> None:
+        """The key succeeded: its next failure starts with the first back-off."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> str:
+        """The next key; call `done` with it afterwards."""
+        key = await self._ready.get()
+        self._dirty.discard(key)
+        self._working.add(key)
+        return key
+
+    def done(self, key: str) -> None:
+        """The work on this key is over."""
+        self._working.discard(key)
+        if key in self._dirty:
+            self._ready.put_nowait(key)
+
+    def stop(self) -> None:
+        """Cancel all timers."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _due(self, key: str) -> None:
+        self._timers.pop(key, None)
+        self.add(key)

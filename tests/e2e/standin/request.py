@@ -1,0 +1,33 @@
+"""Bodies of hook requests, in the byte order that the real one has (spec 1.1)."""
+
+from __future__ import annotations
+
+import orjson
+
+from .children import ObjectMap
+from .objects import Obj, gvk_key
+
+
+def hook_request(controller: Obj, parent: Obj, children: ObjectMap, related: ObjectMap, finalizing: bool) -> bytes:
+    """The body of a `sync` or `finalize` call; keys below the first level are sorted."""
+    return _body(
+        controller=controller,
+        parent=parent,
+        children=_by_kind(children),
+        related=_by_kind(related),
+        finalizing=finalizing,
+    )
+
+
+def customize_request(controller: Obj, parent: Obj) -> bytes:
+    """The body of a `customize` call."""
+    return _body(controller=controller, parent=parent)
+
+
+def _body(**parts: object) -> bytes:
+    members = [f'"{key}":'.encode() + orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for key, value in parts.items()]
+    return b"{" + b",".join(members) + b"}"
+
+
+def _by_kind(objects: ObjectMap) -> dict[str, dict[str, Obj]]:
+    return {gvk_key(*kind): group for kind, group in objects.items()}

@@ -1,0 +1,341 @@
+"""The rules of the recordings' README: what must be equal, what may differ."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.e2e.traces.scenario import Json
+
+EventKey = tuple[str, str, str, str]
+
+BURST = 25
+"""So many Events an object gets before they are held back."""
+
+
+@dataclass
+class Seen:
+    """What one step showed here, in the words of the recording; times in seconds since it began."""
+
+    requests: list[Json]
+    writes: list[Json]
+    objects: dict[str, Json]
+    event_counts: dict[EventKey, int]
+    former_events: dict[EventKey, int]
+    died: bool
+
+    @property
+    def events(self) -> set[EventKey]:
+        """The Events that came in this step."""
+        return {_cut(key) for key, count in self.event_counts.items() if count > self.former_events.get(key, 0)}
+
+    def events_on(self, name: str) -> int:
+        """How many Events an object had so far."""
+        return sum(count for key, count in self.event_counts.items() if key[0] == name)
+
+
+@dataclass
+class Memory:
+    """What former steps leave for the next one."""
+
+    state: dict[str, Json] = field(default_factory=dict)
+    last: dict[tuple[str, str], Json] = field(default_factory=dict)
+    versions: dict[str, list[Json]] = field(default_factory=lambda: defaultdict(list))
+    events: set[EventKey] = field(default_factory=set)
+    event_counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    failing: bool = False
+
+    def after(self, step: Json) -> dict[str, Json]:
+        """The objects that must be there after a step."""
+        state = {name: obj for name, obj in self.state.items() if name not in step.get("gone", [])}
+        return {**state, **{_name(obj): obj for obj in step["objects"]}}
+
+    def remember(self, step: Json, seen: Seen) -> None:
+        """Close a step."""
+        for name, obj in self.state.items():
+            self.versions[name].append(obj)
+        self.state = self.after(step)
+        for call in seen.requests:
+            self.last[_parent_key(call)] = call
+        for call in step["requests"]:
+            self.last.setdefault(_parent_key(call), call)
+        for event in step["events"]:
+            self.event_counts[event["on"]] += event["count"]
+        self.events = {_event_key(event) for event in step["events"]}
+        refused = any(write["code"] >= 400 for write in step["writes"])
+        failed = any(call.get("repeats", 1) > 1 or call["answered"] != 200 for call in step["requests"])
+        self.failing = refused or failed or any(event["type"] == "Warning" for event in step["events"])
+
+
+def blurred(value: Any, kinds: frozenset[str]) -> Any:
+    """A value without the generation of objects of these kinds, wherever they are in it."""
+    if isinstance(value, list):
+        return [blurred(item, kinds) for item in value]
+    if not isinstance(value, dict):
+        return value
+    value = {key: blurred(item, kinds) for key, item in value.items()}
+    if value.get("kind") in kinds and isinstance(value.get("metadata"), dict):
+        value["metadata"] = {key: item for key, item in value["metadata"].items() if key != "generation"}
+    return value
+
+
+def differences(step: Json, seen: Seen, memory: Memory, *, raced: bool = False) -> list[str]:
+    """Everything in which a step differs from its recording; where two programs raced, only what no race decides."""
+    found: list[str] = []
+    if bool(step.get("processDied")) != seen.died:
+        found.append(f"process died: {seen.died}")
+    if "callsPerParent" in step:
+        return found + _calls_per_parent(step, seen)
+    found += _objects(memory.after(step), seen.objects)
+    found += _requests(step, seen, memory, raced=raced)
+    found += [] if raced else _writes(step["writes"], seen.writes)
+    found += _events(step["events"], seen, memory)
+    return found
+
+
+def _objects(expected: dict[str, Json], actual: dict[str, Json]) -> list[str]:
+    return [
+        f"object {name}:\n  recorded {_text(expected.get(name))}\n  here     {_text(actual.get(name))}"
+        for name in sorted({*expected, *actual})
+        if _text(expected.get(name)) != _text(actual.get(name))
+    ]
+
+
+def _calls_per_parent(step: Json, seen: Seen) -> list[str]:
+    """Only the numbers were recorded: two calls for each parent here are two or three, as for any create."""
+    calls: dict[str, int] = defaultdict(int)
+    for call in seen.requests:
+        calls[_parent_key(call)[1]] += 1
+    parents = sum(step["callsPerParent"].values())
+    if len(calls) != parents or not all(2 <= count <= 3 for count in calls.values()):
+        return [f"calls per parent: recorded {step['callsPerParent']}, here {dict(calls)}"]
+    return []
+
+
+def _requests(step: Json, seen: Seen, memory: Memory, *, raced: bool) -> list[str]:
+    expected, actual = _by_parent(step["requests"]), _by_parent(seen.requests)
+    found = []
+    for key in sorted({*expected, *actual}):
+        theirs, ours = expected.get(key, []), actual.get(key, [])
+        former = memory.last.get(key)
+        theirs, ours = (_without_former(calls, former) for calls in (theirs, ours))
+        if not theirs or not ours:
+            if (theirs or ours) and not (memory.failing and _all_former(theirs or ours, former)):
+                found.append(f"{key}: {len(theirs)} calls recorded, {len(ours)} here: {_text((ours or theirs)[0])}")
+            continue
+        if raced:
+            found += [] if _parent(theirs[0]) == _parent(ours[0]) else [f"{key} first call: {_parent(ours[0])}"]
+            continue
+        if not _same_first(theirs, ours[0], memory, step):
+            found.append(f"{key} first call:\n  recorded {_text(_call(theirs[0]))}\n  here     {_text(_call(ours[0]))}")
+        if not _same_but_older(theirs[-1], ours[-1], _versions(theirs, memory, step)):
+            found.append(
+                f"{key} last call:\n  recorded {_text(_call(theirs[-1]))}\n  here     {_text(_call(ours[-1]))}"
+            )
+        # How far the back-off of a step before has come when this one begins is chance.
+        if not memory.failing and (problem := _times(theirs, ours)):
+            found.append(f"{key}: {problem}")
+    return found
+
+
+def _without_former(calls: list[Json], former: Json | None) -> list[Json]:
+    """Calls without a retry of the step before that came first."""
+    rest = list(calls)
+    while len(rest) > 1 and former is not None and _same_call(rest[0], former):
+        rest.pop(0)
+    return rest
+
+
+def _all_former(calls: list[Json], former: Json | None) -> bool:
+    return former is not None and all(_text(call.get("request")) == _text(former.get("request")) for call in calls)
+
+
+def _parent(call: Json) -> str:
+    return _text(call["request"]["parent"])
+
+
+def _same_call(one: Json, other: Json) -> bool:
+    return _text(_call(one)) == _text(_call(other))
+
+
+def _call(call: Json) -> Json:
+    return {
+        "answered": call["answered"],
+        "ifNoneMatch": call.get("ifNoneMatch"),
+        "method": call.get("method", "POST"),
+        "request": call.get("request") or {},
+    }
+
+
+def _same_first(theirs: list[Json], ours: Json, memory: Memory, step: Json) -> bool:
+    """Equal; but where a user does several things in one go, the first call may come before or after the later ones."""
+    verbs = [action["verb"] for action in step["do"]]
+    if len(verbs) > 1 and "sleep" not in verbs:
+        return _same_but_older(theirs[0], ours, _versions(theirs, memory, step))
+    return _same_call(theirs[0], ours)
+
+
+def _versions(calls: list[Json], memory: Memory, step: Json) -> dict[str, set[str]]:
+    """Every form of every object that is known from the recording so far."""
+    known: dict[str, set[str]] = defaultdict(set)
+    for obj in [*memory.state.values(), *step["objects"], *(obj for objs in memory.versions.values() for obj in objs)]:
+        known[_name(obj)].add(_text(obj))
+    for call in calls:
+        for group in (call["request"] or {}).get("children", {}).values():
+            for child in group.values():
+                known[_name(child)].add(_text(child))
+    return known
+
+
+def _same_but_older(theirs: Json, ours: Json, versions: dict[str, set[str]]) -> bool:
+    """Equal but for a parent status one write old and children as old as before the last write."""
+    if _same_call(theirs, ours):
+        return True
+    one, other = _call(theirs), _call(ours)
+    if not (one["request"] and other["request"]):
+        return False
+    for call in (one, other):
+        call["request"] = json.loads(json.dumps(call["request"]))
+        call["request"]["parent"].pop("status", None)
+    children = one["request"].get("children", {}), other["request"].get("children", {})
+    for outer in children[0]:
+        for inner, child in children[0][outer].items():
+            ours_child = children[1].get(outer, {}).get(inner)
+            if _text(ours_child) in versions[_name(child)]:
+                children[1][outer][inner] = child
+    return _text(one) == _text(other)
+
+
+def _times(theirs: list[Json], ours: list[Json]) -> str:
+    """The order of magnitude of timers: an error series is about as long, a late last call about as late."""
+    late = max(_moments(theirs))
+    here = [round(call["at"], 2) for call in ours]
+    if late >= 0.4 and not any(late / 3 - 0.3 <= moment <= late * 2 + 1.5 for moment in here):
+        return f"calls after {here} s, recorded the last after {late} s"
+    return ""
+
+
+def _moments(calls: Iterable[Json]) -> list[float]:
+    return [
+        moment
+        for call in calls
+        for moment in [*call.get("times", []), call.get("at")]
+        if isinstance(moment, int | float)
+    ] or [0.0]
+
+
+def _by_parent(calls: Iterable[Json]) -> dict[tuple[str, str], list[Json]]:
+    grouped: dict[tuple[str, str], list[Json]] = defaultdict(list)
+    for call in calls:
+        grouped[_parent_key(call)].append(call)
+    return grouped
+
+
+def _parent_key(call: Json) -> tuple[str, str]:
+    parent = (call.get("request") or {}).get("parent") or {}
+    return call["hook"], (parent.get("metadata") or {}).get("name", "")
+
+
+def _writes(theirs: list[Json], ours: list[Json]) -> list[str]:
+    found = []
+    for label, pick in (("written", _accepted), ("no-op", _noops), ("refused", _refused)):
+        expected, actual = pick(theirs), pick(ours)
+        found += [f"{label}, recorded only: {item}" for item in expected if item not in actual]
+        found += [f"{label}, here only: {item}" for item in actual if item not in expected]
+    if not found and _one_parent(theirs) and (orders := (_order(theirs), _order(ours)))[0] != orders[1]:
+        found.append(f"order of writes:\n  recorded {orders[0]}\n  here     {orders[1]}")
+    return found
+
+
+def _accepted(writes: list[Json]) -> list[str]:
+    return _unique(
+        f"{write['verb']} {write['resource']} {write['name']} "
+        f"{_text(write.get('object'))} {_text(write.get('options'))}{' deletes' if write.get('deletes') else ''}"
+        for write in writes
+        if write["code"] < 300 and not write.get("noop")
+    )
+
+
+def _noops(writes: list[Json]) -> list[str]:
+    return _unique(f"{write['resource']} {write['name']}" for write in writes if write.get("noop"))
+
+
+def _refused(writes: list[Json]) -> list[str]:
+    return _unique(
+        f"{write['verb']} {write['resource']} {write['name']} {write['code']}"
+        for write in writes
+        if write["code"] in (403, 405, 422)
+    )
+
+
+def _order(writes: list[Json]) -> list[str]:
+    """First occurrences of accepted writes; those of one kind, deletes apart, in any order."""
+    runs: list[tuple[str, set[str]]] = []
+    done: set[str] = set()
+    for write in writes:
+        key = f"{'delete' if write['verb'] == 'delete' else 'write'} {write['resource']}"
+        for item in _accepted([write]):
+            if item not in done:
+                done.add(item)
+                if not runs or runs[-1][0] != key:
+                    runs.append((key, set()))
+                runs[-1][1].add(str(write["name"]))
+    return [f"{key} {sorted(items)}" for key, items in runs]
+
+
+def _one_parent(writes: list[Json]) -> bool:
+    return len({write["name"] for write in writes if write["resource"].endswith("/status")}) <= 1
+
+
+def _events(expected: list[Json], seen: Seen, memory: Memory) -> list[str]:
+    theirs = {_event_key(event) for event in expected}
+    counts = dict(memory.event_counts)
+    for event in expected:
+        counts[event["on"]] = counts.get(event["on"], 0) + event["count"]
+    # In a series that goes on from the step before, the back-off decides whether there is one more.
+    series = {key for key in memory.events if key[1] == "Warning"}
+    missing = [key for key in theirs - seen.events - series if max(counts[key[0]], seen.events_on(key[0])) < BURST]
+    # A retry of the step before may still be heard of; where Events are held back, which ones come is chance.
+    extra = [key for key in seen.events - theirs - memory.events if counts.get(key[0], 0) < BURST]
+    return [f"event recorded only: {key}" for key in missing] + [f"event here only: {key}" for key in extra]
+
+
+def _event_key(event: Json) -> EventKey:
+    return _cut((event["on"], event["type"], event["reason"], event["message"]))
+
+
+_UP_TO = (
+    # What follows is the API server's message, or several in any order; our own texts there stay.
+    re.compile(r"(can't reconcile children for \S+ \S+ ?\S*: )(?!discovery: ).*", re.DOTALL),
+    re.compile(r"(can't update status for \S+ \S+: ).*", re.DOTALL),
+    # Go prints the rule with addresses.
+    re.compile(r"(related rule cannot have both .* specified: ).*", re.DOTALL),
+)
+
+
+# Two timers of Go's client run out at once; which one speaks is chance.
+_TIMED_OUT = re.compile(r"(context deadline exceeded|net/http: request canceled)( \(Client\.Timeout [^)]*\))?")
+
+
+def _cut(key: EventKey) -> EventKey:
+    message = _TIMED_OUT.sub("timed out", key[3])
+    for pattern in _UP_TO:
+        message = pattern.sub(r"\1", message)
+    return key[0], key[1], key[2], message
+
+
+def _name(obj: Json) -> str:
+    metadata = obj["metadata"]
+    return "/".join(filter(None, (obj["kind"], metadata.get("namespace"), metadata["name"])))
+
+
+def _unique(items: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(items))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,137 @@
+"""A recorded scenario, moved into an API group of its own so that many can run on one control plane."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+RECORDED_GROUP = "demo.dev"
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """What stands for `hook.example` here, and the certificate of the TLS one's CA."""
+
+    plain: str
+    tls: str
+    ca_pem: str
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One recorded file: `data` is as recorded, everything else is how it runs here."""
+
+    name: str
+    data: Json
+    crds: Json
+    addresses: Addresses
+    shard: str
+
+    @property
+    def id(self) -> str:
+        """The number, `t04`: also the main namespace and the hook's path."""
+        return self.name.partition("-")[0]
+
+    @property
+    def group(self) -> str:
+        """The API group here. It sorts among the built-in groups as the recorded one does."""
+        return f"demo-{self.id}.dev"
+
+    @cached_property
+    def steps(self) -> list[Json]:
+        """The steps as recorded, references resolved."""
+        return [dict(step) for step in self.data["steps"]]
+
+    @cached_property
+    def namespaces(self) -> list[str]:
+        """All namespaces that occur."""
+        return sorted({self.id, *re.findall(rf"\b{self.id}[a-z]\b", json.dumps(self.data))})
+
+    @cached_property
+    def controller(self) -> Json:
+        """The CompositeController, labelled for the process that has to run it."""
+        controller: Json = self.here(self.data["controller"])
+        controller["metadata"]["labels"] = {"shard": self.shard}
+        return controller
+
+    @cached_property
+    def initial(self) -> list[Json]:
+        """Objects made before the controller."""
+        return [self.here(obj) for obj in self.data["initial"]]
+
+    @cached_property
+    def definitions(self) -> list[Json]:
+        """The CRDs that exist before; one that `initial` or a step makes is not among them."""
+        text = json.dumps(self.data)
+        made_later = {"extras.demo.dev"}
+        names = [
+            name
+            for name, crd in self.crds.items()
+            if name not in made_later and (name in self.data["crds"] or f'"{crd["spec"]["names"]["plural"]}"' in text)
+        ]
+        return [self.here(self.crds[name]) for name in names]
+
+    def here(self, value: Any) -> Any:
+        """A recorded value as it is spelled here."""
+        return json.loads(self._spell(json.dumps(value)))
+
+    def recorded(self, text: str) -> str:
+        """JSON or plain text from here as the recording would spell it."""
+        text = text.replace(self.group, RECORDED_GROUP)
+        text = text.replace(self.addresses.tls, "https://hook.example").replace(
+            self.addresses.plain, "http://hook.example"
+        )
+        return text.replace(_escaped(self.addresses.ca_pem), _escaped(self._recorded_ca)) if self._recorded_ca else text
+
+    @cached_property
+    def _recorded_ca(self) -> str:
+        """The CA that the recorded hook's certificate came from: ours takes its place."""
+        for obj in self.data["initial"]:
+            if "ca.crt" in (obj.get("data") or {}):
+                return str(obj["data"]["ca.crt"])
+        return ""
+
+    def _spell(self, text: str) -> str:
+        text = text.replace(RECORDED_GROUP, self.group)
+        text = text.replace("https://hook.example", self.addresses.tls)
+        text = text.replace("http://hook.example", self.addresses.plain)
+        return text.replace(_escaped(self._recorded_ca), _escaped(self.addresses.ca_pem)) if self._recorded_ca else text
+
+
+def load(folder: Path, addresses: Addresses, own_process: frozenset[str]) -> list[Scenario]:
+    """All scenarios; those in `own_process` get a Metacontroller for themselves."""
+    crds = json.loads((folder / "crds.json").read_text())["crds"]
+    return [_scenario(path, crds, addresses, own_process) for path in sorted(folder.glob("t*.json"))]
+
+
+def names(folder: Path) -> Iterator[str]:
+    """The names of all scenarios."""
+    return (path.stem for path in sorted(folder.glob("t*.json")))
+
+
+def _scenario(path: Path, crds: Json, addresses: Addresses, own_process: frozenset[str]) -> Scenario:
+    data = json.loads(path.read_text())
+    resolved = _resolve(data, data.get("shared", {}))
+    number = path.stem.partition("-")[0]
+    return Scenario(path.stem, resolved, crds, addresses, number if number in own_process else "common")
+
+
+def _resolve(value: Any, shared: Json) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"$ref"}:
+            return _resolve(shared[value["$ref"]], shared)
+        return {key: _resolve(item, shared) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_resolve(item, shared) for item in value]
+    return value
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text)[1:-1]

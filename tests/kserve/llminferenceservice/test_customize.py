@@ -1,0 +1,140 @@
+"""Which related objects a service asks for: what its sync needs, and no more than a spec may choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.settings import Settings
+from tests.kserve.objects import OPTIONAL_KINDS, customize, service
+
+Json = dict[str, Any]
+OWN, SYSTEM = "default", "kserve"
+
+
+def rules(resource: str, **spec: Any) -> list[Json]:
+    """The rules for one kind, without what all of them share."""
+    found = customize(service(**spec))
+    return [
+        {k: v for k, v in rule.items() if k not in ("apiVersion", "resource")}
+        for rule in found
+        if rule["resource"] == resource
+    ]
+
+
+def test_the_least_that_is_asked_for() -> None:
+    """Configs of both namespaces, the operator's settings, accounts and pods."""
+    found = customize(service())
+    assert [rule["resource"] for rule in found] == [
+        "llminferenceserviceconfigs",
+        "llminferenceserviceconfigs",
+        "configmaps",
+        "serviceaccounts",
+        "pods",
+    ]
+    assert [rule["namespace"] for rule in found] == [OWN, SYSTEM, SYSTEM, OWN, OWN]
+    assert found[2]["names"] == ["inferenceservice-config"]
+    labels = {"app.kubernetes.io/name": "demo", "app.kubernetes.io/part-of": "llminferenceservice"}
+    assert found[4]["labelSelector"] == {"matchLabels": labels}
+
+
+def test_pods_can_be_left_out() -> None:
+    found = customize(service(), settings=Settings(watch_pods=False))
+    assert "pods" not in {rule["resource"] for rule in found}
+
+
+def scheduler(**config: Any) -> Json:
+    return {"router": {"scheduler": {"config": config} if config else {}}}
+
+
+OPERATOR = {"namespace": SYSTEM, "names": ["inferenceservice-config"]}
+
+
+@pytest.mark.parametrize(
+    "spec, wanted",
+    [
+        (scheduler(ref={"name": "c", "key": "k"}), [OPERATOR, {"namespace": OWN, "names": ["c"]}]),
+        (
+            scheduler(ref={"name": "config-scheduler-x", "key": "k"}),
+            [
+                {"namespace": SYSTEM, "names": ["inferenceservice-config", "config-scheduler-x"]},
+                {"namespace": OWN, "names": ["config-scheduler-x"]},
+            ],
+        ),
+        (scheduler(inline={"kind": "X"}), [OPERATOR]),
+        ({"baseRefs": [{"name": "b"}]}, [{"namespace": OWN}, {"namespace": SYSTEM}]),
+        ({"baseRefs": [{"name": "b"}], **scheduler(inline={"kind": "X"})}, [OPERATOR]),
+    ],
+)
+def test_config_maps(spec: Json, wanted: list[Json]) -> None:
+    """By name where the spec says which; all of them where a base may name any."""
+    assert rules("configmaps", **spec) == wanted
+
+
+@pytest.mark.parametrize("spec", [{"router": {"route": {}}}, {"baseRefs": [{"name": "b"}]}])
+def test_gateways_and_routes(spec: Json) -> None:
+    """Gateways of every namespace, routes of the own one, and the Services before Gateways."""
+    assert rules("gateways", **spec) == [{}]
+    assert rules("httproutes", **spec) == [{"namespace": OWN}]
+    exists = {"key": "gateway.networking.k8s.io/gateway-name", "operator": "Exists"}
+    assert rules("services", **spec) == [{"labelSelector": {"matchExpressions": [exists]}}, DEFAULT_GATEWAY]
+
+
+DEFAULT_GATEWAY = {"namespace": SYSTEM, "names": ["kserve-ingress-gateway"]}
+"""The Service before the default Gateway may be called like it, without a label."""
+
+
+def test_services_by_the_names_of_gateways() -> None:
+    """Where the spec names the Gateways, a Service may be called like one."""
+    refs = [{"name": "g", "namespace": "infra"}, {"name": "h"}, {"name": "i", "namespace": "infra"}]
+    found = rules("services", router={"route": {}, "gateway": {"refs": refs}})
+    assert found[2:] == [{"namespace": "infra", "names": ["g", "i"]}, {"namespace": OWN, "names": ["h"]}]
+
+
+def test_pools() -> None:
+    assert rules("inferencepools", **scheduler()) == [{"namespace": OWN}]
+    assert rules("inferencepools") == []
+
+
+def test_kinds_that_are_not_declared_are_not_asked_for() -> None:
+    """A related kind that is not installed would fail every sync."""
+    parent = service(baseRefs=[{"name": "b"}], router={"route": {}, "scheduler": {}})
+    found = {rule["resource"] for rule in customize(parent, optional=frozenset())}
+    assert not found & {"gateways", "httproutes", "inferencepools", "services"}
+    for kind, resource in (("HTTPRoute", "gateways"), ("InferencePool", "inferencepools")):
+        found = {rule["resource"] for rule in customize(parent, optional=frozenset({kind}))}
+        assert resource in found
+
+
+names = st.sampled_from(["default", "kserve", "other", "x"])
+specs = st.fixed_dictionaries(
+    {},
+    optional={
+        "baseRefs": st.lists(st.fixed_dictionaries({"name": names}), max_size=2),
+        "router": st.fixed_dictionaries(
+            {},
+            optional={
+                "route": st.just({}),
+                "gateway": st.fixed_dictionaries(
+                    {"refs": st.lists(st.fixed_dictionaries({"name": names}, optional={"namespace": names}), max_size=3)}
+                ),
+                "scheduler": st.fixed_dictionaries(
+                    {}, optional={"config": st.fixed_dictionaries({"ref": st.fixed_dictionaries({"name": names, "key": names})})}
+                ),
+            },
+        ),
+    },
+)
+
+
+@given(specs)
+def test_no_spec_reaches_into_a_foreign_namespace(spec: Json) -> None:
+    """Secrets are never asked for, and of other namespaces nothing but Gateways and the Services before them."""
+    for rule in customize(service(**spec), optional=OPTIONAL_KINDS):
+        assert rule["resource"] != "secrets"
+        assert not ("names" in rule and "labelSelector" in rule)
+        if rule["resource"] not in ("gateways", "services"):
+            assert rule["namespace"] in (OWN, SYSTEM)

@@ -1,0 +1,78 @@
+"""The operator's settings, from the ConfigMap that KServe has."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.kserve.operator import OperatorConfigError, operator_config
+from tests.kserve.llminferenceservice.test_artifacts import operator
+from tests.kserve.objects import Cluster, service
+
+Json = dict[str, Any]
+
+
+def test_without_a_config_map_everything_has_its_default() -> None:
+    """The values that KServe ships."""
+    config = operator_config(None, "kserve")
+    assert config.gateway == ("kserve", "kserve-ingress-gateway")
+    assert config.ingress.url_scheme == "http"
+    assert config.storage_initializer.image == "kserve/storage-initializer:latest"
+    assert config.storage_initializer.uid_modelcar == 1010
+    assert config.credentials.storage_secret_name_annotation == "serving.kserve.io/storageSecretName"
+    assert config.credentials.s3.access_key_id_name == "AWS_ACCESS_KEY_ID"
+
+
+@pytest.mark.parametrize(
+    "text, gateway",
+    [("infra/gw", ("infra", "gw")), ("gw", ("kserve", "gw"))],
+)
+def test_default_gateway(text: str, gateway: tuple[str, str]) -> None:
+    """A bare name is one of the system namespace."""
+    data = {"ingress": json.dumps({"kserveIngressGateway": text})}
+    assert operator_config(data, "kserve").gateway == gateway
+
+
+@pytest.mark.parametrize(
+    "key, text",
+    [
+        ("ingress", "{"),
+        ("ingress", '{"kserveIngressGateway": "a/b/c"}'),
+        ("ingress", '{"kserveIngressGateway": "/b"}'),
+        ("storageInitializer", '{"cpuLimit": "much"}'),
+        ("storageInitializer", '{"enableModelcar": "yes"}'),
+        ("storageInitializer", "[]"),
+        ("credentials", '{"s3": 1}'),
+    ],
+)
+def test_documents_that_cannot_be_read(key: str, text: str) -> None:
+    """The key is named."""
+    with pytest.raises(OperatorConfigError, match=f"ConfigMap key {key}: "):
+        operator_config({key: text}, "kserve")
+
+
+def test_a_broken_document_changes_nothing() -> None:
+    """Children are kept, and Ready says which key is broken."""
+    cluster = Cluster(service())
+    before = cluster.settle()["children"]
+    broken = operator()
+    broken["data"] = {"storageInitializer": "{"}
+    cluster.related.append(broken)
+    cluster.sync()
+    assert cluster.answer["children"] == before
+    assert cluster.says("Ready") == "OperatorConfigInvalid"
+    found = cluster.condition("Ready")
+    assert found is not None
+    assert "ConfigMap key storageInitializer" in found["message"]
+
+
+def test_quantities_are_canonical() -> None:
+    """As the API server stores them, so that nothing differs at every sync."""
+    cluster = Cluster(service(), operator(storageInitializer={"cpuRequest": "1000m", "memoryLimit": "2048Mi"}))
+    cluster.sync()
+    pod = cluster.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
+    resources = pod["initContainers"][0]["resources"]
+    assert resources["requests"]["cpu"] == "1"
+    assert resources["limits"]["memory"] == "2Gi"
