@@ -40,7 +40,7 @@ format: $(STAMP) ## let ruff correct what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-generate: $(STAMP) ## write crds/, metacontroller/ and the webhook configuration from the types
+generate: $(STAMP) ## write what comes from the types: crds/, metacontroller/, docs/fields/, the webhook configuration
 	$(BIN)/python -m app.generate
 
 bench: $(STAMP) ## measure against a bare ASGI echo

@@ -16,27 +16,33 @@ from app.kube.objects import ObjectMeta
 METADATA = field.Path("metadata")
 
 
-def decode_metadata(raw: bytes | Raw) -> tuple[ObjectMeta, list[field.Error]]:
-    """The typed metadata and what is wrong with it. The API server has checked it, other callers have not."""
+def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObjectMeta, list[field.Error]]:
+    """The typed metadata and what is wrong with it. The API server has checked it, other callers have not.
+
+    Metacontroller's own keys are its to set on the children it makes, of which some are of our kinds; and they stay
+    when an object is orphaned, so only a new object without a controller may not have them.
+    """
     try:
         metadata = msgspec.json.decode(raw, type=ObjectMeta)
     except msgspec.DecodeError:
         return _repaired(bytes(raw))
-    return metadata, _validate(metadata)
+    reserved = created and not any(owner.controller for owner in metadata.owner_references or ())
+    return metadata, _validate(metadata, reserved=reserved)
 
 
-def _validate(metadata: ObjectMeta) -> list[field.Error]:
+def _validate(metadata: ObjectMeta, *, reserved: bool) -> list[field.Error]:
     errors: list[field.Error] = []
     if not metadata.name and not metadata.generate_name:
         errors.append(field.required(METADATA.child("name"), "name or generateName is required"))
     if metadata.labels:
-        errors += validate_labels(metadata.labels, METADATA.child("labels"))
+        labels = {k: v for k, v in metadata.labels.items() if reserved or k != CONTROLLER_UID}
+        errors += validate_labels(labels, METADATA.child("labels"))
     annotations = metadata.annotations or {}
     path = METADATA.child("annotations")
     errors += [
         field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")
         for key in annotations
-        if key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX)
+        if reserved and (key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX))
     ]
     if sum(len(key) + len(value) for key, value in annotations.items()) > ANNOTATIONS_MAX // 4 and (
         sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_MAX

@@ -16,8 +16,8 @@ from app.admission.metadata import decode_metadata
 from app.errors import ProtocolError
 from app.hooks.kind import Kind
 from app.kube import field
-from app.kube.decode import SPEC, decode_document, decode_rest, decode_spec
-from app.kube.jsonvalue import MAX_DEPTH, control_characters, depth_exceeds, excess
+from app.kube.decode import SPEC, decode_rest, decode_spec
+from app.kube.jsonvalue import MAX_DEPTH, control_characters, depth_exceeds, excess, may_have_controls
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
 from app.kube.shape import check_embedded, unknown_fields
@@ -46,8 +46,7 @@ def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
     """The review's answer. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):
-        known = request.operation in ("DELETE", "CONNECT")
-        return protocol.allow(request.uid) if known else protocol.refuse(request.uid, "unknown operation")
+        return _answer_other(kind, request, settings)
     resource = kind.resource
     if (request.kind.group, request.kind.kind) != (resource.group, resource.kind) or request.sub_resource:
         return protocol.allow(request.uid)
@@ -58,10 +57,18 @@ def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
     return _answer_object(kind, request, request.object, settings)
 
 
+def _answer_other(kind: Kind[Any, Any], request: protocol.AdmissionRequest, settings: Settings) -> bytes:
+    """Nothing but a creation or an update is ever refused; a deletion may be worth a warning."""
+    if request.operation == "DELETE" and kind.deleted is not None and request.kind.kind == kind.resource.kind:
+        return protocol.allow(request.uid, kind.deleted(request.name, settings))
+    known = request.operation in ("DELETE", "CONNECT")
+    return protocol.allow(request.uid) if known else protocol.refuse(request.uid, "unknown operation")
+
+
 def _answer_object(
     kind: Kind[Any, Any], request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, settings: Settings
 ) -> bytes:
-    metadata, errors = _metadata(reviewed)
+    metadata, errors = _metadata(reviewed, created=request.old_object is None)
     mismatch = _mismatch(request, reviewed, metadata)
     if mismatch:
         return protocol.refuse(request.uid, mismatch)
@@ -77,9 +84,9 @@ def _answer_object(
     return protocol.allow(request.uid, verdict.warnings)
 
 
-def _metadata(reviewed: protocol.ReviewedObject) -> tuple[ObjectMeta, list[field.Error]]:
+def _metadata(reviewed: protocol.ReviewedObject, *, created: bool = True) -> tuple[ObjectMeta, list[field.Error]]:
     try:
-        return decode_metadata(reviewed.metadata)
+        return decode_metadata(reviewed.metadata, created=created)
     except orjson.JSONDecodeError:
         raise ProtocolError("metadata is not valid JSON") from None
 
@@ -131,14 +138,15 @@ def _judge(
         return _Judged(None, [_too_deep(bytes(reviewed.spec))], [])
     if too_much := excess(reviewed.spec, SPEC):
         return _Judged(None, too_much, [])
-    document = orjson.loads(bytes(reviewed.spec))
+    raw = bytes(reviewed.spec)
+    document = orjson.loads(raw)
     if document is None:
         if kind.resource.spec_required:
             return _Judged(None, [field.required(SPEC)], [])
-        document = {}
+        document, raw = {}, b"{}"
     warnings = list(islice(unknown_fields(document, kind.resource.spec, SPEC), MAX_UNKNOWN))
-    errors = list(islice(control_characters(document, SPEC), field.MAX_ERRORS))
-    spec, wrong = decode_document(document, kind.resource.spec)
+    errors = list(islice(control_characters(document, SPEC), field.MAX_ERRORS)) if may_have_controls(raw) else []
+    spec, wrong = decode_spec(raw, kind.resource.spec)
     if spec is None:
         return _Judged(None, [*wrong, *errors, *_rest(kind, metadata, document, wrong, settings)], warnings)
     embedded_errors, embedded_warnings = check_embedded(spec, SPEC)
@@ -148,6 +156,7 @@ def _judge(
     if not embedded_errors:  # rules and warnings may rely on the types of what is embedded
         errors += kind.validate(resource, old, settings)
         warnings += kind.warnings(resource)
+        warnings += kind.changed(resource, old, settings) if old is not None and kind.changed is not None else []
     return _Judged(resource, errors, warnings)
 
 

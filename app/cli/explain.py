@@ -13,6 +13,7 @@ import argparse
 import itertools
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -20,9 +21,9 @@ import orjson
 from app.cli.manifests import Manifest, ManifestError, read
 from app.cli.offline import DEFAULT_NAMESPACE, holding, in_cluster, served, settled
 from app.cli.origins import VAGUE, one_line, origins
-from app.cli.simulate import Cluster
+from app.cli.simulate import Cluster, applied
 from app.cli.validate import check
-from app.cli.world import Json, inner_key, outer_key
+from app.cli.world import Json, inner_key, outer_key, stored
 from app.hooks.kind import Kind
 from app.hooks.origin import Origin
 from app.settings import Settings
@@ -71,16 +72,17 @@ def _explained(
     errors = [str(finding) for finding in check(manifest, settings) if finding.level == "error"]
     if errors:
         return {**head, "state": "invalid", "why": errors, "conditions": [], "children": [], "values": []}
-    answer = present.ask(kind, document)
+    observed = bool(present.children(document))
+    answer = (_completed(present, kind, document) if observed else present).ask(kind, document)
     written = (document.get("status") or {}).get("conditions") or []
     judged = answer["status"].get("conditions") or []
     parent = final.objects[outer_key(document), inner_key(document)]
     eventually = parent["status"].get("conditions") or []
-    applied = bool(written) or _observed(document, present)
-    shown = _chosen(written, judged, _observed(document, present)) if applied else eventually
+    live = bool(written) or observed
+    shown = eventually if not live else judged if observed or not written else written
     return {
         **head,
-        "state": _state(shown, applied=applied),
+        "state": _state(shown, live=live),
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
@@ -91,27 +93,29 @@ def _explained(
 # Why.
 
 
-def _observed(document: Json, cluster: Cluster) -> bool:
-    """Whether the files hold anything that the object led to."""
-    return bool(cluster.children(document))
+def _completed(cluster: Cluster, kind: Kind[Any, Any], document: Json) -> Cluster:
+    """The cluster with the children that are not among the files, as nothing is known of them.
 
-
-def _chosen(written: list[Json], judged: list[Json], fresh: bool) -> list[Json]:
-    """What the service would say of the files where they hold more than the object; else what it has said."""
-    return judged if fresh or not written else written
+    Whoever saves a Deployment and its pods, but not its Service, does not say that there is none.
+    """
+    objects, namespace = dict(cluster.objects), document["metadata"].get("namespace", "")
+    for child in cluster.ask(kind, document)["children"]:
+        new = stored(child, namespace)
+        objects.setdefault((outer_key(new), inner_key(new)), applied(new, child, document["metadata"]["uid"], {}))
+    return replace(cluster, objects=objects)
 
 
 def _ready(conditions: Iterable[Json]) -> Json:
     return next((c for c in conditions if c.get("type") == "Ready"), {})
 
 
-def _state(conditions: list[Json], *, applied: bool) -> str:
+def _state(conditions: list[Json], *, live: bool) -> str:
     ready = _ready(conditions)
     if not ready:
         return "without a Ready condition"
     word = {"True": "ready", "False": "not ready"}.get(ready.get("status", ""), "not known to be ready")
     reason = f" ({ready['reason']})" if ready.get("reason") else ""
-    return f"{word}{reason}" if applied else f"not applied yet; once everything runs: {word}{reason}"
+    return f"{word}{reason}" if live else f"not applied yet; once everything runs: {word}{reason}"
 
 
 def _why(conditions: list[Json]) -> list[str]:

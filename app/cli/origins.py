@@ -70,10 +70,14 @@ class _Tracer:
     kind: Kind[Any, Any]
     parent: Json
     pods: Pods = field(init=False)
+    _values: dict[str, Any] = field(init=False)
     _sources: dict[str, list[tuple[int, str, Any]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         self.pods = _pods(self.cluster, self.kind, self.parent)
+        self._values = {
+            f"{place}{_below(path)}": value for place, pod in self.pods.items() for path, value in leaves(pod, Path())
+        }
 
     def attribute(self, experiment: _Experiment) -> None:
         key = outer_key(self.parent), inner_key(self.parent)
@@ -90,14 +94,10 @@ class _Tracer:
             for change in compare(pod, _counterpart(place, self.pods, changed), Path()):
                 if change.old is not ABSENT:
                     paths += [f"{place}{_below(path)}" for path, _ in leaves(change.old, change.path)]
-        return paths
+        return [path for path in paths if path in self._values]
 
     def result(self) -> list[Origin]:
-        return [
-            Origin(path, value, self._source(path, value))
-            for place, pod in self.pods.items()
-            for path, value in ((f"{place}{_below(path)}", value) for path, value in leaves(pod, Path()))
-        ]
+        return [Origin(path, value, self._source(path, value)) for path, value in self._values.items()]
 
     def _source(self, path: str, value: Any) -> str:
         """The sources that bear on the fewest values; of equally close ones those with the same value, else all."""

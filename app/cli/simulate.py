@@ -135,7 +135,7 @@ class Cluster:
             wanted.add(key)
             old = self.objects.get(key)
             if old is None or (_owner(old) == uid and key[0] not in create_only):
-                self.objects[key] = _applied(new, child, uid, old or {})
+                self.objects[key] = applied(new, child, uid, old or {})
         for key in [k for k, d in self.objects.items() if _owner(d) == uid and k not in wanted]:
             del self.objects[key]
 
@@ -163,7 +163,7 @@ class Cluster:
             self.objects.setdefault((outer_key(pod), inner_key(pod)), pod)
 
 
-def _applied(new: Json, record: Json, uid: str, old: Json) -> Json:
+def applied(new: Json, record: Json, uid: str, old: Json) -> Json:
     """The child as it is after an answer named it: its owner, its record, and the status it had.
 
     An answer that says no more than which child it means changes nothing of it.

@@ -79,11 +79,26 @@ def sync_request(
     return orjson.dumps(body)
 
 
+_TAKEN_FOR_GRANTED = frozenset(
+    {
+        "Node.v1",
+        "PriorityClass.scheduling.k8s.io/v1",
+        "RuntimeClass.node.k8s.io/v1",
+        "StorageClass.storage.k8s.io/v1",
+    }
+)
+
+
 def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Iterable[Json]) -> dict[str, Json]:
-    """What the rules of a customize answer select; every kind asked for is there, empty or not."""
-    keys = [info.encode_name for info in msgspec.structs.fields(kind.related)]
-    found: dict[str, Json] = {}
+    """What the rules of a customize answer select; every kind asked for is there, empty or not.
+
+    But for the kinds that any cluster has and manifests rarely hold: without one of them they are not judged.
+    """
     everything = list(objects)
+    held = {outer_key(document) for document in everything}
+    keys = [info.encode_name for info in msgspec.structs.fields(kind.related)]
+    keys = [key for key in keys if key in held or key not in _TAKEN_FOR_GRANTED]
+    found: dict[str, Json] = {}
     for rule in rules:
         for key in keys:
             name, _, api_version = key.partition(".")

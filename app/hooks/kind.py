@@ -37,7 +37,8 @@ StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 class Kind(Generic[SpecT, StatusT]):
     """One kind: what it looks like (``resource``) and what it does.
 
-    ``validate`` gets the old object on updates only and returns every error; ``warnings`` never refuses anything.
+    ``validate`` gets the old object on updates only and returns every error; ``warnings`` never refuses anything,
+    nor do ``changed`` (the new and the old object of an update) and ``deleted`` (the name of an object that goes).
     ``sync`` may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: children are kept by the caller,
     it only writes the family's own conditions and ``Ready=False``/``InvalidSpec`` into the status. ``customize`` gets
     the spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod values that do not
@@ -52,6 +53,8 @@ class Kind(Generic[SpecT, StatusT]):
     invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]  # type: ignore[type-var]
     validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
     warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
+    changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[str]] | None = None
+    deleted: Callable[[str, Settings], list[str]] | None = None
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[str]] | None = None

@@ -34,5 +34,7 @@ KINDS = (
         invalid=config.invalid,
         validate=config_rules.validate,
         warnings=config_rules.warnings,
+        changed=config_rules.update_warnings,
+        deleted=config_rules.delete_warnings,
     ),
 )

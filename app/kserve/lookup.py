@@ -10,7 +10,7 @@ import orjson
 from app.hooks.protocol import Parent, one
 from app.kserve import presets
 from app.kserve.document import document
-from app.kserve.effective import CombineError, Layer
+from app.kserve.layers import CombineError, Layer
 from app.kserve.llminferenceservice.objects import ConfigMap
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.names import SYSTEM_SCHEDULER_CONFIG_PREFIX

@@ -1,4 +1,4 @@
-"""Names of every object that belongs to a service, and every label and annotation key. Source: kserve spec 3.1 to 3.3."""
+"""Names of every object of a service, and every label and annotation key. Source: kserve spec 3.1 to 3.3."""
 
 from __future__ import annotations
 

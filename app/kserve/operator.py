@@ -107,7 +107,9 @@ class OperatorConfig(msgspec.Struct, frozen=True):
 
     system_namespace: str
     ingress: Ingress = msgspec.field(default_factory=Ingress)
-    storage_initializer: StorageInitializer = msgspec.field(default_factory=lambda: StorageInitializer(uid_modelcar=1010))
+    storage_initializer: StorageInitializer = msgspec.field(
+        default_factory=lambda: StorageInitializer(uid_modelcar=1010)
+    )
     credentials: Credentials = msgspec.field(default_factory=Credentials)
 
     @property
@@ -124,7 +126,7 @@ _DECODERS: dict[type[_Document], msgspec.json.Decoder[Any]] = {
 
 
 def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> OperatorConfig:
-    """The settings in a ConfigMap's ``data``, ``None`` when there is no ConfigMap. Raises :class:`OperatorConfigError`."""
+    """The settings in a ConfigMap's ``data``, ``None`` where there is no ConfigMap. Raises OperatorConfigError."""
     found: dict[str, Any] = {}
     for key, name, type_ in (
         ("ingress", "ingress", Ingress),

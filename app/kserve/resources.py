@@ -1,4 +1,4 @@
-"""The family's kinds as the outside sees them: names, columns, children and related objects. Source: kserve spec 1.1."""
+"""The family's kinds as the outside sees them: names, columns, children, related objects. Source: kserve spec 1.1."""
 
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
@@ -44,7 +44,9 @@ LLM_INFERENCE_SERVICE = CustomResource(
         ),
         ChildKind("v1", "ServiceAccount", "serviceaccounts", optional=True, component=RBAC_COMPONENT),
         ChildKind("rbac.authorization.k8s.io/v1", "Role", "roles", optional=True, component=RBAC_COMPONENT),
-        ChildKind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
+        ChildKind(
+            "rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT
+        ),
     ),
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.kserve.effective import render_error
 from app.kserve.names import COMPONENT, MODEL_URI, NAME
+from app.kserve.rendering import render_error
 from app.kserve.templatedata import ServiceData
 from app.kube.objects import ObjectMeta
 
@@ -38,9 +38,7 @@ SPEC: Json = {
         "scheduler": {
             "pool": {"ref": {"name": "custom-inference-pool"}},
             "template": {
-                "containers": [
-                    {"name": "scheduler", "ports": [{"containerPort": port} for port in (9002, 9003, 5557)]}
-                ]
+                "containers": [{"name": "scheduler", "ports": [{"containerPort": port} for port in (9002, 9003, 5557)]}]
             },
         },
     },

@@ -1,6 +1,7 @@
 """What a template's field paths refer to: a service's metadata, its spec, and three facts of the installation.
 
-Paths use Go's field names (``.Spec.Parallelism.DataLocal``); which of them exist, and which are optional, the types say.
+Paths use Go's field names (``.Spec.Parallelism.DataLocal``); which of them exist, and which are optional, the types
+say.
 Source: kserve spec 2.6.
 """
 
@@ -14,7 +15,7 @@ from pydantic_core import PydanticUndefined
 
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.names import API_VERSION
-from app.kserve.template import Pointer, TemplateError
+from app.kserve.templatevalues import Pointer, TemplateError
 from app.kube.base import KubeModel
 from app.kube.embedded_types import TYPES
 from app.kube.objects import ObjectMeta

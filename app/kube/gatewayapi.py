@@ -49,7 +49,15 @@ def _cel(*rules: tuple[str, str]) -> dict[str, Any]:
 
 
 PORT_OF_SERVICE = "a reference to a Service needs a port"
-_BACKEND_CEL = _cel(("size(self.group) == 0 && self.kind == 'Service' ? has(self.port) : true", PORT_OF_SERVICE))
+_BACKEND_CEL = _cel(
+    (
+        (
+            "(!has(self.group) || size(self.group) == 0) && (!has(self.kind) || self.kind == 'Service') "
+            "? has(self.port) : true"
+        ),
+        PORT_OF_SERVICE,
+    )
+)
 
 
 class ParentReference(KubeModel):
@@ -372,8 +380,10 @@ class HTTPRouteTimeouts(KubeModel):
     model_config = ConfigDict(
         json_schema_extra=_cel(
             (
-                "!(has(self.request) && has(self.backendRequest) && duration(self.request) != duration('0s') && "
-                "duration(self.backendRequest) > duration(self.request))",
+                (
+                    "!(has(self.request) && has(self.backendRequest) && duration(self.request) != duration('0s') && "
+                    "duration(self.backendRequest) > duration(self.request))"
+                ),
                 "backendRequest is at most as long as request",
             )
         )
@@ -401,8 +411,10 @@ class SessionPersistence(KubeModel):
     model_config = ConfigDict(
         json_schema_extra=_cel(
             (
-                "!has(self.cookieConfig) || !has(self.cookieConfig.lifetimeType) || "
-                "self.cookieConfig.lifetimeType != 'Permanent' || has(self.absoluteTimeout)",
+                (
+                    "!has(self.cookieConfig) || !has(self.cookieConfig.lifetimeType) || "
+                    "self.cookieConfig.lifetimeType != 'Permanent' || has(self.absoluteTimeout)"
+                ),
                 "a Permanent cookie needs absoluteTimeout",
             )
         )
@@ -425,9 +437,11 @@ def _one_prefix(filters: str, where: str) -> tuple[tuple[str, str], ...]:
         )
         rules.append(
             (
-                f"{filters.format(replaces)} ? "
-                "(size(self.matches) != 1 || !has(self.matches[0].path) || self.matches[0].path.type != 'PathPrefix' "
-                "? false : true) : true",
+                (
+                    f"{filters.format(replaces)} ? "
+                    "size(self.matches) == 1 && "
+                    "(!has(self.matches[0].path) || self.matches[0].path.type == 'PathPrefix') : true"
+                ),
                 f"{where}{alias} with replacePrefixMatch needs exactly one match, of type PathPrefix",
             )
         )
@@ -436,8 +450,10 @@ def _one_prefix(filters: str, where: str) -> tuple[tuple[str, str], ...]:
 
 _RULE_CEL = _cel(
     (
-        "(has(self.backendRefs) && size(self.backendRefs) > 0) ? "
-        "(!has(self.filters) || self.filters.all(f, !has(f.requestRedirect))) : true",
+        (
+            "(has(self.backendRefs) && size(self.backendRefs) > 0) ? "
+            "(!has(self.filters) || self.filters.all(f, !has(f.requestRedirect))) : true"
+        ),
         "RequestRedirect excludes backendRefs",
     ),
     *_one_prefix("(has(self.filters) && self.filters.exists_one(f, {}))", ""),

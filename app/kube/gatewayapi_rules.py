@@ -41,8 +41,11 @@ def _check_rule(rule: HTTPRouteRule, path: field.Path, templated: bool) -> Itera
     for filters in (rule.filters, *(backend.filters for backend in backends)):
         yield from _check_prefix(rule, filters or [], path)
     for position, match in enumerate(rule.matches or ()):
+        here = path.child("matches").index(position)
         if match.path is not None and not templated:
-            yield from _check_path(match.path, path.child("matches").index(position).child("path"))
+            yield from _check_path(match.path, here.child("path"))
+        yield from _check_once([header.name for header in match.headers or ()], here.child("headers"))
+        yield from _check_once([param.name for param in match.query_params or ()], here.child("queryParams"))
     yield from _check_filters(rule.filters or [], path.child("filters"), templated)
     for position, backend in enumerate(backends):
         here = path.child("backendRefs").index(position)
@@ -89,10 +92,28 @@ def _check_filters(filters: list[HTTPRouteFilter], path: field.Path, templated: 
         yield from _check_filter(item, path.index(position), templated)
 
 
+def _check_once(names: list[str], path: field.Path) -> Iterator[field.Error]:
+    """No name twice in a list that is kept apart by names."""
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            yield field.duplicate(path.index(position), {"name": name})
+
+
+def _check_headers(item: HTTPRouteFilter, path: field.Path) -> Iterator[field.Error]:
+    for alias, change in (
+        ("requestHeaderModifier", item.request_header_modifier),
+        ("responseHeaderModifier", item.response_header_modifier),
+    ):
+        if change is not None:
+            yield from _check_once([header.name for header in change.set or ()], path.child(alias, "set"))
+            yield from _check_once([header.name for header in change.add or ()], path.child(alias, "add"))
+
+
 def _check_filter(item: HTTPRouteFilter, path: field.Path, templated: bool) -> Iterator[field.Error]:
     for type_, name in FILTER_FIELDS.items():
         if (getattr(item, name) is not None) != (item.type == type_):
             yield field.invalid(path, "object", f"{FILTER_ALIASES[type_]} is set for type {type_}, and only then")
+    yield from _check_headers(item, path)
     mirror = item.request_mirror
     if mirror is not None:
         yield from _check_backend(mirror.backend_ref, path.child("requestMirror", "backendRef"))

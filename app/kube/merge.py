@@ -1,7 +1,7 @@
 """Kubernetes' strategic merge of plain JSON objects: one object laid over another, lists by their merge key.
 
-Nothing is changed in place: results share parts with their inputs, which callers therefore never write to. ``null`` does
-not occur; absent is the only absence. Source: Kubernetes' own strategic merge patch.
+Nothing is changed in place: results share parts with their inputs, which callers therefore never write to. ``null``
+does not occur; absent is the only absence. Source: Kubernetes' own strategic merge patch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ own, the whole list) as it is, ``merge`` says what happens anyway."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What merging has to know about one kind of object. Without a shape: objects merge, everything else is replaced."""
+    """What merging has to know about one kind of object. Without it objects merge, and everything else is replaced."""
 
     fields: Mapping[str, Shape] = field(default_factory=dict)
     """Fields that hold one object of a shape of its own."""
@@ -48,28 +48,35 @@ def merge(base: Json, override: Json, shape: Shape = OPEN, *, directives: bool =
             return {}
     result = _without_alternatives(base, override, shape) if shape.one_of or shape.one_of_all_but else dict(base)
     for key, value in override.items():
-        if type(value) is dict:
-            if directives and value.get(PATCH) == "delete":
-                result.pop(key, None)
-                continue
-            below = result.get(key)
-            inner = shape.fields.get(key, OPEN)
-            if type(below) is dict and key not in shape.whole:
-                result[key] = merge(below, value, inner, directives=directives)
-            else:
-                result[key] = resolved(value, inner) if directives and key not in shape.whole else value
-        elif type(value) is list and key in shape.lists and _are_objects(value):
-            key_field, inner = shape.lists[key]
-            below = result.get(key)
-            items = below if type(below) is list and _are_objects(below) else []
-            merged = merge_lists(items, value, key_field, inner, directives=directives)
-            if merged:
-                result[key] = merged
-            else:
-                result.pop(key, None)
-        elif key != PATCH:
-            result[key] = value
+        kind = type(value)
+        if key == PATCH:
+            continue
+        if kind is dict and key not in shape.whole:
+            merged: Any = _merge_object(result.get(key), value, shape.fields.get(key, OPEN), directives)
+        elif kind is list and key in shape.lists and _are_objects(value):
+            merged = _merge_field(result.get(key), value, shape.lists[key], directives)
+        else:
+            merged = value
+        if merged is None or (merged == [] and kind is list):
+            result.pop(key, None)
+        else:
+            result[key] = merged
     return result
+
+
+def _merge_object(base: Any, override: Json, shape: Shape, directives: bool) -> Json | None:
+    """``None`` when the override takes the object away."""
+    if directives and override.get(PATCH) == "delete":
+        return None
+    if type(base) is dict:
+        return merge(base, override, shape, directives=directives)
+    return resolved(override, shape) if directives else override
+
+
+def _merge_field(base: Any, override: list[Json], keyed: tuple[str, Shape], directives: bool) -> list[Json]:
+    key, shape = keyed
+    items = base if type(base) is list and _are_objects(base) else []
+    return merge_lists(items, override, key, shape, directives=directives)
 
 
 def _without_alternatives(base: Json, override: Json, shape: Shape) -> Json:
@@ -116,7 +123,11 @@ def merge_lists(
             else item
         )
     taken = {place for place, _ in order}
-    rest = [(p, item) for p, item in enumerate(base) if p not in taken and not (dropped and type(item.get(key)) in _KEYS and item[key] in dropped)]
+    rest = [
+        (p, item)
+        for p, item in enumerate(base)
+        if p not in taken and not (dropped and type(item.get(key)) in _KEYS and item[key] in dropped)
+    ]
     return _interleaved(order, merged, rest)
 
 
@@ -137,10 +148,7 @@ def _interleaved(
 
 def _are_objects(items: Sequence[Any]) -> bool:
     """Whether a list can merge at all; one of the wrong type is replaced, and reported elsewhere."""
-    for item in items:
-        if type(item) is not dict:
-            return False
-    return True
+    return all(type(item) is dict for item in items)
 
 
 def _distinct(items: Sequence[Json], key: str) -> bool:

@@ -80,6 +80,7 @@ _TEXT_MAPS = frozenset(
 """Maps whose keys are the user's own: an empty value stands for itself."""
 _EMPTY_TEXT_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName"})
 _QUANTITY_MAPS = frozenset({"requests", "limits", "overhead", "capacity"})
+_MAPS = _TEXT_MAPS | _QUANTITY_MAPS
 _QUANTITIES = frozenset({"sizeLimit", "divisor"})
 _EMPTY_OBJECT_IS_ABSENT = frozenset(
     {"resources", "nodeSelector", "requests", "limits", "overhead", "labels", "annotations"}
@@ -98,18 +99,20 @@ def normalised(value: Json) -> Json:
             if item or key in _EMPTY_TEXT_COUNTS:
                 result[key] = canonical_value(item) if key in _QUANTITIES else item
         elif kind is dict:
-            inner = _map(key, item) if key in _TEXT_MAPS or key in _QUANTITY_MAPS else normalised(item)
+            inner = _map(key, item) if key in _MAPS else normalised(item)
             if inner or key not in _EMPTY_OBJECT_IS_ABSENT:
                 result[key] = inner
         elif kind is list:
             if item:
                 result[key] = _items(item)
-        elif kind is bool:
-            if item or key not in _FALSE_IS_ABSENT:
-                result[key] = item
-        elif item is not None and (item or key not in _ZERO_IS_ABSENT):
+        elif item is not None and not _is_zero(key, item):
             result[key] = canonical_value(item) if key in _QUANTITIES else _whole(item)
     return result
+
+
+def _is_zero(key: str, value: Any) -> bool:
+    """Whether a number or truth value is one that Go would not write."""
+    return not value and key in (_FALSE_IS_ABSENT if type(value) is bool else _ZERO_IS_ABSENT)
 
 
 def _items(items: list[Any]) -> list[Any]:

@@ -10,11 +10,13 @@ from app.llmaz.openmodel.validation import validate as validate_openmodel
 from app.llmaz.openmodel.warnings import warnings as openmodel_warnings
 from app.llmaz.playground import related as playground_related
 from app.llmaz.playground import sync as playground
+from app.llmaz.playground.across import across as playground_across
 from app.llmaz.playground.validation import validate as validate_playground
 from app.llmaz.playground.warnings import warnings as playground_warnings
 from app.llmaz.resources import BACKEND_RUNTIME, OPEN_MODEL, PLAYGROUND, SERVICE
 from app.llmaz.service import related as service_related
 from app.llmaz.service import sync as service
+from app.llmaz.service.across import across as service_across
 from app.llmaz.service.validation import validate as validate_service
 from app.llmaz.service.warnings import warnings as service_warnings
 
@@ -46,6 +48,7 @@ KINDS = (
         validate=validate_playground,
         warnings=playground_warnings,
         customize=playground_related.customize,
+        across=playground_across,
     ),
     Kind(
         resource=SERVICE,
@@ -56,5 +59,6 @@ KINDS = (
         validate=validate_service,
         warnings=service_warnings,
         customize=service_related.customize,
+        across=service_across,
     ),
 )

@@ -145,7 +145,7 @@ def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str)
     if waiting.reason in _IMAGE_REASONS:
         words = _BACK_OFF.sub("", message)
         reason = "ImagePullBackOff" if waiting.reason == "ErrImagePull" else waiting.reason
-        return Finding(Stage.IMAGE, reason, f"{what} {status.name} cannot pull its image: {words}")
+        return Finding(Stage.IMAGE, reason, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "))
     text = f"{what} {status.name} cannot be made ({waiting.reason}): {message}".rstrip(": ")
     return Finding(Stage.CONFIGURATION, reason_word(waiting.reason, "CreateContainerError"), text)
 

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import orjson
 
-from app.families import find
+from app.families import KINDS, find
 from app.hooks.kind import answer_sync
 from app.main import utc_now
 from app.settings import Settings
-from tests.bench import load, payloads
+from tests.bench import load, payloads, settled
 from tests.bench.payloads import Case
 from tests.e2e.processes import free_port
 
@@ -44,6 +44,7 @@ def main() -> int:
     for case in _cases():
         _compare(case, args.seconds, args.rounds)
     _slope()
+    _largest()
     _memory(args.requests)
     _start()
     return 0
@@ -53,6 +54,8 @@ def _cases() -> list[Case]:
     cases = [
         Case("sync, 3 pods", SYNC, payloads.inference_service_sync(), 8, 0.20),
         Case("admission", ADMISSION, payloads.inference_service_review(), 1, 0.28),
+        Case("sync, Playground", *settled.playground(), 8, 0.20),
+        Case("sync, llmaz Service", *settled.llmaz_service(), 8, 0.20),
     ]
     if RECORDED.is_dir():
         cases += [
@@ -92,6 +95,19 @@ def _slope() -> None:
     plain = [_time(lambda body=body: orjson.loads(body)) for body in (few, many)]
     ratio = (ours[1] - ours[0]) / (plain[1] - plain[0])
     print(f"slope per observed pod {ratio:.2f} x orjson.loads of the same bytes (target 0.35)", flush=True)
+
+
+def _largest() -> None:
+    """The costliest sync there is, relative to plain decoding of its request."""
+    path, body = settled.llm_inference_service()
+    kind = next(k for k in KINDS if f"{k.resource.hook_path}/sync" == path)
+    settings, now = Settings(), utc_now()
+    ours, plain = _time(lambda: answer_sync(kind, body, settings, now)), _time(lambda: orjson.loads(body))
+    size = len(body) / 1024
+    print(
+        f"largest sync (KServe, {size:.0f} KiB) {ours / plain:.1f} x orjson.loads of the same request (target 12)",
+        flush=True,
+    )
 
 
 def _time(call: object) -> float:

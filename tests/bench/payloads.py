@@ -23,7 +23,7 @@ class Case:
     target: float
 
 
-def _managed_fields(entries: int) -> list[Json]:
+def managed_fields(entries: int) -> list[Json]:
     """Field ownership as the API server writes it: many small objects."""
     owned: Json = {
         f"f:field{n}": {
@@ -57,7 +57,7 @@ def _meta(name: str, entries: int, labels: dict[str, str] | None = None) -> Json
         "resourceVersion": "123456",
         "generation": 3,
         "creationTimestamp": "2026-11-01T10:00:00Z",
-        "managedFields": _managed_fields(entries),
+        "managedFields": managed_fields(entries),
     }
     return {**metadata, "labels": labels} if labels else metadata
 

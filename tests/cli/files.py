@@ -34,7 +34,7 @@ class Command:
         self._directory = directory
         self._capsys = capsys
 
-    def file(self, name: str, *documents: Json) -> str:
+    def file(self, name: str, *documents: Any) -> str:
         """Write documents to a file, as YAML or JSON by its name."""
         path = self._directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,9 +12,11 @@ from app.cli.changes import ABSENT, compare
 from app.kube.field import Path
 from app.kube.leaves import leaves
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=5)
 JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4), max_leaves=12
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
 )
 
 

@@ -1,7 +1,7 @@
 """``compare.py`` from beside the recordings, with one plural put right.
 
-It forms ``gatewaies`` from ``Gateway``, so a customize answer that asks for ``gateways`` would never be given one, and no
-route of a recorded case had a URL. Everything else, arguments included, is its own.
+It forms ``gatewaies`` from ``Gateway``, so a customize answer that asks for ``gateways`` would never be given one, and
+no route of a recorded case had a URL. Everything else, arguments included, is its own.
 """
 
 from __future__ import annotations

@@ -55,7 +55,10 @@ REVIEWED: dict[tuple[str, str], str] = {
     (r".*\.variantCost", "pattern"): "the same texts: \\d also takes digits of other scripts, outside of Go",
     (r".*\.(group|name)", "default"): "an empty text is what absent means; routes are completed before they are sent",
     (r".*\.matches\[\]\.path", "default"): "completed before the route is sent",
-    (r".*\.forwardBody\.maxSize", "format|minimum"): "upstream's Go type is unsigned 16-bit, of which its schema says nothing",
+    (
+        r".*\.forwardBody\.maxSize",
+        "format|minimum",
+    ): "upstream's Go type is unsigned 16-bit, of which its schema says nothing",
 }
 """``(path, what)`` as patterns: why it differs."""
 
@@ -83,6 +86,11 @@ def differences(theirs: Schema, ours: Schema, path: str = "") -> Iterator[tuple[
         yield path, "required"
     if len(theirs.get("x-kubernetes-validations", ())) and not ours.get("x-kubernetes-validations"):
         yield path, "rules"
+    yield from members(theirs, ours, path)
+
+
+def members(theirs: Schema, ours: Schema, path: str) -> Iterator[tuple[str, str]]:
+    """The differences below one node."""
     theirs_in, ours_in = theirs.get("properties", {}), ours.get("properties", {})
     for name in sorted(theirs_in.keys() ^ ours_in.keys()):
         yield f"{path}.{name}".lstrip("."), "property"

@@ -83,7 +83,8 @@ def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
     waited = ("wait", "-n", namespace, "--for=condition=Ready", *names, "--timeout=60s")
     if cluster.kubectl(*waited, check=False).returncode != 0:
         items = cluster.get(f"{PLAYGROUNDS},{SERVICES}", "-n", namespace)["items"]
-        pytest.fail(json.dumps([{i["kind"]: i.get("status", {}).get("conditions")} for i in items], indent=1))
+        told = json.dumps([{i["kind"]: i.get("status", {}).get("conditions")} for i in items], indent=1)
+        pytest.fail(f"{told}\n{cluster.kubectl('get', 'events', '-n', namespace).stdout}")
 
 
 def ready(cluster: ControlPlane, namespace: str, kind: str, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The effective spec: which presets apply, what wins, what templates see, and what is said when it cannot be computed."""
+"""The effective spec: which presets apply, what wins, what templates see, and why it cannot be computed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.kserve import presets
+from app.kserve.choice import choose_presets, pinned
 from app.kserve.document import document
-from app.kserve.effective import choose_presets, pinned
 from app.kserve.lookup import ConfigFinder, layer
 from app.kserve.names import PIN_PREFIX
 from app.settings import Settings
@@ -41,7 +41,7 @@ POD: Json = {"containers": []}
 
 
 @pytest.mark.parametrize(
-    "spec, chosen",
+    ("spec", "chosen"),
     [
         ({}, [presets.TEMPLATE]),
         ({"worker": {}, "parallelism": DP}, [presets.WORKER_DATA_PARALLEL]),
@@ -177,7 +177,7 @@ def served_as(cluster: Cluster) -> str:
 
 
 @pytest.mark.parametrize(
-    "own, bases, name",
+    ("own", "bases", "name"),
     [
         (None, [], "demo"),
         ("own", [], "own"),
@@ -190,7 +190,7 @@ def served_as(cluster: Cluster) -> str:
 def test_the_last_base_with_a_model_name_beats_the_service(own: str | None, bases: list[str | None], name: str) -> None:
     """The one value for which a baseRef is stronger (2.1 step 3)."""
     model = {"uri": "hf://a/b", **({"name": own} if own else {})}
-    configs = [config(f"c{n}", **({"model": {"name": base}} if base else {})) for n, base in enumerate(bases)]
+    configs = [config(f"c{n}", model={"name": base} if base else {}) for n, base in enumerate(bases)]
     parent = service(model=model, baseRefs=[{"name": f"c{n}"} for n in range(len(bases))])
     assert served_as(Cluster(parent, *configs)) == name
 
@@ -290,12 +290,12 @@ def test_a_broken_template_names_config_place_and_line() -> None:
     """So that the message alone is enough to mend it."""
     pod = {"containers": [{"name": "main", "args": ["fine", "first\n{{ .Spec.Nothing }}"]}]}
     message = problem(Cluster(service(baseRefs=[{"name": "base"}]), config(template=pod)))
-    place = "LLMInferenceServiceConfig default/base: spec.template.containers[0].args[1], line 2: .Spec.Nothing does not exist"
-    assert message.startswith(place)
+    place = "LLMInferenceServiceConfig default/base: spec.template.containers[0].args[1], line 2"
+    assert message.startswith(f"{place}: .Spec.Nothing does not exist")
 
 
 @pytest.mark.parametrize(
-    "template, message",
+    ("template", "message"),
     [
         ("{{ .GlobalConfig.StorageConfig }}", "there are SystemNamespace, IngressGatewayNamespace, IngressGatewayName"),
         ("{{ .Status.URL }}", "must not depend on its own status"),
@@ -312,7 +312,7 @@ def test_what_templates_cannot_see(template: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "template, text",
+    ("template", "text"),
     [
         ("{{ .Name }}/{{ .Namespace }}", "demo/default"),
         ("{{ .ObjectMeta.Annotations }}", "map[]"),
@@ -350,7 +350,7 @@ def referring(name: str, key: str = "", **own: Any) -> Json:
 
 
 @pytest.mark.parametrize(
-    "key, found, text",
+    ("key", "found", "text"),
     [
         ("", config_map("c", epp="kind: A"), "kind: A"),
         ("other", config_map("c", other="kind: B"), "kind: B"),
@@ -438,7 +438,7 @@ def test_pool_specs_of_both_forms_merge() -> None:
 
 
 @pytest.mark.parametrize(
-    "base, message",
+    ("base", "message"),
     [
         (config("other"), "LLMInferenceServiceConfig 'base' is neither in namespace default nor in kserve"),
         (config(template={"containers": "x"}), "LLMInferenceServiceConfig default/base: spec.template.containers"),
@@ -495,7 +495,7 @@ def test_every_value_has_a_source() -> None:
     effective = combine(
         Inputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder.config, finder.scheduler_config)
     )
-    main_container = ["template", "containers", ("name", "main")]
+    main_container: list[Any] = ["template", "containers", ("name", "main")]
     assert effective.source([*main_container, "image"]) == "spec"
     assert effective.source([*main_container, "env", ("name", "HOME"), "value"]) == "preset kserve-config-llm-template"
     assert effective.source(["template", "nodeSelector"]) == ""

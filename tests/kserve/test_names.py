@@ -14,7 +14,7 @@ QWEN = "qwen2-7b-instruct-single-no-scheduler"
 
 
 @pytest.mark.parametrize(
-    "parent, suffix, name",
+    ("parent", "suffix", "name"),
     [
         ("my-llm", "-kserve", "my-llm-kserve"),
         ("a" * 56, "-kserve", "a" * 56 + "-kserve"),

@@ -26,7 +26,7 @@ def test_without_a_config_map_everything_has_its_default() -> None:
 
 
 @pytest.mark.parametrize(
-    "text, gateway",
+    ("text", "gateway"),
     [("infra/gw", ("infra", "gw")), ("gw", ("kserve", "gw"))],
 )
 def test_default_gateway(text: str, gateway: tuple[str, str]) -> None:
@@ -36,7 +36,7 @@ def test_default_gateway(text: str, gateway: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "key, text",
+    ("key", "text"),
     [
         ("ingress", "{"),
         ("ingress", '{"kserveIngressGateway": "a/b/c"}'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,10 +16,11 @@ from hypothesis import strategies as st
 from app.kserve import presets
 from app.kserve.presets.script import start_script
 from app.kserve.sample import template_error
-from app.kserve.template import Template, TemplateError
+from app.kserve.template import Template
 from app.kserve.templatedata import ServiceData
-from app.kube.leaves import leaves
+from app.kserve.templatevalues import TemplateError
 from app.kube.field import Path as FieldPath
+from app.kube.leaves import leaves
 from app.kube.objects import ObjectMeta
 from app.kube.podspec import normalised
 from tests.shared import UPSTREAM, needs_shared
@@ -140,7 +142,7 @@ def test_worker_arguments() -> None:
 @needs_bash
 def test_numbers_that_are_not_set_have_defaults() -> None:
     found = arguments(rendered({"model": {"name": "m"}, "parallelism": {}}), env={"VLLM_API_SERVER_COUNT": "2"})
-    pairs = dict(zip(found, found[1:], strict=False))
+    pairs = dict(itertools.pairwise(found))
     assert pairs["--data-parallel-size"] == pairs["--data-parallel-size-local"] == "1"
     assert pairs["--api-server-count"] == "2"
 
@@ -154,7 +156,7 @@ def test_prefill_has_its_own_numbers() -> None:
         rendered(FULL, parallelism=path)
 
 
-NAMES = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), min_size=1, max_size=30)
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30)
 
 
 @needs_bash

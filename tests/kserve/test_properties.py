@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -27,7 +26,9 @@ containers = st.lists(
             "env": env,
             "args": st.lists(texts, max_size=2),
             "ports": st.lists(st.fixed_dictionaries({"containerPort": st.integers(1, 3)}), max_size=2),
-            "resources": st.fixed_dictionaries({"limits": st.dictionaries(names, st.sampled_from(["1", "1000m", "1Gi"]))}),
+            "resources": st.fixed_dictionaries(
+                {"limits": st.dictionaries(names, st.sampled_from(["1", "1000m", "1Gi"]))}
+            ),
             "livenessProbe": st.sampled_from([{"periodSeconds": 3}, {"exec": {"command": ["true"]}}, {}]),
             "volumeMounts": st.lists(
                 st.fixed_dictionaries({"name": names, "mountPath": st.sampled_from(["/home", "/x"])}), max_size=2
@@ -43,7 +44,9 @@ pods = st.fixed_dictionaries(
         "initContainers": containers,
         "serviceAccountName": st.sampled_from(["", "mine", "demo-kserve"]),
         "volumes": st.lists(
-            st.fixed_dictionaries({"name": names}, optional={"emptyDir": st.just({}), "secret": st.just({"secretName": "s"})}),
+            st.fixed_dictionaries(
+                {"name": names}, optional={"emptyDir": st.just({}), "secret": st.just({"secretName": "s"})}
+            ),
             max_size=2,
         ),
         "nodeSelector": st.dictionaries(names, texts, max_size=2),
@@ -129,14 +132,18 @@ many = settings(max_examples=120, deadline=None)
 
 def cluster(spec: Json, base: Json, uri: str, optional: frozenset[str]) -> Cluster:
     return Cluster(
-        service(uri=uri, **copy.deepcopy(spec)), config(**copy.deepcopy(base)), gateway(), gateway("g", "default"), optional=optional
+        service(uri=uri, **copy.deepcopy(spec)),
+        config(**copy.deepcopy(base)),
+        gateway(),
+        gateway("g", "default"),
+        optional=optional,
     )
 
 
 @many
 @given(specs, specs, uris, optional_kinds)
 def test_every_spec_is_answered_and_comes_to_rest(spec: Json, base: Json, uri: str, optional: frozenset[str]) -> None:
-    """No spec, and no base, makes an error of ours; the second answer is the same, byte for byte, and names are unique."""
+    """No spec, and no base, makes an error of ours; the second answer is the same, and names are unique."""
     seen = cluster(spec, base, uri, optional)
     seen.sync()
     first = seen.sync()
@@ -184,7 +191,11 @@ def test_what_admission_accepts_is_synced(spec: Json, uri: str) -> None:
 def test_a_broken_spec_keeps_every_child(spec: Json, base: Json, uri: str) -> None:
     """Whatever is there outlives a spec that cannot be used."""
     seen = cluster(spec, base, uri, OPTIONAL_KINDS)
-    before = json.loads(json.dumps(seen.settle()["children"]))
+    before = sorted(seen.settle()["children"], key=_identity)
     seen.parent = {**seen.parent, "spec": {"model": {"uri": 5}}}
     seen.sync()
-    assert seen.answer["children"] == before
+    assert sorted(seen.answer["children"], key=_identity) == before
+
+
+def _identity(child: Json) -> tuple[str, str]:
+    return child["kind"], child["metadata"]["name"]

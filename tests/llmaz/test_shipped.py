@@ -11,11 +11,7 @@ import yaml
 from app.families import find
 from app.kube.fieldtable import FieldTable, problems
 from app.kube.resource import CustomResource
-from app.llmaz.backendruntime.fields import FIELDS as BACKEND_RUNTIME_FIELDS
-from app.llmaz.openmodel.fields import FIELDS as OPEN_MODEL_FIELDS
-from app.llmaz.playground.fields import FIELDS as PLAYGROUND_FIELDS
-from app.llmaz.resources import RESOURCES
-from app.llmaz.service.fields import FIELDS as SERVICE_FIELDS
+from app.llmaz.fields import FIELD_TABLES
 from tests.llmaz.world import PLAYGROUND, Json, admit, child, model, playground, runner, sync
 
 ROOT = Path(__file__).parents[2]
@@ -142,16 +138,7 @@ def test_draining_asks_the_port_that_the_engine_has() -> None:
         assert "http://localhost:8080/metrics" in command[-1]
 
 
-TABLES: list[tuple[CustomResource, FieldTable]] = list(
-    zip(
-        RESOURCES,
-        (OPEN_MODEL_FIELDS, BACKEND_RUNTIME_FIELDS, PLAYGROUND_FIELDS, SERVICE_FIELDS),
-        strict=True,
-    )
-)
-
-
-@pytest.mark.parametrize(("resource", "table"), TABLES, ids=lambda value: getattr(value, "kind", ""))
+@pytest.mark.parametrize(("resource", "table"), FIELD_TABLES, ids=lambda value: getattr(value, "kind", ""))
 def test_every_field_is_classified(resource: CustomResource, table: FieldTable) -> None:
     """Nothing is ignored silently, and nothing is classified that is not there (design, decision 7)."""
     assert problems(resource, table) == []

@@ -1,5 +1,6 @@
 """The generated files: what is in them, that they are up to date, and that kustomize takes them."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,8 +11,10 @@ import yaml
 from pydantic import Field
 
 from app import generate
+from app.families import RESOURCES
 from app.kube import registration
 from app.kube.base import KubeModel
+from app.kube.fieldtable import leaves
 from app.kube.resource import ChildKind
 from tests.unit.kube.widget import Part, widget
 
@@ -186,6 +189,14 @@ def test_check_lists_the_files_and_exits_with_1(tmp_path: Path, capsys: pytest.C
 
 def test_the_generated_files_are_up_to_date() -> None:
     assert generate.drift(generate.everything(), generate.ROOT) == [], "run `make generate`"
+
+
+def test_every_kind_has_a_field_table() -> None:
+    """The pages of the documentation have a section for each kind, and one row for each of its fields."""
+    text = "\n".join(generate.field_pages().values())
+    sections = re.findall(r"^## (\w+) \(`([^`]+)`\)$", text, re.MULTILINE)
+    assert sections == [(resource.kind, resource.api_version) for resource in RESOURCES]
+    assert text.count("\n| `") == sum(len(leaves(resource)) for resource in RESOURCES)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""ServiceAccounts of model-server pods, with Role and RoleBinding where they ask the API server. Source: kserve spec 3.5."""
+"""ServiceAccounts of model-server pods, and what they may ask of the API server. Source: kserve spec 3.5."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
     """The account, unless it is the user's own, and what it may do."""
     found: list[Json] = []
     if plan.managed:
-        found.append({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(plan.account, namespace, plan.labels)})
+        found.append(
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(plan.account, namespace, plan.labels)}
+        )
     if plan.role:
         found += _permissions(plan, namespace)
     return found

@@ -6,7 +6,7 @@ In the cluster it is the condition ``PresetsCombined``.
 from __future__ import annotations
 
 from app.hooks.protocol import one
-from app.kserve.effective import CombineError
+from app.kserve.layers import CombineError
 from app.kserve.llminferenceservice.objects import Related
 from app.kserve.llminferenceservice.plan import WorkloadError, workload_plan
 from app.kserve.llminferenceservice.sync import Request, Service, effective_spec, is_stopped, surroundings

@@ -24,7 +24,7 @@ GLOBAL_CA_BUNDLE = "global-ca-bundle"
 """Name of the CA bundle's ConfigMap in every namespace but the system one."""
 
 _MODELCAR_COMMAND = "ln -sf /proc/$$$$/root/models /mnt/models && sleep infinity"
-"""The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``, which is the shell's own process."""
+"""The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""
 _MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '
     'then echo "the image has no files in /models" >&2; exit 1; fi'
@@ -124,7 +124,10 @@ def _added(containers: list[Json], container: Json) -> list[Json]:
 
 def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra: Attachment) -> tuple[Json, Json]:
     values = {variable["name"]: variable.get("value", "") for variable in extra.env}
-    config_map, path = operator.storage_initializer.ca_bundle_config_map_name, operator.storage_initializer.ca_bundle_volume_mount_path
+    config_map, path = (
+        operator.storage_initializer.ca_bundle_config_map_name,
+        operator.storage_initializer.ca_bundle_volume_mount_path,
+    )
     if config_map and extra.ca_bundle_namespace != operator.system_namespace:
         config_map = GLOBAL_CA_BUNDLE
     config_map = values.get(CA_BUNDLE_CONFIG_MAP) or config_map

@@ -1,7 +1,8 @@
 """The customize hook of a service: which related objects its sync needs. Source: kserve spec 9.2.
 
 It sees the parent alone. A baseRef may name anything that the spec does not, so with baseRefs it asks broadly; never
-for Secrets, and in no namespace but the service's own and the system one, but for Gateways and the Services before them.
+for Secrets, and in no namespace but the service's own and the system one; only Gateways and the Services before them
+may stand anywhere.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.hooks.origin import Origin
-from app.kserve.effective import CombineError, Effective
+from app.kserve.effective import Effective
+from app.kserve.layers import CombineError
 from app.kserve.llminferenceservice.plan import WorkloadError, workload_plan
 from app.kserve.llminferenceservice.sync import Request, Service, effective_spec, surroundings
 from app.kserve.operator import OperatorConfigError

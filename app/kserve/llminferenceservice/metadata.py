@@ -1,4 +1,4 @@
-"""Labels and annotations: what goes from a service to its workloads, and what only to their pods. Source: kserve spec 3.4.
+"""Labels and annotations: what goes from a service to its workloads, what only to their pods. Source: kserve spec 3.4.
 
 Object metadata, pod labels and the selector are three maps. The selector has the base keys only, with the values that
 the pods finally carry (3.3).

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.hooks.protocol import one
-from app.kserve.effective import EffectiveSpec
+from app.kserve.effectivespec import EffectiveSpec
 from app.kserve.llminferenceservice.artifacts import Artifact, ArtifactError, Attachment, artifact, attach
 from app.kserve.llminferenceservice.conditions import (
     MAIN_WORKLOAD_READY,
@@ -304,10 +304,14 @@ class _Planner:
                 shaped = {**shaped, "serviceAccountName": account}
             named = "" if account == side.group_name else account
             return PodPlan(
-                laid_over(labels, self._passed.labels, side.labels), annotations, self._with_model(shaped, named, running)
+                laid_over(labels, self._passed.labels, side.labels),
+                annotations,
+                self._with_model(shaped, named, running),
             )
 
-        alone = workload_labels(service, side.worker_component, ROLE_PREFILL if side.role == ROLE_PREFILL else ROLE_DECODE)
+        alone = workload_labels(
+            service, side.worker_component, ROLE_PREFILL if side.role == ROLE_PREFILL else ROLE_DECODE
+        )
         own = alone if spec.template is None else component_labels(service, side.worker_component)
         leader = None
         if spec.template is not None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from app.hooks.keep import keep_child
 from app.hooks.protocol import one
-from app.kserve.effective import EffectiveSpec
+from app.kserve.effectivespec import EffectiveSpec
 from app.kserve.llminferenceservice import scheduler
 from app.kserve.llminferenceservice.conditions import (
     GATEWAYS_READY,

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from app.hooks.protocol import one
-from app.kserve.effective import EffectiveHTTP, EffectiveRouter, EffectiveScheduler, EffectiveSpec
+from app.kserve.effectivespec import EffectiveHTTP, EffectiveRouter, EffectiveScheduler, EffectiveSpec
 from app.kserve.llminferenceservice.conditions import HTTP_ROUTE_RECONCILE_ERROR, HTTP_ROUTES_READY
 from app.kserve.llminferenceservice.findings import Finding
 from app.kserve.llminferenceservice.objects import Children, Gateway, ObservedRoute, ParentReference, Related, RouteSpec

@@ -92,7 +92,9 @@ def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
                 ledger.set(condition, finding)
             elif not result.failed:
                 ledger.remove(condition)
-    if result is not None and result.failed:  # a condition of the topology that was may be false still: it decides nothing
+    if (
+        result is not None and result.failed
+    ):  # a condition of the topology that was may be false still: it decides nothing
         ledger.set(WORKLOADS_READY, next(iter(result.findings.values())))
     elif result is not None or outcome.stopped:
         ledger.set(WORKLOADS_READY, ledger.first_false(WORKLOAD_CONDITIONS))

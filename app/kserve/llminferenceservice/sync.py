@@ -12,7 +12,9 @@ from typing import Any, cast
 
 from app.hooks.keep import keep
 from app.hooks.protocol import SyncRequest, SyncResponse, every, observed_children, one
-from app.kserve.effective import CombineError, Effective, Inputs, combine, pinned
+from app.kserve.choice import pinned
+from app.kserve.effective import Effective, Inputs, combine
+from app.kserve.layers import CombineError
 from app.kserve.llminferenceservice.accounts import accounts
 from app.kserve.llminferenceservice.conditions import (
     COMBINE_BASE_ERROR,
@@ -143,9 +145,7 @@ def effective_spec(service: Service, request: Request, around: Surroundings, set
     )
     own = layer("spec", bytes(request.parent.spec))
     pins = _pins(service, settings)
-    effective = combine(
-        Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config)
-    )
+    effective = combine(Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config))
     errors = check_effective(effective.document)
     if errors:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
@@ -194,7 +194,12 @@ def _workload_findings(plan: WorkloadPlan, around: Surroundings) -> dict[str, Fi
 def _workload_causes(plan: WorkloadPlan, around: Surroundings) -> list[Cause]:
     """What Deployments and pods of the model servers say of themselves."""
     observed = [around.deployment(one_.name) for one_ in plan.deployments]
-    causes = [cause for child in observed if child is not None for cause in deployment_causes(cast(ObservedDeployment, child))]
+    causes = [
+        cause
+        for child in observed
+        if child is not None
+        for cause in deployment_causes(cast("ObservedDeployment", child))
+    ]
     return [*causes, *pod_causes(_pods(around, scheduler=False))]
 
 

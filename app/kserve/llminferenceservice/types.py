@@ -122,9 +122,11 @@ class KEDASpec(KubeModel):
                 "leave scalingModifiers empty: the autoscaler sets the formula",
             ),
             (
-                "!has(self.advanced) || !has(self.advanced.horizontalPodAutoscalerConfig) || "
-                "!has(self.advanced.horizontalPodAutoscalerConfig.name) || "
-                "size(self.advanced.horizontalPodAutoscalerConfig.name) == 0",
+                (
+                    "!has(self.advanced) || !has(self.advanced.horizontalPodAutoscalerConfig) || "
+                    "!has(self.advanced.horizontalPodAutoscalerConfig.name) || "
+                    "size(self.advanced.horizontalPodAutoscalerConfig.name) == 0"
+                ),
                 "leave horizontalPodAutoscalerConfig.name empty: the name is fixed",
             ),
         )

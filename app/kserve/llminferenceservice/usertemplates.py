@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.kserve.template import OPEN, Template, TemplateError
+from app.kserve.template import OPEN, Template
 from app.kserve.templatedata import ServiceData, UnknownFieldError
+from app.kserve.templatevalues import TemplateError
 from app.kube import field
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC

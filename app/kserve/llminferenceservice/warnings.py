@@ -40,6 +40,7 @@ def warnings(service: Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatu
         found += _workload(workload, path, Names(service.metadata.name), bool(spec.base_refs))
     if spec.router is not None:
         found += _router(spec.router, bool(spec.base_refs))
+        found += _picker(spec.router.scheduler, Names(service.metadata.name))
     if spec.prefill is not None and not spec.base_refs and (spec.router is None or spec.router.scheduler is None):
         found.append(
             f"{SPEC.child('prefill')}: without router.scheduler nothing sends requests to the prefill pods, and the "
@@ -177,6 +178,17 @@ def _has_rules(spec: HTTPRouteSpec) -> bool:
     if not spec.rules:
         return False
     return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules] != DEFAULT_RULES
+
+
+def _picker(scheduler: SchedulerSpec | None, names: Names) -> Iterator[str]:
+    """A pool that asks another Service than the one that is made."""
+    pool = scheduler.pool.spec if scheduler is not None and scheduler.pool is not None else None
+    if pool is None or pool.extension_ref.kind != "Service" or pool.extension_ref.name == names.scheduler_service:
+        return
+    yield (
+        f"{SCHEDULER.child('pool', 'spec', 'extensionRef', 'name')}: the Service {pool.extension_ref.name} is yours to "
+        f"make; the scheduler's own is called {names.scheduler_service}"
+    )
 
 
 def _scheduler(scheduler: SchedulerSpec) -> Iterator[str]:

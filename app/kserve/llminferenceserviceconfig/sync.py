@@ -1,4 +1,4 @@
-"""The sync hook of a config. It has no children; its status says whether its templates render. Source: kserve spec 1.1."""
+"""The sync hook of a config, which only has a status: whether its templates render. Source: kserve spec 1.1."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ RENDERED = "Rendered"
 
 def sync(config: Config, request: SyncRequest[NoObjects, NoObjects], settings: Settings, now: datetime) -> SyncResponse:
     """A valid config is ready: whoever calls has validated it, templates included."""
-    return SyncResponse(_status(config.metadata.generation, config.status, now, ok=True, reason=RENDERED, message=""), [])
+    return SyncResponse(
+        _status(config.metadata.generation, config.status, now, ok=True, reason=RENDERED, message=""), []
+    )
 
 
 def invalid(
@@ -32,7 +34,9 @@ def invalid(
     now: datetime,
 ) -> LLMInferenceServiceConfigStatus:
     """The status of a config that breaks a rule."""
-    return _status(config.metadata.generation, config.status, now, ok=False, reason=INVALID_SPEC, message=field.aggregate(errors))
+    return _status(
+        config.metadata.generation, config.status, now, ok=False, reason=INVALID_SPEC, message=field.aggregate(errors)
+    )
 
 
 def _status(

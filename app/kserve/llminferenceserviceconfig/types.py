@@ -17,7 +17,6 @@ from app.kube.base import Json, KubeModel
 from app.kube.conditions import Condition
 from app.kube.gatewayapi import PortNumber
 
-
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 _MATCHES: Any = gatewayapi.DEFAULT_MATCHES
 _RULES: Any = gatewayapi.DEFAULT_RULES

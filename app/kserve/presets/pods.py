@@ -21,8 +21,11 @@ _RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
 
 
 def certificates_volume() -> Json:
-    """KServe's certificates, where somebody has made them (:func:`app.kserve.effective`)."""
-    return {"name": "tls-certs", "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"}}
+    """KServe's certificates, where somebody has made them (:func:`app.kserve.finishing`)."""
+    return {
+        "name": "tls-certs",
+        "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"},
+    }
 
 
 def _volumes() -> list[Json]:
@@ -73,7 +76,7 @@ def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json |
         **(probes or {}),
         "volumeMounts": [
             {"name": "home", "mountPath": "/home"},
-            {"name": "dshm", "mountPath": "/dev/shm"},
+            {"name": "dshm", "mountPath": "/dev/shm"},  # noqa: S108 - in the pod
             {"name": "model-cache", "mountPath": "/models"},
             _TLS_MOUNT,
         ],

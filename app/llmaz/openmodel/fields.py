@@ -14,7 +14,7 @@ FIELDS: FieldTable = {
         Use.PASSED_THROUGH,
         "inferenceConfig.flavors[].nodeSelector",
         "inferenceConfig.flavors[].params",
-        note="read here by other programs: the InftyAI scheduler, llmaz's Karpenter",
+        note="to programs that read OpenModels: the InftyAI scheduler, llmaz's Karpenter",
     ),
-    **fields(Use.PASSED_THROUGH, "ownedBy", "createdAt", note="read here by programs that list models"),
+    **fields(Use.PASSED_THROUGH, "ownedBy", "createdAt", note="to programs that list models"),
 }

@@ -60,7 +60,8 @@ def _lone_limits(resources: Resources) -> Iterator[str]:
 
 
 def _elastic(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[str]:
-    if not elastic.min_replicas <= spec.replicas <= elastic.max_replicas and spec.replicas != 0:
+    least, most = elastic.min_replicas, elastic.max_replicas
+    if least <= most and spec.replicas != 0 and not least <= spec.replicas <= most:
         yield (
             f"{SPEC.child('replicas')}: {spec.replicas} is outside elasticConfig's range from {elastic.min_replicas} "
             f"to {elastic.max_replicas}; the autoscaler will change it"

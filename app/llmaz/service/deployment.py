@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from app.kube.objects import ObservedDeployment
 from app.llmaz.embedded import Json
 from app.llmaz.service.plan import Plan
 from app.llmaz.service.types import RollingUpdateConfiguration
@@ -33,8 +32,6 @@ def _rolling_update(plan: Plan) -> Json:
     return {"maxUnavailable": 1 if stuck else config.max_unavailable, "maxSurge": config.max_surge}
 
 
-def kept_selector(plan: Plan, template: Json, observed: ObservedDeployment | None) -> dict[str, str]:
-    """The observed selector, which cannot change, as long as the pods have its labels; otherwise ours."""
-    there = (observed.spec.selector.match_labels if observed is not None else None) or {}
-    labels = template["metadata"]["labels"]
-    return there if there and there.items() <= labels.items() else plan.selector
+def selector_of(plan: Plan, template: Json, kept: dict[str, str]) -> dict[str, str]:
+    """The observed selector, as long as the pods have its labels; otherwise ours."""
+    return kept if kept and kept.items() <= template["metadata"]["labels"].items() else plan.selector

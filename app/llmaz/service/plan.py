@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -51,6 +51,13 @@ class Plan:
     """What finds the pods that take requests."""
     notes: list[str]
     """What the user should know, although it stops nothing."""
+
+    @property
+    def key(self) -> Hashable:
+        """What the children depend on; parts are known by their ids, so the key lives no longer than the plan."""
+        parts = (self.template, self.sub_groups, self.rollout, *self.models)
+        named = (self.name, self.namespace, self.replicas, self.workload, self.size, self.skip, self.config)
+        return named, tuple(self.flavors), tuple(map(id, parts))
 
 
 def plan(service: Service, children: Children, related: Related, settings: Settings) -> Plan | Cause:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.hooks.protocol import every
 from app.kube import field
 from app.kube.conditions import Conditions, is_true
 from app.kube.objects import ObservedDeployment, ObservedPod
@@ -68,7 +69,7 @@ def of_group(group: ObservedLeaderWorkerSet | None) -> Observed:
 def judged(
     previous: ServiceStatus,
     observed: Observed,
-    pods: Iterable[ObservedPod],
+    pods: Mapping[str, ObservedPod] | None,
     missing: list[Cause],
     notes: list[str],
     now: datetime,
@@ -87,13 +88,17 @@ def judged(
 
 
 def _ready(
-    conditions: Conditions, observed: Observed, pods: Iterable[ObservedPod], missing: list[Cause], notes: list[str]
+    conditions: Conditions,
+    observed: Observed,
+    pods: Mapping[str, ObservedPod] | None,
+    missing: list[Cause],
+    notes: list[str],
 ) -> None:
     progress = f"{observed.ready} of {observed.wanted} replicas are ready"
     if observed.available and not missing:
         conditions.set(ConditionType.READY, True, Reason.SERVICE_READY, _with(progress, notes))
         return
-    causes = missing or [*observed.causes, *pod_causes(pods)]
+    causes = missing or [*observed.causes, *pod_causes(every(pods))]
     if not causes:
         causes = [Cause(Stage.STARTING, f"{observed.kind} is rolling out: {progress}", Reason.ROLLING_OUT)]
     conditions.set(ConditionType.READY, False, ready_reason(causes), _with(ready_message(causes), notes))

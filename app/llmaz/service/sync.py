@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from app.hooks.keep import keep
-from app.hooks.protocol import SyncRequest, SyncResponse, every, one
+from app.hooks.memo import Memo
+from app.hooks.mergekeys import clashes
+from app.hooks.protocol import SyncRequest, SyncResponse, one
+from app.hooks.response import Prepared
 from app.kube import field
 from app.kube.resource import Resource
 from app.llmaz.absent import missing_children
 from app.llmaz.embedded import Json
 from app.llmaz.names import load_balancer
 from app.llmaz.service import status, template
-from app.llmaz.service.deployment import deployment, kept_selector
+from app.llmaz.service.deployment import deployment, selector_of
 from app.llmaz.service.leaderworkerset import leader_worker_set
 from app.llmaz.service.plan import Plan, Workload, plan
 from app.llmaz.service.related import Children, Related
@@ -22,7 +25,6 @@ from app.llmaz.service.service import load_balancing_service
 from app.llmaz.service.types import Reason, ServiceSpec, ServiceStatus
 from app.llmaz.service.validation import Service
 from app.settings import Settings
-from app.workload import sendable
 from app.workload.absent import RESYNC
 from app.workload.cause import Cause, Stage
 
@@ -35,14 +37,14 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     decided = plan(service, request.children, related, settings)
     if isinstance(decided, Cause):
         return _aborted(service, decided, request, now)
-    workload, selector, observed = _BUILDERS[decided.workload](decided, request.children)
-    conflict = _conflict(workload)
-    if conflict is not None:
-        return _aborted(service, conflict, request, now)
-    missing = _missing(service, decided, request.children, now)
+    made = _made(decided, _kept_selector(decided, request.children))
+    if isinstance(made, Cause):
+        return _aborted(service, made, request, now)
+    observed = _observed(decided, request.children, made.selector)
+    missing = [] if service.metadata.deletion_timestamp else _missing(service, decided, request.children, now)
     return SyncResponse(
-        status=status.judged(service.status, observed, every(related.pods), missing, decided.notes, now),
-        children=[workload, load_balancing_service(decided, selector)],
+        status=status.judged(service.status, observed, related.pods, missing, decided.notes, now),
+        children=made.children,
         resync_after_seconds=RESYNC if missing else None,
     )
 
@@ -59,29 +61,66 @@ def _aborted(service: Service, cause: Cause, request: Request, now: datetime) ->
     return SyncResponse(status=status.aborted(service.status, cause, now), children=keep(request.children))
 
 
-Built = tuple[Json, dict[str, str], status.Observed]
-"""A workload, what finds its pods that take requests, and how it was observed."""
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The children of a plan, and what finds the pods that take requests."""
+
+    children: Prepared
+    selector: dict[str, str]
 
 
-def _deployment(decided: Plan, children: Children) -> Built:
-    observed = one(children.deployments, decided.name, decided.namespace)
+def _made(decided: Plan, kept: dict[str, str]) -> Made | Cause:
+    """The children; those that were made before for the same plan, where there are such."""
+    key = (decided.key, tuple(kept.items()))
+    known = _children.get(key)
+    if known is not None:
+        return known[0]
+    workload, selector = _BUILDERS[decided.workload](decided, kept)
+    conflict = _conflict(workload)
+    if conflict is not None:
+        return conflict
+    children = Prepared([workload, load_balancing_service(decided, selector)], decided.namespace)
+    made = Made(children, selector)
+    _children.put(key, (made, decided), len(children.encoded))
+    return made
+
+
+_children: Memo[tuple[Made, Plan]] = Memo()
+"""Children with the plan they were made from: held, so that the ids in its key stay those of its parts."""
+
+Built = tuple[Json, dict[str, str]]
+"""A workload, and what finds its pods that take requests."""
+
+
+def _deployment(decided: Plan, kept: dict[str, str]) -> Built:
     pods = template.single(decided)
-    selector = kept_selector(decided, pods, observed)
-    return deployment(decided, pods, selector), selector, status.of_deployment(observed, selector)
+    selector = selector_of(decided, pods, kept)
+    return deployment(decided, pods, selector), selector
 
 
-def _leader_worker_set(decided: Plan, children: Children) -> Built:
-    observed = one(children.leaderworkersets, decided.name, decided.namespace)
+def _leader_worker_set(decided: Plan, _kept: dict[str, str]) -> Built:
     built = leader_worker_set(decided, template.worker(decided), template.leader(decided))
-    return built, decided.selector, status.of_group(observed)
+    return built, decided.selector
 
 
 _BUILDERS = {Workload.DEPLOYMENT: _deployment, Workload.LEADER_WORKER_SET: _leader_worker_set}
 
 
-def _conflict(workload: dict[str, Any]) -> Cause | None:
+def _kept_selector(decided: Plan, children: Children) -> dict[str, str]:
+    """The selector of the observed Deployment, which cannot change; nothing where there is none."""
+    observed = one(children.deployments, decided.name, decided.namespace)
+    return (observed.spec.selector.match_labels if observed is not None else None) or {}
+
+
+def _observed(decided: Plan, children: Children, selector: dict[str, str]) -> status.Observed:
+    if decided.workload is Workload.DEPLOYMENT:
+        return status.of_deployment(one(children.deployments, decided.name, decided.namespace), selector)
+    return status.of_group(one(children.leaderworkersets, decided.name, decided.namespace))
+
+
+def _conflict(workload: Json) -> Cause | None:
     """What the user's template and the model put into it cannot both have, such as one mount path."""
-    found = next(sendable.check(workload["spec"], field.Path("spec")), None)
+    found = next(clashes(workload["spec"], field.Path("spec")), None)
     return None if found is None else Cause(Stage.SPEC, f"the pods cannot be made: {found}", Reason.TEMPLATE_CONFLICT)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.kube.jsonvalue import clean
+from app.kube.podspec import normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
 from app.llmkube.download import default_pod_security
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
@@ -94,13 +95,11 @@ def security(spec: InferenceServiceSpec, settings: Settings) -> Json:
     """Of the pod: what the user wrote, as a whole, so without our ``fsGroup``."""
     if spec.pod_security_context is None:
         return default_pod_security(settings)
-    cleaned: Json = clean(spec.pod_security_context)
-    return cleaned
+    return normalised(clean(spec.pod_security_context))
 
 
 def container_security(spec: InferenceServiceSpec) -> Json:
     """Of the server's container: what the user wrote, as a whole, even when that is empty."""
     if spec.security_context is None:
         return _CONTAINER_SECURITY
-    cleaned: Json = clean(spec.security_context)
-    return cleaned
+    return normalised(clean(spec.security_context))

@@ -6,6 +6,7 @@ exclude each other) stands in the pools and rules of :mod:`tests.e2e.generated.k
 
 from __future__ import annotations
 
+import copy
 import random
 import types
 import typing
@@ -34,7 +35,7 @@ class Draw(random.Random):
 
     def __init__(self, seed: str, pools: Mapping[str, Pool], rules: Mapping[str, Rule]) -> None:
         super().__init__(seed)
-        self.density = self.choice((0.08, 0.2, 0.4))
+        self.density = self.choice((0.1, 0.3, 0.6))
         self._pools, self._rules = pools, rules
 
     def chance(self, probability: float | None = None) -> bool:
@@ -45,11 +46,11 @@ class Draw(random.Random):
         return self.sample(list(values), self.randint(0, min(most, len(values))))
 
     def of(self, pool: Pool) -> Any:
-        return pool(self) if callable(pool) else self.choice(pool)
+        return pool(self) if callable(pool) else copy.deepcopy(self.choice(pool))
 
     # Kubernetes' types, by the table.
 
-    def embedded(self, name: str, *, without: Sequence[str] = (), **fixed: Any) -> Json:
+    def embedded(self, name: str, /, *, without: Sequence[str] = (), **fixed: Any) -> Json:
         """An object of a Kubernetes type. ``fixed`` are fields already decided."""
         value: Json = {}
         for entry in TYPES[name].split():
@@ -76,7 +77,7 @@ class Draw(random.Random):
 
     # Our own types, by their fields.
 
-    def model(self, model: type[KubeModel], *, without: Sequence[str] = (), **fixed: Any) -> Json:
+    def model(self, model: type[KubeModel], /, *, without: Sequence[str] = (), **fixed: Any) -> Json:
         """A spec or part of one; ``fixed`` and the result by the names on the wire."""
         value: Json = {}
         for name, info in model.model_fields.items():
@@ -85,12 +86,13 @@ class Draw(random.Random):
             if key in fixed:
                 value[key] = fixed[key]
             elif key not in without and pool is not ABSENT and (info.is_required() or self.chance()):
-                value[key] = self.of(pool) if pool is not None else self._field(info)
+                value[key] = self.of(pool) if pool is not None else self.field(info)
         if model.__name__ in self._rules:
             self._rules[model.__name__](self, value)
         return value
 
-    def _field(self, info: FieldInfo) -> Any:
+    def field(self, info: FieldInfo) -> Any:
+        """A value of one field of ours, by its type alone."""
         return self._annotated(info.annotation, info.metadata)
 
     def _annotated(self, annotation: Any, metadata: Sequence[Any]) -> Any:  # noqa: PLR0911 - one line for each form

@@ -74,6 +74,11 @@ def _toleration(d: Draw, value: Json) -> None:
         value["effect"] = "NoExecute"
 
 
+def named(d: Draw, value: Json) -> None:
+    """References whose name the type does not require and Kubernetes does."""
+    value.setdefault("name", d.choice(NAMES))
+
+
 def _env(d: Draw, value: Json) -> None:
     if "valueFrom" in value:
         value.pop("value", None)
@@ -103,7 +108,8 @@ def _resources(d: Draw, value: Json) -> None:
         if name in limits:
             requests[name] = limits[name]
     if "nvidia.com/gpu" in requests:
-        value["limits"] = {**limits, "nvidia.com/gpu": requests["nvidia.com/gpu"]}
+        limits["nvidia.com/gpu"] = requests["nvidia.com/gpu"]
+        value["limits"] = limits
 
 
 def _metric(d: Draw, value: Json) -> None:
@@ -199,7 +205,26 @@ def _sysctls(d: Draw) -> list[Json]:
     return [{"name": name, "value": "1"} for name in d.some(("kernel.shm_rmid_forced", "net.ipv4.tcp_syncookies"))]
 
 
+NEWER = (
+    "ClusterTrustBundleProjection.user",
+    "ConfigMapVolumeSource.defaultUser",
+    "DownwardAPIVolumeFile.user",
+    "DownwardAPIVolumeSource.defaultUser",
+    "EmptyDirVolumeSource.mode",
+    "GRPCAction.mode",
+    "HTTPGetAction.protocol",
+    "KeyToPath.user",
+    "PodCertificateProjection.user",
+    "PodSpec.evictionResponders",
+    "ProjectedVolumeSource.defaultUser",
+    "SecretVolumeSource.defaultUser",
+    "ServiceAccountTokenProjection.user",
+    "VolumeMount.bindMountOptions",
+)
+"""Fields that the table of types has and the control plane of these tests does not."""
+
 POOLS: Mapping[str, Pool] = {
+    **dict.fromkeys(NEWER, ABSENT),
     "EnvVar.name": ("A", "B_1", "HF_TOKEN", "with.dot"),
     "EnvVarSource.fileKeyRef": ABSENT,
     "ObjectFieldSelector.fieldPath": ("metadata.name", "status.podIP", "spec.nodeName", "metadata.labels['app']"),
@@ -229,7 +254,7 @@ POOLS: Mapping[str, Pool] = {
     "HTTPGetAction.httpHeaders": lambda d: [{"name": n, "value": d.choice(("", "x"))} for n in d.some(("A", "X-B"))],
     "TCPSocketAction.port": (*PORTS, "http"),
     "TCPSocketAction.host": ("127.0.0.1",),
-    "SleepAction.seconds": (1, 5),
+    "SleepAction.seconds": (0,),
     "Lifecycle.stopSignal": ABSENT,  # only beside os.name, which a container does not see
     "Probe.failureThreshold": (1, 180),
     "Probe.periodSeconds": (1, 10),
@@ -246,17 +271,20 @@ POOLS: Mapping[str, Pool] = {
     "Capabilities.drop": lambda d: d.some(("ALL", "MKNOD")),
     "SecurityContext.runAsUser": IDS,
     "SecurityContext.runAsGroup": IDS,
+    "SecurityContext.privileged": (False,),  # the API server of these tests has it off
     "SecurityContext.procMount": ("Default",),
     "SecurityContext.windowsOptions": ABSENT,
     "PodSecurityContext.runAsUser": IDS,
     "PodSecurityContext.runAsGroup": IDS,
     "PodSecurityContext.fsGroup": IDS,
     "PodSecurityContext.fsGroupChangePolicy": ("OnRootMismatch", "Always"),
-    "PodSecurityContext.seLinuxChangePolicy": ("MountOption", "Recursive"),
+    "PodSecurityContext.seLinuxChangePolicy": ("Recursive",),
     "PodSecurityContext.supplementalGroups": lambda d: d.some(IDS),
     "PodSecurityContext.supplementalGroupsPolicy": ("Merge", "Strict"),
     "PodSecurityContext.sysctls": _sysctls,
+    "PodSecurityContext.windowsOptions": ABSENT,  # nor beside os: linux; the families without whole pods have it
     "WindowsSecurityContextOptions.hostProcess": (False,),
+    "WindowsSecurityContextOptions.gmsaCredentialSpec": ("spec",),
     "WindowsSecurityContextOptions.gmsaCredentialSpecName": ("gmsa",),
     "WindowsSecurityContextOptions.runAsUserName": ("ContainerUser",),
     "ResourceRequirements.claims": ABSENT,  # they name the pod's resourceClaims
@@ -308,8 +336,10 @@ POOLS: Mapping[str, Pool] = {
 """Values by ``Type.field``."""
 
 RULES: Mapping[str, Rule] = {
+    **{name: named for name in ("ConfigMapKeySelector", "SecretKeySelector", "ConfigMapEnvSource", "SecretEnvSource")},
+    "ExecAction": lambda d, value: value.setdefault("command", ["true"]),
     "Probe": _one_of("exec", "grpc", "httpGet", "tcpSocket"),
-    "LifecycleHandler": _one_of("exec", "httpGet", "sleep"),
+    "LifecycleHandler": _one_of("exec", "httpGet", "sleep", "tcpSocket"),
     "EnvVarSource": _one_of("configMapKeyRef", "secretKeyRef", "fieldRef", "resourceFieldRef"),
     "EnvFromSource": _one_of("configMapRef", "secretRef"),
     "EnvVar": _env,

@@ -20,7 +20,6 @@ POOLS: Mapping[str, Pool] = {
         "https://example.com/m.gguf",
         "http://models.example.com:8080/a%20b.gguf?x=$(D)&e='f'",
         "org/repo",
-        "gpt2",
         "pvc://claim/dir/x.gguf",
         "file:///mnt/x.gguf",
         "/mnt/y.gguf",
@@ -73,11 +72,21 @@ def _speculative(d: Draw, value: Json) -> None:
         value.setdefault("model", "draft")
 
 
+def _service(d: Draw, value: Json) -> None:
+    if value.get("runtime") in ("generic", "personaplex"):
+        value.setdefault("image", "example.com/server:1")
+    for purpose in ("startup", "liveness"):
+        probe = value.get("probeOverrides", {}).get(purpose)
+        if probe and d.chance(0.3):
+            probe["terminationGracePeriodSeconds"] = d.choice((1, 60))
+
+
 RULES: Mapping[str, Rule] = {
     **kubernetes.RULES,
     "Metric": _metric,
     "Autoscaling": _autoscaling,
     "Speculative": _speculative,
+    "InferenceServiceSpec": _service,
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.e2e.generated import kubernetes
-from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool
+from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
 from tests.e2e.generated.kubernetes import IDS, LABELS, MODES, NAMES, NODE_SELECTOR, RELATIVE
 
 _OWN = ("containers", "initContainers", "volumes")
@@ -16,7 +16,6 @@ POOLS: Mapping[str, Pool] = {
     **kubernetes.POOLS,
     "PodSpec.activeDeadlineSeconds": ABSENT,  # not for pods of a Deployment
     "PodSpec.ephemeralContainers": ABSENT,  # not in templates
-    "PodSpec.evictionResponders": ABSENT,
     "PodSpec.schedulingGroup": ABSENT,
     "PodSpec.hostnameOverride": ABSENT,
     "PodSpec.dnsPolicy": ("ClusterFirst", "Default", "None"),
@@ -64,21 +63,17 @@ POOLS: Mapping[str, Pool] = {
     "ContainerPort.protocol": ("TCP",),
     "VolumeMount.mountPropagation": ("None", "HostToContainer"),
     "VolumeMount.recursiveReadOnly": ABSENT,
-    "VolumeMount.bindMountOptions": ABSENT,
     "VolumeMount.subPath": ("", "dir/file"),
     "VolumeMount.subPathExpr": ABSENT,
     "KeyToPath.key": ("k",),
     "KeyToPath.path": RELATIVE,
     "KeyToPath.mode": MODES,
-    "KeyToPath.user": ABSENT,
     "ConfigMapVolumeSource.items": lambda d: [d.embedded("KeyToPath", path="a")],
     "ConfigMapVolumeSource.name": NAMES,
     "ConfigMapVolumeSource.defaultMode": MODES,
-    "ConfigMapVolumeSource.defaultUser": ABSENT,
     "SecretVolumeSource.items": lambda d: [d.embedded("KeyToPath", path="b/c")],
     "SecretVolumeSource.secretName": NAMES,
     "SecretVolumeSource.defaultMode": MODES,
-    "SecretVolumeSource.defaultUser": ABSENT,
     "ConfigMapProjection.items": lambda d: [d.embedded("KeyToPath", path="a")],
     "ConfigMapProjection.name": NAMES,
     "SecretProjection.items": lambda d: [d.embedded("KeyToPath", path="b")],
@@ -86,23 +81,19 @@ POOLS: Mapping[str, Pool] = {
     "ServiceAccountTokenProjection.path": ("token",),
     "ServiceAccountTokenProjection.audience": ("vault",),
     "ServiceAccountTokenProjection.expirationSeconds": (600, 3600),
-    "ServiceAccountTokenProjection.user": ABSENT,
     "ClusterTrustBundleProjection.path": ("ca.pem",),
     "ProjectedVolumeSource.sources": lambda d: [d.embedded("VolumeProjection")],
     "ProjectedVolumeSource.defaultMode": MODES,
-    "ProjectedVolumeSource.defaultUser": ABSENT,
     "VolumeProjection.clusterTrustBundle": ABSENT,
     "VolumeProjection.podCertificate": ABSENT,
     "DownwardAPIVolumeSource.items": lambda d: [d.embedded("DownwardAPIVolumeFile")],
     "DownwardAPIVolumeSource.defaultMode": MODES,
-    "DownwardAPIVolumeSource.defaultUser": ABSENT,
     "DownwardAPIProjection.items": lambda d: [d.embedded("DownwardAPIVolumeFile")],
     "DownwardAPIVolumeFile.path": ("labels",),
     "DownwardAPIVolumeFile.mode": MODES,
-    "DownwardAPIVolumeFile.user": ABSENT,
     "EmptyDirVolumeSource.medium": ("", "Memory"),
-    "EmptyDirVolumeSource.mode": ABSENT,
     "EmptyDirVolumeSource.sizeLimit": ("1Gi", "1000Mi", "0.5Gi", 1024),
+    "EphemeralVolumeSource.volumeClaimTemplate": lambda d: d.embedded("PersistentVolumeClaimTemplate"),
     "HostPathVolumeSource.path": ("/srv/models",),
     "HostPathVolumeSource.type": ("", "Directory", "DirectoryOrCreate"),
     "ImageVolumeSource.reference": ("example.com/model:1",),
@@ -148,7 +139,25 @@ POOLS: Mapping[str, Pool] = {
     "Volume.storageos": ({"volumeName": "v", "volumeNamespace": "n"},),
     "Volume.vsphereVolume": ({"volumePath": "[d] v"},),
 }
-RULES = kubernetes.RULES
+
+
+def _secret(d: Draw, value: Json) -> None:
+    value.setdefault("secretName", "s")
+
+
+def _fibre(d: Draw, value: Json) -> None:
+    value.setdefault("targetWWNs", ["500a0982991b8dc5"])
+    value.setdefault("lun", 0)
+
+
+RULES: Mapping[str, Rule] = {
+    **kubernetes.RULES,
+    **{f"ConfigMap{part}": kubernetes.named for part in ("VolumeSource", "Projection")},
+    "SecretProjection": kubernetes.named,
+    "SecretVolumeSource": _secret,
+    "FCVolumeSource": _fibre,
+    "EphemeralVolumeSource": lambda d, value: value.setdefault("volumeClaimTemplate", {"spec": d.embedded("PersistentVolumeClaimSpec")}),
+}
 
 _CLAIMS = ("resourceClaimName", "resourceClaimTemplateName")
 _CPU = ("cpu", "memory")
@@ -158,7 +167,7 @@ def pod(d: Draw, *names: str, without: Sequence[str] = (), container_without: Se
     """A pod spec with a container of each name; volumes, mounts and ports fit together."""
     volumes = [d.embedded("Volume", name=f"v{number}") for number in range(d.randint(0, 3))]
     ports = iter(d.sample(range(2000, 60000), 20))
-    value = d.embedded("PodSpec", without=without, containers=[_container(d, n, volumes, ports, container_without) for n in names])
+    value = d.embedded("PodSpec", without=(*_OWN[1:], *without), containers=[_container(d, n, volumes, ports, container_without) for n in names])
     if volumes:
         value["volumes"] = volumes
     if d.chance() and "initContainers" not in without:

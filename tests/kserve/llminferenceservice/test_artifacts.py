@@ -10,8 +10,8 @@ import pytest
 from app.kserve.llminferenceservice.artifacts import ArtifactError, artifact
 from app.kserve.llminferenceservice.credentials import s3_variables
 from app.kserve.operator import S3
-from tests.kserve.objects import Cluster, service
 from tests.kserve.llminferenceservice.test_workloads import DP, account, group, template
+from tests.kserve.objects import Cluster, service
 
 Json = dict[str, Any]
 
@@ -43,7 +43,7 @@ def operator(**documents: Json) -> Json:
 
 
 @pytest.mark.parametrize(
-    "uri, claim, path",
+    ("uri", "claim", "path"),
     [
         ("pvc://claim", "claim", None),
         ("pvc://claim/", "claim", None),
@@ -62,7 +62,9 @@ def test_a_claim_is_mounted(uri: str, claim: str, path: str | None) -> None:
     assert "initContainers" not in found
 
 
-@pytest.mark.parametrize("uri, argument", [("hf://a/b", "hf://a/b"), ("HF://a/b", "hf://a/b"), ("s3://bucket/m", "s3://bucket/m")])
+@pytest.mark.parametrize(
+    ("uri", "argument"), [("hf://a/b", "hf://a/b"), ("HF://a/b", "hf://a/b"), ("s3://bucket/m", "s3://bucket/m")]
+)
 def test_downloads_before_the_server_starts(uri: str, argument: str) -> None:
     """An init container fills a volume that the server only reads."""
     found = pod(uri)
@@ -116,7 +118,7 @@ def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri, enabled, modelcar, message",
+    ("uri", "enabled", "modelcar", "message"),
     [
         ("", True, True, "invalid model URI"),
         ("a/b", False, True, "invalid model URI"),
@@ -243,7 +245,7 @@ def test_a_cloud_role_brings_the_s3_variables() -> None:
 
 
 @pytest.mark.parametrize(
-    "endpoint, use_https, values",
+    ("endpoint", "use_https", "values"),
     [
         ("https://h", "", ["1", "h", "https://h"]),
         ("http://h:9000", "1", ["0", "h:9000", "http://h:9000"]),
@@ -268,7 +270,7 @@ def test_s3_annotations_beat_the_operators_settings() -> None:
     ]
 
 
-@pytest.mark.parametrize("namespace, name", [("default", "global-ca-bundle"), ("kserve", "ca")])
+@pytest.mark.parametrize(("namespace", "name"), [("default", "global-ca-bundle"), ("kserve", "ca")])
 def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
     """Under its own name in the system namespace, under a common one elsewhere."""
     parent = service(uri="s3://b/m")

@@ -54,7 +54,7 @@ OPERATOR = {"namespace": SYSTEM, "names": ["inferenceservice-config"]}
 
 
 @pytest.mark.parametrize(
-    "spec, wanted",
+    ("spec", "wanted"),
     [
         (scheduler(ref={"name": "c", "key": "k"}), [OPERATOR, {"namespace": OWN, "names": ["c"]}]),
         (
@@ -119,10 +119,17 @@ specs = st.fixed_dictionaries(
             optional={
                 "route": st.just({}),
                 "gateway": st.fixed_dictionaries(
-                    {"refs": st.lists(st.fixed_dictionaries({"name": names}, optional={"namespace": names}), max_size=3)}
+                    {
+                        "refs": st.lists(
+                            st.fixed_dictionaries({"name": names}, optional={"namespace": names}), max_size=3
+                        )
+                    }
                 ),
                 "scheduler": st.fixed_dictionaries(
-                    {}, optional={"config": st.fixed_dictionaries({"ref": st.fixed_dictionaries({"name": names, "key": names})})}
+                    {},
+                    optional={
+                        "config": st.fixed_dictionaries({"ref": st.fixed_dictionaries({"name": names, "key": names})})
+                    },
                 ),
             },
         ),

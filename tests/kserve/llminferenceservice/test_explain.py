@@ -42,9 +42,7 @@ def test_presets_bases_and_the_spec() -> None:
 
 def test_groups_and_the_endpoint_picker() -> None:
     """Leader, worker and scheduler have sources of their own."""
-    found = sources(
-        service(worker={}, parallelism={"data": 2, "dataLocal": 1}, router={"scheduler": {}}, prefill={})
-    )
+    found = sources(service(worker={}, parallelism={"data": 2, "dataLocal": 1}, router={"scheduler": {}}, prefill={}))
     group = "LeaderWorkerSet/demo-kserve-mn spec.leaderWorkerTemplate"
     decode = "preset kserve-config-llm-decode-worker-data-parallel"
     assert found[f"{group}.leaderTemplate.spec.containers[main].image"] == decode

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from app.kserve.llminferenceservice import conditions
 from app.kserve.llminferenceservice.conditions import ROUTER_CONDITIONS, TOP_LEVEL, WORKLOAD_CONDITIONS
 from app.kserve.llminferenceservice.findings import READY, Finding
 from app.kserve.llminferenceservice.phases import Outcome, RouterResult, WorkloadResult
@@ -243,6 +244,45 @@ def test_without_causes_the_deciding_condition_is_quoted() -> None:
     """Never an empty message where something was said."""
     result = ready(status(EMPTY, 1, outcome({MAIN: no("X", "generic")}, {}), NOW))
     assert (result.reason, result.message) == ("X", "generic")
+
+
+# Reasons.
+
+APPENDIX_C = frozenset(
+    {
+        "CombineBaseError",
+        "ReconcileMultiNodeWorkloadError",
+        "ReconcileSingleNodeWorkloadError",
+        "SchedulerReconcileError",
+        "HTTPRouteReconcileError",
+        "RefsInvalid",
+        "GatewaysNotReady",
+        "GatewayFetchError",
+        "HTTPRoutesNotReady",
+        "WaitingForGateway",
+        "InferencePoolNotReady",
+        "InferencePoolFetchError",
+        "Stopped",
+        "Progressing",
+        "ProgressDeadlineExceeded",
+    }
+)
+NOT_HERE = {
+    "ReconcileCertsError": "no certificates are made",
+    "ReconcileWorkloadServiceError": "a Service whose name is taken is a NameConflict",
+    "HTTPRouteFetchError": "routes come with the request; one that is missing is RefsInvalid",
+    "NewObservedGenFailure": "Ready is false with the failure's own reason",
+}
+
+
+def test_reasons_are_upstreams() -> None:
+    """Appendix C: each reason that can occur here has its name, and ours are named beside them."""
+    known = {value for name, value in vars(conditions).items() if name.isupper() and isinstance(value, str)}
+    assert known >= APPENDIX_C
+    assert not known & NOT_HERE.keys()
+    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled", "Creating"}
+    types = {*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL, "PresetsCombined", "ChildrenCreated"}
+    assert known - APPENDIX_C - types == {*ours, "Info"}
 
 
 # Children that stay away.

@@ -75,6 +75,19 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"router": {"route": {}, "scheduler": {"pool": {"ref": {"name": "p"}}, "replicas": 2}}},
         r"spec\.router\.scheduler: .*remove replicas",
     ),
+    "a picker that is not made": (
+        {
+            "router": {
+                "route": {},
+                "scheduler": {
+                    "pool": {
+                        "spec": {"selector": {"a": "b"}, "targetPortNumber": 8000, "extensionRef": {"name": "mine"}}
+                    }
+                },
+            }
+        },
+        r"extensionRef\.name: the Service mine is yours to make.*demo-epp-service",
+    ),
     "a scheme that a base may allow": (
         {"model": {"uri": "gs://b/m"}, "baseRefs": [{"name": "b"}]},
         r"spec\.model\.uri: gs:// is not supported",

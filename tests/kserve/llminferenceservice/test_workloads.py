@@ -50,7 +50,7 @@ MULTI: Json = {"worker": {}, "parallelism": DP}
 
 
 @pytest.mark.parametrize(
-    "spec, children, conditions",
+    ("spec", "children", "conditions"),
     [
         ({}, {MAIN}, {"MainWorkloadReady"}),
         (MULTI, {GROUP}, {"WorkerWorkloadReady"}),
@@ -91,7 +91,7 @@ def test_without_leader_worker_sets_the_rest_works() -> None:
 
 
 @pytest.mark.parametrize(
-    "parallelism, size",
+    ("parallelism", "size"),
     [
         ({"data": 4, "dataLocal": 1}, 4),
         ({"data": 10, "dataLocal": 2}, 5),
@@ -120,7 +120,7 @@ def test_shape_of_a_group() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec, name, component, role",
+    ("spec", "name", "component", "role"),
     [
         ({}, "demo-kserve", "llminferenceservice-workload", "both"),
         ({"prefill": {}}, "demo-kserve", "llminferenceservice-workload", "decode"),
@@ -265,12 +265,12 @@ def sidecar(pod: Json) -> Json:
 
 
 @pytest.mark.parametrize(
-    "router, pool",
+    ("router", "pool"),
     [({}, "demo-inference-pool"), ({"scheduler": {"pool": {"ref": {"name": "mine"}}}}, "mine"), (None, None)],
 )
 def test_the_sidecar_knows_its_pool(router: Json | None, pool: str | None) -> None:
     """Where there is a router at all; the variable is appended."""
-    spec = {} if router is None else {"router": router}
+    spec: Json = {} if router is None else {"router": router}
     env = sidecar(template(synced(service(prefill={}, **spec))))["env"]
     names = [variable["name"] for variable in env]
     assert names == ["INFERENCE_POOL_NAMESPACE", *(["INFERENCE_POOL_NAME"] if pool else [])]
@@ -284,7 +284,7 @@ def test_init_containers_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec, accounts, roles, used",
+    ("spec", "accounts", "roles", "used"),
     [
         ({}, set(), set(), None),
         ({"prefill": {}}, {"demo-kserve"}, {"demo-kserve-role"}, "demo-kserve"),
@@ -323,7 +323,7 @@ def test_an_account_of_the_users_own() -> None:
 
 def test_group_accounts() -> None:
     """The leader's, else the workers', for both pods."""
-    worker = {"worker": {"serviceAccountName": "w"}, "parallelism": DP}
+    worker: Json = {"worker": {"serviceAccountName": "w"}, "parallelism": DP}
     found = group(synced(service(**worker), account("w")))["leaderWorkerTemplate"]
     assert found["leaderTemplate"]["spec"]["serviceAccountName"] == "w"
     assert found["workerTemplate"]["spec"]["serviceAccountName"] == "w"
@@ -336,7 +336,7 @@ def test_without_the_rbac_component_no_account_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec, condition, reason",
+    ("spec", "condition", "reason"),
     [
         ({"template": {"serviceAccountName": "gone"}}, "MainWorkloadReady", "ReconcileSingleNodeWorkloadError"),
         (

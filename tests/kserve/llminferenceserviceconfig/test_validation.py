@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
 import pytest
 
+from app.admission.review import answer
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.llminferenceserviceconfig.validation import Config, delete_warnings, update_warnings
 from app.kserve.presets import PRESETS
@@ -14,7 +16,7 @@ from app.kube.decode import decode_document
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
 from app.settings import Settings
-from tests.kserve.objects import Json, admit, config, fields
+from tests.kserve.objects import CONFIG_KIND, Json, admit, config, fields
 
 WELL_KNOWN = "kserve-config-llm-template"
 
@@ -140,6 +142,29 @@ def _config(name: str, **spec: Any) -> Config:
 def test_changing_a_well_known_config(name: str, before: Json, after: Json, warned: bool) -> None:
     """C4: a change warns, an addition does not."""
     assert bool(update_warnings(_config(name, **after), _config(name, **before), Settings())) is warned
+
+
+def test_an_update_says_so() -> None:
+    """Through the review, beside what it says of any object."""
+    before, after = config(WELL_KNOWN, replicas=1), config(WELL_KNOWN, replicas=2)
+    assert any("well-known" in warning for warning in admit(after, before).warnings)
+    assert not admit(before, before).warnings
+
+
+@pytest.mark.parametrize(("name", "warned"), [(WELL_KNOWN, True), ("mine", False)])
+def test_a_deletion_is_allowed(name: str, warned: bool) -> None:
+    """A failing answer would hold up whole namespaces; a warning does not."""
+    request = {
+        "uid": "u",
+        "operation": "DELETE",
+        "name": name,
+        "namespace": "kserve",
+        "kind": {"group": "serving.kserve.io", "version": "v1alpha1", "kind": "LLMInferenceServiceConfig"},
+    }
+    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    response = json.loads(answer(CONFIG_KIND, body.encode(), Settings()))["response"]
+    assert response["allowed"] is True
+    assert bool(response.get("warnings")) is warned
 
 
 def test_deleting_a_well_known_config() -> None:

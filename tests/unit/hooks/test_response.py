@@ -6,9 +6,10 @@ import orjson
 import pytest
 
 from app.errors import ResponseError
-from app.hooks.protocol import SyncResponse
 from app.hooks.mergekeys import merge_key_clash
-from app.hooks.response import encode
+from app.hooks.protocol import SyncResponse
+from app.hooks.response import MAX_BYTES, TooLarge, encode, unstorable
+from app.kube.labels import ANNOTATIONS_MAX
 
 
 def child(**over: Any) -> dict[str, Any]:
@@ -70,3 +71,17 @@ def test_the_same_answer_has_the_same_bytes() -> None:
 def test_the_merge_key_is_guessed_as_metacontroller_does(items: list[Any], clash: object) -> None:
     """The first key that all items have, compared as text."""
     assert merge_key_clash(items) == clash
+
+
+def test_a_child_that_could_not_be_stored_is_named() -> None:
+    """Metacontroller keeps a copy of it in an annotation, and all of these together have a limit."""
+    large = child(spec={"text": "x" * ANNOTATIONS_MAX})
+    (error,) = unstorable(SyncResponse({}, [child(), large]))
+    assert "Service a would have" in str(error)
+    assert unstorable(SyncResponse({}, [child()])) == []
+
+
+def test_an_answer_has_a_largest_size() -> None:
+    """Whoever made it."""
+    with pytest.raises(TooLarge):
+        encode(SyncResponse({}, [child(spec={"text": "x" * MAX_BYTES})]), "ns")

@@ -232,3 +232,18 @@ def test_a_small_env_list_takes_microseconds() -> None:
         return time.perf_counter() - begin
 
     assert min(best() for _ in range(200)) < 100e-6
+
+
+def test_errors_have_an_end() -> None:
+    """Far more are found than anybody is shown, and then no more are looked for."""
+    for value, type_name in (
+        ([{"x": 1}] * 5000, "EnvVar"),
+        ([{"name": 1}] * 5000, "EnvVar"),
+        ([{"name": "a", "valueFrom": []}] * 5000, "EnvVar"),
+    ):
+        findings = embedded.Findings()
+        for item in value:
+            findings.check(item, type_name, PATH)
+        assert findings.full
+        assert field.MAX_SHOWN < len(findings.errors) <= field.MAX_ERRORS
+        assert len(findings.warnings) <= embedded.MAX_WARNINGS

@@ -82,3 +82,18 @@ def test_lookup_follows_a_path() -> None:
     assert field.lookup(document, SPEC.child("env").index(0).child("name")) == "a"
     assert field.lookup(document, SPEC.child("env").index(5).child("name")) is None
     assert field.lookup(document, SPEC.child("env").child("name")) is None
+
+
+def test_beyond_a_number_errors_are_counted() -> None:
+    """So that a message stays one that somebody reads."""
+    errors = [field.required(SPEC.child("a").index(n)) for n in range(250)]
+    text = field.aggregate(errors)
+    assert text.count("Required value") == field.MAX_SHOWN
+    assert text.endswith("] and 230 more errors")
+
+
+def test_a_long_key_is_cut_in_a_path() -> None:
+    """Keys are the user's own, and may have a megabyte."""
+    for path in (SPEC.child("k" * 1_000_000), SPEC.key("k" * 1_000_000)):
+        assert len(str(path)) < 300
+        assert path.segments[-1] == "k" * 1_000_000

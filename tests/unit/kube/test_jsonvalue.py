@@ -1,5 +1,6 @@
 """Cleaning embedded JSON, and the depth limit."""
 
+import json
 from typing import Any
 
 import orjson
@@ -73,3 +74,55 @@ def test_control_characters_are_found_anywhere() -> None:
     """With their path; line ends and tabs are text."""
     found = list(jsonvalue.control_characters({"a": ["x", {"b": "\x1b[31m"}], "c": "a\n\tb"}, field.Path("spec")))
     assert [str(error.path) for error in found] == ["spec.a[1].b"]
+
+
+EXCESSIVE = {
+    "a long text": (b'{"a": {"b": "%b", "c": 1}}' % (b"x" * jsonvalue.MAX_BYTES), "spec.a.b", "TooLong"),
+    "many values": (b'{"a": 1, "b": {"c": [%b1]}}' % (b"1," * jsonvalue.MAX_VALUES), "spec.b.c", "TooMany"),
+    "many in all": (
+        b'{"a": [%b1], "b": [%b1]}' % ((b"1," * (jsonvalue.MAX_VALUES // 2 + 1),) * 2),
+        "spec",
+        "TooMany",
+    ),
+    "no object": (b"[%b1]" % (b"1," * jsonvalue.MAX_VALUES), "spec", "TooMany"),
+}
+
+
+@pytest.mark.parametrize(("text", "path", "type_"), EXCESSIVE.values(), ids=list(EXCESSIVE))
+def test_too_much_is_named_where_it_is(text: bytes, path: str, type_: str) -> None:
+    """At the innermost field that alone is too large, without its value."""
+    (error,) = jsonvalue.excess(text, field.Path("spec"))
+    assert (str(error.path), error.type) == (path, f"FieldValue{type_}")
+    assert len(str(error)) < 200
+
+
+@pytest.mark.parametrize(
+    "text", [b"{}", b'{"a": "%b"}' % (b"," * 2 * jsonvalue.MAX_VALUES), b"[%b1]" % (b"1," * (jsonvalue.MAX_VALUES - 1))]
+)
+def test_what_is_not_too_much(text: bytes) -> None:
+    """Commas inside a text separate nothing."""
+    assert jsonvalue.excess(text, field.Path("spec")) == []
+
+
+@given(st.text(max_size=8))
+def test_no_control_character_is_overlooked(text: str) -> None:
+    """Whether it was escaped or not: the quick look never says no where the thorough one finds something."""
+    found = list(jsonvalue.control_characters(text, field.Path("spec")))
+    for ascii_only in (True, False):
+        written = json.dumps(text, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+        assert jsonvalue.may_have_controls(written) or not found
+
+
+@pytest.mark.parametrize("character", [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))])
+def test_each_control_character_is_seen(character: str) -> None:
+    """Except that a tab or a line end is none."""
+    text = f"a{character}b"
+    assert jsonvalue.may_have_controls(orjson.dumps(text)) or character in "\t\n\r"
+    assert bool(list(jsonvalue.control_characters(text, field.Path("spec")))) == (character not in "\t\n\r")
+
+
+@given(JSON)
+def test_the_walk_is_left_out_only_where_it_would_find_nothing(value: Any) -> None:
+    """However the text is encoded."""
+    found = list(jsonvalue.control_characters({"a": value}, field.Path("spec")))
+    assert not found or jsonvalue.may_have_controls(orjson.dumps({"a": value}))

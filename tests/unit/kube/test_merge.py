@@ -20,7 +20,7 @@ def named(*names: str) -> list[Json]:
 
 
 @pytest.mark.parametrize(
-    "base, override, result",
+    ("base", "override", "result"),
     [
         ("az", "bz", "baz"),
         ("x", "y", "yx"),
@@ -48,7 +48,7 @@ def test_items_of_one_key_merge_field_by_field() -> None:
 
 
 @pytest.mark.parametrize(
-    "base, override, result",
+    ("base", "override", "result"),
     [
         ({"args": ["a", "b"]}, {"args": ["x"]}, {"args": ["x"]}),
         ({"tolerations": [{"key": "t1"}]}, {"tolerations": [{"key": "t2"}]}, {"tolerations": [{"key": "t2"}]}),
@@ -75,7 +75,7 @@ def test_last_writer_of_a_one_of_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    "override, result",
+    ("override", "result"),
     [
         ({"persistentVolumeClaim": {"claimName": "c"}}, {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}),
         ({"emptyDir": {"sizeLimit": "1Gi"}}, {"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}),
@@ -104,7 +104,7 @@ SHAPE = Shape(lists={"items": ("name", OPEN)})
 
 
 @pytest.mark.parametrize(
-    "override, result",
+    ("override", "result"),
     [
         ({"a": {PATCH: "delete"}}, {"items": named("x", "y")}),
         ({"a": {PATCH: "replace", "c": 3}}, {"a": {"c": 3}, "items": named("x", "y")}),
@@ -132,7 +132,7 @@ def test_find_follows_merge_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    "value, result",
+    ("value", "result"),
     [
         ({"env": [{"name": "A", "value": ""}]}, {"env": [{"name": "A"}]}),
         ({"hostNetwork": False, "hostUsers": False}, {"hostUsers": False}),

@@ -1,0 +1,94 @@
+"""Requests about examples in a cluster where nothing changes any more, with what a real cluster adds to each object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from app.cli.manifests import parse
+from app.cli.offline import settled
+from app.families import find
+from app.kube.labels import LAST_APPLIED
+from tests.bench.payloads import managed_fields
+
+Json = dict[str, Any]
+ROOT = Path(__file__).parents[2]
+NAMESPACE = "team-a"
+
+
+def sync_request(documents: list[Json], kind_name: str, name: str) -> tuple[str, bytes]:
+    """The sync path and body for one of the documents once all of them are settled."""
+    manifests = parse(yaml.safe_dump_all(documents), "bench")
+    cluster = settled(manifests, NAMESPACE)
+    parent = next(
+        d
+        for (_, inner), d in cluster.objects.items()
+        if d["kind"] == kind_name and inner in (name, f"{NAMESPACE}/{name}") and find(d["apiVersion"], kind_name)
+    )
+    kind = find(parent["apiVersion"], kind_name)
+    assert kind is not None
+    body = orjson.loads(cluster.request(kind, parent))
+    body["controller"] = {"kind": "CompositeController", "metadata": {"managedFields": managed_fields(30)}, "spec": {}}
+    _dress(body["parent"], 35)
+    for document in _objects(body["children"]):
+        _dress(document, 60, recorded=True)
+    for document in _objects(body["related"]):
+        _dress(document, 35)
+    return f"{kind.resource.hook_path}/sync", orjson.dumps(body)
+
+
+def _objects(groups: dict[str, dict[str, Json]]) -> Iterator[Json]:
+    for group in groups.values():
+        yield from group.values()
+
+
+def _dress(document: Json, entries: int, *, recorded: bool = False) -> None:
+    """Field ownership, and on a child Metacontroller's record of what was last applied."""
+    metadata = document["metadata"]
+    if recorded and LAST_APPLIED not in metadata.get("annotations", {}):
+        record = {key: value for key, value in document.items() if key != "status"}
+        metadata["annotations"] = {**metadata.get("annotations", {}), LAST_APPLIED: orjson.dumps(record).decode()}
+    metadata["managedFields"] = managed_fields(entries)
+
+
+def _example(*files: str) -> list[Json]:
+    return [d for file in files for d in yaml.safe_load_all((ROOT / file).read_text()) if d]
+
+
+def playground() -> tuple[str, bytes]:
+    """A Playground with the shipped engine."""
+    documents = _example("manifests/llmaz-runtimes/vllm.yaml", "examples/llmaz/quickstart.yaml")
+    name = next(d["metadata"]["name"] for d in documents if d["kind"] == "Playground")
+    return sync_request(documents, "Playground", name)
+
+
+def llmaz_service() -> tuple[str, bytes]:
+    """The Service below it, with its Deployment."""
+    documents = _example("manifests/llmaz-runtimes/vllm.yaml", "examples/llmaz/quickstart.yaml")
+    name = next(d["metadata"]["name"] for d in documents if d["kind"] == "Playground")
+    return sync_request(documents, "Service", name)
+
+
+def llm_inference_service() -> tuple[str, bytes]:
+    """Prefill and decode, scheduler and route, on three shared configs: the largest thing there is."""
+    (service,) = _example("examples/kserve/prefill-decode.yaml")
+    names = ["defaults", "gpus", "telemetry"]
+    service["spec"]["baseRefs"] = [{"name": name} for name in names]
+    configs = []
+    for name in names:
+        container = {"name": "main", "env": [{"name": f"{name.upper()}_{n}", "value": f"value {n}"} for n in range(10)]}
+        template = {"template": {"containers": [container]}}
+        configs.append(
+            {
+                "apiVersion": "serving.kserve.io/v1alpha1",
+                "kind": "LLMInferenceServiceConfig",
+                "metadata": {"name": name},
+                "spec": {**template, "prefill": template},
+            }
+        )
+    documents = [*_example("examples/kserve/cluster/gateway.yaml"), *configs, service]
+    return sync_request(documents, "LLMInferenceService", service["metadata"]["name"])

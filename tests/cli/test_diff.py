@@ -1,0 +1,138 @@
+"""``modelhooks diff``: which children change, and whether pods restart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.cli.files import Command, Json, Result, model, service
+from tests.corpus.requests import DEPLOYMENT_RECORD
+
+
+def differing(command: Command, old: list[Json], new: list[Json], *arguments: str) -> Result:
+    return command("diff", command.file("old.yaml", *old), command.file("new.yaml", *new), *arguments)
+
+
+def rows(result: Result) -> dict[str, Json]:
+    """The children that change, by kind without version and group."""
+    return {row["kind"].partition(".")[0]: row for row in result.json["children"]}
+
+
+def compared(command: Command, old: Json, new: Json) -> dict[str, Json]:
+    """Two specs of a service on the same Model."""
+    result = differing(command, [model(), service(old)], [model(), service(new)], "--output", "json")
+    found = rows(result)
+    assert result.status == (1 if found else 0)
+    return found
+
+
+def test_nothing_changes(command: Command) -> None:
+    """0, and a sentence."""
+    result = differing(command, [model(), service()], [model(), service({"replicas": 1})])
+    assert (result.status, result.out) == (0, "Nothing changes.\n")
+
+
+def test_a_change_of_the_pod_restarts_it(command: Command) -> None:
+    """With the field, its old and its new value."""
+    found = compared(command, {"image": "a:1"}, {"image": "a:2"})
+    assert list(found) == ["Deployment"]
+    assert (found["Deployment"]["restart"], found["Deployment"]["effect"]) == (True, "restart")
+    (change,) = found["Deployment"]["fields"]
+    assert change["path"].endswith("containers[llama-server].image")
+    assert (change["old"], change["new"]) == ("a:1", "a:2")
+
+
+def test_more_replicas_restart_nothing(command: Command) -> None:
+    """The pods that run go on."""
+    found = compared(command, {"replicas": 1}, {"replicas": 3})
+    assert (found["Deployment"]["effect"], found["Deployment"]["restart"]) == ("scale", False)
+
+
+def test_a_service_is_no_pod(command: Command) -> None:
+    """Its type changes under the running pods."""
+    found = compared(command, {}, {"endpoint": {"type": "NodePort"}})
+    assert {kind: row["effect"] for kind, row in found.items()} == {"Service": "none"}
+
+
+def test_autoscaling_adds_a_child(command: Command) -> None:
+    """And takes it away again."""
+    scaled: Json = {"autoscaling": {"maxReplicas": 3}}
+    assert compared(command, {}, scaled)["HorizontalPodAutoscaler"]["action"] == "create"
+    assert compared(command, scaled, {})["HorizontalPodAutoscaler"]["action"] == "delete"
+
+
+def test_the_text_says_what_matters(command: Command) -> None:
+    """One line per child, one per field, and a sum."""
+    result = differing(command, [model(), service({"image": "a:1"})], [model(), service({"image": "a:2"})])
+    lines = result.out.splitlines()
+    assert lines[0] == "change Deployment default/s: pods restart"
+    assert lines[1].endswith('containers[llama-server].image: "a:1" → "a:2"')
+    assert lines[-1] == "1 child changes; the pods of default/s restart."
+
+
+def test_what_a_cluster_keeps_is_kept(command: Command) -> None:
+    """A service whose Model is gone keeps its children, so nothing of it changes."""
+    result = differing(command, [model(), service()], [service()], "--output", "json")
+    assert "Deployment" not in rows(result)
+
+
+def test_a_service_that_is_gone_takes_its_children_along(command: Command) -> None:
+    """As garbage collection does."""
+    result = differing(command, [model(), service()], [model()], "--output", "json")
+    assert {row["action"] for row in rows(result).values()} == {"delete"}
+    assert rows(result)["Deployment"]["effect"] == "stop"
+
+
+def test_a_change_of_the_model_reaches_its_services(command: Command) -> None:
+    """Although no field of them changed."""
+    new = model(spec={"source": "https://models.example.com/m.gguf", "hardware": {"gpu": {"count": 2}}})
+    found = rows(differing(command, [model(), service()], [new, service()], "--output", "json"))
+    assert found["Deployment"]["restart"]
+
+
+def test_an_invalid_object_has_no_answer(command: Command) -> None:
+    """It would change nothing, whatever it says."""
+    result = differing(command, [model(), service()], [model(), service({"replicas": 99})])
+    assert (result.status, result.out) == (2, "")
+    assert "spec.replicas" in result.err
+
+
+def answer(**over: Any) -> Json:
+    return {"status": {}, "children": [{**DEPLOYMENT_RECORD, **over}]}
+
+
+def test_recorded_answers_are_compared_as_they_are(command: Command) -> None:
+    """Of two releases, for example."""
+    spec = orjson.loads(orjson.dumps(DEPLOYMENT_RECORD["spec"]))
+    spec["template"]["spec"]["containers"][0]["image"] = "other:2"
+    result = command("diff", command.file("a.json", answer()), command.file("b.json", answer(spec=spec)))
+    assert result.status == 1
+    assert 'spec.template.spec.containers[kept].image: "kept:1" → "other:2"' in result.out
+    assert command("diff", command.file("a.json", answer()), command.file("b.json", answer())).status == 0
+
+
+def test_what_render_printed_is_a_recorded_answer(command: Command) -> None:
+    """So that the output of an older release can be kept and compared."""
+    manifests = command.file("all.yaml", model(), service())
+    rendered = command("render", manifests, "--output", "json")
+    files = [command.file("before.json", rendered.json), command.file("after.json", rendered.json)]
+    assert command("diff", *files).status == 0
+    rendered.json[1]["children"].clear()
+    assert command("diff", files[0], command.file("after.json", [rendered.json[0]])).status == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"children": [{"kind": "x"}]}, {"children": []}),
+        ({"children": []}, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}},) * 2,
+    ],
+)
+def test_what_cannot_be_compared(command: Command, old: Json, new: Json) -> None:
+    """2, with a reason."""
+    result = command("diff", command.file("a.json", old), command.file("b.json", new))
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("modelhooks diff: ")

@@ -1,0 +1,233 @@
+"""``modelhooks explain``: why not ready, which children, and who set each value of the pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cli.files import Command, Json, model, service
+from tests.corpus.requests import UID
+
+
+def explained(command: Command, *documents: Json) -> dict[str, Json]:
+    """The explanations by object."""
+    result = command("explain", command.file("all.yaml", *documents), "--output", "json")
+    assert result.status == 0, result.err
+    return {one["object"]: one for one in result.json}
+
+
+def sources(one: Json) -> dict[str, str]:
+    """The source of each value, by the end of its path after the pod's ``spec``."""
+    return {row["path"].partition(" spec.template.")[2]: row["source"] for row in one["values"]}
+
+
+@pytest.fixture
+def both(command: Command) -> dict[str, str]:
+    spec: Json = {
+        "contextSize": 4096,
+        "image": "server:1",
+        "env": [{"name": "A", "value": "1"}],
+        "tolerations": [{"key": "t", "operator": "Exists"}],
+        "priority": "high",
+    }
+    gpu = model(spec={"source": "https://models.example.com/m.gguf", "hardware": {"gpu": {"count": 2}}})
+    return sources(explained(command, gpu, service(spec))["InferenceService/s"])
+
+
+EXPECTED = {
+    "spec.containers[llama-server].image": "spec.image",
+    "spec.containers[llama-server].env[A].value": "spec.env[0].value",
+    "spec.containers[llama-server].resources.limits[nvidia.com/gpu]": "Model/m spec.hardware.gpu.count",
+    "spec.tolerations[t].key": "spec.tolerations[0].key",
+    "spec.priorityClassName": "spec.priority",
+    "spec.initContainers[model-downloader].env[MODEL_SOURCE].value": "Model/m spec.source",
+    "spec.initContainers[model-downloader].image": "setting MODELHOOKS_LLMKUBE_INIT_CONTAINER_IMAGE",
+    "spec.securityContext.fsGroup": "setting MODELHOOKS_LLMKUBE_DEFAULT_FSGROUP",
+    "spec.containers[llama-server].livenessProbe.httpGet.path": "default",
+    "metadata.labels.app": "metadata.name",
+    "metadata.labels[inference.llmkube.dev/model]": "spec.modelRef",
+}
+
+
+@pytest.mark.parametrize(("path", "source"), EXPECTED.items(), ids=list(EXPECTED))
+def test_each_value_has_its_source(both: dict[str, str], path: str, source: str) -> None:
+    """A field of the object, of one it reads, an operator's setting, or nobody."""
+    assert both[path] == source
+
+
+def test_an_argument_and_its_value_have_the_same_source(both: dict[str, str], command: Command) -> None:
+    """Arguments stand in a list, and still have one each."""
+    found = explained(command, model(), service({"contextSize": 4096}))["InferenceService/s"]["values"]
+    place = next(n for n, row in enumerate(found) if row["value"] == "--ctx-size")
+    assert [row["source"] for row in found[place : place + 2]] == ["spec.contextSize"] * 2
+    assert found[place + 1]["value"] == "4096"
+
+
+def test_every_value_of_the_pod_is_there(command: Command) -> None:
+    """Once."""
+    values = explained(command, model(), service())["InferenceService/s"]["values"]
+    paths = [row["path"] for row in values]
+    assert len(paths) == len(set(paths)) > 30
+
+
+def test_what_is_not_applied_yet_says_what_will_be(command: Command) -> None:
+    """From the same files."""
+    one = explained(command, model(), service())["InferenceService/s"]
+    assert one["state"].startswith("not applied yet; once everything runs: ready")
+    assert one["why"] == []
+    assert {child["kind"] for child in one["children"]} >= {"Deployment", "Service"}
+
+
+def test_a_missing_model_is_named(command: Command) -> None:
+    """It may exist in a cluster; here nothing is known of it."""
+    one = explained(command, service())["InferenceService/s"]
+    assert "not ready" in one["state"]
+    assert "Model m does not exist" in one["why"][0]
+
+
+def test_an_invalid_object_is_not_explained_further(command: Command) -> None:
+    """Every mistake with its place."""
+    one = explained(command, model(), service({"replicas": 99, "image": " x"}))["InferenceService/s"]
+    assert one["state"] == "invalid"
+    assert [("spec.replicas" in text, "spec.image" in text) for text in one["why"]] == [(True, False), (False, True)]
+    assert "all.yaml:" in one["why"][0]
+
+
+CONDITIONS = [
+    {"type": "Available", "status": "False", "reason": "NoReadyReplicas", "message": "none"},
+    {"type": "Ready", "status": "False", "reason": "ImagePullBackOff", "message": "pod s-1: cannot pull its image"},
+]
+
+
+def test_a_status_that_was_written_speaks_for_itself(command: Command) -> None:
+    """When there is nothing else to judge by."""
+    written = service(status={"conditions": CONDITIONS})
+    one = explained(command, model(), written)["InferenceService/s"]
+    assert one["state"] == "not ready (ImagePullBackOff)"
+    assert one["why"] == ["pod s-1: cannot pull its image"]
+    assert one["conditions"] == CONDITIONS[:1]
+
+
+def cluster(*pods: Json) -> list[Json]:
+    """What ``kubectl get -o yaml`` prints of a service whose pods are in trouble."""
+    status: Json = {
+        "phase": "Ready",
+        "cacheKey": "k",
+        "conditions": [{"type": "Ready", "status": "True", "reason": "X"}],
+    }
+    owned = {"controller-uid": UID}
+    deployment: Json = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "s", "namespace": "default", "uid": "d", "generation": 1, "labels": owned},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "s"}},
+            "template": {"metadata": {"labels": {"app": "s"}}, "spec": {"containers": []}},
+        },
+        "status": {"observedGeneration": 1, "replicas": 1, "unavailableReplicas": 1},
+    }
+    parent = service(status={"conditions": CONDITIONS})
+    parent["metadata"] |= {"uid": UID, "namespace": "default", "generation": 1}
+    return [{"apiVersion": "v1", "kind": "List", "items": [model(status=status), parent, deployment, *pods]}]
+
+
+def pod(**container: Any) -> Json:
+    statuses = [{"name": "llama-server", "ready": False, "restartCount": 3, **container}]
+    labels = {"app": "s", "inference.llmkube.dev/service": "s"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "s-1", "namespace": "default", "labels": labels},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "PodScheduled", "status": "True"}],
+            "containerStatuses": statuses,
+        },
+    }
+
+
+def test_pods_among_the_files_say_why(command: Command) -> None:
+    """As they are now, not as the status had it."""
+    ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": "cannot load model"}}
+    broken = pod(state={"waiting": {"reason": "CrashLoopBackOff"}}, lastState=ended)
+    one = explained(command, *cluster(broken))["InferenceService/s"]
+    assert one["state"].startswith("not ready")
+    assert "cannot load model" in one["why"][0]
+    assert {child["kind"]: child["exists"] for child in one["children"]}["Deployment"]
+
+
+def test_the_text_has_a_heading_for_each_part(command: Command) -> None:
+    """The object, why, its conditions, its children, its pods."""
+    result = command("explain", command.file("all.yaml", *cluster(pod(state={"waiting": {"reason": "ErrImagePull"}}))))
+    lines = result.out.splitlines()
+    assert "InferenceService/s in namespace default: not ready (ImagePullBackOff)" in lines
+    assert any(line.startswith("  why: ") for line in lines)
+    assert "  children:" in lines
+    assert "    Service/s (not among the files)" in lines
+    assert "  pods of Deployment/s spec.template:" in lines
+
+
+@pytest.mark.parametrize(
+    "document", [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}, {"kind": "Model"}]
+)
+def test_nothing_to_explain(command: Command, document: Json) -> None:
+    """2, with a reason."""
+    result = command("explain", command.file("all.yaml", document))
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("modelhooks explain: ")
+
+
+def test_an_object_without_a_name(command: Command) -> None:
+    """No cluster has it."""
+    result = command("explain", command.file("all.yaml", {**model(), "metadata": {}}))
+    assert result.status == 2
+    assert "metadata.name is missing" in result.err
+
+
+def test_two_levels_are_explained_as_one(command: Command) -> None:
+    """A Playground's pods belong to the Service that it makes; the sources are the Playground's."""
+    documents = [
+        {
+            "apiVersion": "llmaz.io/v1alpha1",
+            "kind": "OpenModel",
+            "metadata": {"name": "opt"},
+            "spec": {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}},
+        },
+        {
+            "apiVersion": "inference.llmaz.io/v1alpha1",
+            "kind": "BackendRuntime",
+            "metadata": {"name": "tool"},
+            "spec": {
+                "command": ["serve"],
+                "image": "tool",
+                "version": "v1",
+                "recommendedConfigs": [{"name": "default", "args": ["--model", "{{ .ModelPath }}"]}],
+            },
+        },
+        {
+            "apiVersion": "inference.llmaz.io/v1alpha1",
+            "kind": "Playground",
+            "metadata": {"name": "demo"},
+            "spec": {"modelClaim": {"modelName": "opt"}, "backendRuntimeConfig": {"backendName": "tool"}},
+        },
+    ]
+    one = explained(command, *documents)["Playground/demo"]
+    found = sources(one)
+    assert "once everything runs: ready" in one["state"]
+    assert found["spec.containers[model-runner].command[0]"] == "BackendRuntime/tool spec.command[0]"
+    assert "BackendRuntime/tool spec.image" in found["spec.containers[model-runner].image"]
+    assert found["metadata.labels[llmaz.io/model-family-name]"] == "OpenModel/opt spec.familyName"
+
+
+def test_presets_are_named(command: Command) -> None:
+    """They are no objects of the cluster, so only the kind itself knows them."""
+    document = {
+        "apiVersion": "serving.kserve.io/v1alpha1",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "qwen"},
+        "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B", "name": "qwen"}},
+    }
+    found = sources(explained(command, document)["LLMInferenceService/qwen"])
+    assert found["spec.containers[main].image"] == "preset kserve-config-llm-template"

@@ -1,0 +1,70 @@
+"""The cluster in memory does with an answer what Metacontroller does, as far as the hooks can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from app.cli.manifests import Manifest, parse
+from app.cli.offline import holding, settled
+from app.cli.world import Json
+from app.kube import yaml
+from app.kube.labels import CONTROLLER_UID, LAST_APPLIED
+from tests.cli.files import model, service
+
+DEPLOYMENT = "Deployment.apps/v1", "default/s"
+
+
+def manifests(*documents: Json) -> list[Manifest]:
+    return parse(yaml.dump_all(list(documents)), "all.yaml")
+
+
+def ready(document: Json) -> Any:
+    return next(c["status"] for c in document["status"]["conditions"] if c["type"] == "Ready")
+
+
+def test_everything_becomes_ready() -> None:
+    """Jobs complete, claims bind and pods start."""
+    cluster = settled(manifests(service(), model()), "default")
+    assert [ready(parent) for _, parent in cluster.parents()] == ["True", "True"]
+
+
+def test_children_carry_their_owner_and_their_record() -> None:
+    """By the one Metacontroller finds them, from the other a hook keeps them."""
+    metadata = settled(manifests(service(), model()), "default").objects[DEPLOYMENT]["metadata"]
+    assert metadata["labels"][CONTROLLER_UID]
+    assert orjson.loads(metadata["annotations"][LAST_APPLIED])["metadata"]["name"] == "s"
+
+
+def test_what_a_hook_keeps_is_kept() -> None:
+    """Also when all it names is the child."""
+    cluster = settled(manifests(service(), model()), "default")
+    before = cluster.objects[DEPLOYMENT]
+    cluster.delete(("Model.inference.llmkube.dev/v1alpha1", "default/m"))
+    cluster.settle()
+    assert cluster.objects[DEPLOYMENT]["spec"] == before["spec"]
+
+
+def test_deleting_takes_along_what_is_owned() -> None:
+    """As garbage collection does."""
+    cluster = settled(manifests(service(), model()), "default")
+    cluster.delete(("InferenceService.inference.llmkube.dev/v1alpha1", "default/s"))
+    assert DEPLOYMENT not in cluster.objects
+
+
+def test_a_child_that_is_created_only_is_not_changed() -> None:
+    """A claim that is there stays as it is."""
+    cluster = settled(manifests(model()), "default")
+    key = next(key for key in cluster.objects if key[0] == "PersistentVolumeClaim.v1")
+    cluster.objects[key]["spec"]["resources"]["requests"]["storage"] = "1Ti"
+    cluster.settle()
+    assert cluster.objects[key]["spec"]["resources"]["requests"]["storage"] == "1Ti"
+
+
+def test_holding_changes_nothing() -> None:
+    """Objects are as the files have them, with a uid and a namespace."""
+    (document,) = holding(manifests(model()), "there").objects.values()
+    assert document["metadata"]["namespace"] == "there"
+    assert document["metadata"]["uid"]
+    assert "status" not in document

@@ -1,0 +1,101 @@
+"""``modelhooks validate``: every finding with its place, across objects too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.files import Command, Json, model, service
+
+GPU = {"hardware": {"gpu": {"count": 2}}}
+SOURCE = {"source": "https://models.example.com/m.gguf"}
+
+TOGETHER: dict[str, tuple[Json, Json, str]] = {
+    "V-X03": ({"source": "org/repo", "format": "safetensors"}, {"runtime": "vllm"}, "skipModelInit"),
+    "V-X04": (SOURCE, {"runtime": "tgi"}, "tgi only serves Hugging Face repositories"),
+    "V-X05": (
+        {**SOURCE, **GPU},
+        {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 4}},
+        "tensorParallelSize is 4",
+    ),
+    "V-X06": ({**SOURCE, **GPU}, {"image": "x", "resources": {"gpu": 1}}, "spec.resources.gpu has no effect"),
+    "V-X11": ({**SOURCE, "hardware": {"accelerator": "metal"}}, {"replicas": 3}, "one process"),
+    "V-M16": ({**SOURCE, "format": "safetensors"}, {}, "cannot load format safetensors"),
+    "V-I40": ({**SOURCE, **GPU}, {}, "the default image uses the CPU only"),
+    "V-I42": (SOURCE, {"flashAttention": True}, "spec.flashAttention has no effect without a GPU"),
+    "V-I64": (
+        {**SOURCE, "hardware": {"accelerator": "metal"}},
+        {"image": "x"},
+        "no effect with accelerator metal: spec.image",
+    ),
+}
+
+
+@pytest.mark.parametrize(("model_spec", "spec", "expected"), TOGETHER.values(), ids=list(TOGETHER))
+def test_what_does_not_fit_together(command: Command, model_spec: Json, spec: Json, expected: str) -> None:
+    """A warning when both objects are among the files, in any order; alone, a service has none of them."""
+    for documents in ([model(spec=model_spec), service(spec)], [service(spec), model(spec=model_spec)]):
+        result = command("validate", command.file("all.yaml", *documents))
+        assert result.status == 0
+        assert expected in result.out
+        assert ": warning: " in result.out
+    assert expected not in command("validate", command.file("all.yaml", service(spec))).out
+
+
+def test_a_finding_points_at_its_field(command: Command) -> None:
+    """Of the service that says it."""
+    documents = [model(spec={**SOURCE, **GPU}), service({"image": "x", "resources": {"gpu": 1}})]
+    result = command("validate", command.file("all.yaml", *documents), "--output", "json")
+    (finding,) = (f for f in result.json if "and it wins" in f["message"])
+    assert (finding["path"], finding["level"]) == ("spec.resources.gpu", "warning")
+    assert finding["line"] > 10
+
+
+def test_models_of_other_namespaces_are_others(command: Command) -> None:
+    """A service only knows those beside it."""
+    away = model(spec={**SOURCE, "format": "safetensors"})
+    away["metadata"]["namespace"] = "other"
+    assert command("validate", command.file("all.yaml", away, service())).out == ""
+
+
+def test_configs_that_cannot_be_combined(command: Command) -> None:
+    """Said of the service that names them, where they are among the files."""
+    config = {
+        "apiVersion": "serving.kserve.io/v1alpha1",
+        "kind": "LLMInferenceServiceConfig",
+        "metadata": {"name": "shared", "namespace": "default"},
+        "spec": {"template": {"containers": [{"name": "main", "image": "{{ .Spec.Nothing.Name }}"}]}},
+    }
+    user: Json = {
+        "apiVersion": "serving.kserve.io/v1alpha1",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "qwen"},
+        "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}, "baseRefs": [{"name": "shared"}]},
+    }
+    result = command("validate", command.file("all.yaml", config, user))
+    assert "spec.baseRefs: " in result.out
+    assert "spec.baseRefs: " not in command("validate", command.file("all.yaml", user)).out
+
+
+def test_numbers_that_json_does_not_have(command: Command) -> None:
+    """Found with their place; very large ones are judged as the API server judges them."""
+    document = service({"replicas": 10**30})
+    result = command("validate", command.file("all.yaml", document))
+    assert result.status == 1
+    assert "spec.replicas" in result.out
+    path = command.file("all.yaml", service({"replicas": 1}))
+    Path(path).write_text(Path(path).read_text().replace("replicas: 1", "replicas: .nan"))
+    result = command("validate", path)
+    assert result.status == 2
+    assert "not a number that JSON has" in result.err
+
+
+def test_files_that_are_no_objects_are_passed_over(command: Command) -> None:
+    """A kustomization lies beside the manifests."""
+    files = [
+        command.file("kustomization.yaml", {"resources": ["all.yaml"]}),
+        command.file("all.yaml", model(), service()),
+    ]
+    for name in ("validate", "render", "explain"):
+        assert command(name, *files).status == 0

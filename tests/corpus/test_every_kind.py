@@ -1,0 +1,154 @@
+"""Whatever stands in whichever field of whichever kind: an answer, never a fault of ours (reliability S02 to S07, F9).
+
+The functions are called as the routes call them; the transport is tested elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+
+from app.admission import review
+from app.cli.offline import direct
+from app.cli.simulate import Cluster
+from app.cli.world import inner_key, outer_key, stored
+from app.families import KINDS
+from app.hooks.kind import Kind
+from app.kube.base import KubeModel
+from app.kube.shape import Shape, fields
+from app.settings import Settings
+from tests.corpus.requests import Json
+
+SETTINGS = Settings()
+MAX_DEPTH = 5
+"""Types that contain themselves are followed so far."""
+
+VALID: dict[str, Json] = {
+    "inference.llmkube.dev/Model": {"source": "https://models.example.com/m.gguf"},
+    "inference.llmkube.dev/InferenceService": {"modelRef": "m"},
+    "llmaz.io/OpenModel": {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}},
+    "inference.llmaz.io/BackendRuntime": {
+        "command": ["serve"],
+        "image": "tool",
+        "version": "v1",
+        "recommendedConfigs": [{"name": "default", "args": ["--model", "{{ .ModelPath }}"]}],
+    },
+    "inference.llmaz.io/Playground": {"modelClaim": {"modelName": "opt"}},
+    "inference.llmaz.io/Service": {
+        "modelClaims": {"models": [{"name": "opt"}]},
+        "workloadTemplate": {
+            "workerTemplate": {"spec": {"containers": [{"name": "model-runner", "image": "tool:v1"}]}},
+        },
+    },
+    "serving.kserve.io/LLMInferenceService": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}},
+    "serving.kserve.io/LLMInferenceServiceConfig": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}},
+}
+VALUES: list[Any] = [True, -7, 1.5, "ä {{ .x", "", [], {}, [[]], [{"a": {}}], {"a": ["b"]}, 2**31, "1Gi", {"a.b/c": "v"}]
+
+Step = str | int
+
+
+def name_of(kind: Kind[Any, Any]) -> str:
+    return f"{kind.resource.group}/{kind.resource.kind}"
+
+
+def places(model: type[KubeModel], above: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
+    """The path of every field below a type, through lists (their first item) and maps (a key of ours)."""
+    for name, (_, shape) in fields(model).items():
+        here = (*above, name)
+        yield here
+        if shape.container:
+            here = (*here, 0 if shape.container == "list" else "key")
+            yield here
+        yield from _below(shape, here)
+
+
+def _below(shape: Shape, here: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+    if shape.model is not None and len(here) < MAX_DEPTH:
+        yield from places(shape.model, here)
+    elif shape.embedded:
+        yield (*here, "name")
+        yield (*here, "spec")
+
+
+def put(document: Any, path: tuple[Step, ...], value: Any) -> Any:
+    """A copy of the document with the value at that path, whatever stood on the way."""
+    head, *rest = path
+    inner = document.get(head) if isinstance(document, dict) else None
+    if isinstance(head, int):
+        inner = document[0] if isinstance(document, list) and document else None
+        return [put(inner, tuple(rest), value) if rest else value]
+    changed = dict(document) if isinstance(document, dict) else {}
+    changed[head] = put(inner, tuple(rest), value) if rest else value
+    return changed
+
+
+def parent(kind: Kind[Any, Any], spec: Any) -> Json:
+    resource = kind.resource
+    metadata = {"name": "x", "uid": "u", "generation": 1, **({"namespace": "ns"} if resource.namespaced else {})}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}
+
+
+def verdict(kind: Kind[Any, Any], spec: Any) -> Json:
+    document, resource = parent(kind, spec), kind.resource
+    request = {
+        "uid": "r",
+        "operation": "CREATE",
+        "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "object": document,
+    }
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    response: Json = orjson.loads(review.answer(kind, orjson.dumps(body), SETTINGS))["response"]
+    return response
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    """A cluster in which everything that the valid specs refer to is there and ready."""
+    found = Cluster(direct(SETTINGS))
+    names = {"Model": "m", "OpenModel": "opt", "BackendRuntime": "vllm"}
+    for kind in KINDS:
+        document = stored(parent(kind, VALID[name_of(kind)]), "ns" if kind.resource.namespaced else "")
+        document["metadata"] |= {"name": names.get(kind.resource.kind, "x"), "uid": name_of(kind)}
+        found.objects[outer_key(document), inner_key(document)] = document
+    found.settle()
+    return found
+
+
+def reason(answer: Json) -> str:
+    return next((str(c.get("reason", "")) for c in answer["status"]["conditions"] if c["type"] == "Ready"), "")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+def test_the_valid_specs_are_valid(cluster: Cluster, kind: Kind[Any, Any]) -> None:
+    """Otherwise the cases below would test little."""
+    assert verdict(kind, VALID[name_of(kind)])["allowed"]
+    answer = cluster.ask(kind, parent(kind, VALID[name_of(kind)]))
+    assert reason(answer) != "InvalidSpec"
+    assert bool(answer["children"]) == bool(kind.resource.children)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+def test_any_value_in_any_field_has_an_answer(cluster: Cluster, kind: Kind[Any, Any]) -> None:
+    """And the hooks agree with admission: what is denied is frozen, what is allowed is not."""
+    valid = VALID[name_of(kind)]
+    for path in places(kind.resource.spec):
+        for value in VALUES:
+            spec = put(valid, path, value)
+            response, answer = verdict(kind, spec), cluster.ask(kind, parent(kind, spec))
+            frozen = reason(answer) == "InvalidSpec"
+            assert frozen != response["allowed"], (path, value, response, answer["status"])
+            assert not frozen or answer["children"] == []
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+def test_null_is_absent_in_every_field(kind: Kind[Any, Any]) -> None:
+    """As for the API server."""
+    valid = VALID[name_of(kind)]
+    for path in places(kind.resource.spec):
+        if len(path) == 1:
+            without = {key: item for key, item in valid.items() if key != path[0]}
+            assert verdict(kind, put(valid, path, None)) == verdict(kind, without)

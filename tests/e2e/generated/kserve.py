@@ -1,0 +1,201 @@
+"""KServe: an LLMInferenceService, sometimes with a config below it, on a cluster with the default gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, WorkloadSpec
+from tests.e2e.generated import pods, routes
+from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
+from tests.e2e.generated.kubernetes import LABELS
+from tests.e2e.generated.pods import pod
+
+API_VERSION = "serving.kserve.io/v1alpha1"
+_MAIN = "main"
+_SCHEDULER: Json = {
+    "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+    "kind": "EndpointPickerConfig",
+    "plugins": [{"type": "prefix-cache-scorer"}, {"type": "max-score-picker"}],
+    "schedulingProfiles": [{"name": "default", "plugins": [{"pluginRef": "prefix-cache-scorer", "weight": 2}]}],
+}
+
+POOLS: Mapping[str, Pool] = {
+    **pods.POOLS,
+    **routes.POOLS,
+    "LLMModelSpec.uri": (
+        "hf://facebook/opt-125m",
+        "hf://Qwen/Qwen2.5-7B-Instruct:main",
+        "s3://bucket/models/opt",
+        "pvc://claim/dir/model",
+        "oci://registry.example.com/models/opt:1",
+    ),
+    "LLMModelSpec.name": ("facebook/opt-125m", "chat"),
+    "LoRASpec.adapters": lambda d: [{"name": "a", "uri": "hf://org/adapter"}],
+    "WorkloadSpec.replicas": (0, 1, 3),
+    "WorkloadSpec.labels": LABELS,
+    "WorkloadSpec.annotations": lambda d: {key: d.choice(("", "x")) for key in d.some(("a", "b.c/d"))},
+    "WorkloadSpec.template": lambda d: _template(d),
+    "WorkloadSpec.worker": lambda d: _template(d),
+    "ScalingModifiers.formula": ("",),
+    "ScalingModifiers.target": ("",),
+    "ScalingModifiers.activationTarget": ("",),
+    "ScalingModifiers.metricType": ABSENT,
+    "HorizontalPodAutoscalerConfig.name": ("",),
+    "WVASpec.variantCost": ("1", "10.5"),
+    "ScalingSpec.minReplicas": (2, 3),
+    "ScalingSpec.maxReplicas": (5, 9),
+    "KEDASpec.idleReplicaCount": (1,),
+    "ParallelismSpec.dataRPCPort": (5000, 65535),
+    "NameReference.name": ("mine",),
+    "ObjectReference.name": ("mine",),
+    "ObjectReference.namespace": ("kserve", "other"),
+    "ConfigMapKey.name": ("picker-config",),
+    "ConfigMapKey.key": ("epp", "", "config.yaml"),
+    "SchedulerConfig.inline": (_SCHEDULER,),
+    "SchedulerSpec.replicas": (1, 3),
+    "SchedulerSpec.labels": LABELS,
+    "SchedulerSpec.annotations": lambda d: {key: "x" for key in d.some(("a", "b.c/d"))},
+    "SchedulerSpec.template": lambda d: pod(d, _MAIN) if d.chance(0.5) else {"terminationGracePeriodSeconds": 5},
+    "InferencePoolSpec.selector": LABELS,
+    "EndpointPickerReference.group": ("",),
+    "EndpointPickerReference.kind": ("Service",),
+    "EndpointPickerReference.name": ("picker",),
+    "LLMInferenceServiceSpec.baseRefs": ABSENT,  # set where there is a config
+}
+
+
+def _template(d: Draw) -> Json:
+    """A whole pod, or what a user adds to the preset's."""
+    if d.chance(0.6):
+        return pod(d, _MAIN, *d.some(("side",)))
+    part: Json = {"containers": [{"name": _MAIN, "env": [{"name": "A", "value": d.choice(("", "x"))}]}]}
+    if d.chance(0.5):
+        part["containers"][0]["resources"] = d.embedded("ResourceRequirements")
+    return part if d.chance(0.7) else {"nodeSelector": {"zone": "a"}}
+
+
+def _parallelism(d: Draw, value: Json) -> None:
+    """Either data or pipeline parallelism, or neither."""
+    data, pipeline = d.choice(((None, None), ((2, 1), None), ((4, 2), None), ((1, 1), None), (None, 2), (None, 1)))
+    for key in ("data", "dataLocal", "pipeline"):
+        value.pop(key, None)
+    if data is not None:
+        value["data"], value["dataLocal"] = data
+    if pipeline is not None:
+        value["pipeline"] = pipeline
+    if "tensor" in value:
+        value["tensor"] = d.choice((1, 2, 8))
+
+
+def _workload(d: Draw, value: Json) -> None:
+    """Workers need several nodes; scaling excludes replicas."""
+    if "worker" in value:
+        several: Any = d.choice(({"data": 4, "dataLocal": 2}, {"data": 2, "dataLocal": 1}, {"pipeline": 2}))
+        kept = {k: v for k, v in value.get("parallelism", {}).items() if k not in ("data", "dataLocal", "pipeline")}
+        value["parallelism"] = {**kept, **several}
+    if "scaling" in value:
+        value.pop("replicas", None)
+
+
+def _scaling(d: Draw, value: Json) -> None:
+    value.update(minReplicas=2, maxReplicas=5)
+    value.setdefault("wva", {"hpa": {}})
+
+
+def _wva(d: Draw, value: Json) -> None:
+    if "hpa" in value:
+        value.pop("keda", None)
+    value.setdefault("keda" if "keda" in value else "hpa", {})
+
+
+def _scheduler_config(d: Draw, value: Json) -> None:
+    if d.chance(0.6):
+        value.pop("ref", None)
+        value["inline"] = _SCHEDULER
+    else:
+        value.pop("inline", None)
+        value["ref"] = {"name": "picker-config", "key": "epp"}
+
+
+def _pool(d: Draw, value: Json) -> None:
+    if "ref" in value:
+        value.pop("spec", None)
+
+
+def _route(d: Draw, value: Json) -> None:
+    if value.get("refs"):
+        value.pop("spec", None)
+
+
+def _router(d: Draw, value: Json) -> None:
+    http = value.get("route", {}).get("http", {})
+    if http.get("refs"):
+        value.pop("gateway", None)
+    if value.get("gateway", {}).get("refs"):
+        http.get("spec", {}).pop("parentRefs", None)
+
+
+def _service(d: Draw, value: Json) -> None:
+    _workload(d, value)
+
+
+RULES: Mapping[str, Rule] = {
+    **pods.RULES,
+    **routes.RULES,
+    "ParallelismSpec": _parallelism,
+    "WorkloadSpec": _workload,
+    "LLMInferenceServiceSpec": _service,
+    "ScalingSpec": _scaling,
+    "WVASpec": _wva,
+    "SchedulerConfig": _scheduler_config,
+    "PoolSpec": _pool,
+    "HTTPRouteConfig": _route,
+    "RouterSpec": _router,
+}
+_SHARED = {key: f"WorkloadSpec.{key}" for key in ("replicas", "labels", "annotations", "template", "worker")}
+POOLS = {**POOLS, **{f"LLMInferenceServiceSpec.{key}": POOLS[pool] for key, pool in _SHARED.items()}}
+
+
+def documents(number: int, namespace: str) -> list[Json]:
+    """What the service refers to, then the service."""
+    d = Draw(f"kserve-{number}", POOLS, RULES)
+    spec = d.model(LLMInferenceServiceSpec)
+    spec.setdefault("model", {"uri": d.of(POOLS["LLMModelSpec.uri"])})
+    if d.chance(0.7):
+        spec.setdefault("router", {}).setdefault("scheduler", {})
+    found = [_gateway(), _config_map(namespace)]
+    if d.chance(0.3):
+        base = d.model(WorkloadSpec, without=("worker", "parallelism", "scaling", "replicas"))
+        spec["baseRefs"] = [{"name": f"base-{number}"}]
+        found.append(_object("LLMInferenceServiceConfig", f"base-{number}", namespace, base))
+    notes = {"annotations": {"serving.kserve.io/stop": "true"}} if d.chance(0.05) else {}
+    labels = {"labels": d.of(LABELS)} if d.chance(0.3) else {}
+    service = _object("LLMInferenceService", f"llm-{number}", namespace, spec)
+    service["metadata"] |= {**notes, **labels}
+    return [*found, service]
+
+
+def _object(kind: str, name: str, namespace: str, spec: Json) -> Json:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+def _gateway() -> Json:
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": {"name": "kserve-ingress-gateway", "namespace": "kserve"},
+        "spec": {"gatewayClassName": "any", "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]},
+    }
+
+
+def _config_map(namespace: str) -> Json:
+    import yaml
+
+    text = yaml.safe_dump(_SCHEDULER)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "picker-config", "namespace": namespace},
+        "data": {"epp": text},
+    }

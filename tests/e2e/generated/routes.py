@@ -1,0 +1,106 @@
+"""HTTPRouteSpecs: rules whose parts agree. Only the Gateway API's standard channel, which is what is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.kube.gatewayapi import FILTER_ALIASES, HTTPRouteFilter, HTTPRouteMatch, HTTPRouteRule
+from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
+
+_NAMES = ("web", "other-service")
+_HOSTS = ("example.com", "*.example.com", "a.b.example.com")
+
+POOLS: Mapping[str, Pool] = {
+    **dict.fromkeys(
+        ("HTTPRouteSpec.useDefaultGateways", "HTTPRouteRule.retry", "HTTPRouteRule.sessionPersistence"), ABSENT
+    ),
+    **dict.fromkeys(("HTTPRouteFilter.cors", "HTTPRouteFilter.externalAuth"), ABSENT),
+    "HTTPRouteSpec.hostnames": lambda d: d.some(_HOSTS),
+    "HTTPRouteSpec.parentRefs": lambda d: [{"name": name} for name in d.some(("gateway", "other"))],
+    "HTTPRouteSpec.rules": lambda d: [_rule(d, number) for number in range(d.randint(0, 3))],
+    "HTTPRouteRule.matches": lambda d: [d.model(HTTPRouteMatch) for _ in range(d.randint(0, 2))],
+    "HTTPRouteRule.backendRefs": lambda d: [_backend(d, name) for name in d.some(_NAMES)],
+    "HTTPPathMatch.value": ("/", "/v1/a_b~c", "/%20"),
+    "HTTPHeaderMatch.name": ("X-Team",),
+    "HTTPHeaderMatch.value": ("a", "^b.*$"),
+    "HTTPRouteMatch.headers": lambda d: [{"name": n, "value": "x"} for n in d.some(("X-A", "x-b"))],
+    "HTTPRouteMatch.queryParams": lambda d: [{"name": n, "value": "x"} for n in d.some(("a", "b"))],
+    "HTTPHeaderFilter.set": lambda d: [{"name": n, "value": "x"} for n in d.some(("X-A", "X-B"))],
+    "HTTPHeaderFilter.add": lambda d: [{"name": n, "value": "y z"} for n in d.some(("X-C",))],
+    "HTTPHeaderFilter.remove": lambda d: d.some(("X-D", "X-E")),
+    "BackendObjectReference.group": ("",),
+    "BackendObjectReference.kind": ("Service",),
+    "BackendObjectReference.name": _NAMES,
+    "BackendObjectReference.namespace": ABSENT,
+    "HTTPBackendRef.weight": (0, 1, 90),
+    "Fraction.numerator": (0, 1),
+    "HTTPRequestRedirectFilter.hostname": ("example.com",),
+    "HTTPURLRewriteFilter.hostname": ("example.com",),
+    "HTTPPathModifier.replaceFullPath": ("/", "/new"),
+    "HTTPPathModifier.replacePrefixMatch": ("/", "/new", ""),
+    "LocalExtensionReference.group": ("example.com",),
+    "LocalExtensionReference.kind": ("Filter",),
+    "LocalExtensionReference.name": _NAMES,
+    "HTTPRouteTimeouts.request": ("0s", "10m"),
+    "HTTPRouteTimeouts.backendRequest": ("1s", "500ms"),
+}
+
+
+def _rule(d: Draw, number: int) -> Json:
+    return d.model(HTTPRouteRule, name=f"rule-{number}")
+
+
+def _backend(d: Draw, name: str) -> Json:
+    backend = {"name": name, "port": d.choice((80, 8000))}
+    if d.chance():
+        backend["weight"] = d.choice((0, 1, 90))
+    if d.chance(0.2):
+        backend["filters"] = [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "A", "value": "b"}]}}]
+    return backend
+
+
+def _backend_reference(d: Draw, value: Json) -> None:
+    value["port"] = d.choice((80, 8000))
+
+
+def _mirror(d: Draw, value: Json) -> None:
+    if "percent" in value:
+        value.pop("fraction", None)
+
+
+def _path_modifier(d: Draw, value: Json) -> None:
+    """Only whole paths: a prefix must be that of the rule's one match."""
+    value.pop("replacePrefixMatch", None)
+    value.update(type="ReplaceFullPath", replaceFullPath="/new")
+
+
+def _filter(d: Draw, value: Json) -> None:
+    member = FILTER_ALIASES[value["type"]]
+    for other in FILTER_ALIASES.values():
+        if other != member:
+            value.pop(other, None)
+    if member not in value:
+        field = next(info for info in HTTPRouteFilter.model_fields.values() if info.alias == member)
+        value[member] = d.field(field)
+
+
+def _filters(d: Draw, value: Json) -> None:
+    """Each type once; a redirection has no backends and rewrites nothing."""
+    found = {item["type"]: item for item in value.get("filters", [])}
+    if "RequestRedirect" in found:
+        found.pop("URLRewrite", None)
+        value.pop("backendRefs", None)
+    if "filters" in value:
+        value["filters"] = list(found.values())
+    timeouts = value.get("timeouts", {})
+    if "request" in timeouts and timeouts["request"] == "0s":
+        timeouts.pop("backendRequest", None)
+
+
+RULES: Mapping[str, Rule] = {
+    "BackendObjectReference": _backend_reference,
+    "HTTPRequestMirrorFilter": _mirror,
+    "HTTPPathModifier": _path_modifier,
+    "HTTPRouteFilter": _filter,
+    "HTTPRouteRule": _filters,
+}

@@ -1,0 +1,259 @@
+"""The outputs that the specification gives in full (appendix A) and as differences to it (appendix B)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kserve.objects import AVAILABLE, DEFAULT_PARENT, OPTIONAL_KINDS, RBAC_KINDS, Cluster, accepted, gateway
+from tests.shared import UPSTREAM, needs_shared
+
+pytestmark = needs_shared
+
+Json = dict[str, Any]
+
+SAMPLES = UPSTREAM / "kserve" / "samples"
+OPT = "opt-125m-cpu__llm-inference-service"
+DEEPSEEK = "dp-ep__deepseek-r1-gpu-rdma-roce__llm-inference-service-dp-ep-deepseek-r1"
+ALL = OPTIONAL_KINDS | RBAC_KINDS
+
+
+def sample(name: str) -> Json:
+    text = (SAMPLES / f"docs__samples__llmisvc__{name}.yaml").read_text()
+    found: Json = next(d for d in yaml.safe_load_all(text) if d["kind"] == "LLMInferenceService")
+    metadata = {"namespace": "default", "uid": "u", "generation": 1, **found["metadata"]}
+    return {**found, "metadata": metadata}
+
+
+def cluster(name: str, optional: frozenset[str] = OPTIONAL_KINDS, **changes: Any) -> Cluster:
+    parent = sample(name)
+    parent["spec"] = {**parent["spec"], **changes}
+    parent["spec"] = {key: value for key, value in parent["spec"].items() if value is not None}
+    hfsa = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "hfsa", "namespace": "default"}}
+    made = Cluster(parent, gateway(), hfsa, optional=optional)
+    made.sync()
+    return made
+
+
+def pod(seen: Cluster, name: str) -> Json:
+    found: Json = seen.child("Deployment", name)["spec"]["template"]["spec"]
+    return found
+
+
+def main(pod_: Json) -> Json:
+    return next(c for c in pod_["containers"] if c["name"] == "main")
+
+
+POD = """
+terminationGracePeriodSeconds: 30
+initContainers:
+- name: storage-initializer
+  image: kserve/storage-initializer:latest
+  args: ["hf://facebook/opt-125m", /mnt/models]
+  resources: {requests: {cpu: 100m, memory: 100Mi}, limits: {cpu: "1", memory: 1Gi}}
+  terminationMessagePolicy: FallbackToLogsOnError
+  volumeMounts: [{name: kserve-provision-location, mountPath: /mnt/models}]
+containers:
+- name: main
+  image: quay.io/pierdipi/vllm-cpu:latest
+  imagePullPolicy: IfNotPresent
+  command: [vllm, serve, /mnt/models, --served-model-name, facebook/opt-125m, --port, "8000"]
+  ports: [{containerPort: 8000, protocol: TCP}]
+  env:
+  - {name: HOME, value: /home}
+  - {name: VLLM_LOGGING_LEVEL, value: DEBUG}
+  - {name: HF_HUB_CACHE, value: /models}
+  resources: {requests: {cpu: 100m, memory: 8Gi}, limits: {cpu: "1", memory: 10Gi}}
+  securityContext:
+    allowPrivilegeEscalation: false
+    readOnlyRootFilesystem: false
+    runAsNonRoot: false
+    capabilities: {drop: [ALL]}
+    seccompProfile: {type: RuntimeDefault}
+  livenessProbe: {httpGet: {path: /health, port: 8000, scheme: HTTP},
+    initialDelaySeconds: 30, periodSeconds: 30, timeoutSeconds: 30, failureThreshold: 5}
+  readinessProbe: {httpGet: {path: /health, port: 8000, scheme: HTTP},
+    periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 60}
+  startupProbe: {httpGet: {path: /health, port: 8000, scheme: HTTP}, periodSeconds: 10, failureThreshold: 60}
+  terminationMessagePath: /dev/termination-log
+  terminationMessagePolicy: FallbackToLogsOnError
+  volumeMounts:
+  - {name: home, mountPath: /home}
+  - {name: dshm, mountPath: /dev/shm}
+  - {name: model-cache, mountPath: /models}
+  - {name: tls-certs, mountPath: /var/run/kserve/tls, readOnly: true}
+  - {name: kserve-provision-location, mountPath: /mnt/models, readOnly: true}
+volumes:
+- {name: home, emptyDir: {}}
+- {name: dshm, emptyDir: {medium: Memory, sizeLimit: 1Gi}}
+- {name: model-cache, emptyDir: {}}
+- {name: tls-certs, secret: {secretName: facebook-opt-125m-single-kserve-self-signed-certs, optional: true}}
+- {name: kserve-provision-location, emptyDir: {}}
+"""
+
+
+def test_a_main_deployment() -> None:
+    """Every value of the pod, and the order of every list."""
+    seen = cluster(f"{OPT}-facebook-opt-125m-cpu")
+    deployment = seen.child("Deployment", "facebook-opt-125m-single-kserve")
+    assert deployment["spec"]["template"]["spec"] == yaml.safe_load(POD)
+    assert deployment["spec"]["replicas"] == 1
+    assert set(deployment["spec"]) == {"replicas", "selector", "template"}
+
+
+def test_a_other_objects() -> None:
+    """The names of appendix A, but for what we do not make (9.3)."""
+    seen = cluster(f"{OPT}-facebook-opt-125m-cpu", ALL)
+    name = "facebook-opt-125m-single"
+    assert seen.names == {
+        ("Deployment", f"{name}-kserve"),
+        ("Service", f"{name}-kserve-workload-svc"),
+        ("Deployment", f"{name}-kserve-router-scheduler"),
+        ("Service", f"{name}-epp-service"),
+        ("InferencePool", f"{name}-inference-pool"),
+        ("HTTPRoute", f"{name}-kserve-route"),
+        ("ServiceAccount", f"{name}-epp-sa"),
+        ("Role", f"{name}-epp-role"),
+        ("RoleBinding", f"{name}-epp-rb"),
+    }
+    picker = seen.child("Deployment", f"{name}-kserve-router-scheduler")["spec"]
+    assert picker["strategy"] == {"type": "Recreate"}
+    assert "replicas" not in picker
+    assert picker["template"]["spec"]["serviceAccountName"] == f"{name}-epp-sa"
+    ports = seen.child("Service", f"{name}-epp-service")["spec"]["ports"]
+    assert {port["name"]: port["port"] for port in ports} == {
+        "grpc": 9002,
+        "grpc-health": 9003,
+        "metrics": 9090,
+        "zmq": 5557,
+    }
+    rules = seen.child("HTTPRoute", f"{name}-kserve-route")["spec"]["rules"]
+    assert [rule["matches"][0]["path"]["value"] for rule in rules] == [
+        f"/default/{name}{path}" for path in ("/v1/completions", "/v1/chat/completions", "")
+    ]
+
+
+def test_a_status_on_its_way() -> None:
+    """From the first children to everything ready, with the URL from the start."""
+    seen = cluster(f"{OPT}-facebook-opt-125m-cpu", ALL)
+    seen.sync()
+    name = "facebook-opt-125m-single"
+    assert {c["type"]: seen.says(c["type"]) for c in seen.answer["status"]["conditions"]} == {
+        "HTTPRoutesReady": "HTTPRoutesNotReady",
+        "InferencePoolReady": "WaitingForGateway",
+        "MainWorkloadReady": "Progressing",
+        "PresetsCombined": "True",
+        "Ready": "HTTPRoutesNotReady",
+        "RouterReady": "HTTPRoutesNotReady",
+        "SchedulerWorkloadReady": "Progressing",
+        "WorkloadsReady": "Progressing",
+    }
+    url = f"http://203.0.113.1/default/{name}"
+    assert seen.answer["status"]["url"] == url
+    assert seen.answer["status"]["addresses"] == [{"name": "gateway-external", "url": url}]
+    seen.report("Deployment", f"{name}-kserve", **AVAILABLE)
+    seen.report("Deployment", f"{name}-kserve-router-scheduler", **AVAILABLE)
+    seen.report("InferencePool", f"{name}-inference-pool", **accepted(DEFAULT_PARENT))
+    seen.report("HTTPRoute", f"{name}-kserve-route", **accepted(DEFAULT_PARENT))
+    seen.sync()
+    conditions = seen.answer["status"]["conditions"]
+    assert len(conditions) == 8
+    assert all(c["status"] == "True" and "reason" not in c and "message" not in c for c in conditions)
+
+
+def test_b_without_scheduler() -> None:
+    """All backends are the workload Service, and two conditions do not apply."""
+    seen = cluster(f"{OPT}-facebook-opt-125m-cpu-no-scheduler")
+    assert {kind for kind, _ in seen.names} == {"Deployment", "Service", "HTTPRoute"}
+    types = {c["type"] for c in seen.answer["status"]["conditions"]}
+    assert not types & {"InferencePoolReady", "SchedulerWorkloadReady"}
+
+
+def test_b_without_router() -> None:
+    """The address is the workload Service's, and the router is fine."""
+    seen = cluster(f"{OPT}-facebook-opt-125m-cpu", router=None)
+    host = "facebook-opt-125m-single-kserve-workload-svc.default.svc.cluster.local"
+    assert seen.answer["status"]["addresses"] == [{"url": f"http://{host}:8000"}]
+    assert "url" not in seen.answer["status"]
+    assert seen.says("RouterReady") == "True"
+
+
+def test_b_prefill_and_decode() -> None:
+    """The decode server moves behind the sidecar; replicas are left to others."""
+    seen = cluster(f"{OPT}-pd-facebook-opt-125m-cpu", ALL)
+    decode, prefill = pod(seen, "facebook-opt-125m-pd-kserve"), pod(seen, "facebook-opt-125m-pd-kserve-prefill")
+    assert [c["name"] for c in decode["initContainers"]] == ["llm-d-routing-sidecar", "storage-initializer"]
+    assert [c["name"] for c in prefill["initContainers"]] == ["storage-initializer"]
+    assert main(decode)["command"][-1] == "8001"
+    assert main(decode)["ports"][0]["containerPort"] == 8001
+    assert main(prefill)["command"][-1] == "8000"
+    assert main(prefill)["terminationMessagePolicy"] == "File"
+    assert decode["serviceAccountName"] == "facebook-opt-125m-pd-kserve"
+    assert "serviceAccountName" not in prefill
+    env = [v["name"] for v in decode["initContainers"][0]["env"]]
+    assert env == ["INFERENCE_POOL_NAMESPACE", "INFERENCE_POOL_NAME"]
+    picker = main(pod(seen, "facebook-opt-125m-pd-kserve-router-scheduler"))
+    assert '"prefill-filter"' in picker["args"][-1]
+    assert seen.says("PrefillWorkloadReady") == "Progressing"
+
+
+def test_b_networks_and_replicas() -> None:
+    """The annotation reaches both Deployments and their pods."""
+    seen = cluster("single-node-gpu__llm-inference-service-pd-qwen2-7b-gpu")
+    for name, replicas in (("qwen2-7b-instruct-pd-kserve", 1), ("qwen2-7b-instruct-pd-kserve-prefill", 2)):
+        deployment = seen.child("Deployment", name)
+        networks = {"k8s.v1.cni.cncf.io/networks": "roce-p2"}
+        assert networks.items() <= deployment["metadata"]["annotations"].items()
+        assert deployment["spec"]["template"]["metadata"]["annotations"] == networks
+        assert deployment["spec"]["replicas"] == replicas
+    liveness = main(pod(seen, "qwen2-7b-instruct-pd-kserve"))["livenessProbe"]["httpGet"]
+    assert (liveness["port"], liveness["scheme"]) == (8000, "HTTPS")
+
+
+def test_b_cache_aware_routing() -> None:
+    """The inline configuration goes as compact JSON, and a template of the user's own is rendered."""
+    seen = cluster("precise-prefix-kv-cache-routing__llm-inference-service-qwen2-7b-gpu-kv-cache-routing")
+    args = main(pod(seen, "qwen2-7b-kv-cache-routing-kserve-router-scheduler"))["args"]
+    assert args[-2] == "--config-text"
+    assert args[-1].startswith('{"apiVersion":"inference.networking.x-k8s.io/v1alpha1"')
+    env = {v["name"]: v.get("value", "") for v in main(pod(seen, "qwen2-7b-kv-cache-routing-kserve"))["env"]}
+    assert "tcp://qwen2-7b-kv-cache-routing-epp-service:5557" in env["VLLM_ADDITIONAL_ARGS"]
+
+
+def test_b_data_parallel() -> None:
+    """One group of four, its weights from a claim, and the environment in the documented order."""
+    seen = cluster(f"{DEEPSEEK}-gpu-deepep-ht")
+    group = seen.child("LeaderWorkerSet", "deepseek-r1-0528-kserve-mn")["spec"]
+    template = group["leaderWorkerTemplate"]
+    assert group["replicas"] == 1
+    assert template["size"] == 4
+    leader, worker = template["leaderTemplate"]["spec"], template["workerTemplate"]["spec"]
+    for found in (leader, worker):
+        assert found["serviceAccountName"] == "hfsa"
+        assert found["volumes"][-1]["persistentVolumeClaim"] == {"claimName": "llm-test-pvc-deepseek"}
+    script = main(leader)["command"][2]
+    assert "--enable-expert-parallel" in script
+    assert "--tensor-parallel-size 1" in script
+    assert "--data-parallel-size 32" in script
+    assert "LWS_WORKER_INDEX:-0} * 8" in main(worker)["command"][2]
+    names = [v["name"] for v in main(leader)["env"]]
+    assert names[:4] == ["HOME", "VLLM_LOGGING_LEVEL", "KSERVE_INFER_ROCE", "CUDA_DEVICE_ORDER"]
+    assert names[-1] == "HF_HUB_CACHE"
+    assert main(leader)["livenessProbe"]["initialDelaySeconds"] == 4800
+
+
+@pytest.mark.parametrize("variant", ["gpu-p-deepep-ht-d-deepep-ht", "gpu-p-deepep-ht-d-pplx"])
+def test_b_multi_node_prefill_and_decode(variant: str) -> None:
+    """Two groups of two; the sidecar stands before the decode leader, and its Role is bound to the user's account."""
+    seen = cluster(f"{DEEPSEEK}-pd-{variant}", ALL)
+    decode = seen.child("LeaderWorkerSet", "deepseek-r1-0528-pd-kserve-mn")["spec"]["leaderWorkerTemplate"]
+    prefill = seen.child("LeaderWorkerSet", "deepseek-r1-0528-pd-kserve-mn-prefill")["spec"]["leaderWorkerTemplate"]
+    assert (decode["size"], prefill["size"]) == (2, 2)
+    assert prefill["subGroupPolicy"] == {"subGroupSize": 2}
+    assert decode["leaderTemplate"]["spec"]["initContainers"][0]["name"] == "llm-d-routing-sidecar"
+    binding = seen.child("RoleBinding", "deepseek-r1-0528-pd-kserve-mn-rb")
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "hfsa", "namespace": "default"}]
+    assert not {name for kind, name in seen.names if kind == "ServiceAccount"} - {"deepseek-r1-0528-pd-epp-sa"}
+    assert ("Role", "deepseek-r1-0528-pd-kserve-role") not in seen.names

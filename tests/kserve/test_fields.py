@@ -1,0 +1,73 @@
+"""Every field is classified, and one without effect is never ignored in silence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.kserve.fields import FIELD_TABLES
+from app.kserve.llminferenceservice.fields import FIELDS
+from app.kube.fieldtable import FieldTable, Use, markdown, problems
+from app.kube.resource import CustomResource
+from tests.kserve.objects import Json, admit, service
+
+
+@pytest.mark.parametrize(("resource", "table"), FIELD_TABLES, ids=lambda value: getattr(value, "kind", ""))
+def test_every_field_is_classified(resource: CustomResource, table: FieldTable) -> None:
+    """Neither a field without an entry, nor an entry without a field; and the page can be written."""
+    assert problems(resource, table) == []
+    assert markdown(resource, table).count("\n| `") == len(table)
+
+
+def document(path: str) -> Json:
+    """A spec in which the field is set."""
+    spec: Any = _VALUES.get(path.rpartition(".")[2], 1)
+    for part in reversed(path.split(".")):
+        spec = {part.removesuffix("[]"): [spec] if part.endswith("[]") else spec}
+    return _completed(spec)
+
+
+_VALUES: dict[str, Any] = {
+    "criticality": "Critical",
+    "adapters": [],
+    "name": "x",
+    "namespace": "x",
+    "optional": True,
+    "behavior": {},
+    "variantCost": "1",
+}
+
+
+def _completed(spec: Json) -> Json:
+    """What the field cannot be without."""
+    if "model" in spec:
+        spec["model"]["uri"] = "hf://a/b"
+    config = spec.get("router", {}).get("scheduler", {}).get("config")
+    if config:
+        config["ref"].update(name="c", key="k")
+    return spec
+
+
+def _without_effect() -> list[str]:
+    refused_anyway = ("scalingModifiers", "horizontalPodAutoscalerConfig.name", "fallback", "keda.", "hpa.")
+    return [
+        path
+        for path, t in FIELDS.items()
+        if t.use is Use.NO_EFFECT and not any(part in path for part in refused_anyway)
+    ]
+
+
+@pytest.mark.parametrize("path", _without_effect())
+def test_a_field_without_effect_is_a_warning(path: str) -> None:
+    """Whoever sets it learns that nothing acts on it."""
+    spec = document(path)
+    for base in (spec, spec.get("prefill", {})):
+        if "scaling" in base:
+            base["scaling"] = {"maxReplicas": 2, "wva": {"hpa": {}}, **base["scaling"]}
+            base["scaling"]["wva"] = {"hpa": {}, **base["scaling"]["wva"]}
+    verdict = admit(service(**spec))
+    assert verdict.errors == []
+    place = path.replace("[]", "[0]")
+    named = [w.partition(": ")[0].removeprefix("spec.") for w in verdict.warnings]
+    assert any(place.startswith(name) for name in named), verdict.warnings
