@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.kube import field
+from app.kube.jsonvalue import check_text
 
 API_VERSION = "admission.k8s.io/v1"
 
@@ -63,10 +64,11 @@ _ENCODER = msgspec.json.Encoder()
 def decode(body: bytes) -> AdmissionRequest:
     """The request of a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
     try:
+        check_text(body)
         review = _DECODER.decode(body)
     except RecursionError:
         raise ProtocolError("the review is nested too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError) as error:
         raise ProtocolError(f"not an AdmissionReview: {str(error)[:200]}") from None
     if review.api_version != API_VERSION or review.kind != "AdmissionReview":
         raise ProtocolError(f"only {API_VERSION} AdmissionReview is supported")

@@ -23,7 +23,7 @@ from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncReques
 from app.kube import field as fields
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_spec
-from app.kube.jsonvalue import MAX_BYTES, control_characters, depth_exceeds, excess, may_have_controls
+from app.kube.jsonvalue import MAX_BYTES, check_text, control_characters, depth_exceeds, excess, may_have_controls
 from app.kube.labels import ANNOTATIONS_MAX
 from app.kube.resource import CustomResource, Resource
 from app.kube.shape import check_embedded
@@ -184,8 +184,9 @@ _CUSTOMIZE = msgspec.json.Decoder(CustomizeRequest)
 
 def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
+        check_text(body)
         return decoder.decode(body)
     except RecursionError:
         raise ProtocolError("the request is nested too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError) as error:
         raise ProtocolError(f"not a v2 hook request: {str(error)[:200]}") from None

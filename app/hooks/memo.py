@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+import orjson
 from msgspec import Raw
 
 from app.kube import field
 from app.kube.base import KubeModel
-from app.kube.decode import decode_spec
+from app.kube.decode import SPEC, decode_spec
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
@@ -55,7 +56,10 @@ def decode_related(raw: Raw, type_: type[ModelT]) -> tuple[ModelT | None, list[f
     known = _specs.get(key)
     if isinstance(known, type_):
         return known, []
-    spec, errors = decode_spec(raw, type_)
+    try:
+        spec, errors = decode_spec(raw, type_)
+    except orjson.JSONDecodeError as error:  # half a surrogate, 1e400: not skipped over any more
+        return None, [field.invalid(SPEC, "…", f"not valid JSON: {error.msg}")]
     if spec is not None and not errors:
         _specs.put(key, spec, len(key[1]))
     return spec, errors

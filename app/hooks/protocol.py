@@ -144,3 +144,6 @@ def check_envelope(request: SyncRequest[Any, Any], kind: str, api_version: str) 
                 raise ProtocolError(f"hook version mismatch: {key} has keys without a namespace, v2 is required")
             if child.kind != expected:
                 raise ProtocolError(f"a child below {key} is of another kind")
+            namespace = child.metadata.namespace
+            if inner.rpartition("/")[2] != child.metadata.name or namespace not in ("", parent.metadata.namespace):
+                raise ProtocolError(f"a child below {key} is not the one that its key names, or not the parent's")

@@ -105,15 +105,32 @@ def _rule_with_defaults(rule: Json) -> Json:
     matches = rule.get("matches") or DEFAULT_MATCHES
     result = {**rule, "matches": [match if "path" in match else {**match, "path": ROOT_PATH} for match in matches]}
     if rule.get("backendRefs"):
-        result["backendRefs"] = [{"group": "", "kind": "Service", "weight": 1, **ref} for ref in rule["backendRefs"]]
-    return result
+        backends = [{"group": "", "kind": "Service", "weight": 1, **ref} for ref in rule["backendRefs"]]
+        result["backendRefs"] = [_filters_with_defaults(backend) for backend in backends]
+    return _filters_with_defaults(result)
+
+
+def _filters_with_defaults(owner: Json) -> Json:
+    if not owner.get("filters"):
+        return owner
+    return {**owner, "filters": [_mirror_with_defaults(step) for step in owner["filters"]]}
+
+
+def _mirror_with_defaults(step: Json) -> Json:
+    mirror = step.get("requestMirror")
+    if not isinstance(mirror, dict) or not isinstance(mirror.get("backendRef"), dict):
+        return step
+    reference = {"group": "", "kind": "Service", **mirror["backendRef"]}
+    return {**step, "requestMirror": {**mirror, "backendRef": reference}}
 
 
 def _scheduler(scheduler: Json) -> Json:
     result: Json = {}
-    for key in ("replicas", "labels", "annotations", "config"):
+    for key in ("replicas", "labels", "annotations"):
         if (value := scheduler.get(key)) is not None:
             result[key] = without_nulls(value)
+    if isinstance(scheduler.get("config"), dict):  # inline is the picker's own: its nulls may mean something
+        result["config"] = {key: value for key, value in scheduler["config"].items() if value is not None}
     if isinstance(scheduler.get("template"), dict):
         result["template"] = normalised(scheduler["template"])
     pool = scheduler.get("pool")

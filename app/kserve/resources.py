@@ -3,7 +3,8 @@
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.names import GROUP, VERSION
-from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind
+from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
+from app.kube.resource import ChildKind, Column, CustomResource, Grant, RelatedKind
 
 LWS_COMPONENT = "leaderworkerset"
 GATEWAY_COMPONENT = "gateway-api"
@@ -43,10 +44,8 @@ LLM_INFERENCE_SERVICE = CustomResource(
             "inference.networking.k8s.io/v1", "InferencePool", "inferencepools", optional=True, component=POOL_COMPONENT
         ),
         ChildKind("v1", "ServiceAccount", "serviceaccounts", optional=True, component=RBAC_COMPONENT),
-        ChildKind("rbac.authorization.k8s.io/v1", "Role", "roles", optional=True, component=RBAC_COMPONENT),
-        ChildKind(
-            "rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT
-        ),
+        ChildKind(RBAC_VERSION, "Role", "roles", optional=True, component=RBAC_COMPONENT),
+        ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
     ),
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),
@@ -57,6 +56,11 @@ LLM_INFERENCE_SERVICE = CustomResource(
         RelatedKind("gateway.networking.k8s.io/v1", "gateways", component=GATEWAY_COMPONENT),
         RelatedKind("gateway.networking.k8s.io/v1", "httproutes", component=GATEWAY_COMPONENT),
         RelatedKind("inference.networking.k8s.io/v1", "inferencepools", component=POOL_COMPONENT),
+    ),
+    grants=tuple(
+        Grant(group, tuple(rule["resources"]), tuple(rule["verbs"]), component=RBAC_COMPONENT)
+        for rule in (*SIDECAR_RULES, *SCHEDULER_RULES)
+        for group in rule["apiGroups"]
     ),
 )
 

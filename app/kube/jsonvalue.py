@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
+import orjson
 from msgspec import Raw
 
 from app.kube import field
@@ -18,6 +19,18 @@ MAX_BYTES = 1_572_864
 """etcd's limit for one object; more cannot be stored, nor handed on to children."""
 MAX_VALUES = 50_000
 """Values in one spec: far above any real manifest, few enough that even so many mistakes are found in no time."""
+
+
+def check_text(body: bytes) -> None:
+    """Raise ``ValueError`` for bytes that are no JSON text: no UTF-8, or half a surrogate.
+
+    A decoder that skips what nobody asks for does not see them, until somebody asks.
+    """
+    if not body.isascii():
+        body.decode()
+    if b"\\ud" in body or b"\\uD" in body:
+        orjson.loads(body)
+
 
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")

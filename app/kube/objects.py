@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from app.kube.conditions import Condition
+from app.kube.jsonvalue import without_nulls
 from app.kube.labels import LAST_APPLIED
 
 
@@ -215,14 +216,27 @@ def annotations_of(child: ObservedObject) -> dict[str, str]:
 
 
 def last_applied(child: ObservedObject) -> dict[str, Any] | None:
-    """What the hook answered last for this child, from Metacontroller's record; ``None`` without a readable record."""
+    """What the hook answered last for this child, from Metacontroller's record; ``None`` without a readable record.
+
+    Whoever may edit the child may edit its record: it always names the child it is on, and holds no null.
+    """
     if LAST_APPLIED.encode() not in bytes(child.metadata.annotations):
         return None
+    text = annotations_of(child).get(LAST_APPLIED, "null")
     try:
-        record = msgspec.json.decode(annotations_of(child).get(LAST_APPLIED, "null"))
+        record = msgspec.json.decode(text)
     except msgspec.DecodeError:
         return None
-    return record if isinstance(record, dict) and record.get("kind") == child.kind else None
+    if not isinstance(record, dict) or record.get("kind") != child.kind:
+        return None
+    if "null" in text:
+        record = without_nulls(record)
+    named = record.get("metadata")
+    metadata = dict(named) if isinstance(named, dict) else {}
+    metadata["name"] = child.metadata.name
+    if "namespace" in metadata:
+        metadata["namespace"] = child.metadata.namespace
+    return {**record, "apiVersion": child.api_version, "metadata": metadata}
 
 
 def spec_replicas(child: ObservedObject) -> int | None:

@@ -79,11 +79,14 @@ _TEXT_MAPS = frozenset(
 )
 """Maps whose keys are the user's own: an empty value stands for itself."""
 _EMPTY_TEXT_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName"})
+_WITH_TEXT = frozenset({"httpHeaders", "sysctls"})
+"""Lists whose items have a ``value`` that is written even when it is empty; LeaderWorkerSet's schema requires it."""
 _QUANTITY_MAPS = frozenset({"requests", "limits", "overhead", "capacity"})
 _MAPS = _TEXT_MAPS | _QUANTITY_MAPS
 _QUANTITIES = frozenset({"sizeLimit", "divisor"})
 _EMPTY_OBJECT_IS_ABSENT = frozenset(
-    {"resources", "nodeSelector", "requests", "limits", "overhead", "labels", "annotations"}
+    {"resources", "requests", "limits", "overhead", "labels", "annotations", "matchLabels", "volumeAttributes"}
+    | {"nodeSelector", "options"}
 )
 
 
@@ -104,7 +107,7 @@ def normalised(value: Json) -> Json:
                 result[key] = inner
         elif kind is list:
             if item:
-                result[key] = _items(item)
+                result[key] = _items(key, item)
         elif item is not None and not _is_zero(key, item):
             result[key] = canonical_value(item) if key in _QUANTITIES else _whole(item)
     return result
@@ -115,8 +118,33 @@ def _is_zero(key: str, value: Any) -> bool:
     return not value and key in (_FALSE_IS_ABSENT if type(value) is bool else _ZERO_IS_ABSENT)
 
 
-def _items(items: list[Any]) -> list[Any]:
-    return [normalised(item) if type(item) is dict else item for item in items if item is not None]
+def _items(key: str, items: list[Any]) -> list[Any]:
+    given = [item for item in items if item is not None]
+    stored = [normalised(item) if type(item) is dict else item for item in given]
+    if key in _WITH_TEXT:
+        for before, after in zip(given, stored, strict=True):
+            if type(before) is dict and before.get("value") == "":
+                after["value"] = ""
+    elif key == "sources":
+        for source in stored:
+            _default_source(source)
+    return stored
+
+
+def _default_source(source: Any) -> None:
+    """A projected volume's source with the API server's defaults: its list has no merge key, so they would be undone
+    at every sync.
+    """
+    if type(source) is not dict:
+        return
+    token, downward = source.get("serviceAccountToken"), source.get("downwardAPI")
+    if type(token) is dict:
+        token.setdefault("expirationSeconds", 3600)
+    files = downward.get("items") if type(downward) is dict else None
+    for file in files if type(files) is list else ():
+        reference = file.get("fieldRef") if type(file) is dict else None
+        if type(reference) is dict:
+            reference.setdefault("apiVersion", "v1")
 
 
 def _map(key: str, item: Json) -> Json:

@@ -122,7 +122,7 @@ def metacontroller_roles() -> list[Object]:
 
 
 def resources_role(resources: Iterable[CustomResource], component: str = "") -> Object:
-    """Rights on parents, children and related objects: of the base, or what one component adds."""
+    """Rights on parents, children, related objects, and those handed on: of the base, or what one component adds."""
     granted: dict[tuple[str, str], set[str]] = {}
     for resource in resources:
         for group, name, verbs in _rights(resource, component):
@@ -145,6 +145,9 @@ def _rights(resource: CustomResource, component: str) -> Iterator[tuple[str, str
     for related in resource.related:
         if related.component == component:
             yield _group(related), related.plural, "list watch"
+    for grant in resource.grants:
+        if grant.component == component:
+            yield from ((grant.group, plural, " ".join(grant.verbs)) for plural in grant.plurals)
 
 
 def _group(kind: ChildKind | RelatedKind) -> str:

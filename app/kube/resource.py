@@ -74,6 +74,16 @@ class RelatedKind:
 
 
 @dataclass(frozen=True, slots=True)
+class Grant:
+    """Rights that children hand on, as the rule of a Role does: whoever creates them has to hold these rights too."""
+
+    group: str
+    plurals: tuple[str, ...]
+    verbs: tuple[str, ...]
+    component: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CustomResource:
     """Everything about one kind that the outside sees. Source: the family's spec, section 1."""
 
@@ -96,6 +106,7 @@ class CustomResource:
     children: tuple[ChildKind, ...] = ()
     related: tuple[RelatedKind, ...] = ()
     """Empty: no customize hook is configured."""
+    grants: tuple[Grant, ...] = ()
     cel: tuple[tuple[str, str], ...] = field(default=())
     """CEL rules of the whole object as ``(rule, message)``."""
     list_kind: str = ""

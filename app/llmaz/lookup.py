@@ -110,7 +110,7 @@ def _runtime(raw: bytes) -> Runtime | str:
         "livenessProbe": spec.liveness_probe,
         "readinessProbe": spec.readiness_probe,
     }
-    return Runtime(spec, {name: stored(handler) for name, handler in handlers.items() if handler})
+    return Runtime(spec, {name: stored(handler) for name, handler in handlers.items() if handler is not None})
 
 
 SpecT = TypeVar("SpecT", bound=KubeModel)

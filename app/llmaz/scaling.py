@@ -98,7 +98,11 @@ def _stored(metric: Json) -> Json:
 
 def behavior(trigger: HPATrigger) -> Json | None:
     """The behavior as the API server stores it."""
-    return clean(trigger.behavior) or None
+    result: Json = clean(trigger.behavior) or {}
+    for rules in result.values():
+        if isinstance(rules, dict) and "tolerance" in rules:
+            rules["tolerance"] = canonical_value(rules["tolerance"])
+    return result or None
 
 
 def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[str]:

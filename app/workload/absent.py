@@ -1,7 +1,8 @@
 """Children that were asked for and are not there.
 
 Metacontroller creates a child whose name is taken by a foreign object again and again without a word, and no event ever
-announces it (design, decision 4). Only time tells: what is still absent after a minute has a name that is taken.
+announces it (design, decision 4); one that the API server refuses leaves its words in an event of the parent, which no
+hook sees. Only time tells: what is still absent after a minute will not come by itself.
 """
 
 from __future__ import annotations
@@ -31,4 +32,7 @@ def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> li
 
 
 def _taken(child: str) -> str:
-    return f"{child} cannot be created: an object of that name that is not ours is there; delete or rename it"
+    return (
+        f"{child} cannot be created: an object of that name that is not ours is there (delete or rename it), or the "
+        "API server refuses what was asked for (the events of this object have its words)"
+    )

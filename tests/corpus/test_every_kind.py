@@ -18,6 +18,7 @@ from app.cli.world import inner_key, outer_key, stored
 from app.families import KINDS
 from app.hooks.kind import Kind
 from app.kube.base import KubeModel
+from app.kube.embedded_types import TYPES
 from app.kube.shape import Shape, fields
 from app.settings import Settings
 from tests.corpus.requests import Json
@@ -25,6 +26,8 @@ from tests.corpus.requests import Json
 SETTINGS = Settings()
 MAX_DEPTH = 5
 """Types that contain themselves are followed so far."""
+
+EMBEDDED_DEPTH = 2
 
 VALID: dict[str, Json] = {
     "inference.llmkube.dev/Model": {"source": "https://models.example.com/m.gguf"},
@@ -46,7 +49,21 @@ VALID: dict[str, Json] = {
     "serving.kserve.io/LLMInferenceService": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}},
     "serving.kserve.io/LLMInferenceServiceConfig": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}},
 }
-VALUES: list[Any] = [True, -7, 1.5, "ä {{ .x", "", [], {}, [[]], [{"a": {}}], {"a": ["b"]}, 2**31, "1Gi", {"a.b/c": "v"}]
+VALUES: list[Any] = [
+    True,
+    -7,
+    1.5,
+    "ä {{ .x",
+    "",
+    [],
+    {},
+    [[]],
+    [{"a": {}}],
+    {"a": ["b"]},
+    2**31,
+    "1Gi",
+    {"a.b/c": "v"},
+]
 
 Step = str | int
 
@@ -70,8 +87,18 @@ def _below(shape: Shape, here: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
     if shape.model is not None and len(here) < MAX_DEPTH:
         yield from places(shape.model, here)
     elif shape.embedded:
-        yield (*here, "name")
-        yield (*here, "spec")
+        yield from _embedded(shape.embedded, here, EMBEDDED_DEPTH)
+
+
+def _embedded(type_name: str, here: tuple[Step, ...], levels: int) -> Iterator[tuple[Step, ...]]:
+    """The fields of one of Kubernetes' own types, as the table has them."""
+    for entry in TYPES.get(type_name, "").split():
+        name, _, inner = entry.replace("!", "").partition(":")
+        container, bare = (inner[:2], inner[2:]) if inner[:2] in ("[]", "{}") else ("", inner)
+        below = (*here, name, *({"[]": (0,), "{}": ("key",)}.get(container, ())))
+        yield below
+        if levels > 1:
+            yield from _embedded(bare, below, levels - 1)
 
 
 def put(document: Any, path: tuple[Step, ...], value: Any) -> Any:
@@ -112,7 +139,7 @@ def cluster() -> Cluster:
     names = {"Model": "m", "OpenModel": "opt", "BackendRuntime": "vllm"}
     for kind in KINDS:
         document = stored(parent(kind, VALID[name_of(kind)]), "ns" if kind.resource.namespaced else "")
-        document["metadata"] |= {"name": names.get(kind.resource.kind, "x"), "uid": name_of(kind)}
+        document["metadata"] |= {"name": names.get(kind.resource.kind, "there"), "uid": name_of(kind)}
         found.objects[outer_key(document), inner_key(document)] = document
     found.settle()
     return found
@@ -135,8 +162,8 @@ def test_the_valid_specs_are_valid(cluster: Cluster, kind: Kind[Any, Any]) -> No
 def test_any_value_in_any_field_has_an_answer(cluster: Cluster, kind: Kind[Any, Any]) -> None:
     """And the hooks agree with admission: what is denied is frozen, what is allowed is not."""
     valid = VALID[name_of(kind)]
-    for path in places(kind.resource.spec):
-        for value in VALUES:
+    for number, path in enumerate(places(kind.resource.spec)):
+        for value in VALUES if len(path) <= 2 else VALUES[number % 5 :: 5]:
             spec = put(valid, path, value)
             response, answer = verdict(kind, spec), cluster.ask(kind, parent(kind, spec))
             frozen = reason(answer) == "InvalidSpec"

@@ -1,5 +1,4 @@
-"""A real Kubernetes control plane on loopback ports: etcd, the API server, its controllers and scheduler, and kwok
-in the kubelet's place.
+"""A real Kubernetes control plane on loopback ports, with kwok in the kubelet's place.
 
     with ControlPlane(tmp_path) as cluster:
         cluster.kubectl("apply", "-f", "-", input=manifest)

@@ -37,7 +37,7 @@ def free_ports(count: int) -> list[int]:
     ports: list[int] = []
     with contextlib.ExitStack() as held:
         while len(ports) < count:
-            port = random.randrange(20_000, 32_000)  # noqa: S311 - chance, not secrecy
+            port = random.randrange(20_000, 32_000)
             probe = held.enter_context(socket.socket())
             with contextlib.suppress(OSError):
                 probe.bind(("127.0.0.1", port))

@@ -94,7 +94,7 @@ def test_container_waits(control_plane: ControlPlane, namespace: str, reason: st
     assert control_plane.get("pod", "broken", "-n", namespace)["status"]["phase"] == "Pending"
 
 
-@pytest.mark.parametrize("mode,code", [("CrashLoopBackOff", 1), ("OOMKilled", 137)])
+@pytest.mark.parametrize(("mode", "code"), [("CrashLoopBackOff", 1), ("OOMKilled", 137)])
 def test_container_crashes(control_plane: ControlPlane, namespace: str, mode: str, code: int) -> None:
     """An annotation makes the named container crash; the others run."""
     spec = {"containers": [{"name": name, "image": _IMAGE} for name in ("main", "sidecar")]}
@@ -135,7 +135,7 @@ def test_job_fails(control_plane: ControlPlane, namespace: str, mode: str) -> No
 
 def test_too_many_gpus_are_unschedulable(control_plane: ControlPlane, namespace: str) -> None:
     """The scheduler is the real one."""
-    _apply(control_plane, namespace, _pod("huge", _pod_spec(resources={"limits": {"nvidia.com/gpu": "9"}})))
+    _apply(control_plane, namespace, _pod("huge", _pod_spec(resources={"limits": {"nvidia.com/gpu": "33"}})))
     _wait(control_plane, namespace, "condition=PodScheduled=false", "pod/huge")
     conditions = control_plane.get("pod", "huge", "-n", namespace)["status"]["conditions"]
     assert "Insufficient nvidia.com/gpu" in conditions[0]["message"]

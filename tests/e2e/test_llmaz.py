@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import yaml
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, quiet
 from tests.e2e.processes import wait_until
-from tests.shared import UPSTREAM, needs_shared
+from tests.shared import GOLDEN, UPSTREAM, needs_shared
 
 pytestmark = pytest.mark.e2e
 
@@ -24,7 +25,8 @@ SAMPLES = sorted((UPSTREAM / "llmaz" / "samples").glob("docs__examples__*.yaml")
 PLAYGROUNDS = "playgrounds.inference.llmaz.io"
 SERVICES = "services.inference.llmaz.io"
 SETS = "leaderworkersets.leaderworkerset.x-k8s.io"
-EVERYTHING = f"{PLAYGROUNDS},{SERVICES},deployments,services,horizontalpodautoscalers,{SETS}"
+WRITTEN = f"{PLAYGROUNDS},{SERVICES},deployments,services,{SETS}"
+"""What only we write, once pods are ready; an autoscaler's status is its controller's."""
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +137,7 @@ def test_every_example_is_applied(cluster: ControlPlane, namespace: str) -> None
     assert (group["startupPolicy"], group["leaderWorkerTemplate"]["size"]) == ("LeaderCreated", 2)
     told = ready(cluster, namespace, SERVICES, "llama-large")
     assert (told["status"], told["reason"]) == ("False", "RollingOut")
-    before, after = quiet(cluster, namespace, EVERYTHING, 5)
+    before, after = quiet(cluster, namespace, WRITTEN, 5)
     assert before == after
 
 
@@ -270,3 +272,53 @@ def test_a_name_that_is_taken(cluster: ControlPlane, namespace: str) -> None:
     cluster.kubectl("delete", SERVICES, "taken", "-n", namespace)
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/taken")
     assert image(cluster, namespace, "taken").startswith("vllm/")
+
+
+def test_without_leaderworkerset(bare_installation: Installation) -> None:
+    """A service of several pods says what to install and makes nothing; one of one pod works."""
+    cluster = bare_installation.cluster
+    namespace = cluster.create_namespace()
+    for name in ("multi-node", "service"):
+        cluster.kubectl("apply", "-n", namespace, "-f", str(EXAMPLES / f"{name}.yaml"))
+    wait_ready(cluster, namespace, f"{SERVICES}/phi-by-hand")
+    reason = "LeaderWorkerSetRequired"
+    wait_until(lambda: ready(cluster, namespace, SERVICES, "llama-large").get("reason") == reason, reason, 30)
+    names = [i["metadata"]["name"] for i in cluster.get("deployments,services", "-n", namespace)["items"]]
+    assert sorted(names) == ["phi-by-hand", "phi-by-hand-lb"]
+
+
+@needs_shared
+def test_taking_over_restarts_nothing(cluster: ControlPlane, namespace: str) -> None:
+    """The Go operator's LeaderWorkerSet of a single-node service is kept as it is; without it, it is a Deployment."""
+    case = json.loads((GOLDEN / "llmaz" / "service-plain.json").read_text())
+    objects = {item["kind"]: item for item in case["objects"]}
+    (group,) = [child for child in case["expect"]["children"] if child["kind"] == "LeaderWorkerSet"]
+    service = {**objects["Service"], "metadata": {"name": "demo", "namespace": namespace}}
+    apply(cluster, namespace, service)
+    uid = cluster.get(SERVICES, "demo", "-n", namespace)["metadata"]["uid"]
+    (owner,) = group["metadata"]["ownerReferences"]
+    metadata = {"name": "demo", "labels": {"controller-uid": uid}, "ownerReferences": [{**owner, "uid": uid}]}
+    created = {**group, "metadata": metadata}
+    cluster.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(created))
+    with global_config(cluster, objects["ConfigMap"]):
+        apply(cluster, namespace, {**objects["OpenModel"], "metadata": {"name": "opt-125m"}})
+        wait_until(lambda: exists(cluster, namespace, "services", "demo-lb"), "the Service before the pods", 30)
+        time.sleep(2)
+        taken = cluster.get(SETS, "demo", "-n", namespace)
+        assert taken["metadata"]["generation"] == 1
+        assert taken["spec"]["startupPolicy"] == "LeaderReady"
+        assert not exists(cluster, namespace, "deployment", "demo")
+        cluster.kubectl("delete", SETS, "demo", "-n", namespace)
+        wait_ready(cluster, namespace, f"{SERVICES}/demo")
+        assert exists(cluster, namespace, "deployment", "demo")
+
+
+@contextlib.contextmanager
+def global_config(cluster: ControlPlane, config: dict[str, Any]) -> Iterator[None]:
+    """The family's ConfigMap, for as long as the test needs it."""
+    space = config["metadata"]["namespace"]
+    cluster.kubectl("create", "namespace", space)
+    metadata = {"name": config["metadata"]["name"], "namespace": space}
+    cluster.kubectl("apply", "-f", "-", input=json.dumps({**config, "metadata": metadata}))
+    yield
+    cluster.kubectl("delete", "namespace", space)

@@ -23,7 +23,7 @@ CA_BUNDLE_VOLUME = "cabundle-cert"
 GLOBAL_CA_BUNDLE = "global-ca-bundle"
 """Name of the CA bundle's ConfigMap in every namespace but the system one."""
 
-_MODELCAR_COMMAND = "ln -sf /proc/$$$$/root/models /mnt/models && sleep infinity"
+_MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""
 _MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '

@@ -19,7 +19,7 @@ from app.kserve.llminferenceservice.conditions import (
     RECONCILE_SINGLE_NODE_ERROR,
     WORKER_WORKLOAD_READY,
 )
-from app.kserve.llminferenceservice.credentials import credentials
+from app.kserve.llminferenceservice.credentials import ENDPOINT, credentials
 from app.kserve.llminferenceservice.metadata import Labels, Propagated, kept_selector, laid_over, propagated, selector
 from app.kserve.llminferenceservice.objects import Children, ObservedWorkload, Related, ServiceAccount, TemplatePart
 from app.kserve.llminferenceservice.scalable import replicas
@@ -115,6 +115,8 @@ class WorkloadPlan:
     deployments: tuple[DeploymentPlan, ...]
     groups: tuple[GroupPlan, ...]
     accounts: tuple[AccountPlan, ...]
+    unknown_endpoint: bool = False
+    """Whether some pod downloads from S3 with a Secret, and nothing says where that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,7 @@ class _Planner:
         self._spec = spec
         self._around = around
         self._passed: Propagated = propagated(around.metadata.labels, around.metadata.annotations)
+        self._unknown_endpoint = False
         initializer = spec.storage_initializer
         self._source: Artifact = artifact(
             spec.model.uri if spec.model is not None else "",
@@ -216,6 +219,7 @@ class _Planner:
             deployments=tuple(self._deployment(side) for side in sides if side.spec.worker is None),
             groups=tuple(self._group(side) for side in sides if side.spec.worker is not None),
             accounts=tuple(self._accounts()),
+            unknown_endpoint=self._unknown_endpoint,
         )
 
     # Accounts.
@@ -356,6 +360,8 @@ class _Planner:
             found = around.account(account or "default")
             notes = around.metadata.annotations or {}
             env = credentials(self._source.scheme, notes, found, around.operator.credentials)
+            named = {variable["name"] for variable in env}
+            self._unknown_endpoint |= self._source.scheme == "s3" and bool(named) and ENDPOINT not in named
         extra = Attachment(env, _live_image(running), around.metadata.namespace)
         return attach(pod, self._source, around.operator, extra)
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import orjson
 
+from app.kserve import permissions
 from app.kserve.llminferenceservice.metadata import kept_selector, selector
 from app.kserve.llminferenceservice.objects import ObservedWorkload
 from app.kserve.llminferenceservice.scalable import replicas
 from app.kserve.llminferenceservice.types import SchedulerSpec
-from app.kserve.names import COMPONENT_SCHEDULER, MAIN, POOL_GROUP, POOL_GROUP_ALPHA, Names, component_labels
+from app.kserve.names import COMPONENT_SCHEDULER, MAIN, Names, component_labels
 from app.kube.desired import (
     Deployment,
     DeploymentSpec,
@@ -27,7 +28,6 @@ from app.kube.desired import (
 
 Json = dict[str, Any]
 
-RBAC_VERSION = "rbac.authorization.k8s.io/v1"
 SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
 """Container ports by these names are the Service's."""
 
@@ -216,40 +216,13 @@ def _ports(pod: Json) -> list[ServicePort]:
 
 def rbac(plan: SchedulerPlan) -> list[Json]:
     """The account (unless the user's own is used), and a Role with a binding for it."""
-    metadata = _metadata(plan, plan.names.scheduler_account)
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _plain(metadata)}
-    role: Json = {
-        "apiVersion": RBAC_VERSION,
-        "kind": "Role",
-        "metadata": _plain(_metadata(plan, plan.names.scheduler_role)),
-        "rules": [dict(rule) for rule in RULES],
-    }
-    binding = {
-        "apiVersion": RBAC_VERSION,
-        "kind": "RoleBinding",
-        "metadata": _plain(_metadata(plan, plan.names.scheduler_role_binding)),
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": plan.names.scheduler_role},
-        "subjects": [{"kind": "ServiceAccount", "name": plan.account, "namespace": plan.namespace}],
-    }
+    names = plan.names
+    account = permissions.service_account(_plain(_metadata(plan, names.scheduler_account)))
+    role = permissions.role(_plain(_metadata(plan, names.scheduler_role)), permissions.SCHEDULER_RULES)
+    binding = permissions.binding(
+        _plain(_metadata(plan, names.scheduler_role_binding)), names.scheduler_role, plan.account
+    )
     return [*([account] if plan.account_managed else []), role, binding]
-
-
-_READ = ["get", "list", "watch"]
-RULES: tuple[Json, ...] = (
-    {"apiGroups": [""], "resources": ["pods"], "verbs": _READ},
-    {
-        "apiGroups": [POOL_GROUP, POOL_GROUP_ALPHA],
-        "resources": ["inferencepools", "inferenceobjectives", "inferencemodels"],
-        "verbs": _READ,
-    },
-    {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": _READ},
-    {
-        "apiGroups": ["coordination.k8s.io"],
-        "resources": ["leases"],
-        "verbs": [*_READ, "create", "update", "patch", "delete"],
-    },
-)
-"""What an endpoint picker does: it watches pods and pools, and several of them elect a leader."""
 
 
 def _metadata(plan: SchedulerPlan, name: str) -> ObjectMeta:

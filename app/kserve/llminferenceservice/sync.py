@@ -8,49 +8,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from app.hooks.keep import keep
-from app.hooks.protocol import SyncRequest, SyncResponse, every, observed_children, one
+from app.hooks.protocol import SyncRequest, SyncResponse, observed_children, one
 from app.kserve.choice import pinned
 from app.kserve.effective import Effective, Inputs, combine
 from app.kserve.layers import CombineError
-from app.kserve.llminferenceservice.accounts import accounts
 from app.kserve.llminferenceservice.conditions import (
     COMBINE_BASE_ERROR,
-    KIND_NOT_INSTALLED,
-    MAIN_WORKLOAD_READY,
     OPERATOR_CONFIG_INVALID,
-    PREFILL_WORKER_WORKLOAD_READY,
-    PREFILL_WORKLOAD_READY,
-    WORKER_WORKLOAD_READY,
 )
-from app.kserve.llminferenceservice.deployment import deployment
 from app.kserve.llminferenceservice.findings import (
     READY,
     Finding,
-    deployment_finding,
-    leader_worker_set_finding,
 )
-from app.kserve.llminferenceservice.leaderworkerset import leader_worker_set
 from app.kserve.llminferenceservice.objects import Children, Related
-from app.kserve.llminferenceservice.phases import Outcome, WorkloadResult
-from app.kserve.llminferenceservice.plan import Surroundings, WorkloadError, WorkloadPlan, workload_plan
+from app.kserve.llminferenceservice.phases import Outcome
+from app.kserve.llminferenceservice.plan import Surroundings
 from app.kserve.llminferenceservice.router import route_requests
-from app.kserve.llminferenceservice.service import workload_service
 from app.kserve.llminferenceservice.status import refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceservice.validation import check_effective
+from app.kserve.llminferenceservice.workloads import make_workloads, pods_of
 from app.kserve.lookup import ConfigFinder, layer
-from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER, OPERATOR_CONFIG, STOP, Names
+from app.kserve.names import OPERATOR_CONFIG, STOP, Names
 from app.kserve.operator import OperatorConfig, OperatorConfigError, operator_config
 from app.kube import field
-from app.kube.objects import ObservedDeployment, ObservedPod
 from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.absent import RESYNC
-from app.workload.cause import Cause, Stage
-from app.workload.ready import deployment_causes, pod_causes
+from app.workload.cause import Stage
+from app.workload.ready import pod_causes
 
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
 Request = SyncRequest[Children, Related]
@@ -71,11 +60,11 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     except CombineError as error:
         finding = Finding(False, COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         return _answer(service, Outcome(pins, finding, None, None), keep(request.children), now)
-    workloads = _workloads(effective, around)
+    workloads = make_workloads(effective.spec, around)
     if workloads.failed:
         return _answer(service, Outcome(pins, READY, workloads, None), keep(request.children), now)
     router = route_requests(effective.spec, around, settings)
-    router = replace(router, causes=[*router.causes, *pod_causes(_pods(around, scheduler=True))])
+    router = replace(router, causes=[*router.causes, *pod_causes(pods_of(around, scheduler=True))])
     children = [*workloads.children, *router.children]
     absent = absent_children(children, request.children)
     return _answer(service, Outcome(pins, READY, workloads, router, absent=absent), children, now)
@@ -150,71 +139,3 @@ def effective_spec(service: Service, request: Request, around: Surroundings, set
     if errors:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective
-
-
-# Workloads.
-
-
-def _workloads(effective: Effective, around: Surroundings) -> WorkloadResult:
-    try:
-        plan = workload_plan(effective.spec, around)
-    except WorkloadError as error:
-        finding = Finding(False, error.reason, str(error), Stage.MODEL)
-        return WorkloadResult([], {error.condition: finding}, failed=True)
-    return WorkloadResult(
-        _workload_children(plan, around), _workload_findings(plan, around), _workload_causes(plan, around)
-    )
-
-
-def _workload_children(plan: WorkloadPlan, around: Surroundings) -> list[Any]:
-    namespace = around.metadata.namespace
-    installed = around.children.leader_worker_sets is not None
-    return [
-        *(deployment(one_, namespace) for one_ in plan.deployments),
-        *(leader_worker_set(group, namespace) for group in plan.groups if installed),
-        workload_service(around.names, namespace),
-        *(child for account in plan.accounts for child in accounts(account, namespace)),
-    ]
-
-
-def _workload_findings(plan: WorkloadPlan, around: Surroundings) -> dict[str, Finding]:
-    """One finding for each workload of the topology; the others' conditions do not apply."""
-    names, found = around.names, {}
-    for one_ in plan.deployments:
-        condition = MAIN_WORKLOAD_READY if one_.name == names.main else PREFILL_WORKLOAD_READY
-        found[condition] = deployment_finding(around.deployment(one_.name))
-    for group in plan.groups:
-        condition = WORKER_WORKLOAD_READY if group.name == names.multi_node else PREFILL_WORKER_WORKLOAD_READY
-        groups = around.children.leader_worker_sets
-        observed = one(groups, group.name, around.metadata.namespace)
-        found[condition] = _NO_GROUPS if groups is None else leader_worker_set_finding(observed)
-    return found
-
-
-def _workload_causes(plan: WorkloadPlan, around: Surroundings) -> list[Cause]:
-    """What Deployments and pods of the model servers say of themselves."""
-    observed = [around.deployment(one_.name) for one_ in plan.deployments]
-    causes = [
-        cause
-        for child in observed
-        if child is not None
-        for cause in deployment_causes(cast("ObservedDeployment", child))
-    ]
-    return [*causes, *pod_causes(_pods(around, scheduler=False))]
-
-
-def _pods(around: Surroundings, *, scheduler: bool) -> list[ObservedPod]:
-    """Pods of the endpoint picker, or all others."""
-    return [
-        pod
-        for pod in every(around.related.pods)
-        if ((pod.metadata.labels or {}).get(COMPONENT) == COMPONENT_SCHEDULER) is scheduler
-    ]
-
-
-_NO_GROUPS = Finding(
-    False,
-    KIND_NOT_INSTALLED,
-    "worker needs LeaderWorkerSets: install leaderworkerset.x-k8s.io and the kustomize component leaderworkerset",
-    Stage.SPEC,
-)

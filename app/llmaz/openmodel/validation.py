@@ -8,6 +8,7 @@ from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.labels import is_label_value
 from app.kube.resource import Resource
+from app.kube.time import parse_rfc3339
 from app.llmaz import naming, source
 from app.llmaz.openmodel.types import ModelHub, ModelSource, OpenModelSpec, OpenModelStatus
 from app.llmaz.quantities import check_amounts
@@ -22,6 +23,10 @@ _HUB = _SOURCE.child("modelHub")
 def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> list[field.Error]:
     """Every rule; the name is judged on creation only, because it never changes."""
     errors = [] if old is not None else list(naming.model_name(model.metadata))
+    created = model.spec.created_at
+    if created is not None and parse_rfc3339(created) is None:
+        detail = "must be a date and time as in RFC 3339, for example 2025-01-31T12:00:00Z"
+        errors.append(field.invalid(SPEC.child("createdAt"), created, detail))
     return [*errors, *_family(model.spec), *_source(model.spec.source), *_flavors(model.spec)]
 
 

@@ -61,8 +61,7 @@ def _runner(plan: Plan) -> Json:
         "args": plan.args,
         "env": plan.env,
         "resources": plan.resources,
-        **plan.runtime.handlers,
         "ports": [{"name": PORT_NAME, "protocol": "TCP", "containerPort": PORT}],
         "volumeMounts": [{"name": SHM_VOLUME, "mountPath": SHM_PATH}] if plan.shared_memory is not None else None,
     }
-    return {key: value for key, value in container.items() if value}
+    return {key: value for key, value in container.items() if value} | plan.runtime.handlers

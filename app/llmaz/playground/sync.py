@@ -61,8 +61,10 @@ def _conflict(playground: Playground, children: Children, related: Related) -> C
 
 
 def _missing(playground: Playground, children: Children, *, autoscaled: bool, now: datetime) -> list[Cause]:
-    """Children that are asked for and not there."""
+    """Children that are asked for and not there; a Playground that goes asks for none."""
     metadata = playground.metadata
+    if metadata.deletion_timestamp:
+        return []
     wanted = [("Service", children.services)] + (
         [("HorizontalPodAutoscaler", children.autoscalers)] if autoscaled else []
     )

@@ -41,7 +41,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     if isinstance(made, Cause):
         return _aborted(service, made, request, now)
     observed = _observed(decided, request.children, made.selector)
-    missing = [] if service.metadata.deletion_timestamp else _missing(service, decided, request.children, now)
+    missing = _missing(service, decided, request.children, now)
     return SyncResponse(
         status=status.judged(service.status, observed, related.pods, missing, decided.notes, now),
         children=made.children,
@@ -125,7 +125,9 @@ def _conflict(workload: Json) -> Cause | None:
 
 
 def _missing(service: Service, decided: Plan, children: Children, now: datetime) -> list[Cause]:
-    """Children that are asked for and not there."""
+    """Children that are asked for and not there; a Service that goes asks for none."""
+    if service.metadata.deletion_timestamp:
+        return []
     groups = {Workload.DEPLOYMENT: children.deployments, Workload.LEADER_WORKER_SET: children.leaderworkersets}
     wanted = [
         (decided.workload.value, groups[decided.workload], decided.name),

@@ -35,6 +35,8 @@ def single(plan: Plan) -> Json:
 
 def _template(plan: Plan, given: Json, *, labelled: bool) -> Json:
     template = stored(given)
+    if not template.get("metadata", True):
+        del template["metadata"]
     spec = template.setdefault("spec", {})
     if plan.config.scheduler and not spec.get("schedulerName"):
         spec["schedulerName"] = plan.config.scheduler

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from app.hooks.mergekeys import merge_key
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.labels import validate_labels
@@ -76,7 +78,7 @@ _VOLUME = re.compile(rf"{MODEL_VOLUME}(-[0-9]+)?")
 
 def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterator[field.Error]:
     """What the API server, or Metacontroller, would refuse when it is too late to tell the user."""
-    yield from sendable.check(template, path)
+    yield from (_at_item(error, template, path) for error in sendable.check(template, path))
     spec = path.child("spec")
     yield from _pod_rules(template, path)
     if not loads:
@@ -90,6 +92,21 @@ def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterato
     for position, container in enumerate(_items(template, "containers")):
         if container.get("name") == RUNNER:
             yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
+
+
+def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> field.Error:
+    """An item that is in its list twice, at the second of the two, where the API server reports it too."""
+    if error.type is not field.ErrorType.DUPLICATE:
+        return error
+    items: Any = sendable.without_any_null(template)
+    for segment in error.path.segments[len(root.segments) :]:
+        items = items[segment]
+    key, seen = merge_key(items), set()
+    for position, item in enumerate(items if key else ()):
+        if str(item[key]) in seen:
+            return replace(error, path=error.path.index(position))
+        seen.add(str(item[key]))
+    return error
 
 
 def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Error]:

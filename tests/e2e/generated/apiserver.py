@@ -17,7 +17,7 @@ STRICT = {"fieldValidation": "Strict"}
 DRY = {"dryRun": "All", **STRICT}
 
 
-class Refused(AssertionError):
+class RefusedError(AssertionError):
     """The API server's words."""
 
 
@@ -32,8 +32,12 @@ class Server:
         """The stored form of a new object."""
         return self._write("POST", self._path(document), document, DRY if dry else STRICT)
 
-    def update(self, document: Json, *, dry: bool = True) -> Json:
-        return self._write("PUT", self._named(document), document, DRY if dry else STRICT)
+    def update(self, document: Json) -> Json:
+        """The stored form of an object that is there."""
+        return self._write("PUT", self._named(document), document, STRICT)
+
+    def delete(self, document: Json) -> None:
+        self._client.delete(self._named(document)).raise_for_status()
 
     def write_status(self, parent: Json, status: Json) -> Json:
         """The status as it would be stored."""
@@ -58,17 +62,22 @@ class Server:
         answer = self._client.request(method, path, content=orjson.dumps(document), params=parameters, headers=headers)
         body: Json = answer.json()
         if answer.is_error:
-            raise Refused(f"{document['kind']}: {body.get('message', body)}")
+            raise RefusedError(f"{document['kind']}: {body.get('message', body)}")
         if "warning" in answer.headers and "unknown field" in answer.headers["warning"]:
-            raise Refused(f"{document['kind']}: {answer.headers['warning']}")
+            raise RefusedError(f"{document['kind']}: {answer.headers['warning']}")
         return body
 
 
-def as_created(child: Json, parent: Json) -> Json:
-    """What Metacontroller posts for a desired child: its label, its owner, its record."""
+def labelled(child: Json, parent: Json) -> Json:
+    """A desired child with what Metacontroller adds to it: its namespace, and the label by which it is found again."""
     metadata = child["metadata"]
-    labelled = {**metadata.get("labels", {}), CONTROLLER_UID: parent["metadata"]["uid"]}
-    desired = {**child, "metadata": {"namespace": parent["metadata"].get("namespace", ""), **metadata, "labels": labelled}}
+    labels = {**metadata.get("labels", {}), CONTROLLER_UID: parent["metadata"]["uid"]}
+    return {**child, "metadata": {"namespace": parent["metadata"].get("namespace", ""), **metadata, "labels": labels}}
+
+
+def as_created(child: Json, parent: Json) -> Json:
+    """What Metacontroller posts for a desired child: with its record and its owner."""
+    desired = labelled(child, parent)
     created = with_record(desired, desired)
     created["metadata"]["ownerReferences"] = [owner_reference(parent)]
     return created
@@ -76,10 +85,7 @@ def as_created(child: Json, parent: Json) -> Json:
 
 def difference(stored: Json, child: Json, parent: Json) -> str:
     """What an update towards the child would change in its stored form; empty for nothing."""
-    metadata = {**child["metadata"], "labels": {**child["metadata"].get("labels", {}), CONTROLLER_UID: parent["metadata"]["uid"]}}
-    metadata.setdefault("namespace", parent["metadata"].get("namespace", ""))
-    wanted = updated(stored, {**child, "metadata": metadata})
-    return "; ".join(_differences(stored, wanted, child["kind"]))
+    return "; ".join(_differences(stored, updated(stored, labelled(child, parent)), child["kind"]))
 
 
 def _differences(old: Any, new: Any, path: str) -> list[str]:

@@ -95,7 +95,7 @@ class Draw(random.Random):
         """A value of one field of ours, by its type alone."""
         return self._annotated(info.annotation, info.metadata)
 
-    def _annotated(self, annotation: Any, metadata: Sequence[Any]) -> Any:  # noqa: PLR0911 - one line for each form
+    def _annotated(self, annotation: Any, metadata: Sequence[Any]) -> Any:
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
         for mark in metadata:
             if isinstance(mark, EmbeddedType):

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, WorkloadSpec
+from app.kserve.llminferenceservice.types import (
+    HTTPRouteConfig,
+    LLMInferenceServiceSpec,
+    RouteSpec,
+    SchedulerSpec,
+    WorkloadSpec,
+)
 from tests.e2e.generated import pods, routes
 from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS
@@ -47,6 +53,8 @@ POOLS: Mapping[str, Pool] = {
     "ScalingSpec.maxReplicas": (5, 9),
     "KEDASpec.idleReplicaCount": (1,),
     "ParallelismSpec.dataRPCPort": (5000, 65535),
+    "HTTPRouteConfig.refs": lambda d: [{"name": "mine"}],
+    "GatewaySpec.refs": lambda d: [{"name": "kserve-ingress-gateway", "namespace": "kserve"}],
     "NameReference.name": ("mine",),
     "ObjectReference.name": ("mine",),
     "ObjectReference.namespace": ("kserve", "other"),
@@ -55,7 +63,7 @@ POOLS: Mapping[str, Pool] = {
     "SchedulerConfig.inline": (_SCHEDULER,),
     "SchedulerSpec.replicas": (1, 3),
     "SchedulerSpec.labels": LABELS,
-    "SchedulerSpec.annotations": lambda d: {key: "x" for key in d.some(("a", "b.c/d"))},
+    "SchedulerSpec.annotations": lambda d: dict.fromkeys(d.some(("a", "b.c/d")), "x"),
     "SchedulerSpec.template": lambda d: pod(d, _MAIN) if d.chance(0.5) else {"terminationGracePeriodSeconds": 5},
     "InferencePoolSpec.selector": LABELS,
     "EndpointPickerReference.group": ("",),
@@ -140,7 +148,13 @@ def _service(d: Draw, value: Json) -> None:
     _workload(d, value)
 
 
+def _reference(d: Draw, value: Json) -> None:
+    value.setdefault("name", d.of(POOLS["NameReference.name"]))
+
+
 RULES: Mapping[str, Rule] = {
+    "NameReference": _reference,
+    "ObjectReference": _reference,
     **pods.RULES,
     **routes.RULES,
     "ParallelismSpec": _parallelism,
@@ -157,14 +171,17 @@ _SHARED = {key: f"WorkloadSpec.{key}" for key in ("replicas", "labels", "annotat
 POOLS = {**POOLS, **{f"LLMInferenceServiceSpec.{key}": POOLS[pool] for key, pool in _SHARED.items()}}
 
 
-def documents(number: int, namespace: str) -> list[Json]:
+def documents(number: int, namespace: str, variant: int) -> list[Json]:
     """What the service refers to, then the service."""
-    d = Draw(f"kserve-{number}", POOLS, RULES)
+    d = Draw(f"kserve-{number}-{variant}", POOLS, RULES)
     spec = d.model(LLMInferenceServiceSpec)
     spec.setdefault("model", {"uri": d.of(POOLS["LLMModelSpec.uri"])})
-    if d.chance(0.7):
-        spec.setdefault("router", {}).setdefault("scheduler", {})
-    found = [_gateway(), _config_map(namespace)]
+    if d.chance(0.8):
+        router = spec.setdefault("router", {})
+        router.setdefault("scheduler", d.model(SchedulerSpec) if d.chance(0.5) else {})
+        if d.chance(0.8):
+            router.setdefault("route", d.model(RouteSpec, http=d.model(HTTPRouteConfig)))
+    found = [_gateway(), _config_map(namespace), *(_account(name, namespace) for name in ("default", "runner"))]
     if d.chance(0.3):
         base = d.model(WorkloadSpec, without=("worker", "parallelism", "scaling", "replicas"))
         spec["baseRefs"] = [{"name": f"base-{number}"}]
@@ -187,6 +204,10 @@ def _gateway() -> Json:
         "metadata": {"name": "kserve-ingress-gateway", "namespace": "kserve"},
         "spec": {"gatewayClassName": "any", "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]},
     }
+
+
+def _account(name: str, namespace: str) -> Json:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
 
 
 def _config_map(namespace: str) -> Json:

@@ -336,7 +336,8 @@ POOLS: Mapping[str, Pool] = {
 """Values by ``Type.field``."""
 
 RULES: Mapping[str, Rule] = {
-    **{name: named for name in ("ConfigMapKeySelector", "SecretKeySelector", "ConfigMapEnvSource", "SecretEnvSource")},
+    **dict.fromkeys(("ConfigMapKeySelector", "SecretKeySelector", "ConfigMapEnvSource", "SecretEnvSource"), named),
+    "LocalObjectReference": named,
     "ExecAction": lambda d, value: value.setdefault("command", ["true"]),
     "Probe": _one_of("exec", "grpc", "httpGet", "tcpSocket"),
     "LifecycleHandler": _one_of("exec", "httpGet", "sleep", "tcpSocket"),
@@ -362,5 +363,9 @@ RULES: Mapping[str, Rule] = {
 
 
 def _amounts(d: Draw) -> Json:
-    amounts = {"cpu": ("1", "500m", "0.5", 2), "memory": ("1Gi", "1.5Gi", "2048Mi", 1000000000), "nvidia.com/gpu": (1, "2")}
+    amounts = {
+        "cpu": ("1", "500m", "0.5", 2),
+        "memory": ("1Gi", "1.5Gi", "2048Mi", 1000000000),
+        "nvidia.com/gpu": (1, "2"),
+    }
     return {name: d.choice(amounts[name]) for name in d.some(tuple(amounts))}

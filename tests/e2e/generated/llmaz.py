@@ -30,6 +30,11 @@ def _amounts(d: Draw) -> Json:
     return {name: d.choice(_AMOUNTS[name]) for name in d.some(tuple(_AMOUNTS))}
 
 
+def _requests(d: Draw) -> Json:
+    """Without accelerators: those are the flavors', and a request without a limit is refused."""
+    return {name: amount for name, amount in _amounts(d).items() if "/" not in name}
+
+
 POOLS: Mapping[str, Pool] = {
     **pods.POOLS,
     "OpenModelSpec.familyName": ("opt", "llama3", "A.b_c"),
@@ -61,7 +66,7 @@ POOLS: Mapping[str, Pool] = {
     "RecommendedConfig.args": lambda d: d.some(_ARGS),
     "RecommendedConfig.sharedMemorySize": ("1Gi", "0.5Gi", "1000Mi"),
     "Resources.limits": _amounts,
-    "Resources.requests": _amounts,
+    "Resources.requests": _requests,
     "HPATrigger.metrics": lambda d: d.some([d.embedded("MetricSpec") for _ in range(3)]),
     "BackendRuntimeConfig.backendName": ("engine-{}",),
     "BackendRuntimeConfig.version": ("v2",),
@@ -147,26 +152,31 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-def documents(number: int, namespace: str) -> list[Json]:
+def documents(number: int, namespace: str, variant: int) -> list[Json]:
     """What both workloads use, then the two."""
-    d = Draw(f"llmaz-{number}", POOLS, RULES)
-    names = f"main-{number}", f"draft-{number}"
+    d = Draw(f"llmaz-{number}-{variant}", POOLS, RULES)
+    names = f"{namespace}-main-{number}", f"{namespace}-draft-{number}"
     playground: Json = {"metadata": {"name": f"play-{number}", "namespace": namespace, **_notes(d)}}
     service: Json = {"metadata": {"name": f"serve-{number}", "namespace": namespace, **_notes(d)}}
     playground["spec"] = d.model(PlaygroundSpec, without=("modelClaim", "modelClaims"))
-    playground["spec"].setdefault("backendRuntimeConfig", {})["backendName"] = f"engine-{number}"
+    playground["spec"].setdefault("backendRuntimeConfig", {})["backendName"] = f"{namespace}-engine-{number}"
     if d.chance(0.6):
         playground["spec"]["modelClaim"] = {"modelName": names[0], **_flavors(d)}
     else:
         playground["spec"]["modelClaims"] = _claims(d, names)
     service["spec"] = d.model(ServiceSpec, modelClaims=_claims(d, names))
     return [
-        *({"apiVersion": MODEL_GROUP, "kind": "OpenModel", "metadata": {"name": n}, "spec": d.model(OpenModelSpec)} for n in names),
+        *(
+            {"apiVersion": MODEL_GROUP, "kind": "OpenModel", "metadata": {"name": n}, "spec": d.model(OpenModelSpec)}
+            for n in names
+        ),
         {
             "apiVersion": GROUP,
             "kind": "BackendRuntime",
-            "metadata": {"name": f"engine-{number}"},
-            "spec": d.model(BackendRuntimeSpec, recommendedConfigs=d.of(POOLS["BackendRuntimeSpec.recommendedConfigs"])),
+            "metadata": {"name": f"{namespace}-engine-{number}"},
+            "spec": d.model(
+                BackendRuntimeSpec, recommendedConfigs=d.of(POOLS["BackendRuntimeSpec.recommendedConfigs"])
+            ),
         },
         {"apiVersion": GROUP, "kind": "Playground", **playground},
         {"apiVersion": GROUP, "kind": "Service", **service},

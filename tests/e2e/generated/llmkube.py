@@ -90,10 +90,10 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-def documents(number: int, namespace: str) -> list[Json]:
+def documents(number: int, namespace: str, variant: int) -> list[Json]:
     """A Model and its service; the service is the last."""
-    d = Draw(f"llmkube-{number}", POOLS, RULES)
-    name = d.choice(("m{}", "qwen-{}", "q{}-" + "x" * 40)).format(number)
+    d = Draw(f"llmkube-{number}-{variant}", POOLS, RULES)
+    name = ("m{}", "qwen-{}", "q{}-" + "x" * 40)[number % 3].format(number)
     metadata = {"namespace": namespace}
     model = {
         "apiVersion": API_VERSION,
@@ -104,7 +104,7 @@ def documents(number: int, namespace: str) -> list[Json]:
     service = {
         "apiVersion": API_VERSION,
         "kind": "InferenceService",
-        "metadata": {"name": f"s{number}{d.choice(('', '-chat'))}", **metadata},
+        "metadata": {"name": f"s{number}-chat", **metadata},
         "spec": d.model(InferenceServiceSpec, modelRef=name),
     }
     return [model, service]

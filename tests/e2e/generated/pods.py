@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.e2e.generated import kubernetes
 from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
-from tests.e2e.generated.kubernetes import IDS, LABELS, MODES, NAMES, NODE_SELECTOR, RELATIVE
+from tests.e2e.generated.kubernetes import LABELS, MODES, NAMES, NODE_SELECTOR, RELATIVE
 
 _OWN = ("containers", "initContainers", "volumes")
 """Fields of a pod that :func:`pod` makes itself, because they name each other."""
@@ -35,7 +35,7 @@ POOLS: Mapping[str, Pool] = {
     "PodSpec.priority": (0, 10),
     "PodSpec.priorityClassName": ("gold",),
     "PodSpec.readinessGates": lambda d: [{"conditionType": "example.com/ready"}],
-    "PodSpec.resourceClaims": lambda d: [{"name": "gpu", d.choice(_CLAIMS): "x"}],
+    "PodSpec.resourceClaims": lambda d: [d.choice(_CLAIMS)],
     "PodSpec.resources": ABSENT,  # must be as much as all containers together
     "PodSpec.restartPolicy": ("Always",),
     "PodSpec.runtimeClassName": ("nvidia",),
@@ -50,7 +50,7 @@ POOLS: Mapping[str, Pool] = {
     "Container.restartPolicy": ABSENT,
     "Container.restartPolicyRules": ABSENT,
     "Container.resizePolicy": lambda d: [{"resourceName": n, "restartPolicy": "NotRequired"} for n in d.some(_CPU)],
-    "Container.terminationMessagePath": ("/dev/termination-log", "/tmp/log"),  # noqa: S108 - in no file system of ours
+    "Container.terminationMessagePath": ("/dev/termination-log", "/tmp/log"),
     "Container.terminationMessagePolicy": ("File", "FallbackToLogsOnError"),
     "Container.stdinOnce": (False,),
     "Container.env": lambda d: [d.embedded("EnvVar", name=name) for name in d.some(("A", "B_1", "HF_HUB_CACHE"))],
@@ -156,36 +156,47 @@ RULES: Mapping[str, Rule] = {
     "SecretProjection": kubernetes.named,
     "SecretVolumeSource": _secret,
     "FCVolumeSource": _fibre,
-    "EphemeralVolumeSource": lambda d, value: value.setdefault("volumeClaimTemplate", {"spec": d.embedded("PersistentVolumeClaimSpec")}),
+    "EphemeralVolumeSource": lambda d, value: value.setdefault(
+        "volumeClaimTemplate", {"spec": d.embedded("PersistentVolumeClaimSpec")}
+    ),
 }
 
-_CLAIMS = ("resourceClaimName", "resourceClaimTemplateName")
+_CLAIMS = ({"name": "one", "resourceClaimName": "x"}, {"name": "two", "resourceClaimTemplateName": "x"})
+_PORTS = {"web": 2001, "rpc": 65535, "debug": 1}
 _CPU = ("cpu", "memory")
 
 
 def pod(d: Draw, *names: str, without: Sequence[str] = (), container_without: Sequence[str] = ()) -> Json:
     """A pod spec with a container of each name; volumes, mounts and ports fit together."""
     volumes = [d.embedded("Volume", name=f"v{number}") for number in range(d.randint(0, 3))]
-    ports = iter(d.sample(range(2000, 60000), 20))
-    value = d.embedded("PodSpec", without=(*_OWN[1:], *without), containers=[_container(d, n, volumes, ports, container_without) for n in names])
+    value = d.embedded(
+        "PodSpec",
+        without=(*_OWN[1:], *without),
+        containers=[_container(d, n, volumes, container_without) for n in names],
+    )
     if volumes:
         value["volumes"] = volumes
     if d.chance() and "initContainers" not in without:
-        value["initContainers"] = [_init_container(d, f"init-{n}", volumes, ports) for n in range(d.randint(1, 2))]
+        value["initContainers"] = [_init_container(d, f"init-{n}", volumes) for n in range(d.randint(1, 2))]
     return value
 
 
-def _container(d: Draw, name: str, volumes: Sequence[Json], ports: Any, without: Sequence[str]) -> Json:
+def _container(d: Draw, name: str, volumes: Sequence[Json], without: Sequence[str]) -> Json:
     mounts = [
         d.embedded("VolumeMount", name=volume["name"], mountPath=f"/mnt/{volume['name']}", mountPropagation="None")
         for volume in volumes
         if d.chance(0.6)
     ]
-    value = d.embedded("Container", without=("ports", "volumeMounts", "volumeDevices", *without), name=name, image=d.of(POOLS["Container.image"]))
+    value = d.embedded(
+        "Container",
+        without=("ports", "volumeMounts", "volumeDevices", *without),
+        name=name,
+        image=d.of(POOLS["Container.image"]),
+    )
     if mounts:
         value["volumeMounts"] = mounts
     listed = [
-        d.embedded("ContainerPort", containerPort=next(ports), name=port) for port in d.some(("http", "metrics", "rpc"), 2)
+        d.embedded("ContainerPort", containerPort=number, name=port) for port, number in d.some(tuple(_PORTS.items()), 2)
     ]
     if listed and d.chance(0.7):
         value["ports"] = listed
@@ -195,11 +206,11 @@ def _container(d: Draw, name: str, volumes: Sequence[Json], ports: Any, without:
     return value
 
 
-def _init_container(d: Draw, name: str, volumes: Sequence[Json], ports: Any) -> Json:
+def _init_container(d: Draw, name: str, volumes: Sequence[Json]) -> Json:
     """One that ends, or a sidecar, which alone may have probes."""
     sidecar = d.chance(0.3)
     without = () if sidecar else ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
-    value = _container(d, name, volumes, ports, without)
+    value = _container(d, name, volumes, without)
     if sidecar:
         value["restartPolicy"] = "Always"
     return value

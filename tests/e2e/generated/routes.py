@@ -47,7 +47,10 @@ POOLS: Mapping[str, Pool] = {
 
 
 def _rule(d: Draw, number: int) -> Json:
-    return d.model(HTTPRouteRule, name=f"rule-{number}")
+    rule = d.model(HTTPRouteRule, name=f"rule-{number}")
+    if d.chance(0.5):
+        del rule["name"]
+    return rule
 
 
 def _backend(d: Draw, name: str) -> Json:
@@ -55,7 +58,9 @@ def _backend(d: Draw, name: str) -> Json:
     if d.chance():
         backend["weight"] = d.choice((0, 1, 90))
     if d.chance(0.2):
-        backend["filters"] = [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "A", "value": "b"}]}}]
+        backend["filters"] = [
+            {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "A", "value": "b"}]}}
+        ]
     return backend
 
 

@@ -2,36 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import orjson
 
 from app.admission import review
-from app.cli.offline import direct
+from app.cli.offline import NOW, direct
 from app.cli.simulate import MAX_ROUNDS, Cluster
-from app.families import KINDS
-from app.hooks.kind import Kind
+from app.cli.world import inner_key, outer_key
+from app.families import find
+from app.hooks.kind import Kind, answer_sync
 from app.settings import Settings
 from tests.e2e.generated.draw import Json
 
-Documents = Callable[[int, str], list[Json]]
-"""The objects of one number, in a namespace."""
+Documents = Callable[[int, str, int], list[Json]]
+"""The objects of one number, in a namespace; the same names in every variant."""
 
 SETTINGS = Settings()
-_HOOKS = direct(SETTINGS)
-_ADMISSION = {kind.resource.admission_path: kind for kind in KINDS}
 
 
-def _send(path: str, body: bytes) -> bytes:
-    kind = _ADMISSION.get(path)
-    return _HOOKS(path, body) if kind is None else review.answer(kind, body, SETTINGS)
+def refusals(documents: Sequence[Json], old: Mapping[str, Json] | None = None) -> list[str]:
+    """What admission says against the objects; ``old`` holds those that are there, by :func:`key`."""
+    return [cause for document in documents for cause in _refused(document, (old or {}).get(key(document)))]
+
+
+def key(document: Json) -> str:
+    """What tells an object from all others of a world."""
+    return f"{outer_key(document)}/{inner_key(document)}"
+
+
+def _refused(document: Json, old: Json | None) -> list[str]:
+    kind = find(document["apiVersion"], document["kind"])
+    if kind is None:
+        return []
+    resource, metadata = kind.resource, document["metadata"]
+    request = {
+        "uid": "1",
+        "operation": "CREATE" if old is None else "UPDATE",
+        "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "name": metadata["name"],
+        "namespace": metadata.get("namespace", ""),
+        "object": document,
+        "oldObject": old,
+    }
+    body = orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    response = orjson.loads(review.answer(kind, body, SETTINGS))["response"]
+    return [] if response["allowed"] else [f"{resource.kind} {metadata['name']}: {response['status']['message']}"]
+
+
+def admitted(documents: Documents, count: int, namespace: str) -> list[tuple[int, list[Json]]]:
+    """The first ``count`` numbers whose objects are all let in, with the objects."""
+    found: list[tuple[int, list[Json]]] = []
+    refused: list[str] = []
+    for number in range(count + count // 4):
+        drawn = documents(number, namespace, 0)
+        causes = refusals(drawn)
+        refused += causes
+        if not causes:
+            found.append((number, drawn))
+        if len(found) == count:
+            return found
+    raise AssertionError(f"admission refuses much of what is generated: {refused[:20]}")
 
 
 @dataclass
-class Synced:
-    """One parent at rest, and the last answer of its hook."""
+class Answer:
+    """What the hook of one parent wants."""
 
     kind: Kind[Any, Any]
     parent: Json
@@ -39,41 +78,46 @@ class Synced:
     status: Json
 
 
-@dataclass
 class World:
-    """The objects of one number, admitted and settled."""
+    """A cluster in memory with the stored forms of one number's objects and all that they lead to."""
 
-    number: int
-    documents: list[Json]
-    cluster: Cluster
+    def __init__(self, documents: Sequence[Json]) -> None:
+        self._cluster = Cluster(direct(SETTINGS))
+        for document in documents:
+            self.put(document)
 
-    def synced(self) -> Iterator[Synced]:
-        """Every parent of ours, with what its hook answers now."""
-        for kind, parent in self.cluster.parents():
-            answer = self.cluster.ask(kind, parent)
-            yield Synced(kind, parent, answer["children"], answer["status"])
+    def get(self, document: Json) -> Json | None:
+        """The object of that kind and name as it is now."""
+        return self._cluster.objects.get((outer_key(document), inner_key(document)))
 
+    def put(self, document: Json) -> None:
+        """Store an object; it keeps the status that was played for it, unless it brings its own."""
+        before = self.get(document) or {}
+        status = document.get("status") or before.get("status")
+        metadata = {"uid": key(document), **document["metadata"]}
+        stored = {**document, "metadata": metadata}
+        if status is not None:
+            stored["status"] = status
+        self._cluster.objects[outer_key(document), inner_key(document)] = stored
 
-def admitted(documents: Documents, count: int, namespace: str, refused: list[str]) -> list[World]:
-    """The first ``count`` worlds that admission lets in as a whole; why not goes to ``refused``."""
-    found: list[World] = []
-    number = 0
-    while len(found) < count:
-        world = admit(number, documents(number, namespace), namespace, refused)
-        if world is not None:
-            found.append(world)
-        number += 1
-        assert number < 3 * count, f"admission refuses most of what is generated: {refused[:20]}"
-    return found
+    def remove(self, document: Json) -> None:
+        self._cluster.objects.pop((outer_key(document), inner_key(document)), None)
 
+    def children(self, parent: Json) -> list[Json]:
+        """What the parent owns."""
+        return self._cluster.children(parent)
 
-def admit(number: int, documents: list[Json], namespace: str, refused: list[str]) -> World | None:
-    """The world of these objects, or nothing where admission refuses one of them."""
-    cluster = Cluster(_send)
-    for document in documents:
-        verdict = cluster.apply(orjson.loads(orjson.dumps(document)), namespace)
-        if not verdict.allowed:
-            refused += [f"{number} {document['kind']}: {cause}" for cause in verdict.causes]
-            return None
-    assert cluster.settle() < MAX_ROUNDS, f"{number} does not come to rest"
-    return World(number, documents, cluster)
+    def settle(self) -> None:
+        """Sync every parent and play every controller until nothing changes."""
+        assert self._cluster.settle() < MAX_ROUNDS, "does not come to rest"
+
+    def answers(self) -> Iterator[Answer]:
+        """What the hook of each parent wants now."""
+        for kind, parent in self._cluster.parents():
+            yield self.ask(kind, parent)
+
+    def ask(self, kind: Kind[Any, Any], parent: Json, seconds: float = 0) -> Answer:
+        """One sync, ``seconds`` after all that was before."""
+        body = self._cluster.request(kind, parent)
+        answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW + timedelta(seconds=seconds)))
+        return Answer(kind, parent, answer["children"], answer["status"])

@@ -285,3 +285,18 @@ def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
         {"name": "CA_BUNDLE_CONFIGMAP_NAME", "value": name},
         {"name": "CA_BUNDLE_VOLUME_MOUNT_POINT", "value": "/etc/ssl/custom-certs"},
     ]
+
+
+def test_pods_that_cannot_download_hear_of_the_endpoint() -> None:
+    """Where a Secret is used and nothing says where the bucket is: its annotations are not read."""
+    waiting = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default", "labels": {"app.kubernetes.io/name": "demo"}},
+        "status": {"phase": "Pending"},
+    }
+    cluster = Cluster(service(uri="s3://b/m"), account("default", secrets=[{"name": "s"}]), waiting)
+    cluster.settle()
+    found = cluster.condition("Ready")
+    assert found is not None
+    assert "serving.kserve.io/s3-endpoint" in found["message"]

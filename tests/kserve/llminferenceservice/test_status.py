@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.kserve.llminferenceservice import conditions
 from app.kserve.llminferenceservice.conditions import ROUTER_CONDITIONS, TOP_LEVEL, WORKLOAD_CONDITIONS
@@ -306,3 +308,36 @@ def test_a_child_whose_name_is_taken() -> None:
     there = said(status(later, 1, outcome({MAIN: READY}, {}), LATER))
     assert there["Ready"] == "True"
     assert "ChildrenCreated" not in there
+
+
+# Every combination.
+
+_FINDINGS = st.sampled_from([None, READY, no("A"), no("B"), no("C")])
+_WORKLOADS = st.fixed_dictionaries(dict.fromkeys(WORKLOAD_CONDITIONS, _FINDINGS))
+_ROUTER = st.fixed_dictionaries(dict.fromkeys(ROUTER_CONDITIONS, _FINDINGS))
+
+
+@given(_WORKLOADS, _ROUTER, _WORKLOADS, _ROUTER)
+def test_aggregates_depend_on_the_present_findings_alone(
+    old_workloads: dict[str, Finding | None],
+    old_router: dict[str, Finding | None],
+    workloads: dict[str, Finding | None],
+    router: dict[str, Finding | None],
+) -> None:
+    """6.3, whatever was said before: the first that does not hold, in order; the router before the workloads."""
+
+    def judged(
+        before: LLMInferenceServiceStatus, some: dict[str, Finding | None], others: dict[str, Finding | None]
+    ) -> LLMInferenceServiceStatus:
+        return status(before, 1, outcome({t: f for t, f in some.items() if f is not None}, others), NOW)
+
+    words = said(judged(judged(EMPTY, old_workloads, old_router), workloads, router))
+    first = [
+        next((f.reason for type_ in types if (f := found[type_]) is not None and not f.ok), "True")
+        for types, found in ((WORKLOAD_CONDITIONS, workloads), (ROUTER_CONDITIONS, router))
+    ]
+    assert [words["WorkloadsReady"], words["RouterReady"]] == first
+    assert words["Ready"] == (first[1] if first[1] != "True" else first[0])
+    assert {type_ for type_ in (*workloads, *router) if type_ in words} == {
+        type_ for type_, finding in {**workloads, **router}.items() if finding is not None
+    }

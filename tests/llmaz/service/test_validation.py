@@ -90,11 +90,15 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
     "no pods per replica": (service(workload={"size": 0}), ["spec.workloadTemplate.size"]),
     "a variable twice": (
         service(worker=pods({**RUNNER, "env": [{"name": "A"}, {"name": "A"}]})),
-        [f"{WORKER}.spec.containers[0].env"],
+        [f"{WORKER}.spec.containers[0].env[1]"],
     ),
     "a port for two protocols": (
         service(worker=pods({**RUNNER, "ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "UDP"}]})),
-        [f"{WORKER}.spec.containers[0].ports"],
+        [f"{WORKER}.spec.containers[0].ports[1]"],
+    ),
+    "an unknown list with something twice, after a null": (
+        service(worker=pods(future=[None, {"name": "q", "x": [{"name": "a"}, {"name": "a"}]}])),
+        [f"{WORKER}.spec.future[0].x[1]"],
     ),
     "a label that is none": (
         service(worker={**pods(), "metadata": {"labels": {"a": "b c"}}}),

@@ -13,7 +13,7 @@ from app.llmkube.download import SCRIPT
 from app.settings import Settings
 from tests.llmkube.objects import NOW, Json, admit, customize, model, observed, sync
 
-text = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=20)
+text = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=20)
 nasty = st.sampled_from(["$(touch x)", "`id`", "'; rm -rf /", '"', "$$", "\\", "a b", "%0a", "{1..9}", "é", "--"])
 tail = st.lists(st.one_of(text, nasty), min_size=1, max_size=4).map("".join)
 

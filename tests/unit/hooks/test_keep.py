@@ -12,13 +12,15 @@ from app.kube.objects import ObservedDeployment
 from tests.unit.widgets import Children
 
 
-def deployment(record: dict[str, Any] | None, replicas: int | None = None, **annotations: str) -> dict[str, Any]:
+def deployment(
+    record: dict[str, Any] | None, replicas: int | None = None, name: str = "d", **annotations: str
+) -> dict[str, Any]:
     if record is not None:
         annotations[LAST_APPLIED] = orjson.dumps(record).decode()
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": "d", "namespace": "ns", "resourceVersion": "7", "annotations": annotations},
+        "metadata": {"name": name, "namespace": "ns", "resourceVersion": "7", "annotations": annotations},
         "spec": {} if replicas is None else {"replicas": replicas},
         "status": {"readyReplicas": 1},
     }
@@ -64,7 +66,7 @@ def test_a_child_without_a_record_is_named_only(annotations: dict[str, str]) -> 
 
 def test_every_child_is_kept_in_a_fixed_order() -> None:
     """Whatever the order in the request."""
-    group = {f"ns/{name}": observed(deployment({**RECORD, "metadata": {"name": name}})) for name in "ba"}
+    group = {f"ns/{name}": observed(deployment({**RECORD, "metadata": {"name": name}}, name=name)) for name in "ba"}
     assert [c["metadata"]["name"] for c in keep(Children(deployments=group))] == ["a", "b"]
 
 
@@ -87,3 +89,23 @@ def test_replicas_beside_an_autoscaler(
 ) -> None:
     """One row of the table in metacontroller 3.6 per case."""
     assert desired_replicas(wanted, autoscaled, None if child is None else observed(child)) == sent
+
+
+EDITED: dict[str, dict[str, Any]] = {
+    "another name": {**RECORD, "metadata": {"name": "other", "namespace": "ns"}},
+    "another namespace": {**RECORD, "metadata": {"name": "d", "namespace": "other"}},
+    "another version": {**RECORD, "apiVersion": "apps/v2"},
+    "a null": {**RECORD, "spec": {"replicas": 2, "paused": None}},
+}
+
+
+@pytest.mark.parametrize("record", EDITED.values(), ids=list(EDITED))
+def test_a_record_that_somebody_edited_still_names_its_child(record: dict[str, Any]) -> None:
+    """It is an annotation, and an answer that names another object, or holds a null, is never sent."""
+    assert keep_child(observed(deployment(record, 2))) == RECORD
+
+
+def test_a_record_without_a_namespace_gets_none() -> None:
+    """It was so when it was applied, and a field more would be a change."""
+    record = {**RECORD, "metadata": {"name": "d"}}
+    assert keep_child(observed(deployment(record, 2))) == record

@@ -109,7 +109,9 @@ def test_unknown_child_kinds_and_garbage_status_are_ignored() -> None:
 
 def test_the_answer_does_not_depend_on_the_order_of_children() -> None:
     """Byte for byte."""
-    groups = [{f"ns/{n}": deployment({**RECORD, "metadata": {"name": n}}, 1) for n in order} for order in ("ab", "ba")]
+    groups = [
+        {f"ns/{n}": deployment({**RECORD, "metadata": {"name": n}}, 1, n) for n in order} for order in ("ab", "ba")
+    ]
     bodies = [orjson.dumps(request(parent=widget({}), children={"Deployment.apps/v1": group})) for group in groups]
     assert len({answer_sync(WIDGET, body, SETTINGS, NOW) for body in bodies}) == 1
 

@@ -1,0 +1,104 @@
+"""The workload phase: model servers with their Service, their conditions, and why they are not ready.
+
+Source: kserve spec 3 and 6.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from app.hooks.protocol import every, one
+from app.kserve.effectivespec import EffectiveSpec
+from app.kserve.llminferenceservice.accounts import accounts
+from app.kserve.llminferenceservice.conditions import (
+    KIND_NOT_INSTALLED,
+    MAIN_WORKLOAD_READY,
+    PREFILL_WORKER_WORKLOAD_READY,
+    PREFILL_WORKLOAD_READY,
+    WORKER_WORKLOAD_READY,
+)
+from app.kserve.llminferenceservice.deployment import deployment
+from app.kserve.llminferenceservice.findings import Finding, deployment_finding, leader_worker_set_finding
+from app.kserve.llminferenceservice.leaderworkerset import leader_worker_set
+from app.kserve.llminferenceservice.phases import WorkloadResult
+from app.kserve.llminferenceservice.plan import Surroundings, WorkloadError, WorkloadPlan, workload_plan
+from app.kserve.llminferenceservice.service import workload_service
+from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER
+from app.kube.objects import ObservedDeployment, ObservedPod
+from app.workload.cause import Cause, Stage
+from app.workload.ready import deployment_causes, pod_causes
+
+
+def make_workloads(spec: EffectiveSpec, around: Surroundings) -> WorkloadResult:
+    """The model servers of a service that is not stopped, and what is said of them."""
+    try:
+        plan = workload_plan(spec, around)
+    except WorkloadError as error:
+        finding = Finding(False, error.reason, str(error), Stage.MODEL)
+        return WorkloadResult([], {error.condition: finding}, failed=True)
+    return WorkloadResult(
+        _workload_children(plan, around), _workload_findings(plan, around), _workload_causes(plan, around)
+    )
+
+
+def _workload_children(plan: WorkloadPlan, around: Surroundings) -> list[Any]:
+    namespace = around.metadata.namespace
+    installed = around.children.leader_worker_sets is not None
+    return [
+        *(deployment(one_, namespace) for one_ in plan.deployments),
+        *(leader_worker_set(group, namespace) for group in plan.groups if installed),
+        workload_service(around.names, namespace),
+        *(child for account in plan.accounts for child in accounts(account, namespace)),
+    ]
+
+
+def _workload_findings(plan: WorkloadPlan, around: Surroundings) -> dict[str, Finding]:
+    """One finding for each workload of the topology; the others' conditions do not apply."""
+    names, found = around.names, {}
+    for one_ in plan.deployments:
+        condition = MAIN_WORKLOAD_READY if one_.name == names.main else PREFILL_WORKLOAD_READY
+        found[condition] = deployment_finding(around.deployment(one_.name))
+    for group in plan.groups:
+        condition = WORKER_WORKLOAD_READY if group.name == names.multi_node else PREFILL_WORKER_WORKLOAD_READY
+        groups = around.children.leader_worker_sets
+        observed = one(groups, group.name, around.metadata.namespace)
+        found[condition] = _NO_GROUPS if groups is None else leader_worker_set_finding(observed)
+    return found
+
+
+def _workload_causes(plan: WorkloadPlan, around: Surroundings) -> list[Cause]:
+    """What Deployments and pods of the model servers say of themselves."""
+    observed = [around.deployment(one_.name) for one_ in plan.deployments]
+    causes = [
+        cause
+        for child in observed
+        if child is not None
+        for cause in deployment_causes(cast("ObservedDeployment", child))
+    ]
+    of_pods = pod_causes(pods_of(around, scheduler=False))
+    return [*causes, *of_pods, *([_NO_ENDPOINT] if plan.unknown_endpoint and of_pods else [])]
+
+
+_NO_ENDPOINT = Cause(
+    Stage.MODEL,
+    "the model is in S3 and no endpoint is known but Amazon's: annotations on a Secret are not read, so annotate the "
+    "ServiceAccount with serving.kserve.io/s3-endpoint, or set s3Endpoint in ConfigMap inferenceservice-config",
+    "S3EndpointUnknown",
+)
+
+
+def pods_of(around: Surroundings, *, scheduler: bool) -> list[ObservedPod]:
+    """Pods of the endpoint picker, or all others."""
+    return [
+        pod
+        for pod in every(around.related.pods)
+        if ((pod.metadata.labels or {}).get(COMPONENT) == COMPONENT_SCHEDULER) is scheduler
+    ]
+
+
+_NO_GROUPS = Finding(
+    False,
+    KIND_NOT_INSTALLED,
+    "worker needs LeaderWorkerSets: install leaderworkerset.x-k8s.io and the kustomize component leaderworkerset",
+    Stage.SPEC,
+)

@@ -1,0 +1,42 @@
+"""Every difference from the recordings that is ours is explained to users."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tests.contract.test_goldens import DIFFERENCES, ROOT
+
+PAGE = ROOT / "docs" / "compatibility.md"
+
+
+def declared() -> set[tuple[str, str]]:
+    """Cases and place of every difference in ``differences/``."""
+    return {_row(entry) for file in sorted(DIFFERENCES.glob("*.json")) for entry in json.loads(file.read_text())}
+
+
+def _row(entry: dict[str, object]) -> tuple[str, str]:
+    """By the cases' name or its pattern, where a difference has one, else by the fact it depends on."""
+    when = entry["when"]
+    assert isinstance(when, dict)
+    name = when.get("name", next(iter(when)))
+    return (name["regex"] if isinstance(name, dict) else name), str(entry["path"])
+
+
+def explained() -> dict[tuple[str, str], str]:
+    """The rows of the page's last table: cases and place, and the reason."""
+    section = PAGE.read_text().partition("## Recorded cases that differ")[2]
+    rows = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (.+) \|$", section, re.MULTILINE)
+    return {(cases.replace("\\|", "|"), place): reason for cases, place, reason in rows}
+
+
+def test_each_has_a_row_with_a_reason() -> None:
+    """And no row is about a difference that is gone."""
+    rows = explained()
+    assert set(rows) == declared()
+    assert all(len(reason) > 5 for reason in rows.values())
+
+
+def test_every_family_has_its_list() -> None:
+    """A list that is empty would still say so."""
+    assert {file.stem for file in DIFFERENCES.glob("*.json")} == {"llmkube", "llmaz", "kserve"}

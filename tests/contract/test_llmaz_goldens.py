@@ -1,0 +1,55 @@
+"""What the replay of the recordings cannot compare: stricter rules, and children of upstream that are refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.families import find
+from app.hooks.mergekeys import clashes
+from app.kube import field
+from tests.llmaz.world import admit, sync
+from tests.shared import GOLDEN, needs_shared
+
+pytestmark = needs_shared
+
+Json = dict[str, Any]
+
+
+def cases(folder: str) -> list[Json]:
+    files = sorted((GOLDEN / "llmaz" / folder).glob("*.json"))
+    return [json.loads(file.read_text()) for file in files]
+
+
+STRICTER = [case for case in cases("admission") if case.get("designRejects")]
+
+
+@pytest.mark.parametrize("case", STRICTER, ids=lambda case: f"{case['designRejects']} {case['name']}")
+def test_stricter_rules(case: Json) -> None:
+    """Upstream takes these objects, although they cannot work."""
+    item = case["object"]
+    kind = find(item["apiVersion"], item["kind"])
+    assert kind is not None
+    assert admit(kind, item).errors
+
+
+REFUSED = [case for case in cases("") if "ChildRejected" in str(case["expect"].get("error"))]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["name"])
+def test_children_that_upstream_makes_twice_over(case: Json) -> None:
+    """The API server refuses upstream's workload for a name that is in a list twice; ours has every name once."""
+    world = {**case, **case.get("asDeployment", {})}
+    (parent,) = [o for o in world["expect"]["children"] if o["apiVersion"].startswith("inference.llmaz.io")] or [
+        o for o in world["objects"] if o["kind"] == "Service"
+    ]
+    kind = find(parent["apiVersion"], "Service")
+    assert kind is not None
+    parent["metadata"] |= {"uid": "u", "generation": 1}
+    related = [o for o in world["objects"] if o["kind"] in ("OpenModel", "ConfigMap")]
+    made = sync(kind, parent, *related)
+    assert len(made["children"]) == 2
+    for child in made["children"]:
+        assert list(clashes(child["spec"], field.Path("spec"))) == []

@@ -1,0 +1,62 @@
+"""Which fields generated objects write, and which there are."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from app.kube.base import EmbeddedType, KubeModel
+from app.kube.embedded_types import TYPES
+from tests.e2e.generated.draw import ABSENT, Pool
+
+Form = type[KubeModel] | str
+"""A type of ours, or the name of one of Kubernetes'."""
+
+
+def written(form: Form, value: Any) -> Iterator[str]:
+    """``Type.field`` of everything that is in an object."""
+    if isinstance(value, list):
+        for item in value:
+            yield from written(form, item)
+    elif isinstance(value, dict):
+        for key, (name, inner) in _fields(form).items():
+            if key in value:
+                yield name
+                if inner is not None:
+                    yield from written(inner, value[key])
+
+
+def reachable(form: Form, pools: Mapping[str, Pool], seen: set[str]) -> set[str]:
+    """``Type.field`` of all there is below a type, but for what the pools leave out."""
+    for name, inner in _fields(form).values():
+        if pools.get(name) is ABSENT or name in seen:
+            continue
+        seen.add(name)
+        if inner is not None:
+            reachable(inner, pools, seen)
+    return seen
+
+
+def _fields(form: Form) -> dict[str, tuple[str, Form | None]]:
+    """By name on the wire: the field's full name, and the type below it."""
+    if isinstance(form, str):
+        rows = (entry.replace("!", "").partition(":") for entry in TYPES[form].split())
+        return {key: (f"{form}.{key}", bare if (bare := type_.strip("[]{}")) in TYPES else None) for key, _, type_ in rows}
+    return {
+        info.alias or name: (f"{form.__name__}.{info.alias or name}", _below(info.annotation, info.metadata))
+        for name, info in form.model_fields.items()
+    }
+
+
+def _below(annotation: Any, metadata: Any) -> Form | None:
+    for mark in metadata:
+        if isinstance(mark, EmbeddedType):
+            return mark.name
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _below(arguments[0], arguments[1:])
+    if origin in (typing.Union, types.UnionType, list):
+        return next((found for argument in arguments if (found := _below(argument, ()))), None)
+    return annotation if isinstance(annotation, type) and issubclass(annotation, KubeModel) else None

@@ -1,0 +1,212 @@
+"""Whatever admission lets in, a real API server accepts what comes of it, and nothing is written twice.
+
+Hundreds of generated objects of each family, with every field that there is; no controllers, so that nothing but the
+test writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from app.families import RESOURCES, find
+from app.workload.absent import PATIENCE
+from tests.e2e import binaries
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.generated import kserve, llmaz, llmkube
+from tests.e2e.generated.apiserver import RefusedError, Server, as_created, difference, labelled
+from tests.e2e.generated.coverage import reachable, written
+from tests.e2e.generated.draw import Json
+from tests.e2e.generated.world import Answer, World, admitted, key, refusals
+from tests.e2e.installation import ROOT
+from tests.e2e.standin.apply import updated
+
+pytestmark = pytest.mark.e2e
+
+FAMILIES = {"llmkube": llmkube, "llmaz": llmaz, "kserve": kserve}
+COUNT = 220
+"""Numbers of each family; each has one to five objects of ours."""
+SAMPLE = 40
+"""Of these, how many are created for real and then changed."""
+THREADS = 8
+
+CREATE_ONLY = frozenset(child.kind for r in RESOURCES for child in r.children if child.update == "OnDelete")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """An API server that has all our kinds and all kinds of our children."""
+    workdir = tmp_path_factory.mktemp("generated")
+    with ControlPlane(workdir, controllers=False, scheduler=False, kwok=False) as cluster:
+        ours = [path for path in sorted((ROOT / "crds").glob("*.yaml")) if path.name != "kustomization.yaml"]
+        cluster.install_crds(*ours, *binaries.optional_crds())
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def server(cluster: ControlPlane) -> Server:
+    return Server(cluster.client)
+
+
+class Case:
+    """The objects of one number as the API server stores them, and what is wrong with what they lead to."""
+
+    def __init__(self, number: int, server: Server, documents: Sequence[Json]) -> None:
+        self.number = number
+        self.faults: list[str] = []
+        self.kinds: set[str] = set()
+        self.changed = False
+        self._server = server
+        self.world = World([self.store(document) for document in documents])
+
+    def store(self, document: Json) -> Json:
+        """Create an object of ours; others are only read by sync, which the API server need not know."""
+        return document if find_kind(document) is None else self._server.create(document, dry=False)
+
+    def fault(self, what: str) -> None:
+        self.faults.append(f"{self.number}: {what}")
+
+    def create_children(self, *, dry: bool) -> None:
+        """Every child as the API server stores it. A child that is a parent too has to be there for its status."""
+        self.world.settle()
+        for answer in self.world.answers():
+            for child in answer.children:
+                self.kinds.add(child["kind"])
+                self._try(lambda c=child, a=answer: self._create(c, a, dry=dry))
+
+    def _create(self, child: Json, answer: Answer, *, dry: bool) -> None:
+        real = not dry or find_kind(child) is not None
+        self.world.put(self._server.create(as_created(child, answer.parent), dry=not real))
+
+    def _try(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except RefusedError as error:
+            self.fault(str(error))
+
+    def apply(self) -> None:
+        """One run of Metacontroller over every parent: what is not wanted goes, the rest is created or updated."""
+        for answer in self.world.answers():
+            wanted = {key(labelled(child, answer.parent)) for child in answer.children}
+            for child in self.world.children(answer.parent):
+                if key(child) not in wanted:
+                    self.world.remove(child)
+                    self._server.delete(child)
+            for child in answer.children:
+                self._try(lambda c=child, a=answer: self._apply(c, a))
+
+    def _apply(self, child: Json, answer: Answer) -> None:
+        observed = self.world.get(labelled(child, answer.parent))
+        if observed is None:
+            self._create(child, answer, dry=False)
+        elif difference(observed, child, answer.parent) and child["kind"] not in CREATE_ONLY:
+            self.world.put(self._server.update(updated(observed, labelled(child, answer.parent))))
+
+    def check_rest(self) -> None:
+        """A second sync over the stored forms writes no child, a third no status."""
+        for answer in self.world.answers():
+            for child in answer.children:
+                observed = self.world.get(labelled(child, answer.parent))
+                change = "" if observed is None else difference(observed, child, answer.parent)
+                if change and child["kind"] not in CREATE_ONLY:
+                    self.fault(f"written again: {change}")
+            again = self.world.ask(answer.kind, {**answer.parent, "status": answer.status})
+            if (again.children, again.status) != (answer.children, answer.status):
+                self.fault(f"{answer.kind.resource.kind}: the third answer is another one")
+
+    def check_status(self) -> None:
+        """The API server takes each status, and stores all of it."""
+        for answer in self.world.answers():
+            self._try(lambda a=answer: self._write_status(a))
+
+    def _write_status(self, answer: Answer) -> None:
+        stored = self._server.write_status(answer.parent, answer.status)
+        if stored != answer.status:
+            self.fault(f"status of {answer.kind.resource.kind} is stored as {stored}, not {answer.status}")
+
+    def change(self, documents: Sequence[Json]) -> None:
+        """Give the objects other specs, where admission lets them."""
+        old = {key(d): found for d in documents if (found := self.world.get(d)) is not None}
+        edited = [{**old.get(key(d), d), **({"spec": d["spec"]} if "spec" in d else {})} for d in documents]
+        if refusals(edited, old):
+            return
+        self.changed = True
+        for document in edited:
+            known = key(document) in old and find_kind(document) is not None
+            self.world.put(self._server.update(document) if known else self.store(document))
+
+
+def find_kind(document: Json) -> Any:
+    """The kind of ours that the object is of, if it is one."""
+    return find(document["apiVersion"], document["kind"])
+
+
+def run(
+    cluster: ControlPlane, family: ModuleType, count: int, namespace: str, check: Callable[[Case], None]
+) -> list[Case]:
+    """Check the objects of so many numbers, several at a time; everything that is wrong with them is told at once."""
+    cluster.create_namespace(namespace)
+    server = Server(cluster.client)
+
+    def one(drawn: tuple[int, list[Json]]) -> Case:
+        case = Case(drawn[0], server, drawn[1])
+        check(case)
+        return case
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        cases = list(pool.map(one, admitted(family.documents, count, namespace)))
+    faults = [fault for case in cases for fault in case.faults]
+    assert not faults, f"{len(faults)} faults\n" + "\n".join(faults[:20])
+    return cases
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_child_and_every_status_is_accepted(cluster: ControlPlane, family: str) -> None:
+    """Strictly, as a server-side dry run; and what is stored is no reason to write it again."""
+
+    def check(case: Case) -> None:
+        case.create_children(dry=True)
+        case.check_rest()
+        case.check_status()
+
+    cases = run(cluster, FAMILIES[family], COUNT, f"{family}-once", check)
+    assert len(cases) >= 200
+    made = {kind for case in cases for kind in case.kinds}
+    assert made == {child.kind for r in RESOURCES if r.family == family for child in r.children}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_change_is_accepted_too(cluster: ControlPlane, family: str) -> None:
+    """Children created for real are updated towards any other spec that admission lets in, and come to rest again."""
+    namespace, module = f"{family}-changed", FAMILIES[family]
+
+    def check(case: Case) -> None:
+        case.create_children(dry=False)
+        case.check_rest()
+        case.change(module.documents(case.number, namespace, 1))
+        for _ in range(3):  # a child may be a parent
+            case.apply()
+        case.check_rest()
+
+    cases = run(cluster, module, SAMPLE, namespace, check)
+    assert sum(case.changed for case in cases) >= SAMPLE // 2
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_field_is_among_them(family: str) -> None:
+    """Of our types and of Kubernetes' own below them, but for those that the pools leave out on purpose."""
+    module = FAMILIES[family]
+    specs = {(r.api_version, r.kind): r.spec for r in RESOURCES if r.family == family}
+    seen: set[str] = set()
+    for _, documents in admitted(module.documents, COUNT, "x"):
+        for document in documents:
+            if (spec := specs.get((document["apiVersion"], document["kind"]))) is not None:
+                seen.update(written(spec, document["spec"]))
+    every: set[str] = set()
+    for spec in specs.values():
+        reachable(spec, module.POOLS, every)
+    assert sorted(every - seen) == []

@@ -1,0 +1,131 @@
+"""Both stages together, as Metacontroller drives them, and files that are judged together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+import yaml
+
+from app.admission import review
+from app.cli.manifests import read
+from app.cli.validate import check_together
+from app.settings import Settings
+from tests.llmaz.world import (
+    PLAYGROUND,
+    SERVICE,
+    UID,
+    Json,
+    child,
+    condition,
+    encode,
+    model,
+    model_at,
+    observed,
+    playground,
+    preset,
+    runtime,
+    service,
+    state,
+    sync,
+)
+
+
+def reviewed(item: Json, old: Json | None = None) -> Json:
+    """The webhook's answer about a Service."""
+    group, _, version = item["apiVersion"].partition("/")
+    request = {
+        "uid": "1",
+        "operation": "CREATE" if old is None else "UPDATE",
+        "kind": {"group": group, "version": version, "kind": item["kind"]},
+        "object": item,
+        "oldObject": old,
+    }
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    answer: Json = orjson.loads(review.answer(SERVICE, encode(body), Settings()))["response"]
+    return answer
+
+
+def made_by_metacontroller() -> Json:
+    """A Playground's Service as Metacontroller creates it."""
+    made = observed(child(sync(PLAYGROUND, playground(), model(), runtime()), "Service"))
+    owner = {"kind": "Playground", "name": "chat", "uid": UID, "controller": True, "apiVersion": "x/v1"}
+    made["metadata"] |= {"labels": {"controller-uid": UID}, "ownerReferences": [owner]}
+    return made
+
+
+def test_a_child_passes_the_webhook() -> None:
+    """Metacontroller's own label and record are its to write; nobody else may make them up."""
+    made = made_by_metacontroller()
+    assert reviewed(made)["allowed"] is True
+    orphan = {**made, "metadata": {k: v for k, v in made["metadata"].items() if k != "ownerReferences"}}
+    fields = {cause["field"] for cause in reviewed(orphan)["status"]["details"]["causes"]}
+    assert fields == {
+        "metadata.labels[controller-uid]",
+        "metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
+    }
+    assert reviewed(orphan, made)["allowed"] is True
+
+
+def test_from_a_playground_to_its_pods() -> None:
+    """What the second stage makes of what the first made, and how its word comes back up."""
+    parent, related = playground(), [model(), runtime()]
+    first = child(sync(PLAYGROUND, parent, *related), "Service")
+    inner = {**first, "metadata": {**first["metadata"], "uid": "u", "generation": 1}}
+    pods = child(sync(SERVICE, inner, model()), "Deployment")["spec"]["template"]
+    assert pods["spec"]["terminationGracePeriodSeconds"] == 130
+    assert pods["spec"]["initContainers"][0]["name"] == "model-loader"
+    told = sync(SERVICE, inner, model())["status"]
+    answer = sync(PLAYGROUND, parent, *related, children=[observed(first, status=told)])
+    assert state(answer, "Ready") == ("False", "Creating")
+    assert "Deployment chat is being created" in condition(answer, "Ready")["message"]
+
+
+TOGETHER: dict[str, tuple[list[Json], str]] = {
+    "N17 s3 without skipping the loader": ([playground(), model_at("s3://b/x"), runtime()], "cannot fetch from s3"),
+    "N18 a model of ollama's for another engine": ([playground(), model_at("ollama://m"), runtime()], "cannot fetch"),
+    "N19 a preset that is not there": (
+        [playground(backendRuntimeConfig={"configName": "x"}), model(), runtime()],
+        "has no preset x",
+    ),
+    "N25 nothing to scale on": (
+        [playground(elasticConfig={"maxReplicas": 2}), model(), preset()],
+        "elasticConfig has no",
+    ),
+    "N14 a flavor that is not there": (
+        [service(modelClaims={"models": [{"name": "opt"}], "inferenceFlavors": ["x"]}), model()],
+        "has no flavor x",
+    ),
+    "N17 of a Service": ([service(), model_at("gcs://b/x")], "cannot fetch from gcs"),
+}
+
+
+def findings(folder: Path, items: list[Json]) -> list[str]:
+    file = folder / "all.yaml"
+    file.write_text(yaml.safe_dump_all(items))
+    return [finding.message for finding in check_together(read([str(file)]), Settings())]
+
+
+@pytest.mark.parametrize(("items", "part"), TOGETHER.values(), ids=TOGETHER.keys())
+def test_files_that_do_not_fit(tmp_path: Path, items: list[Json], part: str) -> None:
+    """Rules about other objects are conditions in a cluster, and findings where the files hold those objects."""
+    (found,) = findings(tmp_path, items)
+    assert part in found
+    assert found.startswith("spec")
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [playground(), runtime()],
+        [playground(), model()],
+        [playground(), model(), runtime()],
+        [service()],
+        [service(workload={"size": 2}), model()],
+    ],
+    ids=["no model", "no engine", "fitting", "a service without its model", "several pods"],
+)
+def test_what_is_not_among_the_files_is_no_mistake(tmp_path: Path, items: list[Json]) -> None:
+    """It may be in the cluster."""
+    assert findings(tmp_path, items) == []

@@ -1,0 +1,71 @@
+"""Lists that Metacontroller merges item by item, and what it would mix up there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.hooks.mergekeys import clashes, merge_key, merge_key_clash
+from app.kube.field import Path
+from app.kube.jsonvalue import without_nulls
+from app.workload.sendable import check, is_sendable
+
+SPEC = Path("spec")
+
+
+@pytest.mark.parametrize(
+    ("items", "key"),
+    [
+        ([{"name": "a", "containerPort": 1}], "containerPort"),
+        ([{"name": "a", "port": 1}, {"name": "b", "port": 2}], "port"),
+        ([{"name": "a", "port": 1}, {"name": "b"}], "name"),
+        ([{"name": "a", "mountPath": "/x"}], "mountPath"),
+        ([{"a": 1}, {"b": 1}], None),
+        ([{"name": "a"}, "b"], None),
+        (["a"], None),
+    ],
+)
+def test_the_key_is_the_first_that_all_items_have(items: list[Any], key: str | None) -> None:
+    """In Metacontroller's own order of trying."""
+    assert merge_key(items) == key
+
+
+def test_two_items_with_one_value_clash() -> None:
+    """Numbers and texts of the same digits are the same to Metacontroller."""
+    assert merge_key_clash([{"port": 1}, {"port": "1"}]) == ("port", "1")
+    assert merge_key_clash([{"port": 1}, {"port": 2}]) is None
+    assert merge_key_clash([{"port": 1}]) is None
+
+
+BACKENDS = [{"name": "a", "port": 8000}, {"name": "b", "port": 8000}]
+
+
+def test_a_clash_is_found_with_its_place() -> None:
+    """At any depth below maps and lists that are merged by key."""
+    value = {"containers": [{"name": "c", "env": [{"name": "A"}, {"name": "A"}]}]}
+    (error,) = clashes(value, SPEC)
+    assert str(error.path) == "spec.containers[0].env"
+
+
+def test_nothing_clashes_in_a_list_that_is_replaced_as_a_whole() -> None:
+    """Canary backends of one port are fine in rules without names, and not in rules with names."""
+    assert not list(clashes({"rules": [{"backendRefs": BACKENDS}]}, SPEC))
+    assert len(list(clashes({"rules": [{"name": "r", "backendRefs": BACKENDS}]}, SPEC))) == 1
+
+
+keys = st.sampled_from(["name", "port", "x", "items"])
+values = st.recursive(
+    st.integers(-(2**64), 2**64) | st.sampled_from(["a", "b"]) | st.booleans() | st.just(1e300) | st.just(0.5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(values)
+def test_the_short_answer_agrees_with_the_long_one(value: Any) -> None:
+    """Whether something can be sent is asked often; what is wrong with it only then."""
+    value = without_nulls(value)
+    assert is_sendable(value) == (not list(check(value, SPEC)))
