@@ -25,9 +25,11 @@ demo: $(STAMP) ## run the service here and drive the examples through it; no clu
 	$(BIN)/modelhooks demo examples manifests/llmaz-runtimes
 
 test: $(STAMP) ## all tests; those on a real control plane where Go or KUBEBUILDER_ASSETS is at hand
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'not e2e' -n auto --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
+	$(BIN)/python -m tests.e2e.binaries
 	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
 
 lint: $(STAMP) ## style, types, and generated files that are up to date

@@ -1,0 +1,61 @@
+"""The examples of ``docs/cli.md``: each is run, and prints what the page says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from app import cli
+from tests.unit.test_readme import ROOT
+
+PAGE = (ROOT / "docs" / "cli.md").read_text()
+LEFT_OUT = "…"
+SHELL = f'modelhooks() {{ "{sys.executable}" -m app.cli "$@"; }}; '
+
+
+def examples() -> Iterator[tuple[str, list[str]]]:
+    """Commands of the ``console`` blocks with the lines that follow them."""
+    for block in re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            yield command, output.splitlines()
+
+
+def pattern(lines: list[str]) -> re.Pattern[str]:
+    """The output as a pattern: ``…`` alone on a line is any lines, at a line's end the rest of it."""
+    parts = []
+    for line in lines:
+        if line == LEFT_OUT:
+            parts.append(r"(?:.*\n)*?")
+        else:
+            parts.append(re.escape(line.removesuffix(LEFT_OUT)) + (r".*\n" if line.endswith(LEFT_OUT) else r"\n"))
+    return re.compile("".join(parts))
+
+
+@pytest.mark.parametrize(("command", "lines"), list(examples()), ids=[command for command, _ in examples()])
+def test_an_example_prints_what_the_page_says(command: str, lines: list[str]) -> None:
+    """Standard error first, as on a terminal it would come at some point."""
+    done = subprocess.run(
+        ["bash", "-c", SHELL + command],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr
+    assert pattern(lines).fullmatch(done.stdout + done.stderr), done.stdout[:4000] + done.stderr
+
+
+def test_every_command_has_a_section_with_an_example() -> None:
+    """A command that the page forgets is one that nobody finds."""
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+    assert set(sections) == set(cli.COMMANDS)
+    assert [name for name, text in sections.items() if f"modelhooks {name}" not in text] == []
