@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from app.hooks.protocol import observed_children
+from app.kube.jsonvalue import without_nulls
 from app.kube.objects import ObservedObject, last_applied, spec_replicas
 
 
@@ -28,6 +29,7 @@ def keep_child(child: ObservedObject) -> dict[str, Any]:
             "kind": child.kind,
             "metadata": {"name": child.metadata.name, "namespace": child.metadata.namespace},
         }
+    record = cast("dict[str, Any]", without_nulls(record))  # users can write to the annotation
     replicas = spec_replicas(child)
     spec = record.get("spec")
     if replicas is not None and isinstance(spec, dict) and "replicas" in spec:

@@ -132,8 +132,9 @@ def _items(key: str, items: list[Any]) -> list[Any]:
 
 
 def _default_source(source: Any) -> None:
-    """A projected volume's source with the API server's defaults: its list has no merge key, so they would be undone
-    at every sync.
+    """A projected volume's source with the API server's defaults.
+
+    Its list has no merge key, so they would be undone at every sync.
     """
     if type(source) is not dict:
         return

@@ -11,10 +11,10 @@ import yaml
 from app.hooks.protocol import one
 from app.kube.objects import ObjectMeta, Observed
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE
+from app.llmaz.reasons import Obstacle
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
-GLOBAL_CONFIG_INVALID = "GlobalConfigInvalid"
 MAX_TEXT = 64 * 1024
 """A longer text is no configuration, and would take seconds to parse."""
 
@@ -44,7 +44,7 @@ def read(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> G
     parsed = _parse(text)
     if isinstance(parsed, str):
         where = f"ConfigMap {settings.llmaz_system_namespace}/{CONFIG_MAP}, key {CONFIG_KEY}"
-        return Cause(Stage.SPEC, f"{where}: {parsed}", GLOBAL_CONFIG_INVALID)
+        return Cause(Stage.SPEC, f"{where}: {parsed}", Obstacle.GLOBAL_CONFIG_INVALID)
     return parsed
 
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from app.llmaz.lookup import Model
 from app.llmaz.names import SKIP_LOADER
+from app.llmaz.reasons import Obstacle
 from app.llmaz.source import Hub, ObjectStore
 from app.workload.cause import Cause, Stage
-
-MODEL_NOT_LOADABLE = "ModelNotLoadable"
 
 
 def unloadable(models: list[Model], *, skip: bool) -> Cause | None:
@@ -21,7 +20,7 @@ def unloadable(models: list[Model], *, skip: bool) -> Cause | None:
                 f"OpenModel {model.name}: the loader cannot fetch from {found.protocol}; let the engine do it with the "
                 f'annotation {SKIP_LOADER}: "true"'
             )
-            return Cause(Stage.MODEL, text, MODEL_NOT_LOADABLE)
+            return Cause(Stage.MODEL, text, Obstacle.MODEL_NOT_LOADABLE)
     return None
 
 

@@ -23,13 +23,9 @@ from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.backendruntime.validation import unsendable
 from app.llmaz.embedded import stored
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
+from app.llmaz.reasons import Obstacle
 from app.llmaz.source import Source
 from app.workload.cause import Cause, Stage
-
-MODEL_NOT_FOUND = "ModelNotFound"
-MODEL_INVALID = "ModelInvalid"
-RUNTIME_NOT_FOUND = "BackendRuntimeNotFound"
-RUNTIME_INVALID = "BackendRuntimeInvalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +49,10 @@ def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> lis
     for name in names:
         resource = one(group, name)
         if resource is None:
-            return Cause(Stage.MODEL, f"OpenModel {name} does not exist", MODEL_NOT_FOUND)
+            return Cause(Stage.MODEL, f"OpenModel {name} does not exist", Obstacle.MODEL_NOT_FOUND)
         model = _model(name, bytes(resource.spec))
         if isinstance(model, str):
-            return Cause(Stage.MODEL, f"OpenModel {name} cannot be used: {model}", MODEL_INVALID)
+            return Cause(Stage.MODEL, f"OpenModel {name} cannot be used: {model}", Obstacle.MODEL_INVALID)
         found.append(model)
     return found
 
@@ -74,10 +70,10 @@ def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime |
     """The BackendRuntime of that name, or what is wrong with it."""
     resource = one(group, name)
     if resource is None:
-        return Cause(Stage.SPEC, f"BackendRuntime {name} does not exist", RUNTIME_NOT_FOUND)
+        return Cause(Stage.SPEC, f"BackendRuntime {name} does not exist", Obstacle.BACKEND_RUNTIME_NOT_FOUND)
     found = _runtime(bytes(resource.spec))
     if isinstance(found, str):
-        return Cause(Stage.SPEC, f"BackendRuntime {name} cannot be used: {found}", RUNTIME_INVALID)
+        return Cause(Stage.SPEC, f"BackendRuntime {name} cannot be used: {found}", Obstacle.BACKEND_RUNTIME_INVALID)
     return found
 
 

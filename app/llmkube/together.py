@@ -1,6 +1,7 @@
 """What only a Model and a service together show: fields of one that the other makes meaningless.
 
 Admission sees one object, so these are findings of ``modelhooks validate`` when both are among its files (spec 6.5).
+What keeps pods from running is in :mod:`app.llmkube.inferenceservice.causes`: the cluster says it too.
 """
 
 from __future__ import annotations
@@ -58,23 +59,19 @@ def _on_metal(service: InferenceServiceSpec) -> Iterator[str]:
 
 
 def _source(model: ModelSpec, service: InferenceServiceSpec) -> Iterator[str]:
-    """V-M16, V-X03 and V-X04."""
-    source = parse(model.source)
-    if service.runtime == "tgi" and source.kind is not SourceClass.REPOSITORY:
-        yield f"spec.runtime tgi serves Hugging Face repositories only, and the Model's source is {source.text}"
-    if source.kind is SourceClass.REPOSITORY and service.runtime in _READS_MODEL and not service.skip_model_init:
+    """V-X03."""
+    is_repository = parse(model.source).kind is SourceClass.REPOSITORY
+    if is_repository and service.runtime in _READS_MODEL and not service.skip_model_init:
         yield "spec.skipModelInit should be true: the Model is a repository, which the server fetches itself"
-    if service.runtime == "llamacpp" and model.format != "gguf" and not service.command:
-        yield f"spec.runtime llamacpp loads gguf only, and the Model's format is {model.format}"
 
 
 def _gpus(model: ModelSpec, service: InferenceServiceSpec) -> Iterator[str]:
-    """V-I40, V-I42, V-X05 and V-X06: GPUs may be counted in both objects."""
+    """V-I40, V-I42 and V-X06: GPUs may be counted in both objects."""
     gpu, resources, vllm = model.hardware and model.hardware.gpu, service.resources, service.vllm_config
     declared, wanted = (gpu and gpu.count) or 0, (resources and resources.gpu) or 0
     count = declared or wanted
     if declared and wanted and declared != wanted:
-        yield f"spec.resources.gpu {wanted} has no effect: the Model's gpu.count {declared} wins"
+        yield f"spec.resources.gpu has no effect: the Model's gpu.count {declared} wins over {wanted}"
     if service.runtime == "llamacpp" and service.flash_attention and not count:
         yield "spec.flashAttention has no effect without a GPU"
     if service.runtime == "llamacpp" and declared and not wanted and not service.image:
@@ -84,5 +81,3 @@ def _gpus(model: ModelSpec, service: InferenceServiceSpec) -> Iterator[str]:
     if not count:
         given = {"cpuOffloadGB": vllm.cpu_offload_gb, "gpuMemoryUtilization": vllm.gpu_memory_utilization}
         yield from (f"spec.vllmConfig.{name} has no effect without a GPU" for name, v in given.items() if v is not None)
-    if vllm.tensor_parallel_size and vllm.tensor_parallel_size > max(count, 1):
-        yield f"spec.vllmConfig.tensorParallelSize is {vllm.tensor_parallel_size}, but a pod has {count} GPUs"

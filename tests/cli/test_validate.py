@@ -22,12 +22,12 @@ TOGETHER: dict[str, tuple[Json, Json, str]] = {
     "V-X06": ({**SOURCE, **GPU}, {"image": "x", "resources": {"gpu": 1}}, "spec.resources.gpu has no effect"),
     "V-X11": ({**SOURCE, "hardware": {"accelerator": "metal"}}, {"replicas": 3}, "one process"),
     "V-M16": ({**SOURCE, "format": "safetensors"}, {}, "cannot load format safetensors"),
-    "V-I40": ({**SOURCE, **GPU}, {}, "the default image uses the CPU only"),
+    "V-I40": ({**SOURCE, **GPU}, {}, "the default image of llamacpp uses the CPU only"),
     "V-I42": (SOURCE, {"flashAttention": True}, "spec.flashAttention has no effect without a GPU"),
     "V-I64": (
         {**SOURCE, "hardware": {"accelerator": "metal"}},
         {"image": "x"},
-        "no effect with accelerator metal: spec.image",
+        "no effect with a Model on metal: spec.image",
     ),
 }
 
@@ -47,7 +47,7 @@ def test_a_finding_points_at_its_field(command: Command) -> None:
     """Of the service that says it."""
     documents = [model(spec={**SOURCE, **GPU}), service({"image": "x", "resources": {"gpu": 1}})]
     result = command("validate", command.file("all.yaml", *documents), "--output", "json")
-    (finding,) = (f for f in result.json if "and it wins" in f["message"])
+    (finding,) = (f for f in result.json if "gpu.count 2 wins" in f["message"])
     assert (finding["path"], finding["level"]) == ("spec.resources.gpu", "warning")
     assert finding["line"] > 10
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.cli.simulate import Cluster
 from tests.corpus import requests
+from tests.corpus.kinds import cluster_of_all
 from tests.service import Service, running
 
 SECONDS = 10.0
@@ -30,3 +32,9 @@ def service(process: Service) -> Iterator[Service]:
     assert requests.is_allowed(process.post(requests.REVIEW, requests.review())) is not None
     answer = process.post(requests.SYNC, requests.sync())
     assert (answer.status, [child["kind"] for child in answer.json["children"]]) == (200, ["Deployment", "Service"])
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    """Asked, never changed."""
+    return cluster_of_all()

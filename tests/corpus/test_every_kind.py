@@ -12,43 +12,20 @@ import orjson
 import pytest
 
 from app.admission import review
-from app.cli.offline import direct
 from app.cli.simulate import Cluster
-from app.cli.world import inner_key, outer_key, stored
 from app.families import KINDS
 from app.hooks.kind import Kind
 from app.kube.base import KubeModel
 from app.kube.embedded_types import TYPES
 from app.kube.shape import Shape, fields
-from app.settings import Settings
+from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
 from tests.corpus.requests import Json
 
-SETTINGS = Settings()
 MAX_DEPTH = 5
 """Types that contain themselves are followed so far."""
 
 EMBEDDED_DEPTH = 2
 
-VALID: dict[str, Json] = {
-    "inference.llmkube.dev/Model": {"source": "https://models.example.com/m.gguf"},
-    "inference.llmkube.dev/InferenceService": {"modelRef": "m"},
-    "llmaz.io/OpenModel": {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}},
-    "inference.llmaz.io/BackendRuntime": {
-        "command": ["serve"],
-        "image": "tool",
-        "version": "v1",
-        "recommendedConfigs": [{"name": "default", "args": ["--model", "{{ .ModelPath }}"]}],
-    },
-    "inference.llmaz.io/Playground": {"modelClaim": {"modelName": "opt"}},
-    "inference.llmaz.io/Service": {
-        "modelClaims": {"models": [{"name": "opt"}]},
-        "workloadTemplate": {
-            "workerTemplate": {"spec": {"containers": [{"name": "model-runner", "image": "tool:v1"}]}},
-        },
-    },
-    "serving.kserve.io/LLMInferenceService": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}},
-    "serving.kserve.io/LLMInferenceServiceConfig": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}},
-}
 VALUES: list[Any] = [
     True,
     -7,
@@ -66,10 +43,6 @@ VALUES: list[Any] = [
 ]
 
 Step = str | int
-
-
-def name_of(kind: Kind[Any, Any]) -> str:
-    return f"{kind.resource.group}/{kind.resource.kind}"
 
 
 def places(model: type[KubeModel], above: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
@@ -113,36 +86,10 @@ def put(document: Any, path: tuple[Step, ...], value: Any) -> Any:
     return changed
 
 
-def parent(kind: Kind[Any, Any], spec: Any) -> Json:
-    resource = kind.resource
-    metadata = {"name": "x", "uid": "u", "generation": 1, **({"namespace": "ns"} if resource.namespaced else {})}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}
-
-
 def verdict(kind: Kind[Any, Any], spec: Any) -> Json:
-    document, resource = parent(kind, spec), kind.resource
-    request = {
-        "uid": "r",
-        "operation": "CREATE",
-        "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
-        "object": document,
-    }
-    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    body = reviewed(kind, parent(kind, spec))
     response: Json = orjson.loads(review.answer(kind, orjson.dumps(body), SETTINGS))["response"]
     return response
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Cluster:
-    """A cluster in which everything that the valid specs refer to is there and ready."""
-    found = Cluster(direct(SETTINGS))
-    names = {"Model": "m", "OpenModel": "opt", "BackendRuntime": "vllm"}
-    for kind in KINDS:
-        document = stored(parent(kind, VALID[name_of(kind)]), "ns" if kind.resource.namespaced else "")
-        document["metadata"] |= {"name": names.get(kind.resource.kind, "there"), "uid": name_of(kind)}
-        found.objects[outer_key(document), inner_key(document)] = document
-    found.settle()
-    return found
 
 
 def reason(answer: Json) -> str:

@@ -68,7 +68,7 @@ class Case:
         return document if find_kind(document) is None else self._server.create(document, dry=False)
 
     def fault(self, what: str) -> None:
-        self.faults.append(f"{self.number}: {what}")
+        self.faults.append(f"{self.number}: {what[:500]}")
 
     def create_children(self, *, dry: bool) -> None:
         """Every child as the API server stores it. A child that is a parent too has to be there for its status."""

@@ -2,11 +2,17 @@
 
 from typing import Any
 
+import orjson
 import pytest
+from msgspec import Raw
 
-from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.model.types import ModelSpec
-from app.llmkube.together import findings
+from app.hooks.protocol import Parent, SyncRequest
+from app.kube.objects import ObjectMeta
+from app.kube.resource import Resource
+from app.llmkube.inferenceservice.across import across
+from app.llmkube.inferenceservice.observed import Children, Related
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
+from app.settings import Settings
 
 URL = "https://example.com/model.gguf"
 METAL = {"source": URL, "hardware": {"accelerator": "metal"}}
@@ -17,20 +23,23 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("V-I64", METAL, {"endpoint": {"port": 80}}, "always has port 8080"),
     ("V-I64", METAL, {"endpoint": {"type": "NodePort"}}, "endpoint.type has no effect"),
     ("V-X11", METAL, {"replicas": 2}, "runs one process"),
-    ("V-X04", {"source": URL}, {"runtime": "tgi"}, "tgi serves Hugging Face repositories only"),
+    ("V-X04", {"source": URL}, {"runtime": "tgi"}, "tgi only serves Hugging Face repositories"),
     ("V-X03", {"source": "owner/repo"}, {}, "skipModelInit should be true"),
-    ("V-M16", {"source": URL, "format": "safetensors"}, {}, "llamacpp loads gguf only"),
-    ("V-X06", TWO, {"resources": {"gpu": 1}}, "the Model's gpu.count 2 wins"),
+    ("V-M16", {"source": URL, "format": "safetensors"}, {}, "llamacpp cannot load format safetensors"),
+    ("V-X06", TWO, {"resources": {"gpu": 1}}, "the Model's gpu.count 2 wins over 1"),
     ("V-I42", {"source": URL}, {"flashAttention": True}, "flashAttention has no effect without a GPU"),
     ("V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB has no effect"),
     ("V-I40", TWO, {}, "the Model asks for GPUs"),
-    ("V-X05", TWO, {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 8}}, "a pod has 2 GPUs"),
+    ("V-X05", TWO, {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 8}}, "but a pod has 2 nvidia.com/gpu"),
 ]
 
 
 def judge(model: dict[str, Any], service: dict[str, Any]) -> list[str]:
     spec = InferenceServiceSpec.model_validate({"modelRef": "m", **service})
-    return findings(ModelSpec.model_validate(model), spec)
+    known = Parent("v1", "Model", ObjectMeta(name="m", namespace="ns"), spec=Raw(orjson.dumps(model)))
+    parent = Parent("v1", "InferenceService", ObjectMeta(name="s", namespace="ns"))
+    request = SyncRequest(parent, Children(), Related(models={"ns/m": known}))
+    return across(Resource(parent.metadata, spec, InferenceServiceStatus()), request, Settings())
 
 
 @pytest.mark.parametrize(("rule", "model", "service", "words"), CASES)

@@ -39,7 +39,7 @@ def pattern(lines: list[str]) -> re.Pattern[str]:
 
 @pytest.mark.parametrize(("command", "lines"), list(examples()), ids=[command for command, _ in examples()])
 def test_an_example_prints_what_the_page_says(command: str, lines: list[str]) -> None:
-    """Standard error first, as on a terminal it would come at some point."""
+    """Standard output, then standard error."""
     done = subprocess.run(
         ["bash", "-c", SHELL + command],
         cwd=ROOT,

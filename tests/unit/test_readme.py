@@ -4,12 +4,14 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from app import cli
+from app.families import RESOURCES
+from app.kube.resource import ChildKind
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -102,6 +104,24 @@ def test_the_readmes_offline_commands_succeed() -> None:
             [sys.executable, "-m", "app.cli", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_the_readmes_table_has_every_kind() -> None:
+    """Group, version, children, hook and webhook of each, as they are."""
+    rows = re.findall(
+        r"^\| (\w+) \| `(.+?)` \| (.+?) \| `(.+?)` \| `(.+?)` \|$", (ROOT / "README.md").read_text(), re.MULTILINE
+    )
+    assert rows == [(r.kind, r.api_version, _children(r.children), r.hook_path, r.admission_path) for r in RESOURCES]
+
+
+def _children(children: Sequence[ChildKind]) -> str:
+    names = [
+        child.kind
+        + (" (of llmaz)" if child.kind == "Service" and child.api_version != "v1" else "")
+        + ("*" if child.optional else "")
+        for child in children
+    ]
+    return ", ".join(names) or "\N{EN DASH}"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.kserve.llminferenceservice.metadata import Labels
+from app.kserve.llminferenceservice.objects import ObservedWorkload
 from app.kserve.llminferenceservice.plan import DeploymentPlan, PodPlan
 
 Json = dict[str, Any]
+
+
+def current(observed: ObservedWorkload | None, selector: Labels) -> ObservedWorkload | None:
+    """The observed Deployment, unless its selector, which nobody can change, no longer finds the pods.
+
+    Such a one has to go first: it is left out of one answer, and made anew by the next. That is so when a service
+    gets or loses ``prefill``: its pods change their role.
+    """
+    if observed is None or outlived(observed, selector):
+        return None
+    return observed
+
+
+def outlived(observed: ObservedWorkload | None, selector: Labels) -> bool:
+    """Whether the observed Deployment cannot become the wanted one. ``selector`` is the one to be sent."""
+    return observed is not None and (observed.spec.selector.match_labels or selector) != selector
 
 
 def deployment(plan: DeploymentPlan, namespace: str) -> Json:

@@ -22,6 +22,7 @@ from app.kserve.llminferenceservice.conditions import (
     SCHEDULER_RECONCILE_ERROR,
     SCHEDULER_WORKLOAD_READY,
 )
+from app.kserve.llminferenceservice.deployment import current, outlived
 from app.kserve.llminferenceservice.findings import Finding, scheduler_finding
 from app.kserve.llminferenceservice.gateway import GatewayView, URLError, addresses, urls
 from app.kserve.llminferenceservice.phases import RouterResult
@@ -154,10 +155,13 @@ def _schedule(work: _Work) -> None:
     _require_account(view, plan)
     if view.rbac_declared:
         work.children += scheduler.rbac(plan)
-    work.children += [scheduler.deployment(plan), scheduler.service(plan)]
+    if not outlived(observed, plan.selector):
+        work.children.append(scheduler.deployment(plan))
+    work.children.append(scheduler.service(plan))
     pool = wanted.pool.spec if wanted.pool is not None else None
     if pool is not None and view.children.pools is not None:
         work.children.append(inference_pool(view.names, view.namespace, pool))
+    observed = current(observed, plan.selector)
     finding = scheduler_finding(observed)
     if not finding.ok and not view.rbac_declared:
         finding = Finding(False, finding.reason, f"{finding.message}; {INSTALL_RBAC}".removeprefix("; "))

@@ -17,7 +17,7 @@ from app.kserve.llminferenceservice.conditions import (
     PREFILL_WORKLOAD_READY,
     WORKER_WORKLOAD_READY,
 )
-from app.kserve.llminferenceservice.deployment import deployment
+from app.kserve.llminferenceservice.deployment import current, deployment, outlived
 from app.kserve.llminferenceservice.findings import Finding, deployment_finding, leader_worker_set_finding
 from app.kserve.llminferenceservice.leaderworkerset import leader_worker_set
 from app.kserve.llminferenceservice.phases import WorkloadResult
@@ -45,7 +45,7 @@ def _workload_children(plan: WorkloadPlan, around: Surroundings) -> list[Any]:
     namespace = around.metadata.namespace
     installed = around.children.leader_worker_sets is not None
     return [
-        *(deployment(one_, namespace) for one_ in plan.deployments),
+        *(deployment(p, namespace) for p in plan.deployments if not outlived(around.deployment(p.name), p.selector)),
         *(leader_worker_set(group, namespace) for group in plan.groups if installed),
         workload_service(around.names, namespace),
         *(child for account in plan.accounts for child in accounts(account, namespace)),
@@ -57,7 +57,7 @@ def _workload_findings(plan: WorkloadPlan, around: Surroundings) -> dict[str, Fi
     names, found = around.names, {}
     for one_ in plan.deployments:
         condition = MAIN_WORKLOAD_READY if one_.name == names.main else PREFILL_WORKLOAD_READY
-        found[condition] = deployment_finding(around.deployment(one_.name))
+        found[condition] = deployment_finding(current(around.deployment(one_.name), one_.selector))
     for group in plan.groups:
         condition = WORKER_WORKLOAD_READY if group.name == names.multi_node else PREFILL_WORKER_WORKLOAD_READY
         groups = around.children.leader_worker_sets
@@ -68,7 +68,7 @@ def _workload_findings(plan: WorkloadPlan, around: Surroundings) -> dict[str, Fi
 
 def _workload_causes(plan: WorkloadPlan, around: Surroundings) -> list[Cause]:
     """What Deployments and pods of the model servers say of themselves."""
-    observed = [around.deployment(one_.name) for one_ in plan.deployments]
+    observed = [current(around.deployment(one_.name), one_.selector) for one_ in plan.deployments]
     causes = [
         cause
         for child in observed

@@ -17,7 +17,7 @@ from app.settings import Settings
 def sync(
     runtime: BackendRuntime, request: SyncRequest[NoObjects, NoObjects], settings: Settings, now: datetime
 ) -> SyncResponse:
-    return SyncResponse(status=status.valid(runtime.status.conditions, now), children=[])
+    return SyncResponse(status=status.judged(runtime.status.conditions, (), now), children=[])
 
 
 def invalid(
@@ -25,4 +25,4 @@ def invalid(
     errors: Sequence[field.Error],
     now: datetime,
 ) -> BackendRuntimeStatus:
-    return status.invalid(runtime.status.conditions, errors, now)
+    return status.judged(runtime.status.conditions, errors, now)

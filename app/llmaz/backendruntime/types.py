@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -52,22 +51,6 @@ class BackendRuntimeSpec(KubeModel):
     readiness_probe: Probe | None = Field(default=None, description="When the container takes requests.")
     startup_probe: Probe | None = Field(default=None, description="How long the container may take to start.")
     recommended_configs: list[RecommendedConfig] | None = Field(default=None, description="Presets, by name.")
-
-
-class ConditionType(StrEnum):
-    """What a BackendRuntime's conditions are about."""
-
-    READY = "Ready"
-    """The object itself can be used; who uses it is told by the users' own status."""
-
-
-class Reason(StrEnum):
-    """Why a BackendRuntime's condition is as it is."""
-
-    VALID = "Valid"
-    """No rule is broken."""
-    INVALID_SPEC = "InvalidSpec"
-    """A rule is broken."""
 
 
 class BackendRuntimeStatus(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -1,4 +1,4 @@
-"""Whether an OpenModel can be used: its own validity, nothing else. Who uses it tells so in its own status."""
+"""Whether the object can be used."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from app.kube import field
-from app.kube.conditions import Condition, Conditions
-from app.llmaz.openmodel.types import ConditionType, OpenModelStatus, Reason
+from app.kube.conditions import Condition
+from app.llmaz.judgement import validity
+from app.llmaz.openmodel.types import OpenModelStatus
+
+_USABLE = "workloads can claim the model by its name"
 
 
-def valid(previous: Sequence[Condition], now: datetime) -> OpenModelStatus:
-    conditions = Conditions(previous, None, now)
-    conditions.set(ConditionType.READY, True, Reason.VALID, "workloads can claim the model by its name")
-    return OpenModelStatus(conditions=conditions.list())
-
-
-def invalid(previous: Sequence[Condition], errors: Sequence[field.Error], now: datetime) -> OpenModelStatus:
-    conditions = Conditions(previous, None, now)
-    conditions.set(ConditionType.READY, False, Reason.INVALID_SPEC, field.aggregate(errors))
-    return OpenModelStatus(conditions=conditions.list())
+def judged(previous: Sequence[Condition], errors: Sequence[field.Error], now: datetime) -> OpenModelStatus:
+    """``Ready``: true without errors, otherwise false with all of them."""
+    return OpenModelStatus(conditions=validity(previous, errors, now, _USABLE))

@@ -17,7 +17,7 @@ from app.settings import Settings
 def sync(
     model: OpenModel, request: SyncRequest[NoObjects, NoObjects], settings: Settings, now: datetime
 ) -> SyncResponse:
-    return SyncResponse(status=status.valid(model.status.conditions, now), children=[])
+    return SyncResponse(status=status.judged(model.status.conditions, (), now), children=[])
 
 
 def invalid(
@@ -25,4 +25,4 @@ def invalid(
     errors: Sequence[field.Error],
     now: datetime,
 ) -> OpenModelStatus:
-    return status.invalid(model.status.conditions, errors, now)
+    return status.judged(model.status.conditions, errors, now)

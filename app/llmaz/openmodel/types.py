@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Literal
 
 import msgspec
@@ -81,22 +80,6 @@ class OpenModelSpec(KubeModel):
     created_at: DateTime | None = Field(
         default=None, description="When the model was made, for listings of models. Nothing here reads it."
     )
-
-
-class ConditionType(StrEnum):
-    """What an OpenModel's conditions are about."""
-
-    READY = "Ready"
-    """The object itself can be used; who uses it is told by the users' own status."""
-
-
-class Reason(StrEnum):
-    """Why an OpenModel's condition is as it is."""
-
-    VALID = "Valid"
-    """No rule is broken."""
-    INVALID_SPEC = "InvalidSpec"
-    """A rule is broken; workloads that claim the model keep what they have."""
 
 
 class OpenModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):

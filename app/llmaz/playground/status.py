@@ -7,6 +7,7 @@ from datetime import datetime
 
 from app.kube import field
 from app.kube.conditions import Conditions, find, is_true
+from app.llmaz.judgement import with_notes
 from app.llmaz.playground.related import ObservedService
 from app.llmaz.playground.types import ConditionType, PlaygroundStatus, Reason
 from app.workload.cause import Cause, Stage
@@ -64,17 +65,17 @@ def _ready(conditions: Conditions, service: ObservedService | None, missing: lis
     """The Service's own ``Ready`` with its causes, unless the Service is about to change or children are missing."""
     causes = missing or _not_reported(service)
     if causes:
-        conditions.set(ConditionType.READY, False, ready_reason(causes), _with(ready_message(causes), notes))
+        conditions.set(ConditionType.READY, False, ready_reason(causes), with_notes(ready_message(causes), notes))
         return
     told = find(service.status.conditions if service else None, ConditionType.READY)
     if told is None:  # a Service of the Go operator's time
         ready = conditions.is_true(ConditionType.AVAILABLE)
         reason = Reason.PLAYGROUND_READY if ready else Reason.PLAYGROUND_NOT_READY
-        conditions.set(ConditionType.READY, ready, reason, _with("" if ready else _WAITING, notes))
+        conditions.set(ConditionType.READY, ready, reason, with_notes("" if ready else _WAITING, notes))
         return
     ready = told.status == "True"
     reason_told = Reason.PLAYGROUND_READY if ready else told.reason
-    conditions.set(ConditionType.READY, ready, reason_told, _with(told.message, notes))
+    conditions.set(ConditionType.READY, ready, reason_told, with_notes(told.message, notes))
 
 
 def _not_reported(service: ObservedService | None) -> list[Cause]:
@@ -86,8 +87,3 @@ def _not_reported(service: ObservedService | None) -> list[Cause]:
         return []
     text = f"Service {service.metadata.name} was changed and has not reported since"
     return [Cause(Stage.STARTING, text, Reason.SERVICE_NOT_REPORTED)]
-
-
-def _with(message: str, notes: list[str]) -> str:
-    """Notes after the message: what stops nothing and should be known all the same."""
-    return "; ".join([*([message] if message else []), *(f"note: {note}" for note in notes)])

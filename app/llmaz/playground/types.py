@@ -12,6 +12,7 @@ from pydantic import Field
 from app.kube.base import EnvVar, Int32, KubeModel
 from app.kube.conditions import Condition
 from app.llmaz.claims import ModelClaims, ModelReference
+from app.llmaz.judgement import INVALID_SPEC, READY, no_replicas
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
@@ -81,12 +82,12 @@ class ConditionType(StrEnum):
     """The service is being made or changed. Upstream never takes it back, only an abort does."""
     AVAILABLE = "Available"
     """The service answers requests."""
-    READY = "Ready"
+    READY = READY
     """The one condition all families have; while not True its message lists why."""
 
 
 class Reason(StrEnum):
-    """Why a Playground's condition is as it is."""
+    """Why a Playground's condition is as it is; beside these :class:`app.llmaz.reasons.Obstacle` and the Service's."""
 
     PENDING = "Pending"
     """The service is waited for, for the first time or after an abort."""
@@ -98,31 +99,16 @@ class Reason(StrEnum):
     """The service was available before and is not now."""
     ABORT_PROCESSING = "AbortProcessing"
     """Something is missing or wrong; what runs is left alone."""
-    INVALID_SPEC = "InvalidSpec"
+    INVALID_SPEC = INVALID_SPEC
     """A rule is broken; what runs is left alone."""
     SERVICE_CONFLICT = "ServiceConflict"
     """A Service of the same name belongs to somebody else."""
-    MODEL_NOT_FOUND = "ModelNotFound"
-    """A claimed OpenModel does not exist."""
-    MODEL_INVALID = "ModelInvalid"
-    """A claimed OpenModel cannot be used."""
-    MODEL_NOT_LOADABLE = "ModelNotLoadable"
-    """The loader cannot fetch from where the model is."""
-    BACKEND_RUNTIME_NOT_FOUND = "BackendRuntimeNotFound"
-    """The BackendRuntime does not exist."""
-    BACKEND_RUNTIME_INVALID = "BackendRuntimeInvalid"
-    """The BackendRuntime cannot be used."""
     PRESET_NOT_FOUND = "PresetNotFound"
     """The BackendRuntime has no preset of that name."""
     ARGUMENT_NOT_RENDERABLE = "ArgumentNotRenderable"
     """A placeholder in the preset's arguments has no value."""
     SERVICE_NOT_REPORTED = "ServiceNotReported"
     """The service exists and has not said yet how it is, or said it of an older version of itself."""
-
-
-def zero() -> int:
-    """The replicas of a status that nobody wrote yet. Not a default: the field is there in every status (T27)."""
-    return 0
 
 
 class PlaygroundStatus(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -132,7 +118,7 @@ class PlaygroundStatus(msgspec.Struct, rename="camel", omit_defaults=True):
         default_factory=list
     )
     replicas: Annotated[Int32, Meta(description="How many copies exist, ready or not.")] = msgspec.field(
-        default_factory=zero
+        default_factory=no_replicas
     )
     selector: Annotated[str, Meta(description="What finds the pods, for the autoscaler.")] = ""
 

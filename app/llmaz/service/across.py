@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from app.hooks.protocol import one
 from app.kube.decode import SPEC
+from app.llmaz.reasons import Obstacle
 from app.llmaz.service.plan import plan
 from app.llmaz.service.related import Related
 from app.llmaz.service.sync import Request
@@ -15,7 +16,7 @@ from app.llmaz.service.validation import Service
 from app.settings import Settings
 from app.workload.cause import Cause
 
-_OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Reason.GLOBAL_CONFIG_INVALID)
+_OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
 """Why there would be no pods, though nothing is wrong with the files."""
 
 

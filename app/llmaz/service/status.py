@@ -10,6 +10,7 @@ from app.hooks.protocol import every
 from app.kube import field
 from app.kube.conditions import Conditions, is_true
 from app.kube.objects import ObservedDeployment, ObservedPod
+from app.llmaz.judgement import with_notes
 from app.llmaz.service.related import ObservedLeaderWorkerSet
 from app.llmaz.service.types import ConditionType, Reason, ServiceStatus
 from app.workload.cause import Cause, Stage
@@ -96,17 +97,12 @@ def _ready(
 ) -> None:
     progress = f"{observed.ready} of {observed.wanted} replicas are ready"
     if observed.available and not missing:
-        conditions.set(ConditionType.READY, True, Reason.SERVICE_READY, _with(progress, notes))
+        conditions.set(ConditionType.READY, True, Reason.SERVICE_READY, with_notes(progress, notes))
         return
     causes = missing or [*observed.causes, *pod_causes(every(pods))]
     if not causes:
         causes = [Cause(Stage.STARTING, f"{observed.kind} is rolling out: {progress}", Reason.ROLLING_OUT)]
-    conditions.set(ConditionType.READY, False, ready_reason(causes), _with(ready_message(causes), notes))
-
-
-def _with(message: str, notes: list[str]) -> str:
-    """Notes after the message: what stops nothing and should be known all the same."""
-    return "; ".join([message, *(f"note: {note}" for note in notes)])
+    conditions.set(ConditionType.READY, False, ready_reason(causes), with_notes(ready_message(causes), notes))
 
 
 def aborted(previous: ServiceStatus, cause: Cause, now: datetime) -> ServiceStatus:

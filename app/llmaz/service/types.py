@@ -12,6 +12,7 @@ from pydantic import Field
 from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
 from app.kube.conditions import Condition
 from app.llmaz.claims import ModelClaims
+from app.llmaz.judgement import INVALID_SPEC, READY, no_replicas
 
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
@@ -91,12 +92,12 @@ class ConditionType(StrEnum):
     """All replicas answer requests, with the present template."""
     PROGRESSING = "Progressing"
     """Replicas are being made or changed. Upstream never takes it back, only an abort does."""
-    READY = "Ready"
+    READY = READY
     """The one condition all families have; while not True its message lists why."""
 
 
 class Reason(StrEnum):
-    """Why a Service's condition is as it is."""
+    """Why a Service's condition is as it is; beside these :class:`app.llmaz.reasons.Obstacle` and what pods report."""
 
     SERVICE_READY = "ServiceReady"
     """The workload is available."""
@@ -106,21 +107,14 @@ class Reason(StrEnum):
     """The workload was available before and is not now."""
     ABORT_PROCESSING = "AbortProcessing"
     """Something is missing or wrong; what runs is left alone."""
-    INVALID_SPEC = "InvalidSpec"
+    INVALID_SPEC = INVALID_SPEC
     """A rule is broken; what runs is left alone."""
-    GLOBAL_CONFIG_INVALID = "GlobalConfigInvalid"
-    """The ConfigMap with the family's configuration cannot be read."""
     LEADER_WORKER_SET_REQUIRED = "LeaderWorkerSetRequired"
     """The service has several pods per replica, and this installation has no LeaderWorkerSet."""
     TEMPLATE_CONFLICT = "TemplateConflict"
     """The template and what is put into it cannot stand together."""
     ROLLING_OUT = "RollingOut"
     """Replicas are being started or replaced, and nothing is known to be wrong."""
-
-
-def zero() -> int:
-    """The replicas of a status that nobody wrote yet. Not a default: the field is there in every status (T27)."""
-    return 0
 
 
 class ServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -130,6 +124,6 @@ class ServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
         default_factory=list
     )
     replicas: Annotated[Int32, Meta(description="How many copies exist, ready or not.")] = msgspec.field(
-        default_factory=zero
+        default_factory=no_replicas
     )
     selector: Annotated[str, Meta(description="What finds the pods that take requests, for an autoscaler.")] = ""

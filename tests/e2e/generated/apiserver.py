@@ -33,8 +33,9 @@ class Server:
         return self._write("POST", self._path(document), document, DRY if dry else STRICT)
 
     def update(self, document: Json) -> Json:
-        """The stored form of an object that is there."""
-        return self._write("PUT", self._named(document), document, STRICT)
+        """The stored form of an object that is there, whatever status was played for it."""
+        spoken = {name: value for name, value in document.items() if name != "status"}
+        return self._write("PUT", self._named(document), spoken, STRICT)
 
     def delete(self, document: Json) -> None:
         self._client.delete(self._named(document)).raise_for_status()
@@ -85,7 +86,8 @@ def as_created(child: Json, parent: Json) -> Json:
 
 def difference(stored: Json, child: Json, parent: Json) -> str:
     """What an update towards the child would change in its stored form; empty for nothing."""
-    return "; ".join(_differences(stored, updated(stored, labelled(child, parent)), child["kind"]))
+    found = _differences(stored, updated(stored, labelled(child, parent)), child["kind"])
+    return "; ".join(sorted(found, key=len))  # the record of everything comes last
 
 
 def _differences(old: Any, new: Any, path: str) -> list[str]:

@@ -54,6 +54,12 @@ def test_replicas_are_not_added_to_a_record_without_them() -> None:
     assert keep_child(observed(deployment(record, 6))) == record
 
 
+def test_a_record_somebody_wrote_a_null_into() -> None:
+    """The null goes: it would end Metacontroller's process."""
+    record = {**RECORD, "spec": {"replicas": None, "paused": None}}
+    assert keep_child(observed(deployment(record, 2))) == {**RECORD, "spec": {}}
+
+
 @pytest.mark.parametrize("annotations", [{}, {LAST_APPLIED: "{"}, {LAST_APPLIED: "[]"}])
 def test_a_child_without_a_record_is_named_only(annotations: dict[str, str]) -> None:
     """Just taken over from another operator: named, it stays; nothing in it is ours."""

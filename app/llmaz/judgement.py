@@ -1,0 +1,38 @@
+"""What the statuses of several kinds have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from app.kube import field
+from app.kube.conditions import Condition, Conditions
+
+READY = "Ready"
+VALID = "Valid"
+INVALID_SPEC = "InvalidSpec"
+
+
+def validity(
+    previous: Sequence[Condition], errors: Sequence[field.Error], now: datetime, usable: str
+) -> list[Condition]:
+    """The conditions of a kind without children: its own validity, nothing else.
+
+    ``usable`` says for what the object can be used. Who uses it tells so in its own status (spec 10).
+    """
+    conditions = Conditions(previous, None, now)
+    if errors:
+        conditions.set(READY, False, INVALID_SPEC, field.aggregate(errors))
+    else:
+        conditions.set(READY, True, VALID, usable)
+    return conditions.list()
+
+
+def with_notes(message: str, notes: Sequence[str]) -> str:
+    """Notes after the message: what stops nothing and should be known all the same."""
+    return "; ".join([*([message] if message else []), *(f"note: {note}" for note in notes)])
+
+
+def no_replicas() -> int:
+    """The replicas of a status that nobody wrote yet. Not a default: the field is there in every status (T27)."""
+    return 0
