@@ -148,7 +148,8 @@ def _judge(
     errors = list(islice(control_characters(document, SPEC), field.MAX_ERRORS)) if may_have_controls(raw) else []
     spec, wrong = decode_spec(raw, kind.resource.spec)
     if spec is None:
-        return _Judged(None, [*wrong, *errors, *_rest(kind, metadata, document, wrong, settings)], warnings)
+        others, unknown = _rest(kind, metadata, document, wrong, settings)
+        return _Judged(None, [*wrong, *errors, *others], [*warnings, *unknown])
     embedded_errors, embedded_warnings = check_embedded(spec, SPEC)
     resource = Resource(metadata, spec, kind.resource.status())
     errors += embedded_errors
@@ -162,21 +163,21 @@ def _judge(
 
 def _rest(
     kind: Kind[Any, Any], metadata: ObjectMeta, document: Any, wrong: list[field.Error], settings: Settings
-) -> list[field.Error]:
-    """What the rules find in the part of a spec that the schema has no complaint about.
+) -> tuple[list[field.Error], list[str]]:
+    """What the rules find in the part of a spec that the schema has no complaint about, and what is unknown in it.
 
     Not when the complaints alone are more than anybody is shown.
     """
     if len(wrong) >= field.MAX_SHOWN:
-        return []
+        return [], []
     spec = decode_rest(document, kind.resource.spec, wrong)
     if spec is None:
-        return []
-    found, _ = check_embedded(spec, SPEC)
+        return [], []
+    found, unknown = check_embedded(spec, SPEC)
     if not found:
         found = kind.validate(Resource(metadata, spec, kind.resource.status()), None, settings)
     about = [str(error.path) for error in wrong]
-    return [error for error in found if not _holds(str(error.path), about)]
+    return [error for error in found if not _holds(str(error.path), about)], unknown
 
 
 def _holds(path: str, refused: list[str]) -> bool:

@@ -62,6 +62,9 @@ class NotComparable(Exception):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("old", metavar="OLD", help="a file or directory: manifests, or a recorded answer")
     parser.add_argument("new", metavar="NEW", help="likewise")
+    parser.add_argument(
+        "--with", dest="related", action="append", default=[], metavar="FILE", help="related objects of both sides"
+    )
     parser.add_argument("--namespace", default=DEFAULT_NAMESPACE, help="for objects that name none (default: default)")
     parser.add_argument("--output", choices=("text", "json"), default="text")
 
@@ -69,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the differences."""
     try:
-        found = differences(*_sides(args.old, args.new, args.namespace))
+        found = differences(*_sides(args.old, args.new, args.related, args.namespace))
     except (ManifestError, NotComparable) as error:
         print(f"modelhooks diff: {error}", file=sys.stderr)
         return 2
@@ -77,14 +80,14 @@ def run(args: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-def _sides(old: str, new: str, namespace: str) -> tuple[Children, Children]:
+def _sides(old: str, new: str, related: list[str], namespace: str) -> tuple[Children, Children]:
     """The children on both sides, from recorded answers or from manifests."""
     before, after = _recorded(old, namespace), _recorded(new, namespace)
     if before is not None and after is not None:
         return before, after
     if before is not None or after is not None:
         raise NotComparable("one is a recorded answer and the other is not")
-    return _applied(read([old]), read([new]), namespace)
+    return _applied(read([old, *related]), read([new, *related]), namespace)
 
 
 def differences(old: Children, new: Children) -> list[Difference]:

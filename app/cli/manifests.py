@@ -120,6 +120,13 @@ def _objects(node: yaml.Node, file: str) -> Iterator[Manifest]:
         yield Manifest(file, document, node)
 
 
+_CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+
+
+def _place(node: yaml.Node, file: str) -> str:
+    return f"{file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+
+
 class _Builder:
     """JSON from YAML nodes, by the rules of the JSON schema: no dates, no sets, no language-specific objects."""
 
@@ -131,6 +138,8 @@ class _Builder:
         self._values += 1
         if self._values > MAX_VALUES:
             raise ManifestError(f"{self._file}: too many values (aliases that multiply)")
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in _CONTAINERS:
+            raise ManifestError(f"{_place(node, self._file)}: unsupported tag {node.tag}")
         if isinstance(node, yaml.MappingNode):
             return self._map(node)
         if isinstance(node, yaml.SequenceNode):
@@ -152,8 +161,7 @@ class _Builder:
                 continue
             name = str(key.value)
             if name in own:
-                line, column = key.start_mark.line + 1, key.start_mark.column + 1
-                raise ManifestError(f"{self._file}:{line}:{column}: duplicate key {field.go_quote(name)}")
+                raise ManifestError(f"{_place(key, self._file)}: duplicate key {field.go_quote(name)}")
             own[name] = self.value(value)
         return {**merged, **own}
 
@@ -165,7 +173,7 @@ def _scalar(node: yaml.ScalarNode, file: str) -> Any:
         return None
     if tag == "bool":
         return text.lower() in ("true", "yes", "on")
-    where = f"{file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+    where = _place(node, file)
     if tag in ("int", "float"):
         return _number(node, tag, where)
     if tag in ("str", "timestamp", "binary", "value"):

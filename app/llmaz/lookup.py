@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
+import orjson
+
 from app.hooks.protocol import RelatedResource, one
 from app.kube import field
 from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC, decode_spec
-from app.kube.jsonvalue import MAX_DEPTH, depth_exceeds, excess
+from app.kube.jsonvalue import MAX_DEPTH, control_characters, depth_exceeds, excess, may_have_controls
 from app.kube.labels import is_label_value
 from app.kube.shape import check_embedded
 from app.llmaz import source
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
-from app.llmaz.backendruntime.validation import unsendable
+from app.llmaz.backendruntime.validation import unusable
 from app.llmaz.embedded import stored
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.llmaz.reasons import Obstacle
@@ -97,7 +99,7 @@ def _model(name: str, raw: bytes) -> Model | str:
 def _runtime(raw: bytes) -> Runtime | str:
     spec, errors = _decoded(raw, BackendRuntimeSpec)
     if spec is not None and not errors:
-        errors = list(unsendable(spec))
+        errors = list(unusable(spec))
     if spec is None or errors:
         return field.aggregate(errors)
     handlers = {
@@ -121,4 +123,6 @@ def _decoded(raw: bytes, type_: type[SpecT]) -> tuple[SpecT | None, list[field.E
     spec, errors = decode_spec(raw, type_)
     if spec is not None:
         errors, _ = check_embedded(spec, SPEC)
+        if may_have_controls(raw):
+            errors += control_characters(orjson.loads(raw), SPEC)
     return spec, errors

@@ -136,3 +136,11 @@ def test_what_cannot_be_compared(command: Command, old: Json, new: Json) -> None
     result = command("diff", command.file("a.json", old), command.file("b.json", new))
     assert (result.status, result.out) == (2, "")
     assert result.err.startswith("modelhooks diff: ")
+
+
+def test_related_objects_may_be_in_other_files(command: Command) -> None:
+    """The same on both sides."""
+    files = [command.file("old.yaml", service()), command.file("new.yaml", service({"image": "a:2"}))]
+    assert command("diff", *files).status == 0  # without its Model, a service has no children yet
+    result = command("diff", *files, "--with", command.file("m.yaml", model()))
+    assert (result.status, "pods restart" in result.out) == (1, True)

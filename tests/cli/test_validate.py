@@ -8,6 +8,57 @@ import pytest
 
 from tests.cli.files import Command, Json, model, service
 
+BROKEN = service({"replicas": 99, "replcias": 1, "env": [{"name": "A", "vale": "x"}]})
+
+
+def test_every_finding_has_its_place(command: Command) -> None:
+    """Mistakes of every layer at once; an unknown field is an error here, as it is for kubectl."""
+    result = command("validate", command.file("all.yaml", BROKEN))
+    lines = [line.partition("all.yaml:")[2].split(":")[:3] for line in result.out.splitlines()]
+    assert result.status == 1
+    assert lines == [
+        ["7", "3", " error"],
+        ["8", "3", " error"],
+        ["11", "5", " error"],
+    ]
+    assert 'unknown field "spec.replcias", did you mean "replicas"?' in result.out
+    assert "1 objects checked, 3 errors, 0 warnings" in result.err
+
+
+def test_findings_as_json(command: Command) -> None:
+    """One object each."""
+    result = command("validate", command.file("all.yaml", BROKEN), "--output", "json")
+    assert [finding["path"] for finding in result.json][:2] == ["spec.replicas", "spec.replcias"]
+    assert result.json[1]["message"] == 'unknown field "spec.replcias", did you mean "replicas"?'
+
+
+def test_findings_as_annotations_of_a_pull_request(command: Command) -> None:
+    """In GitHub's own form, line ends escaped."""
+    unused = service({"reasoningBudgetMessage": "x"}, name="t")
+    lines = command("validate", command.file("all.yaml", BROKEN, unused), "--output", "github").out.splitlines()
+    assert lines[0].startswith("::error file=")
+    assert ",line=7,col=3::spec.replicas: " in lines[0]
+    assert lines[-1].startswith("::warning ")
+
+
+def test_findings_as_sarif(command: Command) -> None:
+    """For code scanning."""
+    document = command("validate", command.file("all.yaml", BROKEN), "--output", "sarif").json
+    results = document["runs"][0]["results"]
+    assert document["version"] == "2.1.0"
+    assert results[0]["locations"][0]["physicalLocation"]["region"] == {"startLine": 7, "startColumn": 3}
+    assert [result["level"] for result in results] == ["error"] * 3
+
+
+def test_a_version_that_is_not_served(command: Command) -> None:
+    """A mistake; an object of another kind is none of ours."""
+    documents = [{**model(), "apiVersion": "inference.llmkube.dev/v9"}, {"apiVersion": "v1", "kind": "Pod"}]
+    result = command("validate", command.file("all.yaml", *documents))
+    assert result.status == 1
+    assert "Model is served as inference.llmkube.dev/v1alpha1 only" in result.out
+    assert len(result.out.splitlines()) == 1
+
+
 GPU = {"hardware": {"gpu": {"count": 2}}}
 SOURCE = {"source": "https://models.example.com/m.gguf"}
 

@@ -5,10 +5,8 @@ What differs on purpose stands in :data:`REVIEWED`, with the reason; anything el
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -16,28 +14,10 @@ from app.kserve.resources import LLM_INFERENCE_SERVICE, LLM_INFERENCE_SERVICE_CO
 from app.kube import structural
 from app.kube.resource import CustomResource
 from app.kube.schema import custom_resource_definition
-from tests.shared import UPSTREAM, needs_shared
+from tests.contract.schemas import Schema, differences, upstream, version
+from tests.shared import needs_shared
 
 pytestmark = needs_shared
-
-Schema = dict[str, Any]
-
-COMPARED = (
-    "type",
-    "format",
-    "enum",
-    "default",
-    "pattern",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "x-kubernetes-list-type",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-map-type",
-)
 
 CONDITIONS = "conditions are a map by type, and their status is one of three words"
 METACONTROLLER = "ours: Metacontroller writes the status of a config, which upstream does not have"
@@ -61,44 +41,6 @@ REVIEWED: dict[tuple[str, str], str] = {
     ): "upstream's Go type is unsigned 16-bit, of which its schema says nothing",
 }
 """``(path, what)`` as patterns: why it differs."""
-
-
-def upstream(resource: CustomResource) -> Schema:
-    path = UPSTREAM / "kserve" / "crds" / f"{resource.group}_{resource.plural}.json"
-    crd: Schema = json.loads(path.read_text())
-    return crd
-
-
-def version(crd: Schema) -> Schema:
-    return next(v for v in crd["spec"]["versions"] if v["name"] == "v1alpha1")
-
-
-def differences(theirs: Schema, ours: Schema, path: str = "") -> Iterator[tuple[str, str]]:
-    """``(path, what)`` for every difference. What lies inside an embedded type is not ours to repeat."""
-    if ours.get("x-kubernetes-preserve-unknown-fields"):
-        if theirs.get("type") not in ("object", None):
-            yield path, "type"
-        return
-    for key in COMPARED:
-        if theirs.get(key) != ours.get(key):
-            yield path, key
-    if set(theirs.get("required", ())) != set(ours.get("required", ())):
-        yield path, "required"
-    if len(theirs.get("x-kubernetes-validations", ())) and not ours.get("x-kubernetes-validations"):
-        yield path, "rules"
-    yield from members(theirs, ours, path)
-
-
-def members(theirs: Schema, ours: Schema, path: str) -> Iterator[tuple[str, str]]:
-    """The differences below one node."""
-    theirs_in, ours_in = theirs.get("properties", {}), ours.get("properties", {})
-    for name in sorted(theirs_in.keys() ^ ours_in.keys()):
-        yield f"{path}.{name}".lstrip("."), "property"
-    for name in sorted(theirs_in.keys() & ours_in.keys()):
-        yield from differences(theirs_in[name], ours_in[name], f"{path}.{name}".lstrip("."))
-    for key, mark in (("items", "[]"), ("additionalProperties", "{}")):
-        if isinstance(theirs.get(key), dict) or isinstance(ours.get(key), dict):
-            yield from differences(theirs.get(key) or {}, ours.get(key) or {}, path + mark)
 
 
 def reviewed(path: str, what: str) -> bool:

@@ -5,10 +5,8 @@ What differs on purpose stands in :data:`REVIEWED`, with the reason; anything el
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -16,25 +14,10 @@ from app.kube.resource import CustomResource
 from app.kube.schema import custom_resource_definition
 from app.llmkube.model.types import SOURCE_PATTERN
 from app.llmkube.resources import INFERENCE_SERVICE, MODEL
-from tests.shared import UPSTREAM, needs_shared
+from tests.contract.schemas import Schema, differences, upstream, version
+from tests.shared import needs_shared
 
 pytestmark = needs_shared
-
-Schema = dict[str, Any]
-
-COMPARED = (
-    "type",
-    "format",
-    "enum",
-    "default",
-    "pattern",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "x-kubernetes-list-type",
-    "x-kubernetes-list-map-keys",
-)
 
 EMBEDDED = "an embedded Kubernetes type is an open object, so that its future fields survive"
 
@@ -44,38 +27,6 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     ("InferenceService", "status.observedGeneration", "property"): "as for the Model",
 }
 """``(kind, path, what)``: why it differs."""
-
-
-def upstream(resource: CustomResource) -> Schema:
-    path = UPSTREAM / "llmkube" / "crds" / f"{resource.group}_{resource.plural}.json"
-    crd: Schema = json.loads(path.read_text())
-    return crd
-
-
-def version(crd: Schema) -> Schema:
-    found: Schema = crd["spec"]["versions"][0]
-    return found
-
-
-def differences(theirs: Schema, ours: Schema, path: str = "") -> Iterator[tuple[str, str]]:
-    """``(path, what)`` for every difference. What lies inside an embedded type is not ours to repeat."""
-    if ours.get("x-kubernetes-preserve-unknown-fields"):
-        if theirs.get("type") != "object":
-            yield path, "type"
-        return
-    for key in COMPARED:
-        if theirs.get(key) != ours.get(key):
-            yield path, key
-    if set(theirs.get("required", ())) != set(ours.get("required", ())):
-        yield path, "required"
-    theirs_in, ours_in = theirs.get("properties", {}), ours.get("properties", {})
-    for name in sorted(theirs_in.keys() ^ ours_in.keys()):
-        yield f"{path}.{name}".lstrip("."), "property"
-    for name in sorted(theirs_in.keys() & ours_in.keys()):
-        yield from differences(theirs_in[name], ours_in[name], f"{path}.{name}".lstrip("."))
-    for key, mark in (("items", "[]"), ("additionalProperties", "{}")):
-        if isinstance(theirs.get(key), dict) or isinstance(ours.get(key), dict):
-            yield from differences(theirs.get(key) or {}, ours.get(key) or {}, path + mark)
 
 
 def open_objects(node: Schema, path: str = "") -> Iterator[str]:

@@ -76,15 +76,15 @@ class Case:
         for answer in self.world.answers():
             for child in answer.children:
                 self.kinds.add(child["kind"])
-                self._try(lambda c=child, a=answer: self._create(c, a, dry=dry))
+                self._try(self._create, child, answer, dry)
 
-    def _create(self, child: Json, answer: Answer, *, dry: bool) -> None:
+    def _create(self, child: Json, answer: Answer, dry: bool) -> None:
         real = not dry or find_kind(child) is not None
         self.world.put(self._server.create(as_created(child, answer.parent), dry=not real))
 
-    def _try(self, write: Callable[[], None]) -> None:
+    def _try(self, write: Callable[..., None], *arguments: Any) -> None:
         try:
-            write()
+            write(*arguments)
         except RefusedError as error:
             self.fault(str(error))
 
@@ -97,12 +97,12 @@ class Case:
                     self.world.remove(child)
                     self._server.delete(child)
             for child in answer.children:
-                self._try(lambda c=child, a=answer: self._apply(c, a))
+                self._try(self._apply, child, answer)
 
     def _apply(self, child: Json, answer: Answer) -> None:
         observed = self.world.get(labelled(child, answer.parent))
         if observed is None:
-            self._create(child, answer, dry=False)
+            self._create(child, answer, False)
         elif difference(observed, child, answer.parent) and child["kind"] not in CREATE_ONLY:
             self.world.put(self._server.update(updated(observed, labelled(child, answer.parent))))
 
@@ -121,7 +121,7 @@ class Case:
     def check_status(self) -> None:
         """The API server takes each status, and stores all of it."""
         for answer in self.world.answers():
-            self._try(lambda a=answer: self._write_status(a))
+            self._try(self._write_status, answer)
 
     def _write_status(self, answer: Answer) -> None:
         stored = self._server.write_status(answer.parent, answer.status)
@@ -202,7 +202,7 @@ def test_every_field_is_among_them(family: str) -> None:
     module = FAMILIES[family]
     specs = {(r.api_version, r.kind): r.spec for r in RESOURCES if r.family == family}
     seen: set[str] = set()
-    for _, documents in admitted(module.documents, COUNT, "x"):
+    for _, documents in admitted(module.documents, 2 * COUNT, "x"):
         for document in documents:
             if (spec := specs.get((document["apiVersion"], document["kind"]))) is not None:
                 seen.update(written(spec, document["spec"]))
@@ -210,3 +210,60 @@ def test_every_field_is_among_them(family: str) -> None:
     for spec in specs.values():
         reachable(spec, module.POOLS, every)
     assert sorted(every - seen) == []
+
+
+def _privileged() -> list[Json]:
+    """A pod that this API server's own policy forbids."""
+    model, service = llmkube.documents(0, "judged", 0)
+    model["spec"] = {"source": "org/repo"}
+    service["spec"] = {"modelRef": model["metadata"]["name"], "runtime": "vllm", "skipModelInit": True}
+    service["spec"]["securityContext"] = {"privileged": True}
+    return [model, service]
+
+
+def _uneven_request() -> list[Json]:
+    """An accelerator that is requested without a limit."""
+    documents = llmaz.documents(0, "judged", 0)[:-1]
+    model, _, runtime, playground = documents
+    model["spec"] = {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}}
+    runtime["spec"] = {"image": "example.com/engine", "version": "v1"}
+    runtime["spec"]["recommendedConfigs"] = [{"name": "default", "resources": {"requests": {"nvidia.com/gpu": 1}}}]
+    playground["spec"] = {
+        "modelClaim": {"modelName": model["metadata"]["name"]},
+        "backendRuntimeConfig": {"backendName": runtime["metadata"]["name"]},
+    }
+    return documents
+
+
+def _missing_claim() -> list[Json]:
+    """A container that uses a device nobody claimed."""
+    documents = kserve.documents(0, "judged", 0)
+    service = documents[-1]
+    container = {"name": "main", "resources": {"claims": [{"name": "nobody's"}]}}
+    service["spec"] = {"model": {"uri": "hf://facebook/opt-125m"}, "template": {"containers": [container]}}
+    return [service]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(_privileged, "InferenceService"), (_uneven_request, "Service"), (_missing_claim, "LLMInferenceService")],
+)
+def test_what_only_the_api_server_can_judge(cluster: ControlPlane, make: Callable[[], list[Json]], kind: str) -> None:
+    """It refuses the one child; all others are taken, and after a minute Ready says which one and where to look."""
+    cluster.kubectl("create", "namespace", "judged", check=False)
+    documents = make()
+    assert refusals(documents) == []
+    case = Case(0, Server(cluster.client), documents)
+    case.create_children(dry=False)
+    assert len(case.faults) == 1
+    assert "Deployment" in case.faults[0]
+    answer = next(a for a in case.world.answers() if a.kind.resource.kind == kind)
+    (refused,) = [child for child in answer.children if child["kind"] == "Deployment"]
+    case.world.remove(labelled(refused, answer.parent))
+    waiting = case.world.ask(answer.kind, answer.parent)
+    later = case.world.ask(answer.kind, {**answer.parent, "status": waiting.status}, PATIENCE + 1)
+    (ready,) = [c for c in later.status["conditions"] if c["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == ("False", "NameConflict")
+    assert f"Deployment {refused['metadata']['name']}" in ready["message"]
+    assert "the API server refuses what was asked for" in ready["message"]
+    assert {key(child) for child in later.children} == {key(child) for child in answer.children}

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from prometheus_client import Counter
+from prometheus_client.metrics import MetricWrapperBase
 
 from app import cli
 from app.families import RESOURCES
 from app.kube.resource import ChildKind
+from app.server import metrics
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -124,10 +127,37 @@ def _children(children: Sequence[ChildKind]) -> str:
     return ", ".join(names) or "\N{EN DASH}"
 
 
+def test_every_component_is_documented() -> None:
+    """With the kinds it adds."""
+    section = (ROOT / "docs" / "install.md").read_text().partition("| Component |")[2].partition("###")[0]
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| (.+?) \|", section, re.MULTILINE))
+    optional = [child for resource in RESOURCES for child in resource.children if child.optional]
+    assert set(rows) == {child.component for child in optional}
+    assert [child.kind for child in optional if child.kind not in rows[child.component]] == []
+
+
+def test_every_metric_is_documented() -> None:
+    """And none that is gone."""
+    text = (ROOT / "docs" / "operations.md").read_text()
+    families = [m for m in vars(metrics).values() if isinstance(m, MetricWrapperBase)]
+    names = {m.name + ("_total" if isinstance(f, Counter) else "") for f in families for m in f.describe()}
+    assert names
+    assert set(re.findall(r"^\| `(modelhooks_\w+)", text, re.MULTILINE)) == names
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which a page's headings can be linked to."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_between_pages_lead_somewhere() -> None:
+    """To a file, and to a heading of it where one is named."""
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in anchors(there), f"{page.name}: {target}#{anchor}"
 
 
 def test_the_ci_script_is_valid_bash() -> None:

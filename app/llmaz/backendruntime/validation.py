@@ -21,22 +21,20 @@ PRESETS = SPEC.child("recommendedConfigs")
 
 
 def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Settings) -> list[field.Error]:
-    spec = runtime.spec
-    errors = [*_presets(spec.recommended_configs or []), *podrules.env(spec.envs or [], SPEC.child("envs"))]
-    for name, probe in _probes(spec).items():
-        if probe is not None:
-            errors += podrules.probe(probe, SPEC.child(f"{name}Probe"), name)
-    return [*errors, *unsendable(spec)]
+    return [*_presets(runtime.spec.recommended_configs or []), *unusable(runtime.spec)]
 
 
 def _probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
     return {"startup": spec.startup_probe, "liveness": spec.liveness_probe, "readiness": spec.readiness_probe}
 
 
-def unsendable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
+def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
     """What no pod or autoscaler can be made with, whatever the Playground says."""
+    yield from podrules.env(spec.envs or [], SPEC.child("envs"))
     for name, probe in _probes(spec).items():
-        yield from sendable.check(probe, SPEC.child(f"{name}Probe"))
+        if probe is not None:
+            yield from podrules.probe(probe, SPEC.child(f"{name}Probe"), name)
+            yield from sendable.check(probe, SPEC.child(f"{name}Probe"))
     yield from sendable.check(spec.lifecycle, SPEC.child("lifecycle"))
     for position, variable in enumerate(spec.envs or ()):
         yield from sendable.check(variable, SPEC.child("envs").index(position))

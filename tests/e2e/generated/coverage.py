@@ -9,7 +9,7 @@ from typing import Any
 
 from app.kube.base import EmbeddedType, KubeModel
 from app.kube.embedded_types import TYPES
-from tests.e2e.generated.draw import ABSENT, Pool
+from tests.e2e.generated.draw import ABSENT, Pool, owner
 
 Form = type[KubeModel] | str
 """A type of ours, or the name of one of Kubernetes'."""
@@ -29,12 +29,14 @@ def written(form: Form, value: Any) -> Iterator[str]:
 
 
 def reachable(form: Form, pools: Mapping[str, Pool], seen: set[str]) -> set[str]:
-    """``Type.field`` of all there is below a type, but for what the pools leave out."""
+    """``Type.field`` of all there is below a type, but for what the pools leave out, or hold as finished values."""
     for name, inner in _fields(form).values():
-        if pools.get(name) is ABSENT or name in seen:
+        pool = pools.get(name)
+        if pool is ABSENT or name in seen:
             continue
         seen.add(name)
-        if inner is not None:
+        written_out = not callable(pool) and pool is not None
+        if inner is not None and not written_out:
             reachable(inner, pools, seen)
     return seen
 
@@ -43,9 +45,11 @@ def _fields(form: Form) -> dict[str, tuple[str, Form | None]]:
     """By name on the wire: the field's full name, and the type below it."""
     if isinstance(form, str):
         rows = (entry.replace("!", "").partition(":") for entry in TYPES[form].split())
-        return {key: (f"{form}.{key}", bare if (bare := type_.strip("[]{}")) in TYPES else None) for key, _, type_ in rows}
+        return {
+            key: (f"{form}.{key}", bare if (bare := type_.strip("[]{}")) in TYPES else None) for key, _, type_ in rows
+        }
     return {
-        info.alias or name: (f"{form.__name__}.{info.alias or name}", _below(info.annotation, info.metadata))
+        info.alias or name: (f"{owner(form, name)}.{info.alias or name}", _below(info.annotation, info.metadata))
         for name, info in form.model_fields.items()
     }
 

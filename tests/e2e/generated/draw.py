@@ -82,13 +82,14 @@ class Draw(random.Random):
         value: Json = {}
         for name, info in model.model_fields.items():
             key = info.alias or name
-            pool = self._pools.get(f"{model.__name__}.{key}")
+            pool = self._pools.get(f"{owner(model, name)}.{key}")
             if key in fixed:
                 value[key] = fixed[key]
             elif key not in without and pool is not ABSENT and (info.is_required() or self.chance()):
                 value[key] = self.of(pool) if pool is not None else self.field(info)
-        if model.__name__ in self._rules:
-            self._rules[model.__name__](self, value)
+        for base in reversed(model.__mro__):
+            if base.__name__ in self._rules:
+                self._rules[base.__name__](self, value)
         return value
 
     def field(self, info: FieldInfo) -> Any:
@@ -116,6 +117,11 @@ class Draw(random.Random):
             least, most = _limits(metadata)
             return self.choice((least, most, self.randint(least, min(most, least + 1000))))
         return self.of(_PYTHON[annotation])
+
+
+def owner(model: type[KubeModel], field: str) -> str:
+    """The name of the type that has the field first: a type that narrows fields of another shares their pools."""
+    return [base for base in model.__mro__ if field in getattr(base, "model_fields", {})][-1].__name__
 
 
 def _limits(metadata: Sequence[Any]) -> tuple[int, int]:

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
+
 from app.kserve.llminferenceservice.types import (
+    ConfigMapKey,
     HTTPRouteConfig,
+    KEDAAdvanced,
+    KEDASpec,
     LLMInferenceServiceSpec,
     RouteSpec,
+    ScalingModifiers,
     SchedulerSpec,
-    WorkloadSpec,
 )
+from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
+from app.kube.gatewayapi import HTTPRouteSpec
 from tests.e2e.generated import pods, routes
 from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS
@@ -26,6 +33,17 @@ _SCHEDULER: Json = {
     "schedulingProfiles": [{"name": "default", "plugins": [{"pluginRef": "prefix-cache-scorer", "weight": 2}]}],
 }
 
+
+def _template(d: Draw) -> Json:
+    """A whole pod, or what a user adds to the preset's."""
+    if d.chance(0.6):
+        return pod(d, _MAIN, *d.some(("side",)))
+    part: Json = {"containers": [{"name": _MAIN, "env": [{"name": "A", "value": d.choice(("", "x"))}]}]}
+    if d.chance(0.5):
+        part["containers"][0]["resources"] = d.embedded("ResourceRequirements")
+    return part if d.chance(0.7) else {"nodeSelector": {"zone": "a"}}
+
+
 POOLS: Mapping[str, Pool] = {
     **pods.POOLS,
     **routes.POOLS,
@@ -37,12 +55,12 @@ POOLS: Mapping[str, Pool] = {
         "oci://registry.example.com/models/opt:1",
     ),
     "LLMModelSpec.name": ("facebook/opt-125m", "chat"),
-    "LoRASpec.adapters": lambda d: [{"name": "a", "uri": "hf://org/adapter"}],
+    "LoRASpec.adapters": ([{"name": "a", "uri": "hf://org/adapter"}],),
     "WorkloadSpec.replicas": (0, 1, 3),
     "WorkloadSpec.labels": LABELS,
     "WorkloadSpec.annotations": lambda d: {key: d.choice(("", "x")) for key in d.some(("a", "b.c/d"))},
-    "WorkloadSpec.template": lambda d: _template(d),
-    "WorkloadSpec.worker": lambda d: _template(d),
+    "WorkloadSpec.template": _template,
+    "WorkloadSpec.worker": _template,
     "ScalingModifiers.formula": ("",),
     "ScalingModifiers.target": ("",),
     "ScalingModifiers.activationTarget": ("",),
@@ -53,8 +71,8 @@ POOLS: Mapping[str, Pool] = {
     "ScalingSpec.maxReplicas": (5, 9),
     "KEDASpec.idleReplicaCount": (1,),
     "ParallelismSpec.dataRPCPort": (5000, 65535),
-    "HTTPRouteConfig.refs": lambda d: [{"name": "mine"}],
-    "GatewaySpec.refs": lambda d: [{"name": "kserve-ingress-gateway", "namespace": "kserve"}],
+    "HTTPRouteConfig.refs": ([{"name": "mine"}],),
+    "GatewaySpec.refs": ([{"name": "kserve-ingress-gateway", "namespace": "kserve"}],),
     "NameReference.name": ("mine",),
     "ObjectReference.name": ("mine",),
     "ObjectReference.namespace": ("kserve", "other"),
@@ -66,21 +84,12 @@ POOLS: Mapping[str, Pool] = {
     "SchedulerSpec.annotations": lambda d: dict.fromkeys(d.some(("a", "b.c/d")), "x"),
     "SchedulerSpec.template": lambda d: pod(d, _MAIN) if d.chance(0.5) else {"terminationGracePeriodSeconds": 5},
     "InferencePoolSpec.selector": LABELS,
+    "ConfigInferencePoolSpec.selector": LABELS,
     "EndpointPickerReference.group": ("",),
     "EndpointPickerReference.kind": ("Service",),
     "EndpointPickerReference.name": ("picker",),
     "LLMInferenceServiceSpec.baseRefs": ABSENT,  # set where there is a config
 }
-
-
-def _template(d: Draw) -> Json:
-    """A whole pod, or what a user adds to the preset's."""
-    if d.chance(0.6):
-        return pod(d, _MAIN, *d.some(("side",)))
-    part: Json = {"containers": [{"name": _MAIN, "env": [{"name": "A", "value": d.choice(("", "x"))}]}]}
-    if d.chance(0.5):
-        part["containers"][0]["resources"] = d.embedded("ResourceRequirements")
-    return part if d.chance(0.7) else {"nodeSelector": {"zone": "a"}}
 
 
 def _parallelism(d: Draw, value: Json) -> None:
@@ -112,9 +121,16 @@ def _scaling(d: Draw, value: Json) -> None:
 
 
 def _wva(d: Draw, value: Json) -> None:
-    if "hpa" in value:
+    """One autoscaler, KEDA's with everything it may have as often as the plain one."""
+    if d.chance(0.5):
+        value.pop("hpa", None)
+        value["keda"] = {
+            **d.model(KEDASpec),
+            "advanced": d.model(KEDAAdvanced, scalingModifiers=d.model(ScalingModifiers)),
+        }
+    else:
         value.pop("keda", None)
-    value.setdefault("keda" if "keda" in value else "hpa", {})
+        value.setdefault("hpa", {})
 
 
 def _scheduler_config(d: Draw, value: Json) -> None:
@@ -123,12 +139,18 @@ def _scheduler_config(d: Draw, value: Json) -> None:
         value["inline"] = _SCHEDULER
     else:
         value.pop("inline", None)
-        value["ref"] = {"name": "picker-config", "key": "epp"}
+        value["ref"] = d.model(ConfigMapKey, name="picker-config", key="epp")
 
 
 def _pool(d: Draw, value: Json) -> None:
     if "ref" in value:
         value.pop("spec", None)
+
+
+def _config_pool(d: Draw, value: Json) -> None:
+    """One form of a pool, not both."""
+    for key in ("targetPorts", "endpointPickerRef") if d.chance(0.5) else ("targetPortNumber", "extensionRef"):
+        value.pop(key, None)
 
 
 def _route(d: Draw, value: Json) -> None:
@@ -144,10 +166,6 @@ def _router(d: Draw, value: Json) -> None:
         http.get("spec", {}).pop("parentRefs", None)
 
 
-def _service(d: Draw, value: Json) -> None:
-    _workload(d, value)
-
-
 def _reference(d: Draw, value: Json) -> None:
     value.setdefault("name", d.of(POOLS["NameReference.name"]))
 
@@ -159,16 +177,14 @@ RULES: Mapping[str, Rule] = {
     **routes.RULES,
     "ParallelismSpec": _parallelism,
     "WorkloadSpec": _workload,
-    "LLMInferenceServiceSpec": _service,
     "ScalingSpec": _scaling,
     "WVASpec": _wva,
     "SchedulerConfig": _scheduler_config,
     "PoolSpec": _pool,
+    "ConfigInferencePoolSpec": _config_pool,
     "HTTPRouteConfig": _route,
     "RouterSpec": _router,
 }
-_SHARED = {key: f"WorkloadSpec.{key}" for key in ("replicas", "labels", "annotations", "template", "worker")}
-POOLS = {**POOLS, **{f"LLMInferenceServiceSpec.{key}": POOLS[pool] for key, pool in _SHARED.items()}}
 
 
 def documents(number: int, namespace: str, variant: int) -> list[Json]:
@@ -179,11 +195,16 @@ def documents(number: int, namespace: str, variant: int) -> list[Json]:
     if d.chance(0.8):
         router = spec.setdefault("router", {})
         router.setdefault("scheduler", d.model(SchedulerSpec) if d.chance(0.5) else {})
-        if d.chance(0.8):
+        if d.chance(0.5):
+            router["route"] = {
+                "http": {"spec": d.model(HTTPRouteSpec, rules=d.of(routes.POOLS["HTTPRouteSpec.rules"]))}
+            }
+            router.pop("gateway", None)
+        else:
             router.setdefault("route", d.model(RouteSpec, http=d.model(HTTPRouteConfig)))
     found = [_gateway(), _config_map(namespace), *(_account(name, namespace) for name in ("default", "runner"))]
     if d.chance(0.3):
-        base = d.model(WorkloadSpec, without=("worker", "parallelism", "scaling", "replicas"))
+        base = d.model(LLMInferenceServiceConfigSpec, without=("scaling",) if "replicas" in spec else ("replicas",))
         spec["baseRefs"] = [{"name": f"base-{number}"}]
         found.append(_object("LLMInferenceServiceConfig", f"base-{number}", namespace, base))
     notes = {"annotations": {"serving.kserve.io/stop": "true"}} if d.chance(0.05) else {}
@@ -211,8 +232,6 @@ def _account(name: str, namespace: str) -> Json:
 
 
 def _config_map(namespace: str) -> Json:
-    import yaml
-
     text = yaml.safe_dump(_SCHEDULER)
     return {
         "apiVersion": "v1",

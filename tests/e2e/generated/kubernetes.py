@@ -57,10 +57,6 @@ _MEMBERS: dict[str, Callable[[Draw], Any]] = {
     "resourceFieldRef": lambda d: d.embedded("ResourceFieldSelector"),
     "configMapRef": lambda d: d.embedded("ConfigMapEnvSource"),
     "secretRef": lambda d: d.embedded("SecretEnvSource"),
-    "resourceClaimName": lambda d: "claim",
-    "resourceClaimTemplateName": lambda d: "claim-template",
-    "name": lambda d: "bundle",
-    "signerName": lambda d: "example.com/signer",
 }
 
 
@@ -77,6 +73,10 @@ def _toleration(d: Draw, value: Json) -> None:
 def named(d: Draw, value: Json) -> None:
     """References whose name the type does not require and Kubernetes does."""
     value.setdefault("name", d.choice(NAMES))
+
+
+def _exec(d: Draw, value: Json) -> None:
+    value.setdefault("command", ["true"])
 
 
 def _env(d: Draw, value: Json) -> None:
@@ -175,21 +175,33 @@ def _volume(d: Draw, value: Json) -> None:
 
 def _claim_spec(d: Draw, value: Json) -> None:
     value["accessModes"] = [d.choice(("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"))]
-    value["resources"] = {"requests": {"storage": d.choice(("1Gi", "0.5Gi", "2048Mi"))}}
+    size = d.choice(("1Gi", "0.5Gi", "2048Mi"))
+    value["resources"] = {"requests": {"storage": size}, **({"limits": {"storage": size}} if d.chance(0.5) else {})}
 
 
 def _projection(d: Draw, value: Json) -> None:
-    kept = d.choice(list(value) or ["secret"])
-    for key in list(value):
-        if key != kept:
-            del value[key]
-    if kept not in value:
-        value["secret"] = {"name": "s"}
+    """One source, each as likely as the others."""
+    kept = d.choice(("configMap", "downwardAPI", "secret", "serviceAccountToken"))
+    made = value.get(kept) or d.embedded(_PROJECTIONS[kept])
+    value.clear()
+    value[kept] = made
+
+
+_PROJECTIONS = {
+    "configMap": "ConfigMapProjection",
+    "downwardAPI": "DownwardAPIProjection",
+    "secret": "SecretProjection",
+    "serviceAccountToken": "ServiceAccountTokenProjection",
+}
 
 
 def _downward(d: Draw, value: Json) -> None:
     value.pop("resourceFieldRef", None)
-    value["fieldRef"] = {"fieldPath": d.choice(("metadata.name", "metadata.labels", "metadata.annotations['x']"))}
+    value.pop("fieldRef", None)
+    if d.chance(0.3):
+        value["resourceFieldRef"] = {"containerName": "main", **d.embedded("ResourceFieldSelector")}
+    else:
+        value["fieldRef"] = {"fieldPath": d.choice(("metadata.name", "metadata.labels", "metadata.annotations['x']"))}
 
 
 def _dns(d: Draw, value: Json) -> None:
@@ -203,6 +215,15 @@ def _items(d: Draw) -> list[Json]:
 
 def _sysctls(d: Draw) -> list[Json]:
     return [{"name": name, "value": "1"} for name in d.some(("kernel.shm_rmid_forced", "net.ipv4.tcp_syncookies"))]
+
+
+def _amounts(d: Draw) -> Json:
+    amounts = {
+        "cpu": ("1", "500m", "0.5", 2),
+        "memory": ("1Gi", "1.5Gi", "2048Mi", 1000000000),
+        "nvidia.com/gpu": (1, "2"),
+    }
+    return {name: d.choice(amounts[name]) for name in d.some(tuple(amounts))}
 
 
 NEWER = (
@@ -288,8 +309,8 @@ POOLS: Mapping[str, Pool] = {
     "WindowsSecurityContextOptions.gmsaCredentialSpecName": ("gmsa",),
     "WindowsSecurityContextOptions.runAsUserName": ("ContainerUser",),
     "ResourceRequirements.claims": ABSENT,  # they name the pod's resourceClaims
-    "ResourceRequirements.limits": lambda d: _amounts(d),
-    "ResourceRequirements.requests": lambda d: _amounts(d),
+    "ResourceRequirements.limits": _amounts,
+    "ResourceRequirements.requests": _amounts,
     # Autoscaling.
     "MetricSpec.type": ("Resource", "Pods", "Object", "External", "ContainerResource"),
     "ResourceMetricSource.name": ("cpu", "memory"),
@@ -312,33 +333,33 @@ POOLS: Mapping[str, Pool] = {
     "LabelSelector.matchExpressions": lambda d: [d.of(_LABEL_TERM) for _ in range(d.randint(0, 2))],
     "NodeSelector.nodeSelectorTerms": lambda d: [d.embedded("NodeSelectorTerm") for _ in range(d.randint(1, 2))],
     "NodeSelectorTerm.matchExpressions": lambda d: [d.of(_NODE_TERM) for _ in range(d.randint(0, 2))],
-    "NodeSelectorTerm.matchFields": lambda d: [{"key": "metadata.name", "operator": "In", "values": ["n"]}],
+    "NodeSelectorTerm.matchFields": ([{"key": "metadata.name", "operator": "In", "values": ["n"]}],),
     "PreferredSchedulingTerm.weight": (1, 100),
     "WeightedPodAffinityTerm.weight": (1, 100),
     "PodAffinityTerm.topologyKey": ("kubernetes.io/hostname", "zone"),
     "PodAffinityTerm.namespaces": lambda d: d.some(("default", "other")),
-    "PodAffinityTerm.matchLabelKeys": lambda d: ["pod-template-hash"],
-    "PodAffinityTerm.mismatchLabelKeys": lambda d: ["tenant"],
+    "PodAffinityTerm.matchLabelKeys": (["pod-template-hash"],),
+    "PodAffinityTerm.mismatchLabelKeys": (["tenant"],),
     # The pod.
     "TopologySpreadConstraint.topologyKey": ("zone", "kubernetes.io/hostname"),
     "TopologySpreadConstraint.whenUnsatisfiable": ("DoNotSchedule", "ScheduleAnyway"),
     "TopologySpreadConstraint.maxSkew": (1, 3),
     "TopologySpreadConstraint.minDomains": (1, 2),
-    "TopologySpreadConstraint.matchLabelKeys": lambda d: ["pod-template-hash"],
+    "TopologySpreadConstraint.matchLabelKeys": (["pod-template-hash"],),
     "TopologySpreadConstraint.nodeAffinityPolicy": ("Honor", "Ignore"),
     "TopologySpreadConstraint.nodeTaintsPolicy": ("Honor", "Ignore"),
     "PodDNSConfig.nameservers": lambda d: d.some(("192.0.2.1", "2001:db8::1")),
     "PodDNSConfig.searches": lambda d: d.some(("example.com", "svc.local")),
     "PodDNSConfig.options": lambda d: [d.choice(({"name": "ndots", "value": "2"}, {"name": "edns0"}))],
     "HostAlias.ip": ("192.0.2.9",),
-    "HostAlias.hostnames": lambda d: ["a.example.com"],
+    "HostAlias.hostnames": (["a.example.com"],),
 }
 """Values by ``Type.field``."""
 
 RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("ConfigMapKeySelector", "SecretKeySelector", "ConfigMapEnvSource", "SecretEnvSource"), named),
     "LocalObjectReference": named,
-    "ExecAction": lambda d, value: value.setdefault("command", ["true"]),
+    "ExecAction": _exec,
     "Probe": _one_of("exec", "grpc", "httpGet", "tcpSocket"),
     "LifecycleHandler": _one_of("exec", "httpGet", "sleep", "tcpSocket"),
     "EnvVarSource": _one_of("configMapKeyRef", "secretKeyRef", "fieldRef", "resourceFieldRef"),
@@ -360,12 +381,3 @@ RULES: Mapping[str, Rule] = {
     "PodSpec": _dns,
 }
 """What makes fields of one object agree, by type."""
-
-
-def _amounts(d: Draw) -> Json:
-    amounts = {
-        "cpu": ("1", "500m", "0.5", 2),
-        "memory": ("1Gi", "1.5Gi", "2048Mi", 1000000000),
-        "nvidia.com/gpu": (1, "2"),
-    }
-    return {name: d.choice(amounts[name]) for name in d.some(tuple(amounts))}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, RecommendedConfig
-from app.llmaz.openmodel.types import OpenModelSpec
+from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.llmaz.playground.types import PlaygroundSpec
 from app.llmaz.service.types import ServiceSpec
 from tests.e2e.generated import pods
@@ -33,6 +33,13 @@ def _amounts(d: Draw) -> Json:
 def _requests(d: Draw) -> Json:
     """Without accelerators: those are the flavors', and a request without a limit is refused."""
     return {name: amount for name, amount in _amounts(d).items() if "/" not in name}
+
+
+def _template(d: Draw) -> Json:
+    return {
+        "metadata": {"labels": d.of(LABELS), "annotations": {"a": d.choice(("", "x"))}},
+        "spec": pod(d, _ENGINE, *d.some(("side",))),
+    }
 
 
 POOLS: Mapping[str, Pool] = {
@@ -79,8 +86,8 @@ POOLS: Mapping[str, Pool] = {
     "ServiceSpec.replicas": (0, 1, 3),
     "PlaygroundSpec.replicas": (0, 1, 3),
     "WorkloadTemplate.size": (1, 1, 1, 2, 4),
-    "WorkloadTemplate.workerTemplate": lambda d: _template(d),
-    "WorkloadTemplate.leaderTemplate": lambda d: _template(d),
+    "WorkloadTemplate.workerTemplate": _template,
+    "WorkloadTemplate.leaderTemplate": _template,
     "SubGroupPolicy.subGroupSize": (1, 2),
     "RollingUpdateConfiguration.maxUnavailable": (0, 1, "25%", "100%"),
     "RollingUpdateConfiguration.maxSurge": (0, 2, "10%", "0%"),
@@ -88,16 +95,7 @@ POOLS: Mapping[str, Pool] = {
 
 
 def _flavor(d: Draw, name: str) -> Json:
-    from app.llmaz.openmodel.types import Flavor
-
     return d.model(Flavor, name=name)
-
-
-def _template(d: Draw) -> Json:
-    return {
-        "metadata": {"labels": d.of(LABELS), "annotations": {"a": d.choice(("", "x"))}},
-        "spec": pod(d, _ENGINE, *d.some(("side",))),
-    }
 
 
 def _hub(d: Draw, value: Json) -> None:
@@ -137,7 +135,7 @@ def _rolling(d: Draw, value: Json) -> None:
 def _workload(d: Draw, value: Json) -> None:
     """Subgroups divide the group, which has no leader to leave out where it is alone."""
     if "subGroupPolicy" in value:
-        value["subGroupPolicy"] = {"subGroupSize": value.get("size", 1)}
+        value["subGroupPolicy"] = {"subGroupSize": 1} | d.choice(({}, {"subGroupPolicyType": "LeaderExcluded"}))
 
 
 RULES: Mapping[str, Rule] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tests.e2e.generated import kubernetes
 from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
@@ -11,6 +10,18 @@ from tests.e2e.generated.kubernetes import LABELS, MODES, NAMES, NODE_SELECTOR, 
 
 _OWN = ("containers", "initContainers", "volumes")
 """Fields of a pod that :func:`pod` makes itself, because they name each other."""
+
+_CLAIMS: tuple[Json, ...] = (
+    {"name": "one", "resourceClaimName": "x"},
+    {"name": "two", "resourceClaimTemplateName": "x"},
+)
+_PORTS = {"web": 2001, "rpc": 65535, "debug": 1}
+_CPU = ("cpu", "memory")
+_SYSTEM = (
+    *("name", "namespace", "generateName", "uid", "selfLink", "resourceVersion", "generation", "managedFields"),
+    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "ownerReferences"),
+)
+"""Metadata that means nothing in a template."""
 
 POOLS: Mapping[str, Pool] = {
     **kubernetes.POOLS,
@@ -34,13 +45,13 @@ POOLS: Mapping[str, Pool] = {
     "PodSpec.preemptionPolicy": ("Never", "PreemptLowerPriority"),
     "PodSpec.priority": (0, 10),
     "PodSpec.priorityClassName": ("gold",),
-    "PodSpec.readinessGates": lambda d: [{"conditionType": "example.com/ready"}],
+    "PodSpec.readinessGates": ([{"conditionType": "example.com/ready"}],),
     "PodSpec.resourceClaims": lambda d: [d.choice(_CLAIMS)],
     "PodSpec.resources": ABSENT,  # must be as much as all containers together
     "PodSpec.restartPolicy": ("Always",),
     "PodSpec.runtimeClassName": ("nvidia",),
     "PodSpec.schedulerName": ("other-scheduler", "default-scheduler"),
-    "PodSpec.schedulingGates": lambda d: [{"name": "example.com/wait"}],
+    "PodSpec.schedulingGates": ([{"name": "example.com/wait"}],),
     "PodSpec.serviceAccount": ABSENT,  # the old name of the next one
     "PodSpec.serviceAccountName": ("default", "runner"),
     "PodSpec.terminationGracePeriodSeconds": (0, 1, 300),
@@ -61,6 +72,7 @@ POOLS: Mapping[str, Pool] = {
     "ContainerPort.hostIP": ("127.0.0.1",),
     "ContainerPort.hostPort": ABSENT,
     "ContainerPort.protocol": ("TCP",),
+    "Container.volumeDevices": ABSENT,  # only for claims of mode Block
     "VolumeMount.mountPropagation": ("None", "HostToContainer"),
     "VolumeMount.recursiveReadOnly": ABSENT,
     "VolumeMount.subPath": ("", "dir/file"),
@@ -105,7 +117,8 @@ POOLS: Mapping[str, Pool] = {
     "PersistentVolumeClaimSpec.volumeAttributesClassName": ("silver",),
     "PersistentVolumeClaimSpec.volumeMode": ("Filesystem",),
     "PersistentVolumeClaimSpec.volumeName": ("pv",),
-    "PersistentVolumeClaimTemplate.metadata": lambda d: {"labels": d.of(LABELS)},
+    "PersistentVolumeClaimTemplate.metadata": lambda d: d.embedded("ObjectMeta"),
+    **{f"ObjectMeta.{key}": ABSENT for key in _SYSTEM},
     "ObjectMeta.labels": LABELS,
     "ObjectMeta.annotations": lambda d: {key: d.choice(("", "x", "{}")) for key in d.some(("a", "b.c/d"))},
     **{f"CSIVolumeSource.{k}": v for k, v in {"driver": ("csi.example.com",), "fsType": ("ext4",)}.items()},
@@ -117,11 +130,11 @@ POOLS: Mapping[str, Pool] = {
     "ISCSIVolumeSource.initiatorName": ("iqn.2001-04.com.example:b",),
     "ISCSIVolumeSource.chapAuthDiscovery": (False,),
     "ISCSIVolumeSource.chapAuthSession": (False,),
-    "FCVolumeSource.targetWWNs": lambda d: ["500a0982991b8dc5"],
+    "FCVolumeSource.targetWWNs": (["500a0982991b8dc5"],),
     "FCVolumeSource.lun": (0, 2),
     "FCVolumeSource.wwids": ABSENT,
-    "CephFSVolumeSource.monitors": lambda d: ["192.0.2.4:6789"],
-    "RBDVolumeSource.monitors": lambda d: ["192.0.2.4:6789"],
+    "CephFSVolumeSource.monitors": (["192.0.2.4:6789"],),
+    "RBDVolumeSource.monitors": (["192.0.2.4:6789"],),
     "RBDVolumeSource.image": ("image",),
     "FlexVolumeSource.driver": ("example.com/driver",),
     "Volume.flocker": ABSENT,
@@ -161,14 +174,10 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-_CLAIMS = ({"name": "one", "resourceClaimName": "x"}, {"name": "two", "resourceClaimTemplateName": "x"})
-_PORTS = {"web": 2001, "rpc": 65535, "debug": 1}
-_CPU = ("cpu", "memory")
-
 
 def pod(d: Draw, *names: str, without: Sequence[str] = (), container_without: Sequence[str] = ()) -> Json:
     """A pod spec with a container of each name; volumes, mounts and ports fit together."""
-    volumes = [d.embedded("Volume", name=f"v{number}") for number in range(d.randint(0, 3))]
+    volumes = [_volume(d, f"v{number}") for number in range(d.randint(0, 3))]
     value = d.embedded(
         "PodSpec",
         without=(*_OWN[1:], *without),
@@ -179,6 +188,18 @@ def pod(d: Draw, *names: str, without: Sequence[str] = (), container_without: Se
     if d.chance() and "initContainers" not in without:
         value["initContainers"] = [_init_container(d, f"init-{n}", volumes) for n in range(d.randint(1, 2))]
     return value
+
+
+def _volume(d: Draw, name: str) -> Json:
+    """Any kind of volume, and projected ones more often: they are kinds in themselves."""
+    if d.chance(0.3):
+        return {
+            "name": name,
+            "projected": d.embedded("ProjectedVolumeSource", sources=[d.embedded("VolumeProjection")]),
+        }
+    if d.chance(0.1):
+        return {"name": name, "ephemeral": d.embedded("EphemeralVolumeSource")}
+    return d.embedded("Volume", name=name)
 
 
 def _container(d: Draw, name: str, volumes: Sequence[Json], without: Sequence[str]) -> Json:
@@ -196,7 +217,8 @@ def _container(d: Draw, name: str, volumes: Sequence[Json], without: Sequence[st
     if mounts:
         value["volumeMounts"] = mounts
     listed = [
-        d.embedded("ContainerPort", containerPort=number, name=port) for port, number in d.some(tuple(_PORTS.items()), 2)
+        d.embedded("ContainerPort", containerPort=number, name=port)
+        for port, number in d.some(tuple(_PORTS.items()), 2)
     ]
     if listed and d.chance(0.7):
         value["ports"] = listed

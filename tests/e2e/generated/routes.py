@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.kube.gatewayapi import FILTER_ALIASES, HTTPRouteFilter, HTTPRouteMatch, HTTPRouteRule
+from app.kube.gatewayapi import (
+    FILTER_ALIASES,
+    HTTPHeaderMatch,
+    HTTPQueryParamMatch,
+    HTTPRouteFilter,
+    HTTPRouteMatch,
+    HTTPRouteRule,
+    ParentReference,
+)
 from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
 
 _NAMES = ("web", "other-service")
@@ -16,15 +24,22 @@ POOLS: Mapping[str, Pool] = {
     ),
     **dict.fromkeys(("HTTPRouteFilter.cors", "HTTPRouteFilter.externalAuth"), ABSENT),
     "HTTPRouteSpec.hostnames": lambda d: d.some(_HOSTS),
-    "HTTPRouteSpec.parentRefs": lambda d: [{"name": name} for name in d.some(("gateway", "other"))],
-    "HTTPRouteSpec.rules": lambda d: [_rule(d, number) for number in range(d.randint(0, 3))],
+    "HTTPRouteSpec.parentRefs": lambda d: [
+        d.model(ParentReference, name=name) for name in d.some(("gateway", "other"))
+    ],
+    "ParentReference.group": ("gateway.networking.k8s.io",),
+    "ParentReference.kind": ("Gateway",),
+    "ParentReference.namespace": ("kserve",),
+    "ParentReference.sectionName": ("http",),
+    "HTTPRouteRule.filters": lambda d: [d.model(HTTPRouteFilter) for _ in range(d.randint(0, 5))],
+    "HTTPRouteSpec.rules": lambda d: [_rule(d, number) for number in range(d.randint(0, 4))],
     "HTTPRouteRule.matches": lambda d: [d.model(HTTPRouteMatch) for _ in range(d.randint(0, 2))],
     "HTTPRouteRule.backendRefs": lambda d: [_backend(d, name) for name in d.some(_NAMES)],
     "HTTPPathMatch.value": ("/", "/v1/a_b~c", "/%20"),
-    "HTTPHeaderMatch.name": ("X-Team",),
     "HTTPHeaderMatch.value": ("a", "^b.*$"),
-    "HTTPRouteMatch.headers": lambda d: [{"name": n, "value": "x"} for n in d.some(("X-A", "x-b"))],
-    "HTTPRouteMatch.queryParams": lambda d: [{"name": n, "value": "x"} for n in d.some(("a", "b"))],
+    "HTTPRouteMatch.headers": lambda d: [d.model(HTTPHeaderMatch, name=n) for n in d.some(("X-A", "x-b"))],
+    "HTTPRouteMatch.queryParams": lambda d: [d.model(HTTPQueryParamMatch, name=n) for n in d.some(("a", "b"))],
+    "HTTPQueryParamMatch.value": ("x", "^y"),
     "HTTPHeaderFilter.set": lambda d: [{"name": n, "value": "x"} for n in d.some(("X-A", "X-B"))],
     "HTTPHeaderFilter.add": lambda d: [{"name": n, "value": "y z"} for n in d.some(("X-C",))],
     "HTTPHeaderFilter.remove": lambda d: d.some(("X-D", "X-E")),
@@ -36,8 +51,6 @@ POOLS: Mapping[str, Pool] = {
     "Fraction.numerator": (0, 1),
     "HTTPRequestRedirectFilter.hostname": ("example.com",),
     "HTTPURLRewriteFilter.hostname": ("example.com",),
-    "HTTPPathModifier.replaceFullPath": ("/", "/new"),
-    "HTTPPathModifier.replacePrefixMatch": ("/", "/new", ""),
     "LocalExtensionReference.group": ("example.com",),
     "LocalExtensionReference.kind": ("Filter",),
     "LocalExtensionReference.name": _NAMES,
@@ -54,7 +67,7 @@ def _rule(d: Draw, number: int) -> Json:
 
 
 def _backend(d: Draw, name: str) -> Json:
-    backend = {"name": name, "port": d.choice((80, 8000))}
+    backend: Json = {"name": name, "port": d.choice((80, 8000))}
     if d.chance():
         backend["weight"] = d.choice((0, 1, 90))
     if d.chance(0.2):
@@ -75,7 +88,7 @@ def _mirror(d: Draw, value: Json) -> None:
 
 def _path_modifier(d: Draw, value: Json) -> None:
     """Only whole paths: a prefix must be that of the rule's one match."""
-    value.pop("replacePrefixMatch", None)
+    value.clear()
     value.update(type="ReplaceFullPath", replaceFullPath="/new")
 
 
@@ -97,6 +110,12 @@ def _filters(d: Draw, value: Json) -> None:
         value.pop("backendRefs", None)
     if "filters" in value:
         value["filters"] = list(found.values())
+    matches = value.get("matches", [])
+    prefixed = len(matches) == 1 and matches[0].get("path", {}).get("type", "PathPrefix") == "PathPrefix"
+    for item in value.get("filters", []):
+        changed = item.get("urlRewrite") or item.get("requestRedirect") or {}
+        if prefixed and "path" in changed and d.chance(0.5):
+            changed["path"] = {"type": "ReplacePrefixMatch", "replacePrefixMatch": d.choice(("/", "/new", ""))}
     timeouts = value.get("timeouts", {})
     if "request" in timeouts and timeouts["request"] == "0s":
         timeouts.pop("backendRequest", None)

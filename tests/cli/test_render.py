@@ -1,0 +1,85 @@
+"""``modelhooks render``: what manifests lead to, without a cluster."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from tests.cli.files import Command, Json, model, service
+
+
+def kinds(documents: list[Json]) -> list[str]:
+    return [document.get("kind", "status") for document in documents]
+
+
+def test_children_and_status_are_yaml(command: Command) -> None:
+    """One document each, ready to be applied or compared."""
+    result = command("render", command.file("all.yaml", model(), service()))
+    documents = list(yaml.safe_load_all(result.out))
+    assert result.status == 0
+    assert kinds(documents).count("status") == 2
+    assert {"Job", "PersistentVolumeClaim", "Deployment", "Service"} <= set(kinds(documents))
+    assert "# child of InferenceService/s" in result.out
+
+
+def test_nothing_of_the_cluster_in_memory_shows(command: Command) -> None:
+    """Neither who owns a child, nor what was recorded on it."""
+    out = command("render", command.file("all.yaml", model(), service())).out
+    assert not any(word in out for word in ("controller-uid", "last-applied", "uid:", "generation:"))
+
+
+def test_the_same_files_render_the_same(command: Command) -> None:
+    """At any time."""
+    file = command.file("all.yaml", model(), service())
+    assert command("render", file).out == command("render", file).out
+
+
+def test_related_objects_may_be_in_other_files(command: Command) -> None:
+    """Their own children are not printed."""
+    result = command(
+        "render", command.file("s.yaml", service()), "--with", command.file("m.yaml", model()), "--output", "json"
+    )
+    (answer,) = result.json
+    assert answer["parent"] == "InferenceService/s"
+    assert "Deployment" in kinds(answer["children"])
+    assert answer["status"]["phase"] == "Ready"
+
+
+def test_components_that_are_not_installed_make_no_children(command: Command) -> None:
+    """As where their kinds are not declared."""
+    file = command.file("all.yaml", model(), service())
+    every = command("render", file, "--output", "json").json[1]["children"]
+    fewer = command("render", file, "--without", "podmonitor", "--output", "json").json[1]["children"]
+    assert set(kinds(every)) - set(kinds(fewer)) == {"PodMonitor"}
+
+
+def test_an_invalid_object_has_a_status_only(command: Command) -> None:
+    """As in a cluster."""
+    answer = command("render", command.file("all.yaml", model(), service({"replicas": 99})), "--output", "json").json[1]
+    assert answer["children"] == []
+    assert next(c["reason"] for c in answer["status"]["conditions"] if c["type"] == "Ready") == "InvalidSpec"
+
+
+@pytest.mark.parametrize(
+    ("documents", "reason"),
+    [
+        ([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}], "no object of a kind that is served"),
+        ([{**model(), "metadata": {}}], "metadata.name is missing"),
+        ([{**model(), "metadata": {"name": "m", "labels": []}}], "metadata.labels"),
+    ],
+)
+def test_what_cannot_be_rendered(command: Command, documents: list[Json], reason: str) -> None:
+    """2, with a reason."""
+    result = command("render", command.file("all.yaml", *documents))
+    assert (result.status, result.out) == (2, "")
+    assert reason in result.err
+
+
+def test_an_object_that_is_nested_too_deeply(command: Command) -> None:
+    """As the hook refuses it."""
+    deep: Json = {}
+    for _ in range(70):
+        deep = {"a": deep}
+    result = command("render", command.file("all.json", service({"tolerations": [deep]})))
+    assert result.status == 2
+    assert "deeper than 64 levels" in result.err
