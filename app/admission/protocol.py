@@ -68,7 +68,7 @@ def decode(body: bytes) -> AdmissionRequest:
         review = _DECODER.decode(body)
     except RecursionError:
         raise ProtocolError("the review is nested too deeply") from None
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProtocolError(f"not an AdmissionReview: {str(error)[:200]}") from None
     if review.api_version != API_VERSION or review.kind != "AdmissionReview":
         raise ProtocolError(f"only {API_VERSION} AdmissionReview is supported")

@@ -21,6 +21,7 @@ from app import certs
 from app.cli import trust
 from app.cli.kubeapi import ApiError, Client, ConflictError
 from app.kube import yaml
+from app.kube.registration import NAME, NAMESPACE
 from app.settings import Settings
 
 ATTEMPTS = 5
@@ -31,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's arguments."""
     parser.add_argument("--apply", action="store_true", help="write through the API server of the cluster we run in")
     parser.add_argument("--out-dir", type=Path, metavar="DIR", help="keep ca.crt, ca.key, tls.crt and tls.key in DIR")
-    parser.add_argument("--service", default="modelhooks", help="the Service's name (default: %(default)s)")
-    parser.add_argument("--namespace", default="modelhooks-system", help="its namespace (default: %(default)s)")
+    parser.add_argument("--service", default=NAME, help="the Service's name (default: %(default)s)")
+    parser.add_argument("--namespace", default=NAMESPACE, help="its namespace (default: %(default)s)")
     parser.add_argument("--secret", default="modelhooks-tls", help="the Secret's name (default: %(default)s)")
     parser.add_argument("--cluster-domain", help="default: $MODELHOOKS_CLUSTER_DOMAIN, or cluster.local")
     parser.add_argument("--san", action="append", default=[], metavar="NAME", help="one more DNS name or IP address")

@@ -25,6 +25,7 @@ from app.families import find
 from app.hooks.kind import Kind
 from app.hooks.origin import Origin
 from app.kube.field import Path
+from app.kube.labels import CONTROLLER_UID, METACONTROLLER_PREFIX
 from app.kube.leaves import leaves
 from app.settings import Settings, variable_name
 
@@ -183,7 +184,7 @@ def _readable(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Iterator[
 
 def _owned(document: Json, cluster: Cluster) -> bool:
     """Whether another object of ours made it: its fields are that one's."""
-    uid = (document["metadata"].get("labels") or {}).get("controller-uid")
+    uid = (document["metadata"].get("labels") or {}).get(CONTROLLER_UID)
     return bool(uid) and any(parent["metadata"]["uid"] == uid for _, parent in cluster.parents())
 
 
@@ -194,7 +195,7 @@ def _fields(document: Json, parts: Sequence[str]) -> Iterator[tuple[Path, Any]]:
     for part in ("labels", "annotations"):
         values = document["metadata"].get(part) or {}
         for key, value in values.items():
-            if not key.startswith(("metacontroller.k8s.io/", "kubectl.kubernetes.io/")) and key != "controller-uid":
+            if not key.startswith((METACONTROLLER_PREFIX, "kubectl.kubernetes.io/")) and key != CONTROLLER_UID:
                 yield Path("metadata").child(part).key(key), value
     if "spec" in document:
         yield Path("metadata").child("name"), document["metadata"]["name"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from app.admission.protocol import API_VERSION
 from app.cli import world
 from app.cli.world import Json, inner_key, outer_key
 from app.families import KINDS, find
@@ -63,7 +64,7 @@ class Cluster:
             "namespace": metadata.get("namespace", ""),
             "object": document,
         }
-        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+        body = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": request}
         response = orjson.loads(self.send(resource.admission_path, orjson.dumps(body)))["response"]
         status = response.get("status", {})
         causes = [f"{c['field']}: {c['message']}" for c in status.get("details", {}).get("causes", [])]

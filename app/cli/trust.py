@@ -15,11 +15,10 @@ from urllib.parse import SplitResult, urlsplit
 from app.certs import Bundle, KeyPair, first_certificate
 from app.cli.kubeapi import Client
 from app.kube import registration
+from app.kube.registration import ADMISSION_API, METACONTROLLER_API
 
 Json = dict[str, Any]
 
-ADMISSION = "admissionregistration.k8s.io/v1"
-METACONTROLLER = "metacontroller.k8s.io/v1alpha1"
 SECRET_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
 
@@ -60,12 +59,12 @@ class Clients:
     @property
     def webhook_configuration_path(self) -> str:
         """Where the API server has the admission configuration."""
-        return f"/apis/{ADMISSION}/validatingwebhookconfigurations/{self.webhook_configuration}"
+        return f"/apis/{ADMISSION_API}/validatingwebhookconfigurations/{self.webhook_configuration}"
 
     @property
     def composite_controller_paths(self) -> list[str]:
         """Where it has the CompositeControllers."""
-        return [f"/apis/{METACONTROLLER}/compositecontrollers/{name}" for name in self.composite_controllers]
+        return [f"/apis/{METACONTROLLER_API}/compositecontrollers/{name}" for name in self.composite_controllers]
 
 
 def texts(bundle: Bundle) -> dict[str, str]:
@@ -112,9 +111,9 @@ def declared(clients: Clients, trusted: str) -> list[Json]:
     bundle = _base64(trusted)
     webhooks = [{"name": name, "clientConfig": {"caBundle": bundle}} for name in clients.webhooks]
     metadata = {"name": clients.webhook_configuration}
-    admission = {"apiVersion": ADMISSION, "kind": "ValidatingWebhookConfiguration", "metadata": metadata}
+    admission = {"apiVersion": ADMISSION_API, "kind": "ValidatingWebhookConfiguration", "metadata": metadata}
     endpoints = [{"host": clients.hook_host, "caBundle": {"inline": trusted}}]
-    hooks = {"apiVersion": METACONTROLLER, "kind": "CompositeController"}
+    hooks = {"apiVersion": METACONTROLLER_API, "kind": "CompositeController"}
     return [
         {**admission, "webhooks": webhooks},
         *(

@@ -188,5 +188,5 @@ def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         return decoder.decode(body)
     except RecursionError:
         raise ProtocolError("the request is nested too deeply") from None
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProtocolError(f"not a v2 hook request: {str(error)[:200]}") from None

@@ -16,6 +16,9 @@ POOL_GROUP = "inference.networking.k8s.io"
 """Group of the InferencePool that is made; :data:`POOL_GROUP_ALPHA` is its predecessor, only ever read."""
 POOL_GROUP_ALPHA = "inference.networking.x-k8s.io"
 GATEWAY_GROUP = "gateway.networking.k8s.io"
+POOL_API = f"{POOL_GROUP}/v1"
+GATEWAY_API = f"{GATEWAY_GROUP}/v1"
+LEADER_WORKER_SET_API = "leaderworkerset.x-k8s.io/v1"
 
 # Labels.
 

@@ -39,6 +39,10 @@ class Ingress(_Document):
             raise ValueError("kserveIngressGateway must be namespace/name")
 
 
+CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
+"""Where a CA bundle is mounted, unless somebody says otherwise."""
+
+
 class StorageInitializer(_Document):
     """``storageInitializer``: the container that downloads models, and the one that is a model (modelcar)."""
 
@@ -48,7 +52,7 @@ class StorageInitializer(_Document):
     cpu_request: str = "100m"
     cpu_limit: str = "1"
     ca_bundle_config_map_name: str = ""
-    ca_bundle_volume_mount_path: str = "/etc/ssl/custom-certs"
+    ca_bundle_volume_mount_path: str = CA_BUNDLE_PATH
     enable_modelcar: bool = True
     cpu_modelcar: str = "10m"
     memory_modelcar: str = "15Mi"

@@ -2,7 +2,7 @@
 
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.names import GROUP, VERSION
+from app.kserve.names import GATEWAY_API, GROUP, LEADER_WORKER_SET_API, POOL_API, VERSION
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
 from app.kube.resource import ChildKind, Column, CustomResource, Grant, RelatedKind
 
@@ -34,15 +34,9 @@ LLM_INFERENCE_SERVICE = CustomResource(
     children=(
         ChildKind("apps/v1", "Deployment", "deployments"),
         ChildKind("v1", "Service", "services"),
-        ChildKind(
-            "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", optional=True, component=LWS_COMPONENT
-        ),
-        ChildKind(
-            "gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes", optional=True, component=GATEWAY_COMPONENT
-        ),
-        ChildKind(
-            "inference.networking.k8s.io/v1", "InferencePool", "inferencepools", optional=True, component=POOL_COMPONENT
-        ),
+        ChildKind(LEADER_WORKER_SET_API, "LeaderWorkerSet", "leaderworkersets", optional=True, component=LWS_COMPONENT),
+        ChildKind(GATEWAY_API, "HTTPRoute", "httproutes", optional=True, component=GATEWAY_COMPONENT),
+        ChildKind(POOL_API, "InferencePool", "inferencepools", optional=True, component=POOL_COMPONENT),
         ChildKind("v1", "ServiceAccount", "serviceaccounts", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "Role", "roles", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
@@ -53,9 +47,9 @@ LLM_INFERENCE_SERVICE = CustomResource(
         RelatedKind("v1", "serviceaccounts"),
         RelatedKind("v1", "pods"),
         RelatedKind("v1", "services"),
-        RelatedKind("gateway.networking.k8s.io/v1", "gateways", component=GATEWAY_COMPONENT),
-        RelatedKind("gateway.networking.k8s.io/v1", "httproutes", component=GATEWAY_COMPONENT),
-        RelatedKind("inference.networking.k8s.io/v1", "inferencepools", component=POOL_COMPONENT),
+        RelatedKind(GATEWAY_API, "gateways", component=GATEWAY_COMPONENT),
+        RelatedKind(GATEWAY_API, "httproutes", component=GATEWAY_COMPONENT),
+        RelatedKind(POOL_API, "inferencepools", component=POOL_COMPONENT),
     ),
     grants=tuple(
         Grant(group, tuple(rule["resources"]), tuple(rule["verbs"]), component=RBAC_COMPONENT)

@@ -8,308 +8,31 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
 from app.kube.base import Int32, KubeModel
-
-_HOST = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_GROUP_PATTERN = rf"^$|^{_HOST}$"
-_KIND_PATTERN = r"^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$"
-NAMESPACE_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-_HEADER_PATTERN = r"^[A-Za-z0-9!#$%&'*+\-.^_\x60|~]+$"
-PATH_CHARACTERS = r"^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})+$"
-_DURATION_PATTERN = r"^([0-9]{1,5}(h|m|s|ms)){1,4}$"
-
-Text253 = Annotated[str, StringConstraints(min_length=1, max_length=253)]
-Namespace = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=NAMESPACE_PATTERN)]
-Group = Annotated[str, StringConstraints(max_length=253, pattern=_GROUP_PATTERN)]
-KindName = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=_KIND_PATTERN)]
-SectionName = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^{_HOST}$")]
-RouteHostname = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^(\*\.)?{_HOST}$")]
-PreciseHostname = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^{_HOST}$")]
-HeaderName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=_HEADER_PATTERN)]
-Duration = Annotated[str, StringConstraints(pattern=_DURATION_PATTERN)]
-Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
-CORSMethod = Literal["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "*"]
-PortNumber = Annotated[Int32, Field(ge=1, le=65535)]
-
-_ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
-_SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
-_BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+from app.kube.gatewayapi_filters import (
+    FILTERS_CEL,
+    HTTPRouteFilter,
+)
+from app.kube.gatewayapi_types import (
+    ATOMIC,
+    BY_NAME,
+    PATH_CHARACTERS,
+    BackendObjectReference,
+    Duration,
+    HeaderName,
+    Method,
+    ParentReference,
+    RouteHostname,
+    SectionName,
+    cel,
+)
 
 ROOT_PATH = {"type": "PathPrefix", "value": "/"}
 DEFAULT_MATCHES: list[dict[str, Any]] = [{"path": ROOT_PATH}]
 DEFAULT_RULES: list[dict[str, Any]] = [{"matches": DEFAULT_MATCHES}]
 """What the schema puts where a route has no rules: everything, to no backend."""
-
-
-def _cel(*rules: tuple[str, str]) -> dict[str, Any]:
-    """A type's CEL rules, for its ``json_schema_extra``."""
-    return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
-
-
-PORT_OF_SERVICE = "a reference to a Service needs a port"
-_BACKEND_CEL = _cel(
-    (
-        (
-            "(!has(self.group) || size(self.group) == 0) && (!has(self.kind) || self.kind == 'Service') "
-            "? has(self.port) : true"
-        ),
-        PORT_OF_SERVICE,
-    )
-)
-
-
-class ParentReference(KubeModel):
-    """The Gateway, or another resource, that a route attaches to."""
-
-    group: Group = Field("gateway.networking.k8s.io", description="API group of the parent.")
-    kind: KindName = Field("Gateway", description="Kind of the parent.")
-    namespace: Namespace | None = Field(None, description="Namespace of the parent; the route's own when not set.")
-    name: Text253 = Field(description="Name of the parent.")
-    section_name: SectionName | None = Field(None, description="The one listener of the parent to attach to.")
-    port: PortNumber | None = Field(None, description="Attach only to listeners on this port.")
-
-
-class BackendObjectReference(KubeModel):
-    """An object that takes traffic."""
-
-    model_config = ConfigDict(json_schema_extra=_BACKEND_CEL)
-
-    group: Group = Field("", description="API group of the backend; empty for a Service.")
-    kind: KindName = Field("Service", description="Kind of the backend.")
-    name: Text253 = Field(description="Name of the backend.")
-    namespace: Namespace | None = Field(None, description="Namespace of the backend; the route's own when not set.")
-    port: PortNumber | None = Field(None, description="Port of the backend; a Service needs one.")
-
-
-class HTTPHeader(KubeModel):
-    name: HeaderName = Field(description="Name of the header, in any case.")
-    value: str = Field(description="Value of the header.", min_length=1, max_length=4096)
-
-
-class HTTPHeaderFilter(KubeModel):
-    """Headers to change."""
-
-    set: list[HTTPHeader] | None = Field(
-        None, description="Headers to write over.", max_length=16, json_schema_extra=_BY_NAME
-    )
-    add: list[HTTPHeader] | None = Field(
-        None, description="Headers to append a value to.", max_length=16, json_schema_extra=_BY_NAME
-    )
-    remove: list[str] | None = Field(None, description="Headers to take away.", max_length=16, json_schema_extra=_SET)
-
-
-class Fraction(KubeModel):
-    model_config = ConfigDict(
-        json_schema_extra=_cel(("self.numerator <= self.denominator", "a fraction is at most one"))
-    )
-
-    numerator: Int32 = Field(description="Upper part of the fraction.", ge=0)
-    denominator: Int32 = Field(100, description="Lower part of the fraction.", ge=1)
-
-
-class HTTPRequestMirrorFilter(KubeModel):
-    """Sends a copy of requests elsewhere."""
-
-    model_config = ConfigDict(
-        json_schema_extra=_cel(("!(has(self.percent) && has(self.fraction))", "set percent or fraction, not both"))
-    )
-
-    backend_ref: BackendObjectReference = Field(description="Where the copies go.")
-    percent: Int32 | None = Field(None, description="Share of requests that are copied, in percent.", ge=0, le=100)
-    fraction: Fraction | None = Field(None, description="Share of requests that are copied, as a fraction.")
-
-
-_MODIFIER_CEL = _cel(
-    (
-        "self.type == 'ReplaceFullPath' ? has(self.replaceFullPath) : true",
-        "ReplaceFullPath needs replaceFullPath",
-    ),
-    (
-        "has(self.replaceFullPath) ? self.type == 'ReplaceFullPath' : true",
-        "replaceFullPath belongs to type ReplaceFullPath",
-    ),
-    (
-        "self.type == 'ReplacePrefixMatch' ? has(self.replacePrefixMatch) : true",
-        "ReplacePrefixMatch needs replacePrefixMatch",
-    ),
-    (
-        "has(self.replacePrefixMatch) ? self.type == 'ReplacePrefixMatch' : true",
-        "replacePrefixMatch belongs to type ReplacePrefixMatch",
-    ),
-)
-
-
-class HTTPPathModifier(KubeModel):
-    """How a path is rewritten."""
-
-    model_config = ConfigDict(json_schema_extra=_MODIFIER_CEL)
-
-    type: Literal["ReplaceFullPath", "ReplacePrefixMatch"] = Field(description="What is replaced.")
-    replace_full_path: str | None = Field(None, description="The new path.", max_length=1024)
-    replace_prefix_match: str | None = Field(None, description="What stands for the matched prefix.", max_length=1024)
-
-
-class HTTPRequestRedirectFilter(KubeModel):
-    """Answers with a redirection."""
-
-    scheme: Literal["http", "https"] | None = Field(None, description="Scheme of the new location.")
-    hostname: PreciseHostname | None = Field(None, description="Host of the new location.")
-    path: HTTPPathModifier | None = Field(None, description="Path of the new location.")
-    port: PortNumber | None = Field(None, description="Port of the new location.")
-    status_code: Literal[301, 302] = Field(302, description="Status code of the answer.")
-
-
-class HTTPURLRewriteFilter(KubeModel):
-    """Changes a request's URL on its way to the backend."""
-
-    hostname: PreciseHostname | None = Field(None, description="Host that the backend sees.")
-    path: HTTPPathModifier | None = Field(None, description="Path that the backend sees.")
-
-
-class LocalExtensionReference(KubeModel):
-    group: Group = Field(description="API group of the extension.")
-    kind: KindName = Field(description="Kind of the extension.")
-    name: Text253 = Field(description="Name of the extension.")
-
-
-class HTTPCORSFilter(KubeModel):
-    """Answers cross-origin requests."""
-
-    allow_origins: (
-        list[
-            Annotated[
-                str,
-                StringConstraints(
-                    min_length=1,
-                    max_length=253,
-                    pattern=r"(^\*$)|(^([a-zA-Z][a-zA-Z0-9+\-.]+):\/\/([^:/?#]+)(:([0-9]{1,5}))?$)",
-                ),
-            ]
-        ]
-        | None
-    ) = Field(
-        None,
-        description="Origins that may ask.",
-        max_length=64,
-        json_schema_extra=_SET | _cel(("!('*' in self && self.size() > 1)", "'*' stands alone")),
-    )
-    allow_credentials: bool | None = Field(None, description="Whether requests may carry credentials.")
-    allow_methods: list[CORSMethod] | None = Field(
-        None,
-        description="Methods that may be used.",
-        max_length=9,
-        json_schema_extra=_SET | _cel(("!('*' in self && self.size() > 1)", "'*' stands alone")),
-    )
-    allow_headers: list[HeaderName] | None = Field(
-        None, description="Request headers that may be used.", max_length=64, json_schema_extra=_SET
-    )
-    expose_headers: list[HeaderName] | None = Field(
-        None, description="Response headers that may be read.", max_length=64, json_schema_extra=_SET
-    )
-    max_age: Int32 = Field(5, description="Seconds that a preflight answer is kept.", ge=1)
-
-
-class GRPCAuthConfig(KubeModel):
-    allowed_headers: list[str] | None = Field(
-        None, description="Request headers the service gets.", max_length=64, json_schema_extra=_SET
-    )
-
-
-class HTTPAuthConfig(KubeModel):
-    path: str | None = Field(None, description="Path that is asked.", max_length=1024, pattern=PATH_CHARACTERS)
-    allowed_headers: list[str] | None = Field(
-        None, description="Request headers the service gets.", max_length=64, json_schema_extra=_SET
-    )
-    allowed_response_headers: list[str] | None = Field(
-        None, description="Headers of its answer that go to the backend.", max_length=64, json_schema_extra=_SET
-    )
-
-
-class ForwardBodyConfig(KubeModel):
-    max_size: Int32 | None = Field(None, description="Bytes of the body that are sent along.", ge=0)
-
-
-class HTTPExternalAuthFilter(KubeModel):
-    """Asks a service whether a request may pass."""
-
-    model_config = ConfigDict(
-        json_schema_extra=_cel(
-            ("self.protocol == 'GRPC' ? has(self.grpc) : true", "protocol GRPC needs grpc"),
-            ("has(self.grpc) ? self.protocol == 'GRPC' : true", "grpc belongs to protocol GRPC"),
-            ("self.protocol == 'HTTP' ? has(self.http) : true", "protocol HTTP needs http"),
-            ("has(self.http) ? self.protocol == 'HTTP' : true", "http belongs to protocol HTTP"),
-        )
-    )
-
-    protocol: Literal["HTTP", "GRPC"] = Field(description="How the service is asked.")
-    backend_ref: BackendObjectReference = Field(description="The service.")
-    grpc: GRPCAuthConfig | None = Field(None, description="How it is asked over gRPC.")
-    http: HTTPAuthConfig | None = Field(None, description="How it is asked over HTTP.")
-    forward_body: ForwardBodyConfig | None = Field(None, description="Whether the body goes along.")
-
-
-FILTER_FIELDS = {
-    "RequestHeaderModifier": "request_header_modifier",
-    "ResponseHeaderModifier": "response_header_modifier",
-    "RequestMirror": "request_mirror",
-    "RequestRedirect": "request_redirect",
-    "URLRewrite": "url_rewrite",
-    "ExtensionRef": "extension_ref",
-}
-"""The field that belongs to each type of filter."""
-
-FILTER_ALIASES = {
-    "RequestHeaderModifier": "requestHeaderModifier",
-    "ResponseHeaderModifier": "responseHeaderModifier",
-    "RequestMirror": "requestMirror",
-    "RequestRedirect": "requestRedirect",
-    "URLRewrite": "urlRewrite",
-    "ExtensionRef": "extensionRef",
-}
-
-_FILTER_CEL = _cel(
-    *(
-        (f"has(self.{alias}) == (self.type == '{type_}')", f"{alias} is set for type {type_}, and only then")
-        for type_, alias in FILTER_ALIASES.items()
-    )
-)
-FILTERS_CEL: dict[str, Any] = _cel(
-    (
-        "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
-        "RequestRedirect and URLRewrite exclude each other",
-    ),
-    *(
-        (f"self.filter(f, f.type == '{type_}').size() <= 1", f"{type_} stands only once")
-        for type_ in ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite")
-    ),
-)
-
-
-class HTTPRouteFilter(KubeModel):
-    """One step of a request's way."""
-
-    model_config = ConfigDict(json_schema_extra=_FILTER_CEL)
-
-    type: Literal[
-        "RequestHeaderModifier",
-        "ResponseHeaderModifier",
-        "RequestMirror",
-        "RequestRedirect",
-        "URLRewrite",
-        "ExtensionRef",
-    ] = Field(description="Which of the fields below applies.")
-    request_header_modifier: HTTPHeaderFilter | None = Field(None, description="Changes request headers.")
-    response_header_modifier: HTTPHeaderFilter | None = Field(None, description="Changes response headers.")
-    request_mirror: HTTPRequestMirrorFilter | None = Field(None, description="Copies requests.")
-    request_redirect: HTTPRequestRedirectFilter | None = Field(None, description="Redirects.")
-    url_rewrite: HTTPURLRewriteFilter | None = Field(None, description="Rewrites the URL.")
-    cors: HTTPCORSFilter | None = Field(None, description="Cross-origin requests; experimental in the Gateway API.")
-    external_auth: HTTPExternalAuthFilter | None = Field(
-        None, description="External authorisation; experimental in the Gateway API."
-    )
-    extension_ref: LocalExtensionReference | None = Field(None, description="A filter of the implementation's own.")
 
 
 class HTTPBackendRef(BackendObjectReference):
@@ -320,13 +43,14 @@ class HTTPBackendRef(BackendObjectReference):
         None,
         description="Steps for requests to this backend only.",
         max_length=16,
-        json_schema_extra=_ATOMIC | FILTERS_CEL,
+        json_schema_extra=ATOMIC | FILTERS_CEL,
     )
 
 
+PATH_START = "an Exact or PathPrefix path starts with '/'"
 _EXACT = "self.type in ['Exact','PathPrefix']"
-_PATH_CEL = _cel(
-    (f"({_EXACT}) ? self.value.startsWith('/') : true", "an Exact or PathPrefix path starts with '/'"),
+_PATH_CEL = cel(
+    (f"({_EXACT}) ? self.value.startsWith('/') : true", PATH_START),
     *(
         (f"({_EXACT}) ? !self.value.contains('{part}') : true", f"an Exact or PathPrefix path has no '{part}'")
         for part in ("//", "/./", "/../", "%2f", "%2F", "#")
@@ -368,17 +92,17 @@ class HTTPRouteMatch(KubeModel):
 
     path: HTTPPathMatch | None = Field(None, description="By path.", json_schema_extra={"default": dict(ROOT_PATH)})
     headers: list[HTTPHeaderMatch] | None = Field(
-        None, description="By headers.", max_length=16, json_schema_extra=_BY_NAME
+        None, description="By headers.", max_length=16, json_schema_extra=BY_NAME
     )
     query_params: list[HTTPQueryParamMatch] | None = Field(
-        None, description="By query parameters.", max_length=16, json_schema_extra=_BY_NAME
+        None, description="By query parameters.", max_length=16, json_schema_extra=BY_NAME
     )
     method: Method | None = Field(None, description="By method.")
 
 
 class HTTPRouteTimeouts(KubeModel):
     model_config = ConfigDict(
-        json_schema_extra=_cel(
+        json_schema_extra=cel(
             (
                 (
                     "!(has(self.request) && has(self.backendRequest) && duration(self.request) != duration('0s') && "
@@ -395,7 +119,7 @@ class HTTPRouteTimeouts(KubeModel):
 
 class HTTPRouteRetry(KubeModel):
     codes: list[Annotated[int, Field(ge=400, le=599)]] | None = Field(
-        None, description="Status codes after which to try again.", json_schema_extra=_ATOMIC
+        None, description="Status codes after which to try again.", json_schema_extra=ATOMIC
     )
     attempts: int | None = Field(None, description="How often to try again.")
     backoff: Duration | None = Field(None, description="Shortest time between two tries.")
@@ -409,7 +133,7 @@ class SessionPersistence(KubeModel):
     """Sends one client's requests to one backend."""
 
     model_config = ConfigDict(
-        json_schema_extra=_cel(
+        json_schema_extra=cel(
             (
                 (
                     "!has(self.cookieConfig) || !has(self.cookieConfig.lifetimeType) || "
@@ -448,7 +172,7 @@ def _one_prefix(filters: str, where: str) -> tuple[tuple[str, str], ...]:
     return tuple(rules)
 
 
-_RULE_CEL = _cel(
+_RULE_CEL = cel(
     (
         (
             "(has(self.backendRefs) && size(self.backendRefs) > 0) ? "
@@ -474,20 +198,20 @@ class HTTPRouteRule(KubeModel):
         None,
         description="Requests that the rule is for: those that any of these fits.",
         max_length=64,
-        json_schema_extra=_ATOMIC | {"default": DEFAULT_MATCHES},
+        json_schema_extra=ATOMIC | {"default": DEFAULT_MATCHES},
     )
     filters: list[HTTPRouteFilter] | None = Field(
-        None, description="Steps on the way.", max_length=16, json_schema_extra=_ATOMIC | FILTERS_CEL
+        None, description="Steps on the way.", max_length=16, json_schema_extra=ATOMIC | FILTERS_CEL
     )
     backend_refs: list[HTTPBackendRef] | None = Field(
-        None, description="Where the requests go.", max_length=16, json_schema_extra=_ATOMIC
+        None, description="Where the requests go.", max_length=16, json_schema_extra=ATOMIC
     )
     timeouts: HTTPRouteTimeouts | None = Field(None, description="Time limits.")
     retry: HTTPRouteRetry | None = Field(None, description="When to try again.")
     session_persistence: SessionPersistence | None = Field(None, description="Keeps clients at their backend.")
 
 
-MATCHES_CEL: dict[str, Any] = _cel(
+MATCHES_CEL: dict[str, Any] = cel(
     (
         " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(16)) + " <= 128",
         "all rules together have at most 128 matches",
@@ -499,17 +223,17 @@ class HTTPRouteSpec(KubeModel):
     """Content of an HTTPRoute."""
 
     parent_refs: list[ParentReference] | None = Field(
-        None, description="Gateways that serve the route.", max_length=32, json_schema_extra=_ATOMIC
+        None, description="Gateways that serve the route.", max_length=32, json_schema_extra=ATOMIC
     )
     use_default_gateways: Literal["All", "None"] | None = Field(
         None, description="Whether the cluster's default Gateways serve it too."
     )
     hostnames: list[RouteHostname] | None = Field(
-        None, description="Hosts that the route is for; any when not set.", max_length=16, json_schema_extra=_ATOMIC
+        None, description="Hosts that the route is for; any when not set.", max_length=16, json_schema_extra=ATOMIC
     )
     rules: list[HTTPRouteRule] | None = Field(
         None,
         description="What happens to requests, first match first. A list that the API server filled in counts as none.",
         max_length=16,
-        json_schema_extra=_ATOMIC | MATCHES_CEL | {"default": DEFAULT_RULES},
+        json_schema_extra=ATOMIC | MATCHES_CEL | {"default": DEFAULT_RULES},
     )

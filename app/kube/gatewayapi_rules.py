@@ -6,21 +6,16 @@ import re
 from collections.abc import Iterator
 
 from app.kube import field
-from app.kube.gatewayapi import (
-    DEFAULT_MATCHES,
+from app.kube.gatewayapi import DEFAULT_MATCHES, PATH_START, HTTPPathMatch, HTTPRouteRule, HTTPRouteSpec
+from app.kube.gatewayapi_filters import (
     FILTER_ALIASES,
     FILTER_FIELDS,
-    PATH_CHARACTERS,
-    PORT_OF_SERVICE,
-    BackendObjectReference,
     HTTPCORSFilter,
     HTTPExternalAuthFilter,
-    HTTPPathMatch,
     HTTPPathModifier,
     HTTPRouteFilter,
-    HTTPRouteRule,
-    HTTPRouteSpec,
 )
+from app.kube.gatewayapi_types import PATH_CHARACTERS, PORT_OF_SERVICE, BackendObjectReference
 
 
 def check(spec: HTTPRouteSpec, path: field.Path, *, templated: bool = False) -> list[field.Error]:
@@ -71,7 +66,7 @@ def _check_path(match: HTTPPathMatch, path: field.Path) -> Iterator[field.Error]
         return
     value = match.value
     if not value.startswith("/"):
-        yield field.invalid(path, value, "an Exact or PathPrefix path starts with '/'")
+        yield field.invalid(path, value, PATH_START)
     for part in ("//", "/./", "/../", "%2f", "%2F", "#"):
         if part in value:
             yield field.invalid(path, value, f"an Exact or PathPrefix path has no '{part}'")

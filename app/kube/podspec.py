@@ -143,9 +143,10 @@ def _default_source(source: Any) -> None:
         token.setdefault("expirationSeconds", 3600)
     files = downward.get("items") if type(downward) is dict else None
     for file in files if type(files) is list else ():
-        reference = file.get("fieldRef") if type(file) is dict else None
-        if type(reference) is dict:
-            reference.setdefault("apiVersion", "v1")
+        for name, key, default in (("fieldRef", "apiVersion", "v1"), ("resourceFieldRef", "divisor", "0")):
+            reference = file.get(name) if type(file) is dict else None
+            if type(reference) is dict:
+                reference.setdefault(key, default)
 
 
 def _map(key: str, item: Json) -> Json:

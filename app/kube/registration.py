@@ -15,6 +15,9 @@ Object = dict[str, Any]
 
 NAME = "modelhooks"
 NAMESPACE = "modelhooks-system"
+ADMISSION_API = "admissionregistration.k8s.io/v1"
+METACONTROLLER_GROUP = "metacontroller.k8s.io"
+METACONTROLLER_API = f"{METACONTROLLER_GROUP}/v1alpha1"
 HOOK_HOST = f"{NAME}.{NAMESPACE}:443"
 """Host of every hook's URL; also what ``spec.endpointConfigs[].host`` of a CompositeController has to say."""
 LABELS = {"app.kubernetes.io/part-of": NAME}
@@ -45,7 +48,7 @@ def composite_controller(resource: CustomResource, version: str) -> Object:
         hooks["customize"] = _hook(resource, "customize", version, "5s")
     parent = {"apiVersion": resource.api_version, "resource": resource.plural, "ignoreStatusChanges": True}
     return {
-        "apiVersion": "metacontroller.k8s.io/v1alpha1",
+        "apiVersion": METACONTROLLER_API,
         "kind": "CompositeController",
         "metadata": {"name": controller_name(resource), "labels": LABELS},
         "spec": {
@@ -81,7 +84,7 @@ def component_patches(resources: Iterable[CustomResource], component: str) -> It
             yield _TARGET | {"name": controller_name(resource)}, [add | {"value": child_resource(c)} for c in children]
 
 
-_TARGET = {"group": "metacontroller.k8s.io", "kind": "CompositeController"}
+_TARGET = {"group": METACONTROLLER_GROUP, "kind": "CompositeController"}
 
 
 # Metacontroller's rights
@@ -91,8 +94,8 @@ AGGREGATE = {f"rbac.{NAME}.dev/aggregate-to-metacontroller": "true"}
 
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 _OWN_RULES = (
-    ("metacontroller.k8s.io", ("compositecontrollers", "decoratorcontrollers"), "get list watch"),
-    ("metacontroller.k8s.io", ("controllerrevisions",), "get list watch create update delete"),
+    (METACONTROLLER_GROUP, ("compositecontrollers", "decoratorcontrollers"), "get list watch"),
+    (METACONTROLLER_GROUP, ("controllerrevisions",), "get list watch create update delete"),
     ("apiextensions.k8s.io", ("customresourcedefinitions",), "get list watch"),
     ("", ("namespaces",), "list watch"),
     ("", ("events",), "create patch"),
@@ -186,7 +189,7 @@ MATCH_CONDITIONS = {
 def webhook_configuration(resources: Sequence[CustomResource]) -> Object:
     """One webhook per kind. The CA bundle is added to the live object by ``modelhooks certs`` or by cert-manager."""
     return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
+        "apiVersion": ADMISSION_API,
         "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": NAME, "labels": LABELS},
         "webhooks": [webhook(resource) for resource in resources],

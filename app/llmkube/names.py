@@ -10,6 +10,7 @@ from app.kube.names import fit, short_hash
 GROUP = "inference.llmkube.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
+POD_MONITOR_API = "monitoring.coreos.com/v1"
 
 LABEL_APP = "app"
 LABEL_MODEL = f"{GROUP}/model"

@@ -3,7 +3,7 @@
 from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Scale
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.model.types import ModelSpec, ModelStatus
-from app.llmkube.names import API_VERSION, GROUP, VERSION
+from app.llmkube.names import API_VERSION, GROUP, POD_MONITOR_API, VERSION
 
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
@@ -61,7 +61,7 @@ INFERENCE_SERVICE = CustomResource(
         ChildKind("apps/v1", "Deployment", "deployments"),
         ChildKind("v1", "Service", "services"),
         ChildKind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
-        ChildKind("monitoring.coreos.com/v1", "PodMonitor", "podmonitors", optional=True, component="podmonitor"),
+        ChildKind(POD_MONITOR_API, "PodMonitor", "podmonitors", optional=True, component="podmonitor"),
     ),
     related=(
         RelatedKind(API_VERSION, "models"),

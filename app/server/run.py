@@ -37,6 +37,14 @@ class Server(uvicorn.Server):
         self._service = service
         self._lameduck_seconds = lameduck_seconds
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say so when requests are answered and signals are listened to, not before."""
+        await super().startup(sockets)
+        scheme = "https" if self.config.is_ssl else "http"
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            self._service.log.write("info", "serving", address=f"{scheme}://{host}:{port}", pid=os.getpid())
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A first SIGTERM begins the lame-duck phase, a second one ends it.
 
@@ -89,8 +97,6 @@ def run(settings: Settings) -> int:
     except OSError as error:
         sys.stderr.write(f"modelhooks: cannot listen on {settings.host}:{settings.port}: {error.strerror}\n")
         return 1
-    scheme = "http" if certificate is None else "https"
-    log.write("info", "serving", address=f"{scheme}://{settings.host}:{listener.getsockname()[1]}", pid=os.getpid())
     gc.collect()
     gc.freeze()
     gc.enable()

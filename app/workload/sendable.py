@@ -62,9 +62,9 @@ def is_sendable(value: Any, *, merged: bool = True) -> bool:
                 return False
         return True
     if type(value) is list:
-        if value and type(value[0]) is dict:
-            if merged and merge_key_clash(value) is not None:
+        if merged and value:
+            if merge_key_clash(value) is not None:
                 return False
-            merged = merged and merge_key(value) is not None
+            merged = merge_key(value) is not None
         return all(type(item) is str or is_sendable(item, merged=merged) for item in value)
     return not isinstance(value, (int, float)) or -_LARGEST <= value < _LARGEST

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.processes import free_port
 from tests.shared import GOLDEN, needs_shared
 
 pytestmark = needs_shared
@@ -26,6 +27,7 @@ def test_parity(family: str) -> None:
     own = DIFFERENCES / f"{family}.json"
     serve = f"{sys.executable} -m app.cli serve --host 127.0.0.1 --port {{port}}"
     command = [sys.executable, "-m", "tests.contract.replay", str(GOLDEN / family), "--serve", serve, "--min", "100"]
+    command += ["--port", str(free_port())]
     extra = ["--differences", str(own)] if own.exists() else []
     done = subprocess.run([*command, *extra], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -210,6 +210,24 @@ def test_stopping_and_starting(gateway: Installation, namespace: str) -> None:
     wait_ready(cluster, namespace, "tiny-chat")
 
 
+def test_getting_prefill(gateway: Installation, namespace: str) -> None:
+    """The pods change their role, which is in the Deployment's selector: it is made anew."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "quickstart.yaml")
+    wait_ready(cluster, namespace, "tiny-chat")
+    patch = json.dumps({"spec": {"prefill": {"replicas": 1}}})
+    cluster.kubectl("patch", SERVICES, "tiny-chat", "-n", namespace, "--type=merge", "-p", patch)
+
+    def role() -> str:
+        found = cluster.kubectl("get", "deployment", "tiny-chat-kserve", "-n", namespace, "-o", "json", check=False)
+        selector = json.loads(found.stdout)["spec"]["selector"] if found.returncode == 0 else {"matchLabels": {}}
+        return str(selector["matchLabels"].get("llm-d.ai/role"))
+
+    wait_until(lambda: role() == "decode", "a Deployment of decoding pods", 30)
+    wait_ready(cluster, namespace, "tiny-chat")
+    assert "Deployment/tiny-chat-kserve-prefill" in names_of(cluster, namespace, WORKLOADS)
+
+
 def test_mistakes_are_refused(gateway: Installation, namespace: str) -> None:
     """By the webhook, with the path; nothing is created."""
     rejected = EXAMPLES / "rejected" / "parallelism.yaml"

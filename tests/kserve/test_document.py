@@ -41,7 +41,10 @@ def test_routes_have_what_the_api_server_would_add() -> None:
     """Lists that Metacontroller replaces as a whole would differ at every sync otherwise."""
     spec = {
         "parentRefs": [{"name": "g"}],
-        "rules": [{"matches": [{"method": "GET"}], "backendRefs": [{"name": "s", "port": 80}]}, {}],
+        "rules": [
+            {"matches": [{"method": "GET"}], "backendRefs": [{"name": "s", "port": 80}]},
+            {"filters": [{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "m", "port": 80}}}]},
+        ],
     }
     found = document({"router": {"route": {"http": {"spec": spec}}}})["router"]["route"]["http"]["spec"]
     root = {"type": "PathPrefix", "value": "/"}
@@ -52,7 +55,15 @@ def test_routes_have_what_the_api_server_would_add() -> None:
                 "matches": [{"method": "GET", "path": root}],
                 "backendRefs": [{"group": "", "kind": "Service", "weight": 1, "name": "s", "port": 80}],
             },
-            {"matches": [{"path": root}]},
+            {
+                "matches": [{"path": root}],
+                "filters": [
+                    {
+                        "type": "RequestMirror",
+                        "requestMirror": {"backendRef": {"group": "", "kind": "Service", "name": "m", "port": 80}},
+                    }
+                ],
+            },
         ],
     }
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.kserve.llminferenceservice.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP
 from app.kserve.names import MAIN, MODEL_PATH, MODELCAR, MODELCAR_INIT, STORAGE_INITIALIZER
-from app.kserve.operator import OperatorConfig
+from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
 from app.kserve.uri import InvalidURL, parse
 
 Json = dict[str, Any]
@@ -135,7 +135,7 @@ def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra:
         return container, pod
     if values.get(CA_BUNDLE):
         path = posixpath.dirname(values[CA_BUNDLE])
-    path = path or "/etc/ssl/custom-certs"
+    path = path or CA_BUNDLE_PATH
     added = {"CA_BUNDLE_CONFIGMAP_NAME": config_map, "CA_BUNDLE_VOLUME_MOUNT_POINT": path}
     env = [*container.get("env", ()), *({"name": n, "value": v} for n, v in added.items() if n not in values)]
     volume = {"name": CA_BUNDLE_VOLUME, "configMap": {"name": config_map}}

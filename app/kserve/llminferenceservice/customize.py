@@ -11,12 +11,14 @@ from app.hooks.protocol import RelatedRule
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.names import (
     API_VERSION,
+    GATEWAY_API,
     GATEWAY_GROUP,
     GATEWAY_NAME_LABEL,
     NAME,
     OPERATOR_CONFIG,
     PART_OF,
     PART_OF_VALUE,
+    POOL_API,
     POOL_GROUP,
     SYSTEM_SCHEDULER_CONFIG_PREFIX,
 )
@@ -38,10 +40,10 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     if settings.watch_pods:
         selector = {"matchLabels": {NAME: service.metadata.name, PART_OF: PART_OF_VALUE}}
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
-    if "httproutes.gateway.networking.k8s.io" in declared and _routed(service.spec):
+    if f"httproutes.{GATEWAY_GROUP}" in declared and _routed(service.spec):
         rules += _gateways(service.spec, namespace, OperatorConfig(system).gateway)
     if f"inferencepools.{POOL_GROUP}" in declared and _pooled(service.spec):
-        rules.append(RelatedRule(f"{POOL_GROUP}/v1", "inferencepools", namespace))
+        rules.append(RelatedRule(POOL_API, "inferencepools", namespace))
     return rules
 
 
@@ -74,11 +76,10 @@ def _gateways(spec: LLMInferenceServiceSpec, namespace: str, default: tuple[str,
 
     The Services by label; by name too, where the Gateway is the built-in default one or the spec names it.
     """
-    version = f"{GATEWAY_GROUP}/v1"
     before = {"matchExpressions": [{"key": GATEWAY_NAME_LABEL, "operator": "Exists"}]}
     rules = [
-        RelatedRule(version, "gateways"),
-        RelatedRule(version, "httproutes", namespace),
+        RelatedRule(GATEWAY_API, "gateways"),
+        RelatedRule(GATEWAY_API, "httproutes", namespace),
         RelatedRule("v1", "services", label_selector=before),
     ]
     gateway = spec.router.gateway if spec.router is not None else None

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.kserve.llminferenceservice.deployment import metadata, pod_template
 from app.kserve.llminferenceservice.plan import GroupPlan
+from app.kserve.names import LEADER_WORKER_SET_API
 
 Json = dict[str, Any]
 
@@ -30,7 +31,7 @@ def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
     if plan.replicas is not None:
         spec["replicas"] = plan.replicas
     return {
-        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "apiVersion": LEADER_WORKER_SET_API,
         "kind": "LeaderWorkerSet",
         "metadata": metadata(plan.name, namespace, plan.labels, plan.annotations),
         "spec": spec,

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from app.hooks.protocol import Parent
+from app.kserve.names import GATEWAY_API, LEADER_WORKER_SET_API, POOL_API
 from app.kube.conditions import Condition
 from app.kube.objects import (
     DeploymentStatus,
@@ -198,9 +199,9 @@ class Children(
     rename={
         "deployments": "Deployment.apps/v1",
         "services": "Service.v1",
-        "leader_worker_sets": "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1",
-        "routes": "HTTPRoute.gateway.networking.k8s.io/v1",
-        "pools": "InferencePool.inference.networking.k8s.io/v1",
+        "leader_worker_sets": f"LeaderWorkerSet.{LEADER_WORKER_SET_API}",
+        "routes": f"HTTPRoute.{GATEWAY_API}",
+        "pools": f"InferencePool.{POOL_API}",
         "service_accounts": "ServiceAccount.v1",
         "roles": "Role.rbac.authorization.k8s.io/v1",
         "role_bindings": "RoleBinding.rbac.authorization.k8s.io/v1",
@@ -224,9 +225,9 @@ class Related(
         "configs": "LLMInferenceServiceConfig.serving.kserve.io/v1alpha1",
         "config_maps": "ConfigMap.v1",
         "service_accounts": "ServiceAccount.v1",
-        "gateways": "Gateway.gateway.networking.k8s.io/v1",
-        "routes": "HTTPRoute.gateway.networking.k8s.io/v1",
-        "pools": "InferencePool.inference.networking.k8s.io/v1",
+        "gateways": f"Gateway.{GATEWAY_API}",
+        "routes": f"HTTPRoute.{GATEWAY_API}",
+        "pools": f"InferencePool.{POOL_API}",
         "services": "Service.v1",
         "pods": "Pod.v1",
     },

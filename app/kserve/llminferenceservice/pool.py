@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.kserve.names import COMPONENT_SCHEDULER, Names, component_labels
+from app.kserve.names import COMPONENT_SCHEDULER, POOL_API, Names, component_labels
 from app.kserve.presets.router import GRPC_PORT
 
 Json = dict[str, Any]
-
-API_VERSION = "inference.networking.k8s.io/v1"
 
 
 def inference_pool(names: Names, namespace: str, spec: Json) -> Json:
@@ -18,7 +16,7 @@ def inference_pool(names: Names, namespace: str, spec: Json) -> Json:
     if isinstance(picker, dict) and picker.get("kind", "Service") == "Service" and "port" not in picker:
         spec = {**spec, "endpointPickerRef": {**picker, "port": {"number": GRPC_PORT}}}
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": POOL_API,
         "kind": "InferencePool",
         "metadata": {
             "name": names.pool,

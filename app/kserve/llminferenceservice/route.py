@@ -8,13 +8,20 @@ from typing import Any
 import msgspec
 
 from app.kserve.llminferenceservice.objects import BackendReference, ObservedRoute, RouteSpec
-from app.kserve.names import COMPONENT_ROUTER, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED, Names, component_labels
+from app.kserve.names import (
+    COMPONENT_ROUTER,
+    GATEWAY_API,
+    POOL_GROUP,
+    POOL_GROUP_ALPHA,
+    POOL_MIGRATED,
+    Names,
+    component_labels,
+)
 from app.kube.conditions import find
 from app.kube.objects import annotations_of
 
 Json = dict[str, Any]
 
-API_VERSION = "gateway.networking.k8s.io/v1"
 _MIGRATED = "v1"
 
 
@@ -32,7 +39,7 @@ def http_route(names: Names, namespace: str, spec: Json, group: str | None) -> J
         metadata["annotations"] = {POOL_MIGRATED: _MIGRATED}
     if group is not None and "rules" in spec:
         spec = {**spec, "rules": [_with_group(rule, names.pool, group) for rule in spec["rules"]]}
-    return {"apiVersion": API_VERSION, "kind": "HTTPRoute", "metadata": metadata, "spec": spec}
+    return {"apiVersion": GATEWAY_API, "kind": "HTTPRoute", "metadata": metadata, "spec": spec}
 
 
 def _with_group(rule: Json, pool: str, group: str) -> Json:

@@ -9,7 +9,8 @@ from msgspec import Meta
 from pydantic import ConfigDict, Field
 
 from app.kube.base import EmbeddedType, Int32, Json, KubeModel
-from app.kube.gatewayapi import NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber
+from app.kube.gatewayapi import HTTPRouteSpec
+from app.kube.gatewayapi_types import KIND_PATTERN, NAMESPACE_PATTERN, PortNumber
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
@@ -259,9 +260,7 @@ class EndpointPickerReference(KubeModel):
         max_length=253,
         pattern=r"^$|^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
     )
-    kind: str = Field(
-        "Service", description="Kind.", min_length=1, max_length=63, pattern=r"^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$"
-    )
+    kind: str = Field("Service", description="Kind.", min_length=1, max_length=63, pattern=KIND_PATTERN)
     name: str = Field(description="Name.", min_length=1, max_length=253)
     port_number: PortNumber | None = Field(None, description="Port; 9002 when not set.")
     failure_mode: FailureMode = Field("FailClose", description="What happens while it does not answer.")

@@ -15,15 +15,16 @@ SERVER_IMAGE = "ghcr.io/llm-d/llm-d-cuda:v0.4.0"
 SIDECAR_IMAGE = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.4.0"
 """Image and arguments belong together: never change one alone."""
 
-_TLS_MOUNT: Json = {"name": "tls-certs", "mountPath": "/var/run/kserve/tls", "readOnly": True}
-_MESSAGE_PATH = "/dev/termination-log"
+_CERTIFICATES = "tls-certs"
+CERTIFICATES_MOUNT: Json = {"name": _CERTIFICATES, "mountPath": "/var/run/kserve/tls", "readOnly": True}
+MESSAGE_PATH = "/dev/termination-log"
 _RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
 
 
 def certificates_volume() -> Json:
     """KServe's certificates, where somebody has made them (:func:`app.kserve.finishing`)."""
     return {
-        "name": "tls-certs",
+        "name": _CERTIFICATES,
         "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"},
     }
 
@@ -71,14 +72,14 @@ def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json |
             "capabilities": capabilities,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "terminationMessagePath": _MESSAGE_PATH,
+        "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **(probes or {}),
         "volumeMounts": [
             {"name": "home", "mountPath": "/home"},
             {"name": "dshm", "mountPath": "/dev/shm"},  # noqa: S108 - in the pod
             {"name": "model-cache", "mountPath": "/models"},
-            _TLS_MOUNT,
+            CERTIFICATES_MOUNT,
         ],
         **fields,
     }
@@ -139,7 +140,7 @@ def routing_sidecar(*, read_only: bool) -> Json:
         "ports": [{"containerPort": PUBLIC_PORT, "protocol": "TCP"}],
         "env": [{"name": "INFERENCE_POOL_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
         "securityContext": security,
-        "terminationMessagePath": _MESSAGE_PATH,
+        "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "livenessProbe": _health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=10, failureThreshold=3
@@ -147,5 +148,5 @@ def routing_sidecar(*, read_only: bool) -> Json:
         "readinessProbe": _health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=5, failureThreshold=10
         ),
-        "volumeMounts": [_TLS_MOUNT],
+        "volumeMounts": [CERTIFICATES_MOUNT],
     }

@@ -15,7 +15,7 @@ from app.kserve.names import (
     POOL_GROUP,
     PUBLIC_PORT,
 )
-from app.kserve.presets.pods import certificates_volume
+from app.kserve.presets.pods import CERTIFICATES_MOUNT, MESSAGE_PATH, certificates_volume
 
 Json = dict[str, Any]
 
@@ -130,9 +130,9 @@ def _picker() -> Json:
             "capabilities": {"drop": ["ALL"]},
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [{"name": "tls-certs", "mountPath": "/var/run/kserve/tls", "readOnly": True}],
+        "volumeMounts": [CERTIFICATES_MOUNT],
     }
 
 

@@ -14,6 +14,7 @@ from app.kube.objects import (
     ObservedPod,
     RelatedMeta,
 )
+from app.llmkube.names import POD_MONITOR_API
 
 
 class Children(
@@ -22,7 +23,7 @@ class Children(
         "deployments": "Deployment.apps/v1",
         "services": "Service.v1",
         "autoscalers": "HorizontalPodAutoscaler.autoscaling/v2",
-        "pod_monitors": "PodMonitor.monitoring.coreos.com/v1",
+        "pod_monitors": f"PodMonitor.{POD_MONITOR_API}",
     },
 ):
     """Observed children; ``pod_monitors`` is ``None`` where that kind is not declared."""

@@ -97,6 +97,7 @@ def plan(
     proposing = draft(proposing_model(spec), proposer, main, operator_claim, settings)
     port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
+    serving = Serving(spec, model.spec, main.path, mounts_model, port, gpus.count, proposing.name)
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -110,17 +111,7 @@ def plan(
         runtime=runtime,
         image=spec.image or runtime.image,
         command=spec.command or list(runtime.command),
-        args=runtime.arguments(
-            Serving(
-                spec=spec,
-                model=model.spec,
-                path=main.path,
-                mounts_model=mounts_model,
-                port=port,
-                gpus=gpus.count,
-                draft=proposing.name,
-            )
-        ),
+        args=runtime.arguments(serving),
         env=pod.environment([*runtime.environment(spec), *spec.env]),
         port=port,
         service_port=service_port(spec),

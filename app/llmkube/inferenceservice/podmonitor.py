@@ -21,7 +21,7 @@ def pod_monitor(plan: Plan) -> Json | None:
     if not plan.runtime.scraped:
         return None
     return {
-        "apiVersion": "monitoring.coreos.com/v1",
+        "apiVersion": names.POD_MONITOR_API,
         "kind": "PodMonitor",
         "metadata": {"name": plan.name, "namespace": plan.namespace, "labels": plan.selector},
         "spec": {

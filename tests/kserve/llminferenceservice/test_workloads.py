@@ -216,7 +216,10 @@ def test_labels_of_the_spec_reach_pods_only() -> None:
 
 
 def test_an_observed_selector_stays_while_the_pods_fit() -> None:
-    """It cannot be changed: one that another operator made wider is kept, one that no longer fits is not."""
+    """It cannot be changed: one that another operator made wider is kept.
+
+    A Deployment whose selector no longer fits has to go before the next can come.
+    """
     cluster = synced(service(labels={"team": "ml"}))
     leaked = {**labels("llminferenceservice-workload", "both"), "team": "ml"}
     cluster.child("Deployment", "demo-kserve")["spec"]["selector"] = {"matchLabels": leaked}
@@ -224,7 +227,22 @@ def test_an_observed_selector_stays_while_the_pods_fit() -> None:
     assert cluster.child("Deployment", "demo-kserve")["spec"]["selector"]["matchLabels"] == leaked
     cluster.parent = service(labels={"team": "other"})
     cluster.sync()
+    assert MAIN not in cluster.names
+    assert cluster.says("MainWorkloadReady") == "Progressing"
+    cluster.sync()
     assert "team" not in cluster.child("Deployment", "demo-kserve")["spec"]["selector"]["matchLabels"]
+
+
+def test_getting_prefill_makes_the_deployment_anew() -> None:
+    """Its pods change their role, which the selector of the running Deployment says otherwise."""
+    cluster = synced(service())
+    cluster.parent = service(prefill={})
+    cluster.sync()
+    assert MAIN not in cluster.names
+    assert ("Deployment", "demo-kserve-prefill") in cluster.names
+    cluster.sync()
+    selector = cluster.child("Deployment", "demo-kserve")["spec"]["selector"]["matchLabels"]
+    assert selector["llm-d.ai/role"] == "decode"
 
 
 # Replicas.

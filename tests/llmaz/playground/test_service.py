@@ -147,7 +147,8 @@ def scaled(trigger: Json | None = None, **spec: Any) -> Json:
 
 def test_autoscaler() -> None:
     """It scales the Playground, by its own trigger before the preset's, with quantities as they are stored."""
-    trigger = {"hpa": {"metrics": [CPU], "behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}}}}
+    behavior = {"scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "0.05"}}
+    trigger = {"hpa": {"metrics": [CPU], "behavior": behavior}}
     engine = preset(scaleTrigger={"hpa": {"metrics": []}})
     made = child(sync(PLAYGROUND, scaled(trigger), model(), engine), "HorizontalPodAutoscaler")
     assert made["spec"] == {
@@ -155,7 +156,7 @@ def test_autoscaler() -> None:
         "minReplicas": 1,
         "maxReplicas": 3,
         "metrics": [STORED],
-        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}},
+        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "50m"}},
     }
 
 

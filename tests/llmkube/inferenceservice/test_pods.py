@@ -208,6 +208,16 @@ def test_empty_security_contexts_replace_the_defaults() -> None:
     assert container(answer)["securityContext"] == {}
 
 
+def test_empty_texts_are_not_sent() -> None:
+    """The API server does not store them: they would look like a change at every sync."""
+    options = {"type": "spc_t", "role": ""}
+    answer = sync(
+        service(securityContext={"seLinuxOptions": options}, podSecurityContext={"seLinuxOptions": options}), model()
+    )
+    assert pod_spec(answer)["securityContext"] == {"seLinuxOptions": {"type": "spc_t"}}
+    assert container(answer)["securityContext"] == {"seLinuxOptions": {"type": "spc_t"}}
+
+
 def test_operators_labels_win() -> None:
     """The labels that find the pods cannot be changed by ``podLabels``; the selector never has the user's."""
     answer = sync(service(podLabels={"app": "x", "team": "a"}, podAnnotations={"k": "v"}), model())

@@ -1,0 +1,80 @@
+"""The commands of the README and of the docs, on a cluster where the product is installed, in the order of the pages.
+
+Those of docs/migration.md have a test of their own. What takes something away, or needs a kubelet, is left out.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import ROOT, Installation
+from tests.unit.test_readme import commands
+
+pytestmark = pytest.mark.e2e
+
+PAGES = ("README.md", "docs/install.md", "docs/troubleshooting.md", "docs/cli.md")
+NOT_HERE = {
+    "create": "makes a Job whose image nobody pulls; tests/e2e/test_certs.py runs its command",
+    "delete": "removes the installation that other tests stand on",
+    "patch": "empties the Secret with the certificates that are in use",
+}
+"""Verbs of kubectl that are not run, and why."""
+
+
+def documented() -> list[str]:
+    """The kubectl commands of the pages, each once."""
+    found = (command for page in PAGES for command in commands(ROOT / page) if command.startswith("kubectl"))
+    return list(dict.fromkeys(command for command in found if not set(shlex.split(command)) & NOT_HERE.keys()))
+
+
+@pytest.fixture(scope="module")
+def cluster(installation: Installation) -> Iterator[ControlPlane]:
+    """The pages' examples go into the namespace ``default``, beside one whose pages only look at it."""
+    looked_at = ROOT / "examples/kserve/quickstart.yaml"
+    installation.cluster.kubectl("apply", "-f", looked_at)
+    yield installation.cluster
+    made = ("-f", ROOT / "examples/llmkube/quickstart.yaml"), ("-k", ROOT / "manifests/llmaz-runtimes")
+    for option, path in (*made, ("-f", looked_at)):
+        installation.cluster.kubectl("delete", "--ignore-not-found", option, path)
+
+
+@pytest.mark.parametrize("command", documented())
+def test_a_documented_command_does_what_the_page_says(cluster: ControlPlane, command: str) -> None:
+    """It succeeds; what installs is only tried, since the installation has other addresses here."""
+    first, _, then = command.partition(" | ")
+    arguments = [str(ROOT / word) if (ROOT / word).exists() and "/" in word else word for word in shlex.split(first)]
+    if str(ROOT / "manifests/overlays/quickstart") in arguments:
+        arguments.append("--dry-run=server")
+    output = cluster.kubectl(*arguments[1:]).stdout
+    assert output
+    if then:
+        assert _explained(then, output)
+
+
+def _explained(command: str, objects: str) -> str:
+    program, *arguments = shlex.split(command)
+    assert program == "modelhooks"
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments],
+        input=objects,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_nothing_is_left_out_without_a_reason() -> None:
+    """Each verb that is not run here is one that some page has."""
+    words = {word for page in PAGES for command in commands(Path(ROOT / page)) for word in shlex.split(command)}
+    assert set(NOT_HERE) <= words
+    assert len(documented()) > 8

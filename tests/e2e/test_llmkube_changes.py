@@ -1,0 +1,208 @@
+"""What a change of a Model or its service does to what runs: on a real API server, with real controllers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import Installation
+from tests.e2e.processes import wait_until
+from tests.e2e.test_llmkube import EXAMPLES, QUICKSTART, apply, condition, wait_ready
+
+pytestmark = pytest.mark.e2e
+
+Json = dict[str, Any]
+
+GROUP = "inference.llmkube.dev"
+CHILDREN = "deployments,services,horizontalpodautoscalers,jobs"
+LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
+
+
+def names(cluster: ControlPlane, namespace: str, kinds: str) -> set[str]:
+    items = cluster.get(kinds, "-n", namespace)["items"]
+    return {f"{i['kind']}/{i['metadata']['name']}" for i in items if "deletionTimestamp" not in i["metadata"]}
+
+
+def patch(cluster: ControlPlane, namespace: str, kind: str, name: str, spec: Json) -> None:
+    change = json.dumps({"spec": spec})
+    cluster.kubectl("patch", f"{kind}.{GROUP}/{name}", "-n", namespace, "--type=merge", "-p", change)
+
+
+def deployment(cluster: ControlPlane, namespace: str, name: str) -> Json:
+    found: Json = cluster.get("deployment", name, "-n", namespace)
+    return found
+
+
+def revision(cluster: ControlPlane, namespace: str, name: str) -> str:
+    metadata = deployment(cluster, namespace, name)["metadata"]
+    return str(metadata.get("annotations", {}).get("deployment.kubernetes.io/revision", ""))
+
+
+def remote_model(**spec: Any) -> str:
+    """A Model that the runtime fetches itself, and its service: nothing to download."""
+    model: Json = {"metadata": {"name": "small"}, "spec": {"source": "example-org/small", **spec}}
+    service: Json = {
+        "metadata": {"name": "chat"},
+        "spec": {"modelRef": "small", "runtime": "vllm", "skipModelInit": True},
+    }
+    documents = [{"kind": "Model", **model}, {"kind": "InferenceService", **service}]
+    return yaml.safe_dump_all([{"apiVersion": f"{GROUP}/v1alpha1", **document} for document in documents])
+
+
+def test_metal_has_no_children(installation: Installation, namespace: str) -> None:
+    """An agent on a Mac runs the server: the cluster holds only the cache, and the status says who is waited for."""
+    cluster = installation.cluster
+    apply(cluster, namespace, EXAMPLES / "metal.yaml")
+
+    def judged() -> bool:
+        item = cluster.get(f"inferenceservice.{GROUP}", "mac", "-n", namespace)
+        return bool(item.get("status", {}).get("schedulingStatus") == "WaitingForMetalAgent")
+
+    wait_until(judged, "the service waits for the agent", 30)
+    assert names(cluster, namespace, CHILDREN) == set()
+
+
+def test_moving_to_metal_takes_the_children_away(installation: Installation, namespace: str) -> None:
+    """And coming back makes them anew."""
+    cluster = installation.cluster
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
+    wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
+    patch(cluster, namespace, "model", "small", {"hardware": {"accelerator": "metal"}})
+    wait_until(lambda: names(cluster, namespace, CHILDREN) == set(), "no children on metal", 30)
+    patch(cluster, namespace, "model", "small", {"hardware": {"accelerator": "cpu"}})
+    wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
+    assert names(cluster, namespace, CHILDREN) == {"Deployment/chat", "Service/chat"}
+
+
+def test_getting_a_gpu_and_giving_it_back(installation: Installation, namespace: str) -> None:
+    """The strategy goes to Recreate and back to RollingUpdate, which the API server takes only without the old rest."""
+    cluster = installation.cluster
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
+    wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
+    before = deployment(cluster, namespace, "chat")
+    assert before["spec"]["strategy"]["type"] == "RollingUpdate"
+    for hardware, strategy, limit in (
+        ({"accelerator": "cuda", "gpu": {"count": 1}}, {"type": "Recreate"}, "1"),
+        ({"accelerator": "cpu", "gpu": None}, before["spec"]["strategy"], None),
+    ):
+        patch(cluster, namespace, "model", "small", {"hardware": hardware})
+
+        def switched(wanted: Json = strategy, limit: str | None = limit) -> bool:
+            spec = deployment(cluster, namespace, "chat")["spec"]
+            container = spec["template"]["spec"]["containers"][0]
+            found = container["resources"].get("limits", {}).get("nvidia.com/gpu")
+            return bool(spec["strategy"] == wanted and found == limit)
+
+        wait_until(switched, f"strategy {strategy['type']} with {limit} GPUs", 30)
+        cluster.kubectl("rollout", "status", "deployment/chat", "-n", namespace, "--timeout=60s")
+        wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
+    after = deployment(cluster, namespace, "chat")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["spec"] == before["spec"]
+
+
+def test_another_runtime_rolls_the_pods_once(installation: Installation, namespace: str) -> None:
+    """The Deployment stays the same object; its pods become the other server's."""
+    cluster = installation.cluster
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
+    wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
+    before = deployment(cluster, namespace, "chat")
+    patch(cluster, namespace, "inferenceservice", "chat", {"runtime": "tgi", "skipModelInit": None})
+    wait_until(lambda: revision(cluster, namespace, "chat") == "2", "a second revision", 30)
+    cluster.kubectl("rollout", "status", "deployment/chat", "-n", namespace, "--timeout=60s")
+    wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
+    after = deployment(cluster, namespace, "chat")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    images = [d["spec"]["template"]["spec"]["containers"][0]["image"] for d in (before, after)]
+    assert images[0] != images[1]
+    assert revision(cluster, namespace, "chat") == "2"
+
+
+def test_another_source_is_another_job(installation: Installation, namespace: str) -> None:
+    """The new download replaces the old Job, which no longer says anything; the claim with the old file stays."""
+    cluster = installation.cluster
+    apply(cluster, namespace, QUICKSTART)
+    wait_ready(cluster, namespace, f"model.{GROUP}/smollm", f"inferenceservice.{GROUP}/smollm-chat")
+    (old,) = names(cluster, namespace, "jobs")
+    claim = cluster.get("persistentvolumeclaim", "smollm-cache", "-n", namespace)["metadata"]["uid"]
+    patch(cluster, namespace, "model", "smollm", {"source": "https://models.example.com/other.gguf"})
+
+    def replaced() -> bool:
+        found = names(cluster, namespace, "jobs")
+        return len(found) == 1 and found != {old}
+
+    wait_until(replaced, "the new Job in place of the old", 30)
+    wait_ready(cluster, namespace, f"model.{GROUP}/smollm", f"inferenceservice.{GROUP}/smollm-chat")
+    assert cluster.get("persistentvolumeclaim", "smollm-cache", "-n", namespace)["metadata"]["uid"] == claim
+
+
+def test_a_child_that_the_api_server_refuses_holds_up_no_other(installation: Installation, namespace: str) -> None:
+    """The Service is there, Ready names the Deployment, its event has the words; mended, everything comes."""
+    cluster = installation.cluster
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
+    wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
+    service: Json = {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": "InferenceService",
+        "metadata": {"name": "forbidden"},
+        "spec": {"modelRef": "small", "runtime": "vllm", "skipModelInit": True},
+    }
+    forbidden = {**service["spec"], "securityContext": {"privileged": True}}  # this API server's policy is against it
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps({**service, "spec": forbidden}))
+
+    def told() -> bool:
+        item = cluster.get(f"inferenceservice.{GROUP}", "forbidden", "-n", namespace)
+        events = cluster.get("events", "-n", namespace)["items"]
+        return "Deployment forbidden" in condition(item, "Ready").get("message", "") and any(
+            event["involvedObject"]["name"] == "forbidden" and "privileged" in event["message"] for event in events
+        )
+
+    wait_until(told, "the Deployment in Ready, the refusal in an event", 30)
+    assert names(cluster, namespace, "deployments,services") == {"Deployment/chat", "Service/chat", "Service/forbidden"}
+    patch(cluster, namespace, "inferenceservice", "forbidden", {"securityContext": None})
+    wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/forbidden")
+
+
+def test_what_the_go_operator_made_goes_on_running(installation: Installation, namespace: str) -> None:
+    """No record, and no owner until the migration page's label is on it; then it is ours, and no pod restarts."""
+    cluster = installation.cluster
+    elsewhere = cluster.create_namespace()
+    cluster.kubectl("apply", "-n", elsewhere, "-f", "-", input=remote_model())
+    wait_ready(cluster, elsewhere, f"inferenceservice.{GROUP}/chat")
+    for kind in ("deployment", "service"):
+        left = bare(cluster.get(kind, "chat", "-n", elsewhere))
+        cluster.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(left))
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/chat", "--timeout=60s")
+    pods = {p["metadata"]["uid"] for p in cluster.get("pods", "-n", namespace)["items"]}
+    assert pods
+
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
+    uid = cluster.get(f"inferenceservice.{GROUP}", "chat", "-n", namespace)["metadata"]["uid"]
+    for kind in ("deployment", "service"):
+        cluster.kubectl("label", f"{kind}/chat", "-n", namespace, f"controller-uid={uid}")
+
+    def taken_over() -> bool:
+        found = [cluster.get(kind, "chat", "-n", namespace)["metadata"] for kind in ("deployment", "service")]
+        return all(m.get("ownerReferences") and LAST_APPLIED in m.get("annotations", {}) for m in found)
+
+    wait_until(taken_over, "an owner and a record on both", 90)
+    wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
+    assert {p["metadata"]["uid"] for p in cluster.get("pods", "-n", namespace)["items"]} == pods
+    assert len(cluster.get("replicasets", "-n", namespace)["items"]) == 1
+    assert revision(cluster, namespace, "chat") == "1"
+    status = cluster.get(f"inferenceservice.{GROUP}", "chat", "-n", namespace)
+    assert condition(status, "Ready")["status"] == "True"
+    cluster.kubectl("delete", "namespace", elsewhere, "--wait=false")
+
+
+def bare(item: Json) -> Json:
+    """An object as another operator would have made it: nothing of ours or of the API server on it."""
+    metadata, spec = item["metadata"], item["spec"]
+    labels = {key: value for key, value in metadata["labels"].items() if key != "controller-uid"}
+    own = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
+    head = {"apiVersion": item["apiVersion"], "kind": item["kind"]}
+    return {**head, "metadata": {"name": metadata["name"], "labels": labels}, "spec": own}
