@@ -45,11 +45,6 @@ def _type(name: str) -> _Type:
     return _Type(fields, tuple(required))
 
 
-def is_known(type_name: str) -> bool:
-    """Whether the table has the type."""
-    return type_name in TYPES
-
-
 def check(
     value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()
 ) -> tuple[list[field.Error], list[str]]:

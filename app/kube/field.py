@@ -81,7 +81,6 @@ class ErrorType(StrEnum):
     TYPE_INVALID = "FieldValueTypeInvalid"
     NOT_SUPPORTED = "FieldValueNotSupported"
     DUPLICATE = "FieldValueDuplicate"
-    NOT_FOUND = "FieldValueNotFound"
     FORBIDDEN = "FieldValueForbidden"
     TOO_LONG = "FieldValueTooLong"
     TOO_MANY = "FieldValueTooMany"
@@ -126,11 +125,6 @@ def not_supported(path: Path, value: object, supported: Iterable[str], detail: s
 def duplicate(path: Path, value: object, detail: str = "") -> Error:
     """A value that may stand only once in its list."""
     return Error(ErrorType.DUPLICATE, path, _joined(f"Duplicate value: {render(value)}", detail))
-
-
-def not_found(path: Path, value: object, detail: str = "") -> Error:
-    """A name that refers to nothing within the object."""
-    return Error(ErrorType.NOT_FOUND, path, _joined(f"Not found: {render(value)}", detail))
 
 
 def forbidden(path: Path, detail: str) -> Error:

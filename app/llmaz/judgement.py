@@ -9,8 +9,10 @@ from app.kube import field
 from app.kube.conditions import Condition, Conditions
 
 READY = "Ready"
+PROGRESSING = "Progressing"
 VALID = "Valid"
 INVALID_SPEC = "InvalidSpec"
+ABORT_PROCESSING = "AbortProcessing"
 
 
 def validity(
@@ -25,6 +27,14 @@ def validity(
         conditions.set(READY, False, INVALID_SPEC, field.aggregate(errors))
     else:
         conditions.set(READY, True, VALID, usable)
+    return conditions.list()
+
+
+def stopped(previous: Sequence[Condition], reason: str, message: str, now: datetime) -> list[Condition]:
+    """The conditions while nothing is touched, neither children nor what is mirrored from them (spec 5.4)."""
+    conditions = Conditions(previous, None, now)
+    conditions.set(PROGRESSING, False, ABORT_PROCESSING, message)
+    conditions.set(READY, False, reason, message)
     return conditions.list()
 
 

@@ -98,7 +98,14 @@ def key_reference(reference: Json, path: field.Path) -> Errors:
     for part in ("name", "key"):
         if not reference.get(part):
             errors.append(field.required(path.child(part), f"write the {part} of the object that is meant"))
+    key = reference.get("key") or ""
+    if key and (len(key) > 253 or not _DATA_KEY.fullmatch(key) or key == "." or key.startswith("..")):
+        errors.append(field.invalid(path.child("key"), key, "must be a key: letters, digits, '-', '_' and '.'"))
     return errors + object_name(reference.get("name") or "", path.child("name"))
+
+
+_DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+"""Keys that a Secret or ConfigMap may have."""
 
 
 _FIELD_PATHS = (
@@ -207,7 +214,7 @@ def probe(value: Json, path: field.Path, purpose: str) -> Errors:
         errors.append(field.required(path, f"give one of {', '.join(HANDLERS)}; the whole probe is replaced"))
     errors += _timings(value, path, purpose)
     for key in given:
-        errors += _handler(key, value[key], path.child(key))
+        errors += handler(key, value[key], path.child(key))
     return errors
 
 
@@ -244,16 +251,23 @@ _SERVICE_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 _HEADER_NAME = re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+")
 
 
-def _handler(key: str, handler: Json, path: field.Path) -> Errors:
+def handler(key: str, value: Json, path: field.Path) -> Errors:
+    """What a probe or a hook does: an action of the kind ``key``."""
     if key == "exec":
-        return [] if handler.get("command") else [field.required(path.child("command"))]
-    errors = _port(handler.get("port"), path.child("port"), named=key != "grpc")
+        return [] if value.get("command") else [field.required(path.child("command"))]
+    if key == "sleep":
+        return (
+            []
+            if value["seconds"] >= 0
+            else [field.invalid(path.child("seconds"), value["seconds"], "must be at least 0")]
+        )
+    errors = _port(value.get("port"), path.child("port"), named=key != "grpc")
     if key != "httpGet":
         return errors
-    scheme = handler.get("scheme")
+    scheme = value.get("scheme")
     if scheme not in (None, "", "HTTP", "HTTPS"):
         errors.append(field.not_supported(path.child("scheme"), scheme, ["HTTP", "HTTPS"]))
-    for position, header in enumerate(handler.get("httpHeaders") or ()):
+    for position, header in enumerate(value.get("httpHeaders") or ()):
         name = header.get("name") or ""
         if not _HEADER_NAME.fullmatch(name):
             here = path.child("httpHeaders").index(position).child("name")

@@ -152,6 +152,7 @@ def test_t26_clients_that_go_away_leave_nothing_behind(service: Service) -> None
     for end in range(0, len(whole), 50):
         with service.socket() as connection:
             connection.sendall(whole[:end])
+    is_allowed(service.post(REVIEW, review()))
 
 
 def test_t27_a_client_that_never_reads_harms_nobody(service: Service) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from app.kserve.fields import FIELD_TABLES
 from app.kserve.llminferenceservice.fields import FIELDS
 from app.kube.fieldtable import FieldTable, Use, markdown, problems
 from app.kube.resource import CustomResource
-from tests.kserve.objects import Json, admit, service
+from tests.kserve.objects import Json, admit, config, service
 
 
 @pytest.mark.parametrize(("resource", "table"), FIELD_TABLES, ids=lambda value: getattr(value, "kind", ""))
@@ -43,9 +44,9 @@ def _completed(spec: Json) -> Json:
     """What the field cannot be without."""
     if "model" in spec:
         spec["model"]["uri"] = "hf://a/b"
-    config = spec.get("router", {}).get("scheduler", {}).get("config")
-    if config:
-        config["ref"].update(name="c", key="k")
+    scheduler = spec.get("router", {}).get("scheduler", {})
+    if scheduler.get("config"):
+        scheduler["config"]["ref"].update(name="c", key="k")
     return spec
 
 
@@ -58,15 +59,16 @@ def _without_effect() -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("make", [service, config])
 @pytest.mark.parametrize("path", _without_effect())
-def test_a_field_without_effect_is_a_warning(path: str) -> None:
-    """Whoever sets it learns that nothing acts on it."""
+def test_a_field_without_effect_is_a_warning(path: str, make: Callable[..., Json]) -> None:
+    """Whoever sets it learns that nothing acts on it, in a service and in a config."""
     spec = document(path)
     for base in (spec, spec.get("prefill", {})):
         if "scaling" in base:
             base["scaling"] = {"maxReplicas": 2, "wva": {"hpa": {}}, **base["scaling"]}
             base["scaling"]["wva"] = {"hpa": {}, **base["scaling"]["wva"]}
-    verdict = admit(service(**spec))
+    verdict = admit(make(**spec))
     assert verdict.errors == []
     place = path.replace("[]", "[0]")
     named = [w.partition(": ")[0].removeprefix("spec.") for w in verdict.warnings]

@@ -25,7 +25,9 @@ def enumerations() -> Iterator[type[StrEnum]]:
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if module.name.startswith(("app.llmkube.", "app.llmaz.", "app.workload.")):
             found = vars(importlib.import_module(module.name))
-            yield from (found[name] for name in ("Reason", "ConditionType", "SchedulingStatus") if name in found)
+            yield from (
+                found[name] for name in ("Reason", "ConditionType", "SchedulingStatus", "Obstacle") if name in found
+            )
 
 
 def reasons() -> Iterator[str]:

@@ -49,6 +49,17 @@ def warnings(service: Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatu
     return found
 
 
+def without_effect(spec: LLMInferenceServiceSpec) -> Iterator[str]:
+    """Fields of a config that nothing acts on, whichever service uses it (design, decision 7)."""
+    if spec.model is not None:
+        yield from _ignored_by_model(spec.model)
+    for workload, path in workloads(spec):
+        if workload.scaling is not None:
+            yield _no_effect(path.child("scaling"), "the number of replicas is left alone; attach an autoscaler")
+    if spec.router is not None:
+        yield from _ignored_by_router(spec.router)
+
+
 def _no_effect(path: field.Path, detail: str = "") -> str:
     return f"{path}: accepted, no effect" + (f"; {detail}" if detail else "")
 
@@ -152,8 +163,7 @@ def _without_main(pod: dict[str, Any] | None, path: field.Path) -> Iterator[str]
 
 
 def _router(router: RouterSpec, based: bool) -> Iterator[str]:
-    if router.ingress is not None:
-        yield _no_effect(ROUTER.child("ingress"), "use route and gateway")
+    yield from _ignored_by_router(router)
     gateway = router.gateway
     for position, ref in enumerate((gateway.refs if gateway is not None else None) or ()):
         if ref.namespace is None:
@@ -171,6 +181,14 @@ def _router(router: RouterSpec, based: bool) -> Iterator[str]:
         yield f"{HTTP.child('spec')}: no rules, so those of the preset (or of baseRefs) are used"
     if router.scheduler is not None:
         yield from _scheduler(router.scheduler)
+
+
+def _ignored_by_router(router: RouterSpec) -> Iterator[str]:
+    if router.ingress is not None:
+        yield _no_effect(ROUTER.child("ingress"), "use route and gateway")
+    config = router.scheduler.config if router.scheduler is not None else None
+    if config is not None and config.ref is not None and config.ref.optional is not None:
+        yield _no_effect(SCHEDULER.child("config", "ref", "optional"), "the key must exist")
 
 
 def _has_rules(spec: HTTPRouteSpec) -> bool:
@@ -194,9 +212,6 @@ def _picker(scheduler: SchedulerSpec | None, names: Names) -> Iterator[str]:
 def _scheduler(scheduler: SchedulerSpec) -> Iterator[str]:
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
     yield from _without_main(scheduler.template, SCHEDULER.child("template"))
-    reference = scheduler.config.ref if scheduler.config is not None else None
-    if reference is not None and reference.optional is not None:
-        yield _no_effect(SCHEDULER.child("config", "ref", "optional"), "the key must exist")
     if scheduler.pool is not None and scheduler.pool.ref is not None and scheduler.pool.ref.name:
         ignored = [
             name

@@ -7,6 +7,7 @@ from typing import Any
 from app.kserve import presets
 from app.kserve.llminferenceservice import rules
 from app.kserve.llminferenceservice.validation import merge_clashes, model_urls
+from app.kserve.llminferenceservice.warnings import without_effect
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import OperatorConfig
 from app.kserve.sample import template_error
@@ -47,8 +48,9 @@ def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list
 
 
 def warnings(config: Config) -> list[str]:
-    """What services that use the config as it is would be refused for."""
-    return [f"{error}; a service has to replace the list" for error in merge_clashes(config.spec)]
+    """Fields without effect, and what services that use the config as it is would be refused for."""
+    refused = (f"{error}; a service has to replace the list" for error in merge_clashes(config.spec))
+    return [*without_effect(config.spec), *refused]
 
 
 def update_warnings(config: Config, old: Config, settings: Settings) -> list[str]:

@@ -13,7 +13,7 @@ from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeSta
 from app.llmaz.quantities import Resources, below, check_resources
 from app.llmaz.shown import UpstreamPath
 from app.settings import Settings
-from app.workload import podrules, sendable
+from app.workload import hookrules, podrules, sendable
 
 BackendRuntime = Resource[BackendRuntimeSpec, BackendRuntimeStatus]
 
@@ -35,6 +35,7 @@ def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
         if probe is not None:
             yield from podrules.probe(probe, SPEC.child(f"{name}Probe"), name)
             yield from sendable.check(probe, SPEC.child(f"{name}Probe"))
+    yield from hookrules.lifecycle(spec.lifecycle or {}, SPEC.child("lifecycle"))
     yield from sendable.check(spec.lifecycle, SPEC.child("lifecycle"))
     for position, variable in enumerate(spec.envs or ()):
         yield from sendable.check(variable, SPEC.child("envs").index(position))

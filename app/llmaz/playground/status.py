@@ -7,7 +7,7 @@ from datetime import datetime
 
 from app.kube import field
 from app.kube.conditions import Conditions, find, is_true
-from app.llmaz.judgement import with_notes
+from app.llmaz.judgement import stopped, with_notes
 from app.llmaz.playground.related import ObservedService
 from app.llmaz.playground.types import ConditionType, PlaygroundStatus, Reason
 from app.workload.cause import Cause, Stage
@@ -27,10 +27,8 @@ def invalid(previous: PlaygroundStatus, errors: Sequence[field.Error], now: date
 
 
 def _stopped(previous: PlaygroundStatus, reason: str, message: str, now: datetime) -> PlaygroundStatus:
-    conditions = Conditions(previous.conditions, None, now)
-    conditions.set(ConditionType.PROGRESSING, False, Reason.ABORT_PROCESSING, message)
-    conditions.set(ConditionType.READY, False, reason, message)
-    return PlaygroundStatus(conditions=conditions.list(), replicas=previous.replicas, selector=previous.selector)
+    conditions = stopped(previous.conditions, reason, message, now)
+    return PlaygroundStatus(conditions=conditions, replicas=previous.replicas, selector=previous.selector)
 
 
 def judged(

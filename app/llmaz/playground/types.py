@@ -12,7 +12,7 @@ from pydantic import Field
 from app.kube.base import EnvVar, Int32, KubeModel
 from app.kube.conditions import Condition
 from app.llmaz.claims import ModelClaims, ModelReference
-from app.llmaz.judgement import INVALID_SPEC, READY, no_replicas
+from app.llmaz.judgement import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, no_replicas
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
@@ -78,7 +78,7 @@ class PlaygroundSpec(KubeModel):
 class ConditionType(StrEnum):
     """What a Playground's conditions are about."""
 
-    PROGRESSING = "Progressing"
+    PROGRESSING = PROGRESSING
     """The service is being made or changed. Upstream never takes it back, only an abort does."""
     AVAILABLE = "Available"
     """The service answers requests."""
@@ -97,7 +97,7 @@ class Reason(StrEnum):
     """The service is available."""
     PLAYGROUND_NOT_READY = "PlaygroundNotReady"
     """The service was available before and is not now."""
-    ABORT_PROCESSING = "AbortProcessing"
+    ABORT_PROCESSING = ABORT_PROCESSING
     """Something is missing or wrong; what runs is left alone."""
     INVALID_SPEC = INVALID_SPEC
     """A rule is broken; what runs is left alone."""

@@ -10,7 +10,7 @@ from app.hooks.protocol import every
 from app.kube import field
 from app.kube.conditions import Conditions, is_true
 from app.kube.objects import ObservedDeployment, ObservedPod
-from app.llmaz.judgement import with_notes
+from app.llmaz.judgement import stopped, with_notes
 from app.llmaz.service.related import ObservedLeaderWorkerSet
 from app.llmaz.service.types import ConditionType, Reason, ServiceStatus
 from app.workload.cause import Cause, Stage
@@ -116,7 +116,5 @@ def invalid(previous: ServiceStatus, errors: Sequence[field.Error], now: datetim
 
 
 def _stopped(previous: ServiceStatus, reason: str, message: str, now: datetime) -> ServiceStatus:
-    conditions = Conditions(previous.conditions, None, now)
-    conditions.set(ConditionType.PROGRESSING, False, Reason.ABORT_PROCESSING, message)
-    conditions.set(ConditionType.READY, False, reason, message)
-    return ServiceStatus(conditions=conditions.list(), replicas=previous.replicas, selector=previous.selector)
+    conditions = stopped(previous.conditions, reason, message, now)
+    return ServiceStatus(conditions=conditions, replicas=previous.replicas, selector=previous.selector)

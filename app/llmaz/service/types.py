@@ -12,7 +12,7 @@ from pydantic import Field
 from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
 from app.kube.conditions import Condition
 from app.llmaz.claims import ModelClaims
-from app.llmaz.judgement import INVALID_SPEC, READY, no_replicas
+from app.llmaz.judgement import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, no_replicas
 
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
@@ -90,7 +90,7 @@ class ConditionType(StrEnum):
 
     AVAILABLE = "Available"
     """All replicas answer requests, with the present template."""
-    PROGRESSING = "Progressing"
+    PROGRESSING = PROGRESSING
     """Replicas are being made or changed. Upstream never takes it back, only an abort does."""
     READY = READY
     """The one condition all families have; while not True its message lists why."""
@@ -105,7 +105,7 @@ class Reason(StrEnum):
     """The workload is waited for."""
     SERVICE_NOT_READY = "ServiceNotReady"
     """The workload was available before and is not now."""
-    ABORT_PROCESSING = "AbortProcessing"
+    ABORT_PROCESSING = ABORT_PROCESSING
     """Something is missing or wrong; what runs is left alone."""
     INVALID_SPEC = INVALID_SPEC
     """A rule is broken; what runs is left alone."""

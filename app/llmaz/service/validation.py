@@ -17,7 +17,7 @@ from app.llmaz.names import LOADER, MODEL_VOLUME, MODELS_DIR, RUNNER
 from app.llmaz.service.types import RolloutStrategy, ServiceSpec, ServiceStatus, WorkloadTemplate
 from app.llmaz.skip import skips_loader
 from app.settings import Settings
-from app.workload import podrules, sendable
+from app.workload import hookrules, podrules, sendable
 
 Service = Resource[ServiceSpec, ServiceStatus]
 
@@ -126,6 +126,7 @@ def _container(container: dict[str, Any], path: field.Path) -> Iterator[field.Er
     yield from podrules.container_security_context(
         container.get("securityContext") or {}, path.child("securityContext")
     )
+    yield from hookrules.lifecycle(container.get("lifecycle") or {}, path.child("lifecycle"))
     for purpose in ("startup", "liveness", "readiness"):
         probe = container.get(f"{purpose}Probe")
         if probe is not None:

@@ -27,6 +27,19 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         ["spec.readinessProbe.httpGet.httpHeaders"],
     ),
     "a probe without a handler": (runtime(livenessProbe={"periodSeconds": 5}), ["spec.livenessProbe"]),
+    "a hook without a handler": (runtime(lifecycle={"preStop": {}}), ["spec.lifecycle.preStop"]),
+    "a hook with two handlers": (
+        runtime(lifecycle={"postStart": {"exec": {"command": ["x"]}, "sleep": {"seconds": 1}}}),
+        ["spec.lifecycle.postStart.sleep"],
+    ),
+    "a hook's port": (
+        runtime(lifecycle={"preStop": {"httpGet": {"port": "a.b", "scheme": "FTP"}}}),
+        ["spec.lifecycle.preStop.httpGet.port", "spec.lifecycle.preStop.httpGet.scheme"],
+    ),
+    "a hook that sleeps backwards": (
+        runtime(lifecycle={"preStop": {"sleep": {"seconds": -1}}}),
+        ["spec.lifecycle.preStop.sleep.seconds"],
+    ),
     "a variable without a name": (runtime(envs=[{"value": "x"}]), ["spec.envs[0].name"]),
 }
 
@@ -65,6 +78,12 @@ def test_warned(item: Json, part: str) -> None:
     verdict = admit(BACKEND_RUNTIME, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+def test_a_newer_handler_is_fine() -> None:
+    """Of a Kubernetes that this service does not know yet."""
+    hook = {"preStop": {"future": {"x": 1}}}
+    assert paths(admit(BACKEND_RUNTIME, runtime(lifecycle=hook))) == []
 
 
 def test_any_name_is_fine() -> None:

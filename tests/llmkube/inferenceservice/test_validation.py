@@ -129,6 +129,8 @@ EMBEDDED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("V-K04", env(valueFrom={"secretKeyRef": {"key": "k"}}), "secretKeyRef.name: Required value"),
     ("V-K04", env(valueFrom={"configMapKeyRef": {"name": "c", "key": ""}}), "configMapKeyRef.key: Required value"),
+    ("V-K04", env(valueFrom={"secretKeyRef": {"name": "s", "key": "../k"}}), "secretKeyRef.key: Invalid value"),
+    ("V-K04", env(valueFrom={"secretKeyRef": {"name": "s", "key": "k" * 254}}), "secretKeyRef.key: Invalid value"),
     ("V-K05", env(valueFrom={"fieldRef": {"fieldPath": "metadata.labels"}}), "fieldPath: Unsupported value"),
     ("V-K05", env(valueFrom={"fieldRef": {"fieldPath": "metadata.labels['a b']"}}), "fieldPath: Invalid value"),
     ("V-K06", env(valueFrom={"resourceFieldRef": {"resource": "limits.gpu"}}), "resource: Unsupported value"),

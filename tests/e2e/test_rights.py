@@ -1,0 +1,64 @@
+"""Metacontroller's smaller role, on a real API server: enough for every child, and for no more."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.families import RESOURCES
+from app.kserve import permissions
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import Installation
+from tests.e2e.processes import wait_until
+
+pytestmark = pytest.mark.e2e
+
+ACCOUNT = "system:serviceaccount:metacontroller:metacontroller"
+CHILDREN = sorted({(child.plural, child.api_version) for resource in RESOURCES for child in resource.children})
+
+
+@pytest.fixture(scope="module")
+def cluster(installation: Installation) -> ControlPlane:
+    """With every component; its roles are collected by the control plane, which takes a moment."""
+    wait_until(lambda: _may(installation.cluster, "create", "roles"), "the collected role", 30)
+    return installation.cluster
+
+
+def _may(cluster: ControlPlane, verb: str, resource: str, namespace: str = "default") -> bool:
+    done = cluster.kubectl("auth", "can-i", verb, resource, "--as", ACCOUNT, "-n", namespace, check=False)
+    return done.stdout.strip() == "yes"
+
+
+@pytest.mark.parametrize(("plural", "version"), CHILDREN)
+def test_it_may_keep_every_child(cluster: ControlPlane, plural: str, version: str) -> None:
+    """From creating it to deleting it."""
+    group = version.rpartition("/")[0]
+    resource = f"{plural}.{group}" if group else plural
+    verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
+    assert [verb for verb in verbs if not _may(cluster, verb, resource)] == []
+
+
+@pytest.mark.parametrize("rules", [permissions.SIDECAR_RULES, permissions.SCHEDULER_RULES], ids=["sidecar", "picker"])
+def test_it_may_create_the_roles(cluster: ControlPlane, namespace: str, rules: tuple[dict[str, Any], ...]) -> None:
+    """The API server lets nobody hand on a right that they lack."""
+    role = permissions.role({"name": "made", "namespace": namespace}, rules)
+    cluster.kubectl("create", "--dry-run=server", "--as", ACCOUNT, "-f", "-", input=json.dumps(role))
+
+
+def test_it_may_create_no_other_role(cluster: ControlPlane, namespace: str) -> None:
+    """Not even one that only reads Secrets."""
+    rules = ({"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]},)
+    role = permissions.role({"name": "made", "namespace": namespace}, rules)
+    done = cluster.kubectl(
+        "create", "--dry-run=server", "--as", ACCOUNT, "-f", "-", input=json.dumps(role), check=False
+    )
+    assert "attempting to grant RBAC permissions not currently held" in done.stderr
+
+
+@pytest.mark.parametrize("resource", ["secrets", "clusterroles", "validatingwebhookconfigurations"])
+def test_it_has_no_right_that_it_does_not_need(cluster: ControlPlane, resource: str) -> None:
+    """What docs/security.md says of it."""
+    assert not _may(cluster, "get", resource)
+    assert not _may(cluster, "create", resource)
