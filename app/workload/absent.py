@@ -25,10 +25,15 @@ def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> li
 
     ``since``: RFC 3339 time of the answer that asked for them first, ``None`` when that is the present one.
     """
-    age = seconds_since(since, now)
-    if age is not None and age > PATIENCE:
+    if waited_in_vain(since, now):
         return [Cause(Stage.SPEC, _taken(child), "NameConflict") for child in absent]
     return [Cause(Stage.STARTING, f"{child} is being created", "Creating") for child in absent]
+
+
+def waited_in_vain(since: str | None, now: datetime) -> bool:
+    """Whether what was asked for at that time should be there by now."""
+    age = seconds_since(since, now)
+    return age is not None and age > PATIENCE
 
 
 def _taken(child: str) -> str:

@@ -212,18 +212,18 @@ def test_every_field_is_among_them(family: str) -> None:
     assert sorted(every - seen) == []
 
 
-def _privileged() -> list[Json]:
+def _privileged(namespace: str) -> list[Json]:
     """A pod that this API server's own policy forbids."""
-    model, service = llmkube.documents(0, "judged", 0)
+    model, service = llmkube.documents(0, namespace, 0)
     model["spec"] = {"source": "org/repo"}
     service["spec"] = {"modelRef": model["metadata"]["name"], "runtime": "vllm", "skipModelInit": True}
     service["spec"]["securityContext"] = {"privileged": True}
     return [model, service]
 
 
-def _uneven_request() -> list[Json]:
+def _uneven_request(namespace: str) -> list[Json]:
     """An accelerator that is requested without a limit."""
-    documents = llmaz.documents(0, "judged", 0)[:-1]
+    documents = llmaz.documents(0, namespace, 0)[:-1]
     model, _, runtime, playground = documents
     model["spec"] = {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}}
     runtime["spec"] = {"image": "example.com/engine", "version": "v1"}
@@ -235,23 +235,27 @@ def _uneven_request() -> list[Json]:
     return documents
 
 
-def _missing_claim() -> list[Json]:
+def _missing_claim(namespace: str) -> list[Json]:
     """A container that uses a device nobody claimed."""
-    documents = kserve.documents(0, "judged", 0)
+    documents = kserve.documents(0, namespace, 0)
     service = documents[-1]
     container = {"name": "main", "resources": {"claims": [{"name": "nobody's"}]}}
     service["spec"] = {"model": {"uri": "hf://facebook/opt-125m"}, "template": {"containers": [container]}}
     return [service]
 
 
-@pytest.mark.parametrize(
+JUDGED = pytest.mark.parametrize(
     ("make", "kind"),
     [(_privileged, "InferenceService"), (_uneven_request, "Service"), (_missing_claim, "LLMInferenceService")],
 )
-def test_what_only_the_api_server_can_judge(cluster: ControlPlane, make: Callable[[], list[Json]], kind: str) -> None:
+
+
+@JUDGED
+def test_what_only_the_api_server_can_judge(
+    cluster: ControlPlane, make: Callable[[str], list[Json]], kind: str
+) -> None:
     """It refuses the one child; all others are taken, and after a minute Ready says which one and where to look."""
-    cluster.kubectl("create", "namespace", "judged", check=False)
-    documents = make()
+    documents = make(cluster.create_namespace())
     assert refusals(documents) == []
     case = Case(0, Server(cluster.client), documents)
     case.create_children(dry=False)
@@ -260,10 +264,47 @@ def test_what_only_the_api_server_can_judge(cluster: ControlPlane, make: Callabl
     answer = next(a for a in case.world.answers() if a.kind.resource.kind == kind)
     (refused,) = [child for child in answer.children if child["kind"] == "Deployment"]
     case.world.remove(labelled(refused, answer.parent))
-    waiting = case.world.ask(answer.kind, answer.parent)
-    later = case.world.ask(answer.kind, {**answer.parent, "status": waiting.status}, PATIENCE + 1)
-    (ready,) = [c for c in later.status["conditions"] if c["type"] == "Ready"]
+    later = _a_minute_later(case.world, kind)
+    ready = _ready(later)
     assert (ready["status"], ready["reason"]) == ("False", "NameConflict")
     assert f"Deployment {refused['metadata']['name']}" in ready["message"]
     assert "the API server refuses what was asked for" in ready["message"]
     assert {key(child) for child in later.children} == {key(child) for child in answer.children}
+
+
+@JUDGED
+def test_a_change_that_only_the_api_server_can_judge(
+    cluster: ControlPlane, make: Callable[[str], list[Json]], kind: str
+) -> None:
+    """The Deployment stays as it was, and after a minute Ready says so, however well the old pods are."""
+    documents = make(cluster.create_namespace())
+    case = Case(0, Server(cluster.client), [_harmless(document) for document in documents])
+    case.create_children(dry=False)
+    assert _ready(_a_minute_later(case.world, kind))["status"] == "True"
+    case.change(documents)
+    assert case.changed
+    for _ in range(2):
+        case.apply()
+    assert {fault.split(":")[1].strip() for fault in case.faults} == {"Deployment"}
+    ready = _ready(_a_minute_later(case.world, kind))
+    assert (ready["status"], ready["reason"]) == ("False", "ChangeRefused")
+    assert "the API server refuses the change" in ready["message"]
+
+
+def _harmless(document: Json) -> Json:
+    """Without what the API server refuses."""
+    spec = {name: value for name, value in document["spec"].items() if name not in ("securityContext", "template")}
+    if "recommendedConfigs" in spec:
+        spec["recommendedConfigs"] = [{"name": "default"}]
+    return {**document, "spec": spec}
+
+
+def _a_minute_later(world: World, kind: str) -> Answer:
+    """The second of two answers; children and parents are as they were at the first."""
+    answer = next(a for a in world.answers() if a.kind.resource.kind == kind)
+    return world.ask(answer.kind, {**answer.parent, "status": answer.status}, PATIENCE + 1)
+
+
+def _ready(answer: Answer) -> Json:
+    (ready,) = [c for c in answer.status["conditions"] if c["type"] == "Ready"]
+    return dict(ready)

@@ -19,7 +19,7 @@ INFERENCE_POOL_READY = "InferencePoolReady"
 SCHEDULER_WORKLOAD_READY = "SchedulerWorkloadReady"
 
 CHILDREN_CREATED = "ChildrenCreated"
-"""Ours: false while a child that was asked for is not observed, absent otherwise. Its time tells for how long."""
+"""Ours: false while a child is not there, or not as it was asked for, absent otherwise. Its time tells how long."""
 
 WORKLOAD_CONDITIONS = (
     MAIN_WORKLOAD_READY,
@@ -66,5 +66,3 @@ NAME_CONFLICT = "NameConflict"
 """A child stays unobserved: its name is taken by an object of another owner."""
 KIND_NOT_INSTALLED = "KindNotInstalled"
 """A kind that the spec needs is not declared to Metacontroller."""
-CREATING = "Creating"
-"""A child was asked for a moment ago."""

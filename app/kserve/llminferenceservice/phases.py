@@ -61,3 +61,5 @@ class Outcome:
     stopped: bool = False
     absent: Sequence[str] = ()
     """Children that are asked for and not observed, as in ``Service chat``."""
+    pending: Sequence[str] = ()
+    """Deployments whose pods are asked for otherwise than they were last, as in ``Deployment chat``."""

@@ -12,7 +12,6 @@ from datetime import datetime
 from app.kserve.llminferenceservice.conditions import (
     CHILDREN_CREATED,
     COMBINE_BASE_ERROR,
-    CREATING,
     INFO,
     INVALID_SPEC,
     MAIN_WORKLOAD_READY,
@@ -37,6 +36,7 @@ from app.kube import field
 from app.kube.time import rfc3339
 from app.workload.absent import absent_causes
 from app.workload.cause import Cause, Stage
+from app.workload.pending import CHANGE_REFUSED, change_cause
 from app.workload.ready import ready_message
 
 _STOPPED = Finding(False, STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
@@ -51,7 +51,7 @@ def status(
         ledger.set(PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
         ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
-    absent = _judge_absent(ledger, outcome.absent, now)
+    absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
     ledger.set(READY, _ready(ledger, outcome, absent))
@@ -115,14 +115,15 @@ def _judge_router(ledger: _Ledger, outcome: Outcome) -> None:
         ledger.set_unknown(ROUTER_READY)
 
 
-def _judge_absent(ledger: _Ledger, absent: Sequence[str], now: datetime) -> list[Cause]:
-    """Children that stay away: since when is kept in a condition that exists only as long."""
-    if not absent:
+def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Cause]:
+    """Children that stay away or stay as they are: since when is kept in a condition that exists only as long."""
+    if not outcome.absent and not outcome.pending:
         ledger.remove(CHILDREN_CREATED)
         return []
-    causes = absent_causes(absent, ledger.false_since(CHILDREN_CREATED), now)
-    conflict = any(cause.reason == NAME_CONFLICT for cause in causes)
-    ledger.set(CHILDREN_CREATED, Finding(False, NAME_CONFLICT if conflict else CREATING, ready_message(causes)))
+    since = ledger.false_since(CHILDREN_CREATED)
+    causes = absent_causes(outcome.absent, since, now)
+    causes += [change_cause(child, since, now) for child in outcome.pending]
+    ledger.set(CHILDREN_CREATED, Finding(False, causes[0].reason, ready_message(causes)))
     return causes
 
 
@@ -136,7 +137,7 @@ def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> Findin
         return Finding(False, early.reason, early.message)
     if outcome.stopped:
         return _STOPPED
-    conflict = next((cause for cause in absent if cause.reason == NAME_CONFLICT), None)
+    conflict = next((cause for cause in absent if cause.reason in (NAME_CONFLICT, CHANGE_REFUSED)), None)
     failed = outcome.workloads is not None and outcome.workloads.failed
     types = (WORKLOADS_READY, ROUTER_READY) if failed else (ROUTER_READY, WORKLOADS_READY)
     deciding = next((f for type_ in types if (f := ledger.false(type_)) is not None), None)
@@ -144,7 +145,7 @@ def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> Findin
         return Finding(True) if ledger.is_true(ROUTER_READY) and ledger.is_true(WORKLOADS_READY) else None
     message = ready_message(_causes(outcome, absent))
     if conflict is not None:
-        return Finding(False, NAME_CONFLICT, message)
+        return Finding(False, conflict.reason, message)
     return Finding(False, deciding.reason, message or deciding.message) if deciding is not None else None
 
 

@@ -39,6 +39,7 @@ from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.absent import RESYNC
 from app.workload.cause import Stage
+from app.workload.pending import is_pending
 from app.workload.ready import pod_causes
 
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
@@ -67,7 +68,8 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     router = replace(router, causes=[*router.causes, *pod_causes(pods_of(around, scheduler=True))])
     children = [*workloads.children, *router.children]
     absent = absent_children(children, request.children)
-    return _answer(service, Outcome(pins, READY, workloads, router, absent=absent), children, now)
+    pending = pending_children(children, around)
+    return _answer(service, Outcome(pins, READY, workloads, router, absent=absent, pending=pending), children, now)
 
 
 def invalid(
@@ -88,7 +90,7 @@ def is_stopped(service: Service) -> bool:
 
 def _answer(service: Service, outcome: Outcome, children: list[Any], now: datetime) -> SyncResponse:
     judged = status(service.status, service.metadata.generation, outcome, now)
-    return SyncResponse(judged, children, RESYNC if outcome.absent else None)
+    return SyncResponse(judged, children, RESYNC if outcome.absent or outcome.pending else None)
 
 
 def absent_children(children: Iterable[Any], observed: Children) -> list[str]:
@@ -96,6 +98,17 @@ def absent_children(children: Iterable[Any], observed: Children) -> list[str]:
     there = {(child.kind, child.metadata.name) for _, group in observed_children(observed) for child in group.values()}
     asked = [_identity(child) for child in children]
     return [f"{kind} {name}" for kind, name in asked if (kind, name) not in there]
+
+
+def pending_children(children: Iterable[Any], around: Surroundings) -> list[str]:
+    """Deployments that do not have the pods yet that are asked for, as in ``Deployment chat``."""
+    found = []
+    for child in children:
+        kind, name = _identity(child)
+        observed = around.deployment(name) if kind == "Deployment" else None
+        if observed is not None and is_pending(observed, [child]):
+            found.append(f"{kind} {name}")
+    return found
 
 
 def _identity(child: Any) -> tuple[str, str]:

@@ -75,7 +75,7 @@ def judged(
     notes: list[str],
     now: datetime,
 ) -> ServiceStatus:
-    """Upstream's two conditions, and ours. ``missing`` are children that were asked for and are not there."""
+    """Upstream's two conditions, and ours. ``missing``: children that are not there or not as they should be."""
     conditions = Conditions(previous.conditions, None, now)
     if observed.available:
         conditions.set(ConditionType.AVAILABLE, True, Reason.SERVICE_READY, f"the {observed.kind} is available")

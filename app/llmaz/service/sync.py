@@ -13,7 +13,7 @@ from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.hooks.response import Prepared
 from app.kube import field
 from app.kube.resource import Resource
-from app.llmaz.absent import missing_children
+from app.llmaz.absent import missing_children, pending_change
 from app.llmaz.embedded import Json
 from app.llmaz.names import load_balancer
 from app.llmaz.service import status, template
@@ -27,6 +27,7 @@ from app.llmaz.service.validation import Service
 from app.settings import Settings
 from app.workload.absent import RESYNC
 from app.workload.cause import Cause, Stage
+from app.workload.pending import is_pending
 
 Request = SyncRequest[Children, Related]
 
@@ -42,6 +43,9 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _aborted(service, made, request, now)
     observed = _observed(decided, request.children, made.selector)
     missing = _missing(service, decided, request.children, now)
+    workload = one(request.children.deployments, decided.name, decided.namespace)
+    if workload is not None and decided.workload is Workload.DEPLOYMENT and is_pending(workload, made.children):
+        missing.append(pending_change(f"Deployment {decided.name}", service.status.conditions, now))
     return SyncResponse(
         status=status.judged(service.status, observed, related.pods, missing, decided.notes, now),
         children=made.children,

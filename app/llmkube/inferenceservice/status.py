@@ -102,7 +102,7 @@ class Observation:
     causes: Sequence[Cause]
     """What may hold the pods up; nobody asks while they are ready."""
     absent: Sequence[Cause]
-    """Children that are not there, which count in any case."""
+    """Children that are not there or not as they should be, which counts in any case."""
 
 
 def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceServiceStatus:

@@ -6,6 +6,7 @@ Source: llmkube spec 3.1 and 5, appendix D.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -32,8 +33,9 @@ from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.source import METAL
 from app.settings import Settings
-from app.workload.absent import RESYNC, absent_causes
+from app.workload.absent import RESYNC, absent_causes, waited_in_vain
 from app.workload.cause import Cause
+from app.workload.pending import is_pending, refused
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
 
@@ -73,6 +75,11 @@ def _in_cluster(
     desired = _desired(wanted, observed, monitored=children.pod_monitors is not None)
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
     absent = [] if metadata.deletion_timestamp else _absent(resource, wanted, children, facts.now)
+    pending = observed is not None and reported is not NOTHING and is_pending(observed, desired)
+    if pending and waited_in_vain(_asked_since(resource), facts.now):
+        absent.append(refused(f"Deployment {wanted.name}"))
+    elif pending:
+        reported = replace(reported, current=False)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
         seen = Observation(reported, NOT_WAITING, 0, (), absent)
     else:
@@ -93,7 +100,7 @@ def _in_cluster(
     return SyncResponse(
         status=status.in_cluster(resource, seen, facts),
         children=desired,
-        resync_after_seconds=RESYNC if seen.absent else None,
+        resync_after_seconds=RESYNC if absent or pending else None,
     )
 
 

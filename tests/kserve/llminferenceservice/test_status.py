@@ -282,7 +282,7 @@ def test_reasons_are_upstreams() -> None:
     known = {value for name, value in vars(conditions).items() if name.isupper() and isinstance(value, str)}
     assert known >= APPENDIX_C
     assert not known & NOT_HERE.keys()
-    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled", "Creating"}
+    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled"}
     types = {*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL, "PresetsCombined", "ChildrenCreated"}
     assert known - APPENDIX_C - types == {*ours, "Info"}
 

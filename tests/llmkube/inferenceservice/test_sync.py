@@ -309,3 +309,19 @@ def test_source_text_is_no_shell_text() -> None:
     other = child(sync(service(), model(source=evil)), "Deployment")["spec"]["template"]["spec"]["initContainers"][0]
     assert plain["command"] == other["command"]
     assert {"name": "MODEL_SOURCE", "value": evil} in other["env"]
+
+
+def test_a_change_that_is_not_made_is_no_success() -> None:
+    """The pods that are ready are the old ones: first the change is on its way, then the API server has refused it."""
+    children = running()
+    parent = service(generation=2, image="example.com/other:1")
+    first = sync(parent, model(), children=children)
+    assert condition(first, "Ready")["reason"] == "RollingOut"
+    assert first["resyncAfterSeconds"] > 60
+    again = {**parent, "status": first["status"]}
+    later = sync(again, model(), children=children, now=NOW + timedelta(seconds=61))
+    assert (condition(later, "Ready")["status"], condition(later, "Ready")["reason"]) == ("False", "ChangeRefused")
+    made = applied(later, children, Deployment=RUNNING)
+    done = sync({**again, "status": later["status"]}, model(), children=made)
+    assert condition(done, "Ready")["status"] == "True"
+    assert "resyncAfterSeconds" not in done
