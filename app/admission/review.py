@@ -110,7 +110,7 @@ def judge(
     settings: Settings,
 ) -> Verdict:
     """Errors and warnings of an object's spec; on an update, errors that the old object has too are only warnings."""
-    before = None if old is None else _decoded(kind, old)
+    before = _decoded(kind, old) if old is not None and kind.judges_changes else None
     judged = _judge(kind, metadata, reviewed, before, settings)
     if old is None or not judged.errors:
         return Verdict(judged.errors, judged.warnings)

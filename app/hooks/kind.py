@@ -58,6 +58,8 @@ class Kind(Generic[SpecT, StatusT]):
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[str]] | None = None
+    judges_changes: bool = True
+    """Whether ``validate`` looks at the old object; where it does not, an update is judged without reading it."""
     decoder: msgspec.json.Decoder[Any] = field(init=False)
     status_decoder: msgspec.json.Decoder[Any] = field(init=False)
 

@@ -20,6 +20,7 @@ KINDS = (
         validate=model_rules.validate,
         warnings=model_warnings,
         customize=model.customize,
+        judges_changes=False,
     ),
     Kind(
         resource=INFERENCE_SERVICE,
@@ -31,5 +32,6 @@ KINDS = (
         warnings=inferenceservice_warnings,
         customize=inferenceservice.customize,
         across=inferenceservice_across,
+        judges_changes=False,
     ),
 )
