@@ -50,7 +50,7 @@ class Kind(Generic[SpecT, StatusT]):
     children: type[msgspec.Struct]
     related: type[msgspec.Struct]
     sync: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, datetime], SyncResponse]
-    invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]  # type: ignore[type-var]
+    invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]
     validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
     warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[str]] | None = None
@@ -64,7 +64,7 @@ class Kind(Generic[SpecT, StatusT]):
     status_decoder: msgspec.json.Decoder[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        request: Any = SyncRequest.__class_getitem__((self.children, self.related))  # type: ignore[attr-defined]
+        request = cast("Any", SyncRequest)[self.children, self.related]
         object.__setattr__(self, "decoder", msgspec.json.Decoder(request))
         object.__setattr__(self, "status_decoder", msgspec.json.Decoder(self.resource.status))
 
@@ -91,7 +91,7 @@ class Kind(Generic[SpecT, StatusT]):
         errors, _ = check_embedded(spec, SPEC)
         if may_have_controls(raw):
             errors += islice(control_characters(orjson.loads(raw), SPEC), fields.MAX_ERRORS)
-        return Resource(parent.metadata, spec, self.status_of(parent)), errors  # type: ignore[arg-type]
+        return Resource(parent.metadata, cast("SpecT", spec), self.status_of(parent)), errors
 
 
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:

@@ -1,4 +1,7 @@
-"""The type of an effective spec: what goes into children is plain JSON, rendered already."""
+"""The type of an effective spec: what goes into children is plain JSON, rendered already.
+
+Fields are widened to it here, which a type checker allows no subclass: hence the ignores.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import msgspec
 from app.kube.base import KubeModel
 from app.kube.objects import ObjectMeta
 
-SpecT = TypeVar("SpecT", bound=KubeModel)
+SpecT = TypeVar("SpecT", bound=KubeModel | None)
 StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 
 

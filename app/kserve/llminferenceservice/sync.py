@@ -73,7 +73,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
 
 
 def invalid(
-    service: Resource[LLMInferenceServiceSpec | None, LLMInferenceServiceStatus],  # type: ignore[type-var]
+    service: Resource[LLMInferenceServiceSpec | None, LLMInferenceServiceStatus],
     errors: Sequence[field.Error],
     now: datetime,
 ) -> LLMInferenceServiceStatus:

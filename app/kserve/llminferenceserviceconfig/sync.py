@@ -29,7 +29,7 @@ def sync(config: Config, request: SyncRequest[NoObjects, NoObjects], settings: S
 
 
 def invalid(
-    config: Resource[LLMInferenceServiceConfigSpec | None, LLMInferenceServiceConfigStatus],  # type: ignore[type-var]
+    config: Resource[LLMInferenceServiceConfigSpec | None, LLMInferenceServiceConfigStatus],
     errors: Sequence[field.Error],
     now: datetime,
 ) -> LLMInferenceServiceConfigStatus:

@@ -64,6 +64,9 @@ class TemplatedBackendRef(gatewayapi.HTTPBackendRef):
     name: str = Field(description="Name of the backend, may be a template.", min_length=1)
 
 
+# Lists are invariant to a type checker, so it objects to each that holds the templated form of its items.
+
+
 class TemplatedRouteRule(gatewayapi.HTTPRouteRule):
     matches: list[TemplatedRouteMatch] | None = Field(  # type: ignore[assignment]
         None,

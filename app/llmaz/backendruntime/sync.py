@@ -21,7 +21,7 @@ def sync(
 
 
 def invalid(
-    runtime: Resource[BackendRuntimeSpec | None, BackendRuntimeStatus],  # type: ignore[type-var]
+    runtime: Resource[BackendRuntimeSpec | None, BackendRuntimeStatus],
     errors: Sequence[field.Error],
     now: datetime,
 ) -> BackendRuntimeStatus:

@@ -21,7 +21,7 @@ def sync(
 
 
 def invalid(
-    model: Resource[OpenModelSpec | None, OpenModelStatus],  # type: ignore[type-var]
+    model: Resource[OpenModelSpec | None, OpenModelStatus],
     errors: Sequence[field.Error],
     now: datetime,
 ) -> OpenModelStatus:

@@ -41,7 +41,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
 
 
 def invalid(
-    playground: Resource[PlaygroundSpec | None, PlaygroundStatus],  # type: ignore[type-var]
+    playground: Resource[PlaygroundSpec | None, PlaygroundStatus],
     errors: Sequence[field.Error],
     now: datetime,
 ) -> PlaygroundStatus:

@@ -54,7 +54,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
 
 
 def invalid(
-    service: Resource[ServiceSpec | None, ServiceStatus],  # type: ignore[type-var]
+    service: Resource[ServiceSpec | None, ServiceStatus],
     errors: Sequence[field.Error],
     now: datetime,
 ) -> ServiceStatus:

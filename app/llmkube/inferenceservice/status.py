@@ -127,7 +127,7 @@ def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
 
 
 def invalid(
-    service: Resource[InferenceServiceSpec | None, InferenceServiceStatus],  # type: ignore[type-var]
+    service: Resource[InferenceServiceSpec | None, InferenceServiceStatus],
     errors: Sequence[fields.Error],
     now: datetime,
 ) -> InferenceServiceStatus:

@@ -101,7 +101,7 @@ def _children(
 
 
 def invalid(
-    model: Resource[ModelSpec | None, ModelStatus],  # type: ignore[type-var]
+    model: Resource[ModelSpec | None, ModelStatus],
     errors: Sequence[field.Error],
     now: datetime,
 ) -> ModelStatus:
