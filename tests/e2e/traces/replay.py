@@ -29,10 +29,10 @@ DISCOVERY = 2.0
 
 RACES = {
     # The recording's own note: Metacontroller races with the garbage collector in this step; one or two calls of
-    # finalize, status written or not.
+    # finalize, status written or not. Who loses says in an Event that the parent is gone.
     ("t44", "deleted in the foreground: hook called, its children are not applied, the collector works"),
 }
-"""Steps of which only the parent of the first call, the objects at the end and the Events are compared."""
+"""Steps of which only the parent of the first call, the objects at the end and the other Events are compared."""
 
 BLURRED = {
     # Four answers echo what was observed: the PUT of a call that still sees the Deployment before the last write is
