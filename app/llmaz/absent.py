@@ -4,31 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
+
+import msgspec
 
 from app.kube.conditions import Condition, find
-from app.workload.absent import absent_causes
+from app.workload.absent import absent_causes, absent_children
 from app.workload.cause import Cause
-from app.workload.pending import CHANGE_REFUSED, change_cause
+from app.workload.pending import CHANGE_REFUSED, ROLLING_OUT, change_causes, pending_children
 
 _ABSENT = ("Creating", "NameConflict")
 """Reasons of ``Ready`` while a child is waited for."""
-
-
-def missing_children(absent: Sequence[str], previous: Sequence[Condition], now: datetime) -> list[Cause]:
-    """Why these children (``Deployment chat``) are not there; ``Ready`` tells since when they are waited for."""
-    if not absent:
-        return []
-    ready = find(previous, "Ready")
-    waited = ready is not None and ready.status == "False" and ready.reason in _ABSENT
-    return absent_causes(absent, ready.last_transition_time if ready is not None and waited else None, now)
-
-
-_CHANGING = ("RollingOut", CHANGE_REFUSED)
+_CHANGING = (ROLLING_OUT.reason, CHANGE_REFUSED)
 """Reasons of ``Ready`` while a change is waited for."""
 
 
-def pending_change(child: str, previous: Sequence[Condition], now: datetime) -> Cause:
-    """Why this child is not as it should be; ``Ready`` tells since when that is waited for."""
+def outstanding(
+    answered: Sequence[Any], children: msgspec.Struct, previous: Sequence[Condition], now: datetime
+) -> list[Cause]:
+    """Why the observed children are not those of the answer; ``Ready`` tells since when that is waited for."""
+    absent, pending = absent_children(answered, children), pending_children(answered, children)
+    return [
+        *absent_causes(absent, _waited(previous, _ABSENT), now),
+        *change_causes(pending, _waited(previous, _CHANGING), now),
+    ]
+
+
+def _waited(previous: Sequence[Condition], reasons: Sequence[str]) -> str | None:
+    """When ``Ready`` became false for one of these reasons, ``None`` when it is not."""
     ready = find(previous, "Ready")
-    waited = ready is not None and ready.status == "False" and ready.reason in _CHANGING
-    return change_cause(child, ready.last_transition_time if ready is not None and waited else None, now)
+    waited = ready is not None and ready.status == "False" and ready.reason in reasons
+    return ready.last_transition_time if ready is not None and waited else None

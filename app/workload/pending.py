@@ -1,4 +1,4 @@
-"""Pods that were asked for and that their Deployment does not have: an update that the API server refuses.
+"""Children that were asked for and are not as asked: an update that the API server refuses.
 
 Metacontroller repeats it for ever, and its words stand in an event of the parent, which no hook sees. Its record on the
 child tells: it is written with the update, so while it differs from what is asked for, the update is not made.
@@ -6,6 +6,7 @@ child tells: it is written with the update, so while it differs from what is ask
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,74 +14,68 @@ import msgspec
 import orjson
 
 from app.hooks.memo import Memo
+from app.hooks.protocol import observed_children
 from app.hooks.response import Prepared
-from app.kube.labels import LAST_APPLIED
-from app.kube.objects import ObservedObject, annotations_of, last_applied
+from app.kube.objects import ObservedObject, last_applied
 from app.workload.absent import waited_in_vain
 from app.workload.cause import Cause, Stage
 
 CHANGE_REFUSED = "ChangeRefused"
 """Reason of ``Ready`` when a child stays as it is."""
-_TEMPLATE = '"template":{'
+ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out", "RollingOut")
+"""Said while a change that was asked for is on its way."""
 
 
-def is_pending(observed: ObservedObject, children: list[Any]) -> bool:
-    """Whether the record on the child has another pod template than it has among the children that are answered."""
-    annotations = bytes(observed.metadata.annotations)
-    key: tuple[int | bytes, bytes]
-    if isinstance(children, Prepared):
-        answered, key, size = children.encoded, (id(children), annotations), len(annotations)
-    else:
-        answered = msgspec.json.encode(children, order="sorted")
-        key, size = (answered, annotations), len(answered) + len(annotations)
-    if _applied.get(key) is not None:
-        return False
-    if _differs(observed, answered):
-        return True
-    _applied.put(key, children, size)
-    return False
+def pending_children(answered: Sequence[Any], children: msgspec.Struct) -> list[str]:
+    """Observed children (``Deployment chat``) that the answer asks to change, by what Metacontroller asked for last.
 
-
-_applied: Memo[list[Any]] = Memo()
-"""Answers, and annotations that agree with them. Those that are made only once go by their id: held, it is theirs."""
-
-
-def _differs(observed: ObservedObject, answered: bytes) -> bool:
-    """The same question of children as sorted JSON.
-
-    The template comes last in a workload's spec, and the spec last in an object, so the end of the record is looked for
-    as it is; only where it is not found, both are read. Without a record there is nothing to compare.
+    ``answered`` are the children of the answer. Metadata and ``spec.replicas`` do not count: others write there too.
+    Children without a record, just taken over, and those that the answer leaves out are not pending.
     """
-    text = annotations_of(observed).get(LAST_APPLIED, "")
-    start = text.find(_TEMPLATE)
-    if start >= 0 and text[start:].encode(errors="surrogatepass") in answered:
-        return False
-    record = last_applied(observed)
-    return record is not None and bool(_template(record) != _template(_same(orjson.loads(answered), observed)))
+    observed = [child for _, group in observed_children(children) for child in group.values()]
+    encoded = answered.encoded if isinstance(answered, Prepared) else msgspec.json.encode(answered, order="sorted")
+    records = [(child.kind, child.metadata.name, bytes(child.metadata.annotations)) for child in observed]
+    key = encoded, *records
+    if _applied.get(key) is not None:
+        return []
+    found = _pending(orjson.loads(encoded), observed)
+    if not found:
+        _applied.put(key, value=True, size=len(encoded) + sum(len(text) for _, _, text in records))
+    return found
 
 
-def _same(children: list[dict[str, Any]], observed: ObservedObject) -> dict[str, Any] | None:
-    wanted = observed.kind, observed.metadata.name
-    return next((child for child in children if (child["kind"], child["metadata"]["name"]) == wanted), None)
+_applied: Memo[bool] = Memo()
+"""Answers, with the records that agree with them."""
 
 
-def _template(child: dict[str, Any] | None) -> Any:
-    spec = (child or {}).get("spec")
-    return spec.get("template") if isinstance(spec, dict) else None
+def _pending(answered: list[dict[str, Any]], observed: Iterable[ObservedObject]) -> list[str]:
+    asked = {(child["kind"], child["metadata"]["name"]): child for child in answered}
+    found = []
+    for child in observed:
+        wanted, record = asked.get((child.kind, child.metadata.name)), last_applied(child)
+        if wanted is not None and record is not None and _substance(wanted) != _substance(record):
+            found.append(f"{child.kind} {child.metadata.name}")
+    return sorted(found)
 
 
-def change_cause(child: str, since: str | None, now: datetime) -> Cause:
-    """Why a child (``Deployment chat``) is not as it should be. ``since``: as for :func:`absent_causes`."""
-    return refused(child) if waited_in_vain(since, now) else Cause(Stage.STARTING, _SOON, "RollingOut")
+def _substance(child: dict[str, Any]) -> dict[str, Any]:
+    """What only its owner asks of a child."""
+    rest = {key: value for key, value in child.items() if key not in ("apiVersion", "kind", "metadata", "status")}
+    spec = rest.get("spec")
+    if isinstance(spec, dict):
+        rest["spec"] = {key: value for key, value in spec.items() if key != "replicas"}
+    return rest
 
 
-_SOON = "the last change is about to be rolled out"
+def change_causes(pending: Iterable[str], since: str | None, now: datetime) -> list[Cause]:
+    """Why these children are not as they should be. ``since``: as for :func:`app.workload.absent.absent_causes`."""
+    if waited_in_vain(since, now):
+        return [Cause(Stage.SPEC, _refused(child), CHANGE_REFUSED) for child in pending]
+    return [ROLLING_OUT for _ in pending]
 
 
-def refused(child: str) -> Cause:
-    """Said of a child that has been pending for too long."""
-    text = (
+def _refused(child: str) -> str:
+    return (
         f"{child} cannot be changed as asked for and is as it was: the API server refuses the change (the events of "
         "this object have its words)"
     )
-    return Cause(Stage.SPEC, text, CHANGE_REFUSED)

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from app.hooks.response import Prepared
-from app.kube.objects import ObservedDeployment
+from app.kube.labels import LAST_APPLIED
+from app.kube.objects import ObservedDeployment, ObservedObject
 from app.workload.absent import PATIENCE
-from app.workload.pending import change_cause, is_pending
+from app.workload.pending import change_causes, pending_children
 
 Json = dict[str, Any]
 
@@ -32,7 +33,12 @@ def child(text: str = "a", replicas: int = 1) -> Json:
     }
 
 
-def observed(record: Json | str | None) -> ObservedDeployment:
+class Children(msgspec.Struct, rename={"deployments": "Deployment.apps/v1", "roles": "Role.rbac"}):
+    deployments: dict[str, ObservedDeployment] | None = None
+    roles: dict[str, ObservedObject] | None = None
+
+
+def observed(record: Json | str | None) -> Children:
     """A Deployment with that record, as Go writes it: sorted, and without ``<``, ``>`` and ``&``."""
     text = (
         record
@@ -41,46 +47,65 @@ def observed(record: Json | str | None) -> ObservedDeployment:
     )
     if text is not None:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    annotations = {} if text is None else {"metacontroller.k8s.io/last-applied-configuration": text}
+    annotations = {} if text is None else {LAST_APPLIED: text}
     body = {**child(), "metadata": {"name": "chat", "namespace": "ns1", "annotations": annotations}}
-    return msgspec.json.decode(json.dumps(body), type=ObservedDeployment)
+    return Children(deployments={"chat": msgspec.json.decode(json.dumps(body), type=ObservedDeployment)})
 
 
 @pytest.mark.parametrize("prepared", [True, False])
 @pytest.mark.parametrize("text", ["a", "<b> & 'c'", "\\u003c", 'x"template":{', "ü"])
-def test_an_equal_template(text: str, prepared: bool) -> None:
+def test_equal_pods(text: str, prepared: bool) -> None:
     """However it is written, and asked as often as you like."""
     asked: list[Any] = [child(text)]
     children = Prepared(asked, "ns1") if prepared else asked
     for _ in range(2):
-        assert not is_pending(observed(child(text)), children)
-        assert is_pending(observed(child(text + "!")), children)
+        assert pending_children(children, observed(child(text))) == []
+        assert pending_children(children, observed(child(text + "!"))) == ["Deployment chat"]
 
 
-def test_only_the_pods_count() -> None:
-    """The number of replicas may be an autoscaler's."""
-    assert not is_pending(observed(child(replicas=3)), [child(replicas=1)])
+def test_only_what_the_owner_writes_counts() -> None:
+    """The number of replicas may be an autoscaler's, labels and annotations are also Metacontroller's."""
+    record = child(replicas=3)
+    record["metadata"]["labels"] = {"controller-uid": "u"}
+    assert pending_children([child(replicas=1)], observed(record)) == []
+
+
+def test_every_part_of_every_child_counts() -> None:
+    """Not only pods: a strategy, or the rules of a Role, which has no spec."""
+    paused = child()
+    paused["spec"]["paused"] = True
+    assert pending_children([paused], observed(child())) == ["Deployment chat"]
+    role = {"apiVersion": "rbac", "kind": "Role", "metadata": {"name": "epp"}, "rules": [{"verbs": ["get"]}]}
+    record = json.dumps({**role, "rules": []})
+    there = {**role, "metadata": {"name": "epp", "annotations": {LAST_APPLIED: record}}}
+    children = Children(roles={"epp": msgspec.json.decode(json.dumps(there), type=ObservedObject)})
+    assert pending_children([role], children) == ["Role epp"]
+
+
+def test_a_child_that_goes_is_not_asked_to_change() -> None:
+    """It is left out of the answer, which deletes it."""
+    assert pending_children([], observed(child())) == []
 
 
 @pytest.mark.parametrize("record", [None, "", "{", "null", "[]", '{"kind": "Job"}'])
 def test_without_a_record_nothing_is_known(record: str | None) -> None:
     """A Deployment that was just taken over, or that somebody wrote on."""
-    assert not is_pending(observed(record), [child()])
+    assert pending_children([child()], observed(record)) == []
 
 
 def test_a_record_in_another_form() -> None:
     """Blanks in it change nothing, and one that only names the child asked for no pods."""
-    assert not is_pending(observed(json.dumps(child())), [child()])
-    assert is_pending(observed(json.dumps(child("b"))), [child()])
-    assert is_pending(observed('{"kind": "Deployment"}'), [child()])
+    assert pending_children([child()], observed(json.dumps(child()))) == []
+    assert pending_children([child("b")], observed(json.dumps(child()))) == ["Deployment chat"]
+    assert pending_children([child()], observed('{"kind": "Deployment"}')) == ["Deployment chat"]
 
 
 def test_time_tells() -> None:
     """First it is under way; after a minute the API server must have refused it."""
     now = datetime(2026, 1, 1, 12, 1, 1, tzinfo=UTC)
     assert PATIENCE == 60
-    assert change_cause("Deployment chat", None, now).reason == "RollingOut"
-    assert change_cause("Deployment chat", "2026-01-01T12:00:30Z", now).reason == "RollingOut"
-    refused = change_cause("Deployment chat", "2026-01-01T12:00:00Z", now)
-    assert refused.reason == "ChangeRefused"
-    assert refused.text.startswith("Deployment chat cannot be changed")
+    for since in (None, "2026-01-01T12:00:30Z"):
+        assert [cause.reason for cause in change_causes(["Deployment chat"], since, now)] == ["RollingOut"]
+    refused = change_causes(["Deployment chat", "Service chat"], "2026-01-01T12:00:00Z", now)
+    assert [cause.reason for cause in refused] == ["ChangeRefused", "ChangeRefused"]
+    assert refused[1].text.startswith("Service chat cannot be changed")

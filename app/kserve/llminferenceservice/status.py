@@ -36,7 +36,7 @@ from app.kube import field
 from app.kube.time import rfc3339
 from app.workload.absent import absent_causes
 from app.workload.cause import Cause, Stage
-from app.workload.pending import CHANGE_REFUSED, change_cause
+from app.workload.pending import CHANGE_REFUSED, change_causes
 from app.workload.ready import ready_message
 
 _STOPPED = Finding(False, STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
@@ -122,7 +122,7 @@ def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Ca
         return []
     since = ledger.false_since(CHILDREN_CREATED)
     causes = absent_causes(outcome.absent, since, now)
-    causes += [change_cause(child, since, now) for child in outcome.pending]
+    causes += change_causes(outcome.pending, since, now)
     ledger.set(CHILDREN_CREATED, Finding(False, causes[0].reason, ready_message(causes)))
     return causes
 

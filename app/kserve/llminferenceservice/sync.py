@@ -5,13 +5,13 @@ A phase that fails keeps what it and later phases own; a service that is stopped
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from app.hooks.keep import keep
-from app.hooks.protocol import SyncRequest, SyncResponse, observed_children, one
+from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.kserve.choice import pinned
 from app.kserve.effective import Effective, Inputs, combine
 from app.kserve.layers import CombineError
@@ -37,9 +37,9 @@ from app.kserve.operator import OperatorConfig, OperatorConfigError, operator_co
 from app.kube import field
 from app.kube.resource import Resource
 from app.settings import Settings
-from app.workload.absent import RESYNC
+from app.workload.absent import RESYNC, absent_children
 from app.workload.cause import Stage
-from app.workload.pending import is_pending
+from app.workload.pending import pending_children
 from app.workload.ready import pod_causes
 
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
@@ -68,7 +68,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     router = replace(router, causes=[*router.causes, *pod_causes(pods_of(around, scheduler=True))])
     children = [*workloads.children, *router.children]
     absent = absent_children(children, request.children)
-    pending = pending_children(children, around)
+    pending = pending_children(children, request.children)
     return _answer(service, Outcome(pins, READY, workloads, router, absent=absent, pending=pending), children, now)
 
 
@@ -91,30 +91,6 @@ def is_stopped(service: Service) -> bool:
 def _answer(service: Service, outcome: Outcome, children: list[Any], now: datetime) -> SyncResponse:
     judged = status(service.status, service.metadata.generation, outcome, now)
     return SyncResponse(judged, children, RESYNC if outcome.absent or outcome.pending else None)
-
-
-def absent_children(children: Iterable[Any], observed: Children) -> list[str]:
-    """Children that are asked for and not observed, as in ``Service chat``."""
-    there = {(child.kind, child.metadata.name) for _, group in observed_children(observed) for child in group.values()}
-    asked = [_identity(child) for child in children]
-    return [f"{kind} {name}" for kind, name in asked if (kind, name) not in there]
-
-
-def pending_children(children: Iterable[Any], around: Surroundings) -> list[str]:
-    """Deployments that do not have the pods yet that are asked for, as in ``Deployment chat``."""
-    found = []
-    for child in children:
-        kind, name = _identity(child)
-        observed = around.deployment(name) if kind == "Deployment" else None
-        if observed is not None and is_pending(observed, [child]):
-            found.append(f"{kind} {name}")
-    return found
-
-
-def _identity(child: Any) -> tuple[str, str]:
-    if isinstance(child, dict):
-        return child["kind"], child["metadata"]["name"]
-    return type(child).__name__, child.metadata.name
 
 
 # Settings and merge.

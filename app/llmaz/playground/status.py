@@ -32,12 +32,16 @@ def _stopped(previous: PlaygroundStatus, reason: str, message: str, now: datetim
 
 
 def judged(
-    previous: PlaygroundStatus, service: ObservedService | None, missing: list[Cause], notes: list[str], now: datetime
+    previous: PlaygroundStatus,
+    service: ObservedService | None,
+    outstanding: list[Cause],
+    notes: list[str],
+    now: datetime,
 ) -> PlaygroundStatus:
-    """Rows 4 to 7, in one pass. ``missing`` are children that are not there although they were asked for."""
+    """Rows 4 to 7, in one pass. ``outstanding``: children that are not there or not as they should be."""
     conditions = Conditions(previous.conditions, None, now)
     _upstream(conditions, available=service is not None and is_true(service.status.conditions, ConditionType.AVAILABLE))
-    _ready(conditions, service, missing, notes)
+    _ready(conditions, service, outstanding, notes)
     return PlaygroundStatus(
         conditions=conditions.list(),
         replicas=service.status.replicas if service else 0,
@@ -59,9 +63,9 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
         conditions.set(ConditionType.AVAILABLE, False, Reason.PLAYGROUND_NOT_READY, message)
 
 
-def _ready(conditions: Conditions, service: ObservedService | None, missing: list[Cause], notes: list[str]) -> None:
+def _ready(conditions: Conditions, service: ObservedService | None, outstanding: list[Cause], notes: list[str]) -> None:
     """The Service's own ``Ready`` with its causes, unless the Service is about to change or children are missing."""
-    causes = missing or _not_reported(service)
+    causes = outstanding or _not_reported(service)
     if causes:
         conditions.set(ConditionType.READY, False, ready_reason(causes), with_notes(ready_message(causes), notes))
         return

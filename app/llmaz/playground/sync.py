@@ -9,7 +9,7 @@ from app.hooks.keep import keep
 from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.kube import field
 from app.kube.resource import Resource
-from app.llmaz.absent import missing_children
+from app.llmaz.absent import outstanding
 from app.llmaz.playground import status
 from app.llmaz.playground.hpa import horizontal_pod_autoscaler
 from app.llmaz.playground.plan import plan
@@ -31,12 +31,14 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     if isinstance(decided, Cause):
         return SyncResponse(status=status.aborted(playground.status, decided, now), children=keep(request.children))
     autoscaler = horizontal_pod_autoscaler(decided)
-    missing = _missing(playground, request.children, autoscaled=autoscaler is not None, now=now)
+    children = [service(decided), *([autoscaler] if autoscaler else [])]
+    deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
+    waited = [] if deleted else outstanding(children, request.children, conditions, now)
     observed = one(request.children.services, decided.name, decided.namespace)
     return SyncResponse(
-        status=status.judged(playground.status, observed, missing, decided.notes, now),
-        children=[service(decided), *([autoscaler] if autoscaler else [])],
-        resync_after_seconds=RESYNC if missing else None,
+        status=status.judged(playground.status, observed, waited, decided.notes, now),
+        children=children,
+        resync_after_seconds=RESYNC if waited else None,
     )
 
 
@@ -58,17 +60,3 @@ def _conflict(playground: Playground, children: Children, related: Related) -> C
         return None
     text = f"a Service {metadata.name} exists that is not this Playground's; delete it or choose another name"
     return Cause(Stage.SPEC, text, Reason.SERVICE_CONFLICT)
-
-
-def _missing(playground: Playground, children: Children, *, autoscaled: bool, now: datetime) -> list[Cause]:
-    """Children that are asked for and not there; a Playground that goes asks for none."""
-    metadata = playground.metadata
-    if metadata.deletion_timestamp:
-        return []
-    wanted = [("Service", children.services)] + (
-        [("HorizontalPodAutoscaler", children.autoscalers)] if autoscaled else []
-    )
-    absent = [
-        f"{kind} {metadata.name}" for kind, group in wanted if one(group, metadata.name, metadata.namespace) is None
-    ]
-    return missing_children(absent, playground.status.conditions, now)

@@ -71,11 +71,11 @@ def judged(
     previous: ServiceStatus,
     observed: Observed,
     pods: Mapping[str, ObservedPod] | None,
-    missing: list[Cause],
+    outstanding: list[Cause],
     notes: list[str],
     now: datetime,
 ) -> ServiceStatus:
-    """Upstream's two conditions, and ours. ``missing``: children that are not there or not as they should be."""
+    """Upstream's two conditions, and ours. ``outstanding``: children that are not there or not as they should be."""
     conditions = Conditions(previous.conditions, None, now)
     if observed.available:
         conditions.set(ConditionType.AVAILABLE, True, Reason.SERVICE_READY, f"the {observed.kind} is available")
@@ -84,7 +84,7 @@ def judged(
         conditions.set(ConditionType.PROGRESSING, True, Reason.SERVICE_IN_PROGRESS, waiting)
         if conditions.get(ConditionType.AVAILABLE) is not None:
             conditions.set(ConditionType.AVAILABLE, False, Reason.SERVICE_NOT_READY, waiting)
-    _ready(conditions, observed, pods, missing, notes)
+    _ready(conditions, observed, pods, outstanding, notes)
     return ServiceStatus(conditions=conditions.list(), replicas=observed.replicas, selector=observed.selector)
 
 
@@ -92,14 +92,14 @@ def _ready(
     conditions: Conditions,
     observed: Observed,
     pods: Mapping[str, ObservedPod] | None,
-    missing: list[Cause],
+    outstanding: list[Cause],
     notes: list[str],
 ) -> None:
     progress = f"{observed.ready} of {observed.wanted} replicas are ready"
-    if observed.available and not missing:
+    if observed.available and not outstanding:
         conditions.set(ConditionType.READY, True, Reason.SERVICE_READY, with_notes(progress, notes))
         return
-    causes = missing or [*observed.causes, *pod_causes(every(pods))]
+    causes = outstanding or [*observed.causes, *pod_causes(every(pods))]
     if not causes:
         causes = [Cause(Stage.STARTING, f"{observed.kind} is rolling out: {progress}", Reason.ROLLING_OUT)]
     conditions.set(ConditionType.READY, False, ready_reason(causes), with_notes(ready_message(causes), notes))

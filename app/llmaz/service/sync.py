@@ -13,9 +13,8 @@ from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.hooks.response import Prepared
 from app.kube import field
 from app.kube.resource import Resource
-from app.llmaz.absent import missing_children, pending_change
+from app.llmaz.absent import outstanding
 from app.llmaz.embedded import Json
-from app.llmaz.names import load_balancer
 from app.llmaz.service import status, template
 from app.llmaz.service.deployment import deployment, selector_of
 from app.llmaz.service.leaderworkerset import leader_worker_set
@@ -27,7 +26,6 @@ from app.llmaz.service.validation import Service
 from app.settings import Settings
 from app.workload.absent import RESYNC
 from app.workload.cause import Cause, Stage
-from app.workload.pending import is_pending
 
 Request = SyncRequest[Children, Related]
 
@@ -42,14 +40,11 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     if isinstance(made, Cause):
         return _aborted(service, made, request, now)
     observed = _observed(decided, request.children, made.selector)
-    missing = _missing(service, decided, request.children, now)
-    workload = one(request.children.deployments, decided.name, decided.namespace)
-    if workload is not None and decided.workload is Workload.DEPLOYMENT and is_pending(workload, made.children):
-        missing.append(pending_change(f"Deployment {decided.name}", service.status.conditions, now))
+    waited = _outstanding(service, made.children, request.children, now)
     return SyncResponse(
-        status=status.judged(service.status, observed, related.pods, missing, decided.notes, now),
+        status=status.judged(service.status, observed, related.pods, waited, decided.notes, now),
         children=made.children,
-        resync_after_seconds=RESYNC if missing else None,
+        resync_after_seconds=RESYNC if waited else None,
     )
 
 
@@ -128,14 +123,8 @@ def _conflict(workload: Json) -> Cause | None:
     return None if found is None else Cause(Stage.SPEC, f"the pods cannot be made: {found}", Reason.TEMPLATE_CONFLICT)
 
 
-def _missing(service: Service, decided: Plan, children: Children, now: datetime) -> list[Cause]:
-    """Children that are asked for and not there; a Service that goes asks for none."""
+def _outstanding(service: Service, made: Prepared, children: Children, now: datetime) -> list[Cause]:
+    """Children that are not there, or not as asked for; of a Service that goes none is asked for."""
     if service.metadata.deletion_timestamp:
         return []
-    groups = {Workload.DEPLOYMENT: children.deployments, Workload.LEADER_WORKER_SET: children.leaderworkersets}
-    wanted = [
-        (decided.workload.value, groups[decided.workload], decided.name),
-        ("Service", children.services, load_balancer(decided.name)),
-    ]
-    absent = [f"{kind} {name}" for kind, group, name in wanted if one(group, name, decided.namespace) is None]
-    return missing_children(absent, service.status.conditions, now)
+    return outstanding(made, children, service.status.conditions, now)

@@ -30,6 +30,7 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.updated import stamp
 from app.workload.cause import Cause, Stage
+from app.workload.pending import ROLLING_OUT
 from app.workload.ready import ready_message, ready_reason
 from app.workload.rollout import Rollout
 
@@ -101,7 +102,7 @@ class Observation:
     queue_position: int
     causes: Sequence[Cause]
     """What may hold the pods up; nobody asks while they are ready."""
-    absent: Sequence[Cause]
+    outstanding: Sequence[Cause]
     """Children that are not there or not as they should be, which counts in any case."""
 
 
@@ -162,10 +163,10 @@ def _causes(phase: Phase, seen: Observation, desired: int) -> list[Cause]:
     if phase is Phase.STOPPED:
         return [_STOPPED]
     if phase is not Phase.READY:
-        return [*seen.absent, *seen.causes] or [_count(seen.rollout.ready, desired, "pods")]
+        return [*seen.outstanding, *seen.causes] or [_count(seen.rollout.ready, desired, "pods")]
     if not seen.rollout.current:
-        return [*seen.absent, Cause(Stage.STARTING, "the last change is about to be rolled out", "RollingOut")]
-    return list(seen.absent)
+        return [*seen.outstanding, ROLLING_OUT]
+    return list(seen.outstanding)
 
 
 def _count(ready: int, desired: int, what: str) -> Cause:

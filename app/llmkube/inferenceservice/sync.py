@@ -5,8 +5,6 @@ Source: llmkube spec 3.1 and 5, appendix D.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +12,7 @@ from app.hooks.keep import keep
 from app.hooks.memo import Memo
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
 from app.hooks.response import Prepared
-from app.kube.objects import ObjectMeta, ObservedDeployment, ObservedObject
+from app.kube.objects import ObjectMeta, ObservedDeployment
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice import models, status
@@ -33,9 +31,9 @@ from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.source import METAL
 from app.settings import Settings
-from app.workload.absent import RESYNC, absent_causes, waited_in_vain
+from app.workload.absent import RESYNC, absent_causes, absent_children
 from app.workload.cause import Cause
-from app.workload.pending import is_pending, refused
+from app.workload.pending import change_causes, pending_children
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
 
@@ -74,14 +72,9 @@ def _in_cluster(
     observed = one(children.deployments, metadata.name, metadata.namespace)
     desired = _desired(wanted, observed, monitored=children.pod_monitors is not None)
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
-    absent = [] if metadata.deletion_timestamp else _absent(resource, wanted, children, facts.now)
-    pending = observed is not None and reported is not NOTHING and is_pending(observed, desired)
-    if pending and waited_in_vain(_asked_since(resource), facts.now):
-        absent.append(refused(f"Deployment {wanted.name}"))
-    elif pending:
-        reported = replace(reported, current=False)
+    outstanding = [] if metadata.deletion_timestamp else _outstanding(resource, desired, children, facts.now)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
-        seen = Observation(reported, NOT_WAITING, 0, (), absent)
+        seen = Observation(reported, NOT_WAITING, 0, (), outstanding)
     else:
         pods = every(related.pods)
         seen = Observation(
@@ -95,12 +88,12 @@ def _in_cluster(
                 *(deployment_causes(observed) if observed else ()),
                 *pod_causes(pods),
             ],
-            absent=absent,
+            outstanding=outstanding,
         )
     return SyncResponse(
         status=status.in_cluster(resource, seen, facts),
         children=desired,
-        resync_after_seconds=RESYNC if absent or pending else None,
+        resync_after_seconds=RESYNC if outstanding else None,
     )
 
 
@@ -159,23 +152,11 @@ def _build(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool
     return [child for child in offered if child is not None]
 
 
-def _monitor(wanted: Plan, children: Children) -> dict[str, Any] | None:
-    """A PodMonitor, where that kind is declared."""
-    return None if children.pod_monitors is None else pod_monitor(wanted)
-
-
-def _absent(resource: Service, wanted: Plan, children: Children, now: datetime) -> list[Cause]:
-    """Children that this answer asks for and that are not there."""
-    expected: list[tuple[str, str, Mapping[str, ObservedObject] | None]] = [
-        ("Deployment", wanted.name, children.deployments),
-        ("Service", wanted.service_name, children.services),
-    ]
-    if wanted.scaling is not None:
-        expected.append(("HorizontalPodAutoscaler", wanted.name, children.autoscalers))
-    if _monitor(wanted, children) is not None:
-        expected.append(("PodMonitor", wanted.name, children.pod_monitors))
-    names_ = [f"{kind} {name}" for kind, name, group in expected if one(group, name, wanted.namespace) is None]
-    return absent_causes(names_, _asked_since(resource), now)
+def _outstanding(resource: Service, desired: list[Any], children: Children, now: datetime) -> list[Cause]:
+    """Children of this answer that are not there, or not as it asks for."""
+    since = _asked_since(resource)
+    absent = absent_causes(absent_children(desired, children), since, now)
+    return [*absent, *change_causes(pending_children(desired, children), since, now)]
 
 
 def _asked_since(resource: Service) -> str | None:
