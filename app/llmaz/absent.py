@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from app.kube.conditions import Condition, find
-from app.workload.absent import absent_causes, absent_children
+from app.workload.absent import absent_causes
 from app.workload.cause import Cause
-from app.workload.pending import CHANGE_REFUSED, ROLLING_OUT, change_causes, pending_children
+from app.workload.outstanding import outstanding
+from app.workload.pending import CHANGE_REFUSED, ROLLING_OUT, change_causes
 
 _ABSENT = ("Creating", "NameConflict")
 """Reasons of ``Ready`` while a child is waited for."""
@@ -19,14 +20,16 @@ _CHANGING = (ROLLING_OUT.reason, CHANGE_REFUSED)
 """Reasons of ``Ready`` while a change is waited for."""
 
 
-def outstanding(
+def outstanding_causes(
     answered: Sequence[Any], children: msgspec.Struct, previous: Sequence[Condition], now: datetime
 ) -> list[Cause]:
     """Why the observed children are not those of the answer; ``Ready`` tells since when that is waited for."""
-    absent, pending = absent_children(answered, children), pending_children(answered, children)
+    found = outstanding(answered, children)
+    if not found:
+        return []
     return [
-        *absent_causes(absent, _waited(previous, _ABSENT), now),
-        *change_causes(pending, _waited(previous, _CHANGING), now),
+        *absent_causes(found.absent, _waited(previous, _ABSENT), now),
+        *change_causes(found.pending, _waited(previous, _CHANGING), now),
     ]
 
 

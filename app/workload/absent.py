@@ -7,13 +7,9 @@ hook sees. Only time tells: what is still absent after a minute will not come by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-import msgspec
-
-from app.hooks.protocol import observed_children
 from app.kube.time import seconds_since
 from app.workload.cause import Cause, Stage
 
@@ -22,18 +18,6 @@ PATIENCE = 60.0
 
 RESYNC = 65.0
 """When to look again, as no event will come (``resyncAfterSeconds``)."""
-
-
-def absent_children(answered: Iterable[Any], children: msgspec.Struct) -> list[str]:
-    """Children of the answer that are not observed, as in ``Service chat``."""
-    there = {(child.kind, child.metadata.name) for _, group in observed_children(children) for child in group.values()}
-    return [f"{kind} {name}" for kind, name in map(_identity, answered) if (kind, name) not in there]
-
-
-def _identity(child: Any) -> tuple[str, str]:
-    if isinstance(child, dict):
-        return child["kind"], child["metadata"]["name"]
-    return type(child).__name__, child.metadata.name
 
 
 def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> list[Cause]:

@@ -13,6 +13,7 @@ from typing import Any
 from app.kserve.llminferenceservice.findings import Finding
 from app.kserve.llminferenceservice.types import Address
 from app.workload.cause import Cause
+from app.workload.outstanding import NOTHING, Outstanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,5 @@ class Outcome:
     error: Finding | None = None
     """Why ``Ready`` is false before any phase: an invalid spec, or settings that cannot be read."""
     stopped: bool = False
-    absent: Sequence[str] = ()
-    """Children that are asked for and not observed, as in ``Service chat``."""
-    pending: Sequence[str] = ()
-    """Deployments whose pods are asked for otherwise than they were last, as in ``Deployment chat``."""
+    outstanding: Outstanding = NOTHING
+    """Children that the answer asks for and that are not there, or not as it wants them."""

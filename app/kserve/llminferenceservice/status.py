@@ -117,12 +117,12 @@ def _judge_router(ledger: _Ledger, outcome: Outcome) -> None:
 
 def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Cause]:
     """Children that stay away or stay as they are: since when is kept in a condition that exists only as long."""
-    if not outcome.absent and not outcome.pending:
+    if not outcome.outstanding:
         ledger.remove(CHILDREN_CREATED)
         return []
     since = ledger.false_since(CHILDREN_CREATED)
-    causes = absent_causes(outcome.absent, since, now)
-    causes += change_causes(outcome.pending, since, now)
+    causes = absent_causes(outcome.outstanding.absent, since, now)
+    causes += change_causes(outcome.outstanding.pending, since, now)
     ledger.set(CHILDREN_CREATED, Finding(False, causes[0].reason, ready_message(causes)))
     return causes
 

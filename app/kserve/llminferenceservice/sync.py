@@ -37,9 +37,9 @@ from app.kserve.operator import OperatorConfig, OperatorConfigError, operator_co
 from app.kube import field
 from app.kube.resource import Resource
 from app.settings import Settings
-from app.workload.absent import RESYNC, absent_children
+from app.workload.absent import RESYNC
 from app.workload.cause import Stage
-from app.workload.pending import pending_children
+from app.workload.outstanding import NOTHING, outstanding
 from app.workload.ready import pod_causes
 
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
@@ -67,9 +67,8 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     router = route_requests(effective.spec, around, settings)
     router = replace(router, causes=[*router.causes, *pod_causes(pods_of(around, scheduler=True))])
     children = [*workloads.children, *router.children]
-    absent = absent_children(children, request.children)
-    pending = pending_children(children, request.children)
-    return _answer(service, Outcome(pins, READY, workloads, router, absent=absent, pending=pending), children, now)
+    waited = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request.children)
+    return _answer(service, Outcome(pins, READY, workloads, router, outstanding=waited), children, now)
 
 
 def invalid(
@@ -90,7 +89,7 @@ def is_stopped(service: Service) -> bool:
 
 def _answer(service: Service, outcome: Outcome, children: list[Any], now: datetime) -> SyncResponse:
     judged = status(service.status, service.metadata.generation, outcome, now)
-    return SyncResponse(judged, children, RESYNC if outcome.absent or outcome.pending else None)
+    return SyncResponse(judged, children, RESYNC if outcome.outstanding else None)
 
 
 # Settings and merge.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.hooks.memo import Memo
 from app.llmaz import loadable, lookup
 from app.llmaz.backendruntime.arguments import (
     DRAFT_MODEL_PATH,
@@ -70,8 +71,7 @@ class Plan:
 def plan(playground: Playground, related: Related) -> Plan | Cause:
     """The plan, or why there is none: then everything stays as it is."""
     spec, metadata = playground.spec, playground.metadata
-    claims = models(spec)
-    references = claims.models or []
+    references = models(spec).models or []
     found = lookup.models(related.models, [reference.name for reference in main_first(references)])
     if isinstance(found, Cause):
         return found
@@ -83,7 +83,26 @@ def plan(playground: Playground, related: Related) -> Plan | Cause:
     engine = lookup.runtime(related.runtimes, config.backend_name)
     if isinstance(engine, Cause):
         return engine
-    runtime = engine.spec
+    handed = (metadata.annotations or {}).get(SKIP_LOADER)
+    key = (metadata.name, metadata.namespace, handed, id(spec), id(engine), *map(id, found))
+    known = _plans.get(key)
+    if known is None:
+        known = _decide(playground, found, engine, skip=skip), (spec, engine, found)
+        _plans.put(key, known, _PLAN_BYTES)
+    return known[0]
+
+
+_PLAN_BYTES = 8 * 1024
+"""What a plan counts against the memo's budget: about what its objects take."""
+_plans: Memo[tuple[Plan | Cause, tuple[object, ...]]] = Memo()
+"""Plans with the objects they were made from: held, so that their ids stay theirs."""
+
+
+def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip: bool) -> Plan | Cause:
+    """The plan of a Playground whose models and engine are there."""
+    spec, metadata, runtime = playground.spec, playground.metadata, engine.spec
+    claims, config = models(spec), spec.backend_runtime_config or _NO_CONFIG
+    references = claims.models or []
     inferred = SPECULATIVE_PRESET if speculative(references) else DEFAULT_PRESET
     chosen = inferred if config.config_name is None else config.config_name
     base = preset(runtime, chosen)

@@ -13,7 +13,7 @@ from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.hooks.response import Prepared
 from app.kube import field
 from app.kube.resource import Resource
-from app.llmaz.absent import outstanding
+from app.llmaz.absent import outstanding_causes
 from app.llmaz.embedded import Json
 from app.llmaz.service import status, template
 from app.llmaz.service.deployment import deployment, selector_of
@@ -127,4 +127,4 @@ def _outstanding(service: Service, made: Prepared, children: Children, now: date
     """Children that are not there, or not as asked for; of a Service that goes none is asked for."""
     if service.metadata.deletion_timestamp:
         return []
-    return outstanding(made, children, service.status.conditions, now)
+    return outstanding_causes(made, children, service.status.conditions, now)

@@ -31,9 +31,10 @@ from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.source import METAL
 from app.settings import Settings
-from app.workload.absent import RESYNC, absent_causes, absent_children
+from app.workload.absent import RESYNC, absent_causes
 from app.workload.cause import Cause
-from app.workload.pending import change_causes, pending_children
+from app.workload.outstanding import outstanding
+from app.workload.pending import change_causes
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
 
@@ -72,9 +73,9 @@ def _in_cluster(
     observed = one(children.deployments, metadata.name, metadata.namespace)
     desired = _desired(wanted, observed, monitored=children.pod_monitors is not None)
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
-    outstanding = [] if metadata.deletion_timestamp else _outstanding(resource, desired, children, facts.now)
+    waited = [] if metadata.deletion_timestamp else _outstanding(resource, desired, children, facts.now)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
-        seen = Observation(reported, NOT_WAITING, 0, (), outstanding)
+        seen = Observation(reported, NOT_WAITING, 0, (), waited)
     else:
         pods = every(related.pods)
         seen = Observation(
@@ -88,12 +89,12 @@ def _in_cluster(
                 *(deployment_causes(observed) if observed else ()),
                 *pod_causes(pods),
             ],
-            outstanding=outstanding,
+            outstanding=waited,
         )
     return SyncResponse(
         status=status.in_cluster(resource, seen, facts),
         children=desired,
-        resync_after_seconds=RESYNC if outstanding else None,
+        resync_after_seconds=RESYNC if waited else None,
     )
 
 
@@ -154,9 +155,11 @@ def _build(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool
 
 def _outstanding(resource: Service, desired: list[Any], children: Children, now: datetime) -> list[Cause]:
     """Children of this answer that are not there, or not as it asks for."""
+    found = outstanding(desired, children)
+    if not found:
+        return []
     since = _asked_since(resource)
-    absent = absent_causes(absent_children(desired, children), since, now)
-    return [*absent, *change_causes(pending_children(desired, children), since, now)]
+    return [*absent_causes(found.absent, since, now), *change_causes(found.pending, since, now)]
 
 
 def _asked_since(resource: Service) -> str | None:

@@ -17,6 +17,7 @@ from app.kserve.llminferenceservice.status import refused, status
 from app.kserve.llminferenceservice.types import Address, Condition, LLMInferenceServiceStatus
 from app.kube import field
 from app.workload.cause import Cause, Stage
+from app.workload.outstanding import Outstanding
 from tests.kserve.objects import NOW
 
 EMPTY = LLMInferenceServiceStatus()
@@ -289,10 +290,12 @@ def test_reasons_are_upstreams() -> None:
 
 # Children that stay away.
 
+SERVICE_MISSING = Outstanding(absent=["Service x"])
+
 
 def test_a_child_that_is_on_its_way() -> None:
     """For a minute it is only being created."""
-    made = Outcome({}, READY, WorkloadResult([], {MAIN: READY}), RouterResult([], {}), absent=["Service x"])
+    made = Outcome({}, READY, WorkloadResult([], {MAIN: READY}), RouterResult([], {}), outstanding=SERVICE_MISSING)
     result = status(EMPTY, 1, made, NOW)
     assert said(result)["ChildrenCreated"] == "Creating"
     assert said(result)["Ready"] == "True"
@@ -300,7 +303,7 @@ def test_a_child_that_is_on_its_way() -> None:
 
 def test_a_child_whose_name_is_taken() -> None:
     """Nothing ever announces it, so after a minute ``Ready`` does; and all is forgotten once the child is there."""
-    made = Outcome({}, READY, WorkloadResult([], {MAIN: READY}), RouterResult([], {}), absent=["Service x"])
+    made = Outcome({}, READY, WorkloadResult([], {MAIN: READY}), RouterResult([], {}), outstanding=SERVICE_MISSING)
     first = status(EMPTY, 1, made, NOW)
     later = status(first, 1, made, LATER)
     assert said(later)["Ready"] == said(later)["ChildrenCreated"] == "NameConflict"

@@ -330,7 +330,7 @@ def test_a_change_that_is_not_made_is_no_success() -> None:
 def test_any_child_that_stays_as_it_was_is_named() -> None:
     """An autoscaler, too: its pods are ready, and yet the user did not get what was asked for."""
     first = sync(service(autoscaling={"maxReplicas": 3}), model())
-    children = applied(first, {}, Deployment=RUNNING, HorizontalPodAutoscaler={})
+    children = applied(first, Deployment=RUNNING, HorizontalPodAutoscaler={})
     parent = service(generation=2, autoscaling={"maxReplicas": 9})
     asked = sync(parent, model(), children=children)
     assert condition(asked, "Ready")["reason"] == "RollingOut"

@@ -1,0 +1,80 @@
+"""What an answer asks for and the cluster does not have: children that are absent, and changes that are not made.
+
+Metacontroller's record on a child tells what was asked of it last. It is written with the update, so while it differs
+from what is asked for now, the update is not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import orjson
+
+from app.hooks.memo import Memo
+from app.hooks.protocol import observed_children
+from app.hooks.response import Prepared
+from app.kube.objects import ObservedObject, last_applied
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """Children by kind and name, as in ``Service chat``."""
+
+    absent: Sequence[str] = ()
+    """Not observed."""
+    pending: Sequence[str] = ()
+    """Observed, and not as the answer wants them."""
+
+    def __bool__(self) -> bool:
+        return bool(self.absent or self.pending)
+
+
+NOTHING = Outstanding()
+
+
+def outstanding(answered: Sequence[Any], children: msgspec.Struct) -> Outstanding:
+    """What separates the observed children from those of the answer, in the answer's order.
+
+    Metadata and ``spec.replicas`` do not count: others write there too. Nor do children without a record, which were
+    just taken over, and those that the answer leaves out.
+    """
+    observed = [child for _, group in observed_children(children) for child in group.values()]
+    encoded = answered.encoded if isinstance(answered, Prepared) else msgspec.json.encode(answered, order="sorted")
+    key = (encoded, *[(child.kind, child.metadata.name, child.metadata.uid) for child in observed])
+    records = [bytes(child.metadata.annotations) for child in observed]
+    if _settled.get(key) == records:
+        return NOTHING
+    found = _compare(orjson.loads(encoded), observed)
+    if found:
+        return found
+    _settled.put(key, records, len(encoded) + sum(map(len, records)))
+    return NOTHING
+
+
+_settled: Memo[list[bytes]] = Memo()
+"""By answer and observed children: the records that agree with the answer."""
+
+
+def _compare(answered: list[dict[str, Any]], observed: list[ObservedObject]) -> Outstanding:
+    there = {(child.kind, child.metadata.name): child for child in observed}
+    absent, pending = [], []
+    for wanted in answered:
+        identity = wanted["kind"], wanted["metadata"]["name"]
+        child = there.get(identity)
+        if child is None:
+            absent.append(" ".join(identity))
+        elif (record := last_applied(child)) is not None and _substance(wanted) != _substance(record):
+            pending.append(" ".join(identity))
+    return Outstanding(absent, pending)
+
+
+def _substance(child: dict[str, Any]) -> dict[str, Any]:
+    """What only its owner asks of a child."""
+    rest = {key: value for key, value in child.items() if key not in ("apiVersion", "kind", "metadata", "status")}
+    spec = rest.get("spec")
+    if isinstance(spec, dict):
+        rest["spec"] = {key: value for key, value in spec.items() if key != "replicas"}
+    return rest
