@@ -151,10 +151,14 @@ class Findings:
             self.warnings.append(f"unknown field {field.go_quote(str(path.child(key)))}{hint}")
 
 
-@lru_cache(maxsize=1024)
 def nearest(key: str, known: tuple[str, ...]) -> str:
     """The most similar field name, or empty; names far longer than any field are not worth the search."""
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6) if len(key) <= 64 else []
+    return _nearest(key, known) if len(key) <= 64 else ""
+
+
+@lru_cache(maxsize=1024)
+def _nearest(key: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     return near[0] if near else ""
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeVar
 
 import orjson
 
+from app.hooks.memo import Memo
 from app.hooks.protocol import RelatedResource, one
 from app.kube import field
 from app.kube.base import Json, KubeModel
@@ -79,8 +79,27 @@ def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime |
     return found
 
 
-@lru_cache(maxsize=1024)
+_models: Memo[Model | str] = Memo()
+_runtimes: Memo[Runtime | str] = Memo()
+
+
 def _model(name: str, raw: bytes) -> Model | str:
+    known = _models.get((name, raw))
+    if known is None:
+        known = _read_model(name, raw)
+        _models.put((name, raw), known, len(raw))
+    return known
+
+
+def _runtime(raw: bytes) -> Runtime | str:
+    known = _runtimes.get(raw)
+    if known is None:
+        known = _read_runtime(raw)
+        _runtimes.put(raw, known, len(raw))
+    return known
+
+
+def _read_model(name: str, raw: bytes) -> Model | str:
     spec, errors = _decoded(raw, OpenModelSpec)
     if spec is None or errors:
         return field.aggregate(errors)
@@ -95,8 +114,7 @@ def _model(name: str, raw: bytes) -> Model | str:
     return Model(name, spec.family_name, found, tuple((config.flavors if config else None) or ()))
 
 
-@lru_cache(maxsize=256)
-def _runtime(raw: bytes) -> Runtime | str:
+def _read_runtime(raw: bytes) -> Runtime | str:
     spec, errors = _decoded(raw, BackendRuntimeSpec)
     if spec is not None and not errors:
         errors = list(unusable(spec))

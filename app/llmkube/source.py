@@ -9,7 +9,6 @@ import posixpath
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from urllib.parse import urlsplit
 
 from app.kube.names import short_hash
@@ -75,7 +74,6 @@ class Source:
         return f"{SOURCE_DIR}/{self.path}"
 
 
-@lru_cache(maxsize=1024)
 def parse(text: str) -> Source:
     """The source that a text names. Tests are case-sensitive and in the order of spec 2.1."""
     if text.startswith(PVC_SCHEME):
