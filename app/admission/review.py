@@ -17,7 +17,7 @@ from app.errors import ProtocolError
 from app.hooks.kind import Kind
 from app.kube import field
 from app.kube.decode import SPEC, decode_rest, decode_spec
-from app.kube.jsonvalue import MAX_DEPTH, control_characters, depth_exceeds, excess, may_have_controls
+from app.kube.jsonvalue import MAX_DEPTH, TOO_DEEP, control_characters, depth_exceeds, excess, may_have_controls
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
 from app.kube.shape import check_embedded, unknown_fields
@@ -187,15 +187,14 @@ def _holds(path: str, refused: list[str]) -> bool:
 
 def _too_deep(raw: bytes) -> field.Error:
     """Names the first field that holds the nesting, where the text can be read at all."""
-    detail = f"nested too deeply, at most {MAX_DEPTH} levels"
     try:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return field.invalid(SPEC, "…", detail)
+        return field.invalid(SPEC, "…", TOO_DEEP)
     for key, value in document.items() if isinstance(document, dict) else ():
         try:
             if depth_exceeds(orjson.dumps(value), MAX_DEPTH - 1):
-                return field.invalid(SPEC.child(key), "…", detail)
+                return field.invalid(SPEC.child(key), "…", TOO_DEEP)
         except TypeError:
-            return field.invalid(SPEC.child(key), "…", detail)
-    return field.invalid(SPEC, "…", detail)
+            return field.invalid(SPEC.child(key), "…", TOO_DEEP)
+    return field.invalid(SPEC, "…", TOO_DEEP)

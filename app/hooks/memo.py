@@ -15,6 +15,7 @@ from msgspec import Raw
 from app.kube import field
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_spec
+from app.kube.jsonvalue import TOO_DEEP, depth_exceeds
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
@@ -34,6 +35,7 @@ class Memo(Generic[ValueT]):
         self._held = 0
 
     def get(self, key: Hashable) -> ValueT | None:
+        """What is known for the key; asking does not keep an entry from being forgotten."""
         found = self._entries.get(key)
         return None if found is None else found[0]
 
@@ -50,12 +52,17 @@ class Memo(Generic[ValueT]):
 _specs: Memo[KubeModel] = Memo()
 
 
-def decode_related(raw: Raw, type_: type[ModelT]) -> tuple[ModelT | None, list[field.Error]]:
-    """As :func:`app.kube.decode.decode_spec`, for related resources: the same bytes give the same object."""
+def decode_related(raw: bytes | Raw, type_: type[ModelT]) -> tuple[ModelT | None, list[field.Error]]:
+    """As :func:`app.kube.decode.decode_spec`, for related resources: the same bytes give the same object.
+
+    A related object may be anybody's, and of any depth: what cannot be read is an error of its spec, never ours.
+    """
     key = type_, bytes(raw)
     known = _specs.get(key)
     if isinstance(known, type_):
         return known, []
+    if depth_exceeds(key[1]):
+        return None, [field.invalid(SPEC, "…", TOO_DEEP)]
     try:
         spec, errors = decode_spec(raw, type_)
     except orjson.JSONDecodeError as error:  # half a surrogate, 1e400: not skipped over any more

@@ -17,6 +17,8 @@ class Desired(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
 
 
 class ObjectMeta(Desired):
+    """Metadata of a child. Metacontroller adds the owner and the label ``controller-uid`` (metacontroller 3.5)."""
+
     name: str
     namespace: str
     labels: dict[str, str] | None = None
@@ -31,12 +33,16 @@ class TemplateMeta(Desired):
 
 
 class ContainerPort(Desired):
+    """A port of a container. Metacontroller tells ports apart by their number alone: each number once."""
+
     name: str
     container_port: int
     protocol: str = msgspec.field(default_factory=lambda: "TCP")
 
 
 class VolumeMount(Desired):
+    """A mount. Metacontroller tells mounts apart by ``mount_path``: each path once in a container."""
+
     name: str
     mount_path: str
     read_only: bool | None = None
@@ -70,6 +76,8 @@ class Container(Desired):
 
 
 class PodSpec(Desired):
+    """A pod. Lists and maps without entries are ``None``: the API server drops them, so each sync would write again."""
+
     containers: list[Container]
     init_containers: list[Container] | None = None
     volumes: list[Json] | None = None
@@ -86,15 +94,21 @@ class PodSpec(Desired):
 
 
 class PodTemplateSpec(Desired):
+    """A pod template; ``spec`` is plain JSON where the pod comes from a user's own template."""
+
     metadata: TemplateMeta
     spec: PodSpec | Json
 
 
 class LabelSelector(Desired):
+    """Immutable in a cluster, so never made of anything that a user may change (metacontroller 3.7)."""
+
     match_labels: dict[str, str]
 
 
 class DeploymentSpec(Desired):
+    """The times are in seconds."""
+
     selector: LabelSelector
     template: PodTemplateSpec
     replicas: int | None = None
@@ -106,12 +120,16 @@ class DeploymentSpec(Desired):
 
 
 class Deployment(Desired, tag_field="kind", tag="Deployment"):
+    """``apps/v1``, updated in place; a change of the template restarts its pods."""
+
     metadata: ObjectMeta
     spec: DeploymentSpec
     api_version: str = msgspec.field(default_factory=lambda: "apps/v1")
 
 
 class ServicePort(Desired):
+    """A port of a Service. As in containers, a TCP and a UDP port of one number would become one."""
+
     name: str
     port: int
     target_port: int | str
@@ -120,6 +138,8 @@ class ServicePort(Desired):
 
 
 class ServiceSpec(Desired):
+    """``cluster_ip`` is ``None`` or the text ``None`` of a headless Service: addresses are the cluster's to choose."""
+
     selector: dict[str, str] | None = None
     ports: list[ServicePort] | None = None
     type: str | None = None
@@ -128,12 +148,16 @@ class ServiceSpec(Desired):
 
 
 class Service(Desired, tag_field="kind", tag="Service"):
+    """Core ``v1``, updated in place."""
+
     metadata: ObjectMeta
     spec: ServiceSpec
     api_version: str = msgspec.field(default_factory=lambda: "v1")
 
 
 class ScaleTarget(Desired):
+    """What an autoscaler scales: a name, so names of workloads never change."""
+
     api_version: str
     kind: str
     name: str
@@ -150,12 +174,16 @@ class HorizontalPodAutoscalerSpec(Desired):
 
 
 class HorizontalPodAutoscaler(Desired, tag_field="kind", tag="HorizontalPodAutoscaler"):
+    """``autoscaling/v2``, updated in place."""
+
     metadata: ObjectMeta
     spec: HorizontalPodAutoscalerSpec
     api_version: str = msgspec.field(default_factory=lambda: "autoscaling/v2")
 
 
 class JobSpec(Desired):
+    """Immutable in a cluster; ``active_deadline_seconds`` counts from the Job's start."""
+
     template: PodTemplateSpec
     backoff_limit: int | None = None
     active_deadline_seconds: int | None = None
@@ -163,18 +191,24 @@ class JobSpec(Desired):
 
 
 class Job(Desired, tag_field="kind", tag="Job"):
+    """``batch/v1``, created and deleted but never updated."""
+
     metadata: ObjectMeta
     spec: JobSpec
     api_version: str = msgspec.field(default_factory=lambda: "batch/v1")
 
 
 class PersistentVolumeClaimSpec(Desired):
+    """As first asked for: class and access modes are immutable, and a smaller size is refused."""
+
     access_modes: list[str]
     resources: ResourceRequirements
     storage_class_name: str | None = None
 
 
 class PersistentVolumeClaim(Desired, tag_field="kind", tag="PersistentVolumeClaim"):
+    """Core ``v1``, created and never updated. Leaving it out of an answer would delete the data."""
+
     metadata: ObjectMeta
     spec: PersistentVolumeClaimSpec
     api_version: str = msgspec.field(default_factory=lambda: "v1")

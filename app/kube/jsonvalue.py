@@ -14,6 +14,8 @@ from app.kube import field
 MAX_DEPTH = 64
 """Deepest nesting accepted anywhere: far above any real manifest, far below what the encoders refuse."""
 
+TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels"
+
 MAX_BYTES = 1_572_864
 """etcd's limit for one object; more cannot be stored, nor handed on to children."""
 MAX_VALUES = 50_000
@@ -94,6 +96,9 @@ _MEANINGFUL_WHEN_EMPTY = frozenset(
         "labelSelector",
         "selector",
         "securityContext",
+        "capabilities",
+        "seLinuxOptions",
+        "windowsOptions",
         "preemptionPolicy",
         "exact",
     }

@@ -1,7 +1,7 @@
 """Label and annotation grammar, and the keys that belong to Metacontroller."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from app.kube import field
 from app.kube.names import LABEL_MAX, SUBDOMAIN_MAX, is_dns1123_subdomain
@@ -35,11 +35,11 @@ def key_problem(key: str) -> str:
     return "" if _NAME.fullmatch(name) else f"name part {_NAME_DETAIL}"
 
 
-def validate_labels(labels: Mapping[str, str], path: field.Path) -> list[field.Error]:
-    """Keys and values, as Kubernetes checks them on any object."""
-    errors = validate_annotation_keys(labels, path)
+def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> list[field.Error]:
+    """Keys and values, as Kubernetes checks them on any object; a ``null`` is no value."""
+    errors = _key_errors(labels, path, key_problem)
     for key, value in labels.items():
-        if not is_label_value(value):
+        if value and not is_label_value(value):
             detail = (
                 f"must be no more than {LABEL_MAX} characters"
                 if len(value) > LABEL_MAX
@@ -49,12 +49,16 @@ def validate_labels(labels: Mapping[str, str], path: field.Path) -> list[field.E
     return errors
 
 
-def validate_annotation_keys(annotations: Mapping[str, str], path: field.Path) -> list[field.Error]:
-    """Keys only: an annotation's value is free text."""
-    errors = [field.invalid(path, key, problem) for key in annotations if (problem := key_problem(key))]
+def validate_annotation_keys(annotations: Mapping[str, str | None], path: field.Path) -> list[field.Error]:
+    """Keys only: an annotation's value is free text, and Kubernetes does not mind the case of its key."""
+    return _key_errors(annotations, path, lambda key: key_problem(key.lower()))
+
+
+def _key_errors(keys: Iterable[str], path: field.Path, problem_of: Callable[[str], str]) -> list[field.Error]:
+    errors = [field.invalid(path, key, problem) for key in keys if (problem := problem_of(key))]
     errors += [
         field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")
-        for key in annotations
+        for key in keys
         if key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX)
     ]
     return errors

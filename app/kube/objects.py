@@ -74,10 +74,14 @@ class ReplicasSpec(Observed):
 
 
 class LabelSelector(Observed):
+    """Only ``matchLabels``: no selector of ours has expressions."""
+
     match_labels: dict[str, str] | None = None
 
 
 class TemplateMeta(Observed):
+    """Metadata of a pod template, with what others put there, such as ``restartedAt``."""
+
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
@@ -87,17 +91,23 @@ class ObservedTemplate(Observed):
 
 
 class DeploymentStrategy(Observed):
+    """How pods are replaced; ``rolling_update`` has numbers and percentages, as they were written."""
+
     type: str = ""
     rolling_update: dict[str, Any] | None = None
 
 
 class DeploymentSpec(ReplicasSpec):
+    """What the cluster runs now, defaults of the API server included."""
+
     selector: LabelSelector = msgspec.field(default_factory=LabelSelector)
     strategy: DeploymentStrategy = msgspec.field(default_factory=DeploymentStrategy)
     template: ObservedTemplate = msgspec.field(default_factory=ObservedTemplate)
 
 
 class DeploymentStatus(Observed):
+    """Counts of pods; the API server leaves a zero out."""
+
     observed_generation: int | None = None
     replicas: int = 0
     updated_replicas: int = 0
@@ -108,11 +118,15 @@ class DeploymentStatus(Observed):
 
 
 class ObservedDeployment(ObservedObject):
+    """A Deployment, whether ours or being taken over."""
+
     spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
     status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
 
 
 class JobStatus(Observed):
+    """Counts of pods, and RFC 3339 times."""
+
     active: int = 0
     ready: int = 0
     succeeded: int = 0
@@ -123,16 +137,22 @@ class JobStatus(Observed):
 
 
 class ObservedJob(ObservedObject):
+    """A Job; its pods are looked for by themselves."""
+
     status: JobStatus = msgspec.field(default_factory=JobStatus)
 
 
 class ClaimSpec(Observed):
+    """``storage_class_name`` is absent until a default class was filled in, and empty for none."""
+
     storage_class_name: str | None = None
     access_modes: list[str] | None = None
     volume_name: str = ""
 
 
 class ClaimStatus(Observed):
+    """``phase`` is ``Pending``, ``Bound`` or ``Lost``."""
+
     phase: str = ""
     conditions: list[Condition] | None = None
 
@@ -145,11 +165,15 @@ class ObservedClaim(ObservedObject):
 
 
 class ContainerStateWaiting(Observed):
+    """Why a container does not run yet; ``reason`` is the kubelet's word, such as ``ImagePullBackOff``."""
+
     reason: str = ""
     message: str = ""
 
 
 class ContainerStateTerminated(Observed):
+    """How a container ended; ``message`` is its last words, where the pod asks for them."""
+
     reason: str = ""
     message: str = ""
     exit_code: int = 0
@@ -161,12 +185,16 @@ class ContainerStateRunning(Observed):
 
 
 class ContainerState(Observed):
+    """One of the three is set."""
+
     waiting: ContainerStateWaiting | None = None
     running: ContainerStateRunning | None = None
     terminated: ContainerStateTerminated | None = None
 
 
 class ContainerStatus(Observed):
+    """``state`` is now, ``last_state`` how it ended before the last restart. ``started`` is absent on old kubelets."""
+
     name: str = ""
     ready: bool = False
     started: bool | None = None
@@ -176,6 +204,8 @@ class ContainerStatus(Observed):
 
 
 class PodStatus(Observed):
+    """``reason`` and ``message`` are of the pod as a whole, such as an eviction."""
+
     phase: str = ""
     reason: str = ""
     message: str = ""
@@ -197,6 +227,8 @@ class PodMeta(Observed):
 
 
 class ObservedPod(Observed):
+    """A pod, ours by its labels: not a child, so nothing but a status follows from it."""
+
     metadata: PodMeta
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 

@@ -23,7 +23,6 @@ CONTAINER = Shape(
         "readinessProbe": _PROBE,
         "startupProbe": _PROBE,
         "lifecycle": _LIFECYCLE,
-        "resources": Shape(lists={"claims": ("name", _ITEM)}),
     },
     lists={
         "env": ("name", _ENV),
@@ -78,7 +77,8 @@ _TEXT_MAPS = frozenset(
     {"nodeSelector", "matchLabels", "labels", "annotations", "volumeAttributes", "options", "overhead"}
 )
 """Maps whose keys are the user's own: an empty value stands for itself."""
-_EMPTY_TEXT_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName"})
+_EMPTY_TEXT_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName", "service"})
+"""Texts of which the API server tells an empty one from none; ``service`` is a gRPC probe's, and empty by default."""
 _WITH_TEXT = frozenset({"httpHeaders", "sysctls"})
 """Lists whose items have a ``value`` that is written even when it is empty; LeaderWorkerSet's schema requires it."""
 _QUANTITY_MAPS = frozenset({"requests", "limits", "overhead", "capacity"})
@@ -103,6 +103,8 @@ def normalised(value: Json) -> Json:
                 result[key] = canonical_value(item) if key in _QUANTITIES else item
         elif kind is dict:
             inner = _map(key, item) if key in _MAPS else normalised(item)
+            if key == "resourceFieldRef":
+                inner.setdefault("divisor", "0")
             if inner or key not in _EMPTY_OBJECT_IS_ABSENT:
                 result[key] = inner
         elif kind is list:
@@ -143,10 +145,9 @@ def _default_source(source: Any) -> None:
         token.setdefault("expirationSeconds", 3600)
     files = downward.get("items") if type(downward) is dict else None
     for file in files if type(files) is list else ():
-        for name, key, default in (("fieldRef", "apiVersion", "v1"), ("resourceFieldRef", "divisor", "0")):
-            reference = file.get(name) if type(file) is dict else None
-            if type(reference) is dict:
-                reference.setdefault(key, default)
+        reference = file.get("fieldRef") if type(file) is dict else None
+        if type(reference) is dict:
+            reference.setdefault("apiVersion", "v1")
 
 
 def _map(key: str, item: Json) -> Json:

@@ -7,6 +7,7 @@ ever is shell text (spec T-22).
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -94,9 +95,13 @@ def _environment(download: Download, settings: Settings) -> list[Json]:
     return [{"name": name, "value": _literal(value)} if value else {"name": name} for name, value in values.items()]
 
 
+_EXPANDED = re.compile(r"\$\$|\$\([A-Z0-9_]+\)")
+"""What the kubelet does not pass on as it is: ``$$``, and a variable of ours or of a Service (all are in capitals)."""
+
+
 def _literal(text: str) -> str:
     """Text in which the kubelet finds no ``$(VARIABLE)`` to replace and no ``$$`` to shorten."""
-    return text.replace("$", "$$") if "$(" in text or "$$" in text else text
+    return text.replace("$", "$$") if _EXPANDED.search(text) else text
 
 
 def _mounts(download: Download, settings: Settings) -> list[VolumeMount]:

@@ -115,6 +115,11 @@ def cache_dir(source: Source) -> str:
     return posixpath.join(MODELS_DIR, source.cache_key)
 
 
+def recorded_key(source: Source, *, metal: bool) -> str:
+    """The cache key as a Model's status has it: none where a metal agent opens the file on its own disk (spec 2.4)."""
+    return "" if metal and source.kind is SourceClass.LOCAL else source.cache_key
+
+
 def cached_path(source: Source, model: str) -> str:
     """Path of the file inside a pod that mounts the cache."""
     return posixpath.join(cache_dir(source), file_name(model))

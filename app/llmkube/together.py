@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.model.types import ModelSpec
+from app.llmkube.model.types import GPU, ModelSpec
 from app.llmkube.source import METAL, SourceClass, parse
-
-_READS_MODEL = ("llamacpp", "vllm")
 
 
 def findings(model: ModelSpec, service: InferenceServiceSpec) -> list[str]:
@@ -59,25 +57,38 @@ def _on_metal(service: InferenceServiceSpec) -> Iterator[str]:
 
 
 def _source(model: ModelSpec, service: InferenceServiceSpec) -> Iterator[str]:
-    """V-X03."""
-    is_repository = parse(model.source).kind is SourceClass.REPOSITORY
-    if is_repository and service.runtime in _READS_MODEL and not service.skip_model_init:
+    """V-X03: what each pod fetches is worth knowing. llamacpp must not be told to skip: it would have no model then."""
+    if parse(model.source).kind is not SourceClass.REPOSITORY or service.skip_model_init:
+        return
+    if service.runtime == "vllm":
         yield "spec.skipModelInit should be true: the Model is a repository, which the server fetches itself"
+    if service.runtime == "llamacpp":
+        yield "the Model is a repository: each pod of llamacpp fetches it when it starts (--hf-repo)"
 
 
 def _gpus(model: ModelSpec, service: InferenceServiceSpec) -> Iterator[str]:
     """V-I40, V-I42 and V-X06: GPUs may be counted in both objects."""
-    gpu, resources, vllm = model.hardware and model.hardware.gpu, service.resources, service.vllm_config
-    declared, wanted = (gpu and gpu.count) or 0, (resources and resources.gpu) or 0
-    count = declared or wanted
-    if declared and wanted and declared != wanted:
+    gpu, vllm = (model.hardware and model.hardware.gpu) or GPU(), service.vllm_config
+    declared, wanted = gpu.count or 0, service.resources.gpu if service.resources else None
+    count = declared or wanted or 0
+    if declared and wanted not in (None, declared):
         yield f"spec.resources.gpu has no effect: the Model's gpu.count {declared} wins over {wanted}"
+    yield from _offload(gpu, service.runtime, count)
     if service.runtime == "llamacpp" and service.flash_attention and not count:
         yield "spec.flashAttention has no effect without a GPU"
     if service.runtime == "llamacpp" and declared and not wanted and not service.image:
         yield "spec.image is not set, and the Model asks for GPUs: the default image of llamacpp uses the CPU only"
-    if service.runtime != "vllm" or vllm is None:
-        return
-    if not count:
+    if service.runtime == "vllm" and vllm is not None and not count:
         given = {"cpuOffloadGB": vllm.cpu_offload_gb, "gpuMemoryUtilization": vllm.gpu_memory_utilization}
         yield from (f"spec.vllmConfig.{name} has no effect without a GPU" for name, v in given.items() if v is not None)
+
+
+def _offload(gpu: GPU, runtime: str, count: int) -> Iterator[str]:
+    """What llama.cpp alone is told of the Model's GPUs, and only where there are some (spec 3.4, 3.5.1)."""
+    for name, value, needed in (("layers", gpu.layers, 1), ("sharding", gpu.sharding, 2)):
+        if value is None:
+            continue
+        if runtime != "llamacpp":
+            yield f"the Model's hardware.gpu.{name} has no effect with runtime {runtime}"
+        elif count < needed:
+            yield f"the Model's hardware.gpu.{name} has no effect with {count} GPUs in a pod"

@@ -404,6 +404,21 @@ def test_certificates_are_trusted_besides_the_systems(pod: Pod, tmp_path: Path) 
     assert (tmp_path / "bundle").read_text() == "SYSTEM\n\nCORPORATE\n"
 
 
+@pytest.mark.parametrize(
+    ("source", "sent"),
+    [
+        ("https://h/m.gguf?a=$b", "https://h/m.gguf?a=$b"),
+        ("https://h/$(id).gguf", "https://h/$(id).gguf"),
+        ("https://h/$(HOSTNAME)", "https://h/$$(HOSTNAME)"),
+        ("https://h/a$$b", "https://h/a$$$$b"),
+    ],
+)
+def test_a_source_reaches_the_script_as_it_is(source: str, sent: str) -> None:
+    """Only what the kubelet would expand is written for it; variables of Services are in capitals, as ours."""
+    made = container(download(ModelSpec(source=source), parse(source), "ns", "m", Settings()), Settings())
+    assert (made.env or [])[0] == {"name": "MODEL_SOURCE", "value": sent}
+
+
 def test_the_kubelet_leaves_the_script_as_it_is() -> None:
     """The kubelet shortens ``$$`` and replaces ``$(NAME)`` of the container's variables in commands."""
     spec = ModelSpec(source="https://h/a$$b$(MODEL_PATH)", sha256="a" * 64, refresh_policy="OnChange")

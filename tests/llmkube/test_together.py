@@ -17,6 +17,8 @@ from app.settings import Settings
 URL = "https://example.com/model.gguf"
 METAL = {"source": URL, "hardware": {"accelerator": "metal"}}
 TWO = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"count": 2}}}
+LAYERS = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"layers": 8}}}
+SHARDED = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"sharding": {}}}}
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("V-I64", METAL, {"image": "i", "resources": {"gpu": 1}}, "no effect with a Model on metal: spec.image, spec.reso"),
@@ -24,9 +26,15 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("V-I64", METAL, {"endpoint": {"type": "NodePort"}}, "endpoint.type has no effect"),
     ("V-X11", METAL, {"replicas": 2}, "runs one process"),
     ("V-X04", {"source": URL}, {"runtime": "tgi"}, "tgi only serves Hugging Face repositories"),
-    ("V-X03", {"source": "owner/repo"}, {}, "skipModelInit should be true"),
+    ("V-X03", {"source": "owner/repo"}, {"runtime": "vllm"}, "skipModelInit should be true"),
+    ("V-X03", {"source": "owner/repo"}, {}, "each pod of llamacpp fetches it when it starts"),
+    ("V-I35", {"source": "owner/repo"}, {"skipModelInit": True}, "skipModelInit leaves llamacpp without a model"),
     ("V-M16", {"source": URL, "format": "safetensors"}, {}, "llamacpp cannot load format safetensors"),
     ("V-X06", TWO, {"resources": {"gpu": 1}}, "the Model's gpu.count 2 wins over 1"),
+    ("V-X06", TWO, {"resources": {"gpu": 0}}, "the Model's gpu.count 2 wins over 0"),
+    ("1.2", LAYERS, {"runtime": "vllm"}, "the Model's hardware.gpu.layers has no effect with runtime vllm"),
+    ("1.2", LAYERS, {}, "the Model's hardware.gpu.layers has no effect with 0 GPUs"),
+    ("3.4", SHARDED, {"resources": {"gpu": 1}}, "the Model's hardware.gpu.sharding has no effect with 1 GPUs"),
     ("V-I42", {"source": URL}, {"flashAttention": True}, "flashAttention has no effect without a GPU"),
     ("V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB has no effect"),
     ("V-I40", TWO, {}, "the Model asks for GPUs"),
@@ -54,6 +62,8 @@ def test_what_does_not_fit_is_said(rule: str, model: dict[str, Any], service: di
         (METAL, {"endpoint": {}, "contextSize": 4096}),
         ({"source": "owner/repo"}, {"runtime": "vllm", "skipModelInit": True}),
         ({"source": "owner/repo", "format": "safetensors"}, {"runtime": "tgi"}),
+        (LAYERS, {"image": "i", "resources": {"gpu": 1}}),
+        (SHARDED, {"image": "i", "resources": {"gpu": 2}}),
         (TWO, {"image": "i", "flashAttention": True, "resources": {"gpu": 2}}),
     ],
 )

@@ -34,6 +34,6 @@ def across(service: Service, request: SyncRequest[Any, Any], settings: Settings)
         return findings(model.spec, spec)
     proposer = models.decode(one(related.models, proposing_model(spec), metadata.namespace))
     wanted = plan(metadata, spec, model, proposer, operator_claim=False, settings=settings)
-    causes = contradictions(spec, wanted, model, proposer)
+    causes = contradictions(spec, wanted, model)
     broken = [f"spec: {cause.text}" for cause in causes if cause.stage is Stage.SPEC]
     return [*broken, *findings(model.spec, spec)]

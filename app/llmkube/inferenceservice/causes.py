@@ -11,18 +11,21 @@ from app.llmkube.inferenceservice.observed import Related
 from app.llmkube.inferenceservice.plan import Plan
 from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.model.types import Phase as ModelPhase
+from app.llmkube.runtimes.llamacpp import LLAMACPP, lacks_model
 from app.llmkube.source import SourceClass, parse
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
 
-def contradictions(spec: InferenceServiceSpec, plan: Plan, model: Model, proposer: Model | None) -> Iterator[Cause]:
+def contradictions(spec: InferenceServiceSpec, plan: Plan, model: Model) -> Iterator[Cause]:
     """What the user wrote in two places and does not fit together."""
     parallel = spec.vllm_config.tensor_parallel_size if spec.runtime == "vllm" and spec.vllm_config else None
     if parallel and parallel > max(plan.gpus.count, 1):
         text = f"vllmConfig.tensorParallelSize is {parallel}, but a pod has {plan.gpus.count} {plan.gpus.resource}"
         yield Cause(Stage.SPEC, text, "TensorParallelSize")
+    if spec.runtime == LLAMACPP.name and lacks_model(spec):
+        text = "skipModelInit leaves llamacpp without a model: name one in extraArgs, or leave skipModelInit out"
+        yield Cause(Stage.SPEC, text, "NoModelNamed")
     source = parse(model.spec.source)
     if spec.runtime == "tgi" and source.kind is not SourceClass.REPOSITORY:
         text = f"runtime tgi only serves Hugging Face repositories, and Model {spec.model_ref} has source {source.text}"
@@ -30,9 +33,6 @@ def contradictions(spec: InferenceServiceSpec, plan: Plan, model: Model, propose
     if _unreadable(spec, model):
         text = f"runtime {spec.runtime} cannot load format {model.spec.format} of Model {spec.model_ref}"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
-    if proposer is not None and proposer.status.phase != ModelPhase.READY:
-        name, phase = proposer.metadata.name, proposer.status.phase or "new"
-        yield Cause(Stage.MODEL, f"Model {name}, the proposing one, is {phase}, not Ready", "ModelNotReady")
 
 
 _FORMATS = {"llamacpp": ("gguf",), "tgi": ("safetensors", "pytorch", "custom")}

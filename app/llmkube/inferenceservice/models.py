@@ -12,9 +12,10 @@ from app.kube.conditions import find
 from app.kube.resource import Resource
 from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import Phase
-from app.llmkube.model.types import ConditionType, ModelSpec, ModelStatus
+from app.llmkube.model.plan import accelerator
+from app.llmkube.model.types import ConditionType, ModelSpec, ModelStatus, Reason
 from app.llmkube.model.types import Phase as ModelPhase
-from app.llmkube.source import parse
+from app.llmkube.source import METAL, parse, recorded_key
 from app.workload.cause import Cause, Stage
 
 _STATUS = msgspec.json.Decoder(ModelStatus)
@@ -52,7 +53,7 @@ def usable(name: str, related: RelatedResource | None) -> Model | Gate:
     if model is None:
         return _waits(f"Model {name} has an invalid spec", "ModelInvalid")
     if model.status.phase != ModelPhase.READY:
-        return _waits(_unready(name, model.status), "ModelNotReady")
+        return _unready(name, model.status)
     if _outdated(model):
         return _waits(f"Model {name} has a new source that is not judged yet", "ModelNotReady")
     return model
@@ -62,22 +63,25 @@ def _waits(text: str, reason: str) -> Gate:
     return Gate(Phase.PENDING, Cause(Stage.MODEL, text, reason))
 
 
-def _unready(name: str, status: ModelStatus) -> str:
-    """The Model's phase and its own words."""
+def _unready(name: str, status: ModelStatus) -> Gate:
+    """The Model's phase and its own words. Settings that leave it without a claim fail its services too (spec 0.3)."""
     why = find(status.conditions, ConditionType.READY)
     words = why.message if why is not None and why.status != "True" else ""
-    return f"Model {name} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
+    text = f"Model {name} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
+    hopeless = why is not None and why.reason == Reason.INVALID_SETTINGS
+    return Gate(Phase.FAILED if hopeless else Phase.PENDING, Cause(Stage.MODEL, text, "ModelNotReady"))
 
 
 def _outdated(model: Model) -> bool:
-    """The status is about an earlier source: the file of the present one is not there yet (T-18).
+    """The status is about an earlier source or checksum: the file of the present one is not there yet (T-18).
 
     Only a status that names its generation is distrusted; one of the Go operator does not.
     """
     judged = find(model.status.conditions, ConditionType.READY)
     if judged is None or judged.observed_generation is None or model.metadata.generation is None:
         return False
-    return (
-        judged.observed_generation < model.metadata.generation
-        and model.status.cache_key != parse(model.spec.source).cache_key
-    )
+    known, wanted = model.status.sha256, model.spec.sha256.lower()
+    metal = accelerator(model.spec) == METAL
+    other_source = model.status.cache_key != recorded_key(parse(model.spec.source), metal=metal)
+    other_file = other_source or (known != "" and wanted not in ("", known))
+    return other_file and judged.observed_generation < model.metadata.generation

@@ -73,8 +73,8 @@ def on_metal(service: Service, heartbeat: Heartbeat, facts: Facts) -> InferenceS
     desired = wanted_replicas(service.spec)
     phase = _phase(heartbeat.ready, desired)
     scheduling = heartbeat.scheduling if phase is Phase.CREATING else NOT_WAITING
-    if phase is not Phase.READY and service.status.scheduling_status in _WRITTEN_BY_AGENT:
-        scheduling = Scheduling(service.status.scheduling_status, service.status.scheduling_message)
+    if phase is not Phase.READY:
+        scheduling = _kept_for_agent(service.status) or scheduling
     causes = [] if phase is Phase.READY else [_agent_cause(phase, scheduling, heartbeat.ready, desired)]
     judgement = Judgement(phase, heartbeat.ready, desired, desired, scheduling, causes=causes)
     conditions = _conditions(service, facts)
@@ -83,6 +83,13 @@ def on_metal(service: Service, heartbeat: Heartbeat, facts: Facts) -> InferenceS
 
 
 _WRITTEN_BY_AGENT = (SchedulingStatus.INSUFFICIENT_MEMORY, SchedulingStatus.MEMORY_CHECK_FAILED)
+
+
+def _kept_for_agent(status: InferenceServiceStatus) -> Scheduling | None:
+    """What a metal agent wrote into the status; ``None`` when what stands there is ours (T-02)."""
+    if status.scheduling_status not in _WRITTEN_BY_AGENT:
+        return None
+    return Scheduling(status.scheduling_status, status.scheduling_message)
 
 
 def _agent_cause(phase: Phase, scheduling: Scheduling, ready: int, desired: int) -> Cause:
@@ -103,7 +110,7 @@ class Observation:
     causes: Sequence[Cause]
     """What may hold the pods up; nobody asks while they are ready."""
     outstanding: Sequence[Cause]
-    """Children that are not there or not as they should be, which counts in any case."""
+    """Children that are not there or not as they should be, or cannot be made yet, which counts in any case."""
 
 
 def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceServiceStatus:
@@ -132,13 +139,22 @@ def invalid(
     errors: Sequence[fields.Error],
     now: datetime,
 ) -> InferenceServiceStatus:
-    """A service that breaks a rule: nothing is touched, so what was observed last still stands."""
+    """A service that breaks a rule: nothing is touched, so what was observed last of its pods still stands."""
     message = fields.aggregate(errors)
     conditions = Conditions(service.status.conditions, service.metadata.generation, now)
     conditions.remove(ConditionType.PROGRESSING, ConditionType.GPU_AVAILABLE)
     conditions.set(ConditionType.DEGRADED, True, Reason.INVALID_SPEC, message)
     conditions.set(ConditionType.READY, False, Reason.INVALID_SPEC, message)
-    status = msgspec.structs.replace(service.status, phase=Phase.FAILED, queue_position=0, conditions=conditions.list())
+    agents = _kept_for_agent(service.status) or NOT_WAITING
+    status = msgspec.structs.replace(
+        service.status,
+        phase=Phase.FAILED,
+        queue_position=0,
+        scheduling_status=agents.status,
+        scheduling_message=agents.message,
+        waiting_for="",
+        conditions=conditions.list(),
+    )
     return stamp(status, service.status, now)
 
 

@@ -24,6 +24,7 @@ from app.llmkube.inferenceservice.metal import heartbeat
 from app.llmkube.inferenceservice.observed import Children, Related
 from app.llmkube.inferenceservice.plan import Plan, endpoint, plan, priority_class, proposing_model
 from app.llmkube.inferenceservice.podmonitor import pod_monitor
+from app.llmkube.inferenceservice.proposer import hold_up
 from app.llmkube.inferenceservice.scheduling import NOT_WAITING, queue_position, scan
 from app.llmkube.inferenceservice.service import service
 from app.llmkube.inferenceservice.status import Facts, Observation, invalid
@@ -67,13 +68,15 @@ def _in_cluster(
     """A service whose pods run here."""
     metadata, spec = resource.metadata, resource.spec
     claim = settings.llmkube_model_cache_claim
-    proposer = models.decode(one(related.models, proposing_model(spec), metadata.namespace))
+    proposing = one(related.models, proposing_model(spec), metadata.namespace)
+    proposer = models.decode(proposing)
     kept_claim = bool(claim) and one(related.claims, claim, metadata.namespace) is not None
     wanted = _planned(metadata, spec, model, proposer, kept_claim, settings)
     observed = one(children.deployments, metadata.name, metadata.namespace)
-    desired = _desired(wanted, observed, monitored=children.pod_monitors is not None)
+    held_up = hold_up(proposing_model(spec), proposing, observed)
+    desired = keep(children) if held_up else _desired(wanted, observed, monitored=children.pod_monitors is not None)
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
-    waited = [] if metadata.deletion_timestamp else _outstanding(resource, desired, children, facts.now)
+    waited = [held_up] if held_up else _outstanding(resource, desired, children, facts.now)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
         seen = Observation(reported, NOT_WAITING, 0, (), waited)
     else:
@@ -83,7 +86,7 @@ def _in_cluster(
             scheduling=scan(pods, wanted.gpus, known_resources(settings)),
             queue_position=queue_position(metadata, every(related.services)) if settings.llmkube_queue_position else 0,
             causes=[
-                *contradictions(spec, wanted, model, proposer),
+                *contradictions(spec, wanted, model),
                 *missing_classes(wanted, related),
                 *multi_attach(wanted, pods, related, settings),
                 *(deployment_causes(observed) if observed else ()),
@@ -94,7 +97,7 @@ def _in_cluster(
     return SyncResponse(
         status=status.in_cluster(resource, seen, facts),
         children=desired,
-        resync_after_seconds=RESYNC if waited else None,
+        resync_after_seconds=RESYNC if waited and not held_up else None,
     )
 
 
@@ -156,7 +159,7 @@ def _build(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool
 def _outstanding(resource: Service, desired: list[Any], children: Children, now: datetime) -> list[Cause]:
     """Children of this answer that are not there, or not as it asks for."""
     found = outstanding(desired, children)
-    if not found:
+    if not found or resource.metadata.deletion_timestamp:
         return []
     since = _asked_since(resource)
     return [*absent_causes(found.absent, since, now), *change_causes(found.pending, since, now)]

@@ -117,12 +117,10 @@ def _autoscaling(autoscaling: Autoscaling, path: field.Path) -> Errors:
 
 def _metric(metric: Metric, path: field.Path) -> Errors:
     """V-I20, V-I31 and V-I66."""
-    if not metric.name:
-        return [field.required(path.child("name"), "name the metric")]
+    errors = [] if metric.name else [field.required(path.child("name"), "name the metric")]
     if metric.type == "Pods":
-        return _pods_metric(metric, path)
-    errors: Errors = []
-    if metric.name not in ("cpu", "memory"):
+        return errors + _pods_metric(metric, path)
+    if metric.name not in ("", "cpu", "memory"):
         errors.append(field.not_supported(path.child("name"), metric.name, ["cpu", "memory"], "for type Resource"))
     here = path.child("targetAverageUtilization")
     if metric.target_average_utilization is None:
@@ -176,10 +174,10 @@ def _embedded(spec: InferenceServiceSpec) -> Errors:
         *podrules.tolerations(spec.tolerations, SPEC.child("tolerations")),
         *sendable.check(spec.tolerations, SPEC.child("tolerations")),
         *podrules.pull_secrets(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
-        *sendable.check(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
     ]
-    for position, variable in enumerate(spec.env):
-        errors += sendable.check(variable, SPEC.child("env").index(position))
+    for name, items in (("env", spec.env), ("imagePullSecrets", spec.image_pull_secrets)):
+        for position, item in enumerate(items):  # one by one: names that stand there twice are sent once
+            errors += sendable.check(item, SPEC.child(name).index(position))
     if spec.pod_security_context:
         path = SPEC.child("podSecurityContext")
         errors += podrules.pod_security_context(spec.pod_security_context, path)

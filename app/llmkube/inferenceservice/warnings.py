@@ -6,11 +6,12 @@ Admission sees the service alone: what depends on its Model is not said here (sp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
-from app.llmkube.runtimes.llamacpp import names_model
+from app.llmkube.runtimes.llamacpp import lacks_model
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.runtimes.types import Speculative, TGIConfig, VLLMConfig
 from app.workload import podrules
@@ -30,8 +31,9 @@ def warnings(service: Resource[InferenceServiceSpec, InferenceServiceStatus]) ->
         *_other_runtime(spec),
         *_model(spec),
         *_overridden(spec),
+        *_beside_arguments(spec),
         *(_llamacpp(spec) if spec.runtime == _LLAMACPP else ()),
-        *(_vllm(spec, spec.vllm_config or VLLMConfig()) if spec.runtime == "vllm" else ()),
+        *(_vllm(spec.vllm_config or VLLMConfig()) if spec.runtime == "vllm" else ()),
         *(_tgi(spec.tgi_config) if spec.runtime == "tgi" and spec.tgi_config else ()),
         *_resources(spec),
         *_autoscaling(spec),
@@ -75,7 +77,7 @@ def _other_runtime(spec: InferenceServiceSpec) -> list[str]:
     """V-I24, V-I26, V-I27, V-I28 and V-I36: one line for all fields that this runtime does not read."""
     unread = []
     if spec.runtime != _LLAMACPP:
-        unread = [name for name, attribute in _LLAMACPP_FIELDS.items() if getattr(spec, attribute) not in _UNSET]
+        unread = [name for name, attribute in _LLAMACPP_FIELDS.items() if _is_set(getattr(spec, attribute))]
     if spec.runtime not in _READS_MODEL:
         own = {
             "extraArgs": spec.extra_args,
@@ -93,7 +95,9 @@ def _other_runtime(spec: InferenceServiceSpec) -> list[str]:
     return [f"no effect with runtime {spec.runtime}: {', '.join('spec.' + name for name in unread)}"] if unread else []
 
 
-_UNSET: tuple[object, ...] = (None, False, "", [])
+def _is_set(value: object) -> bool:
+    """Whether a user wrote something there: a number counts, even 0."""
+    return value is not None and value is not False and value not in ("", [])
 
 
 # The model and the server.
@@ -101,10 +105,10 @@ _UNSET: tuple[object, ...] = (None, False, "", [])
 
 def _model(spec: InferenceServiceSpec) -> list[str]:
     found = []
-    named = names_model([*spec.command, *spec.extra_args])
-    if spec.skip_model_init and spec.runtime == _LLAMACPP and not spec.command and not named:  # V-I35
+    if spec.runtime == _LLAMACPP and lacks_model(spec):  # V-I35
         found.append(
-            "spec.skipModelInit: unless the Model is a Hugging Face repository, nothing says which model to load"
+            "spec.skipModelInit leaves llamacpp without a model: name one in extraArgs, or leave skipModelInit out "
+            "(a Hugging Face repository does not need it)"
         )
     mounts = spec.runtime in _READS_MODEL and not spec.skip_model_init
     if mounts and spec.pod_security_context is not None and spec.pod_security_context.get("fsGroup") is None:  # V-I41
@@ -145,10 +149,32 @@ def _overridden(spec: InferenceServiceSpec) -> list[str]:
     return [f"spec.{loser} has no effect beside {winner}" for loser, winner, both in pairs if both]
 
 
+def _beside_arguments(spec: InferenceServiceSpec) -> list[str]:
+    """V-I38: what ``extraArgs`` says again comes later on the command line, so the server takes that."""
+    flags = runtime(spec.runtime).flags
+    if not spec.extra_args or not flags:
+        return []
+    written = spec.model_dump(by_alias=True, exclude_defaults=True)
+    found = [
+        f"spec.{path} has no effect beside {given} in extraArgs"
+        for path, names_ in flags.items()
+        if (given := next((name for name in names_ if _has(spec.extra_args, name)), "")) and _is_set(_at(written, path))
+    ]
+    if _has(spec.extra_args, "--port"):
+        found.append("spec.extraArgs sets --port, where no probe and no Service looks: write containerPort instead")
+    return found
+
+
+def _at(document: dict[str, Any], path: str) -> object:
+    """What stands at ``a.b`` of the document, ``None`` where nothing does."""
+    value: Any = document
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
 def _llamacpp(spec: InferenceServiceSpec) -> list[str]:
     found = []
-    if spec.parallel_slots and _has(spec.extra_args, "--parallel"):  # V-I38
-        found.append("spec.parallelSlots has no effect beside --parallel in extraArgs")
     if spec.moe_cpu_offload and spec.moe_cpu_layers:  # V-I43
         found.append("spec.moeCPULayers has no effect beside moeCPUOffload, which keeps all experts in main memory")
     if spec.reasoning_budget_message and spec.reasoning_budget is None:  # V-I45
@@ -173,11 +199,8 @@ def _rope(spec: InferenceServiceSpec) -> list[str]:
     return found
 
 
-def _vllm(spec: InferenceServiceSpec, config: VLLMConfig) -> list[str]:
-    found = []
-    if spec.parallel_slots and _has(spec.extra_args, "--max-num-seqs"):  # V-I38
-        found.append("spec.parallelSlots has no effect beside --max-num-seqs in extraArgs")
-    return found + (_speculative(config.speculative) if config.speculative else [])
+def _vllm(config: VLLMConfig) -> list[str]:
+    return _speculative(config.speculative) if config.speculative else []
 
 
 def _speculative(speculative: Speculative) -> list[str]:
@@ -185,9 +208,12 @@ def _speculative(speculative: Speculative) -> list[str]:
     path = "spec.vllmConfig.speculative"
     if speculative.enabled and not speculative.model:
         return [f"{path}.enabled has no effect without model: the service runs without speculative decoding"]
-    if not speculative.enabled:
-        return [f"{path} has no effect unless enabled is true"]
-    return []
+    written = speculative.model or speculative.num_speculative_tokens not in (None, _DEFAULT_TOKENS)
+    return [f"{path} has no effect unless enabled is true"] if written and not speculative.enabled else []
+
+
+_DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
+"""Stands in every stored object, written or not."""
 
 
 def _tgi(config: TGIConfig) -> list[str]:
@@ -251,10 +277,18 @@ def _runtime_variables(spec: InferenceServiceSpec) -> list[str]:
     return [*found, "NO_TORCH_COMPILE"] if spec.runtime == "personaplex" else found
 
 
+def _repeated(secrets: list[dict[str, Any]]) -> list[str]:
+    """References that name a Secret again: it is sent once."""
+    names_ = [secret.get("name") for secret in secrets]
+    again = (position for position, name in enumerate(names_) if name in names_[:position])
+    return [f"spec.imagePullSecrets[{position}]: {names_[position]} stands there twice" for position in again]
+
+
 def _pod(spec: InferenceServiceSpec) -> list[str]:
     taken = [key for key in names.OPERATOR_LABELS if key in spec.pod_labels]
     found = [f"spec.podLabels[{key}] has no effect: the label finds the pods of the service" for key in taken]  # V-I55
     found += podrules.env_warnings(spec.env, "spec.env", _runtime_variables(spec))  # V-I61 and V-K07
+    found += _repeated(spec.image_pull_secrets)
     overrides = spec.probe_overrides
     for purpose in ("startup", "liveness", "readiness"):
         value = getattr(overrides, purpose, None)

@@ -3,13 +3,17 @@
 from app.kube.fieldtable import FieldTable, Use, fields
 
 FIELDS: FieldTable = {
-    **fields(Use.HONOURED, "source", "hardware.gpu.count", "hardware.gpu.sharding.layerSplit"),
+    **fields(Use.HONOURED, "source"),
+    **fields(Use.HONOURED, "hardware.gpu.count", note="pods of the cluster"),
+    **fields(Use.HONOURED, "hardware.gpu.sharding.layerSplit", note="runtime llamacpp"),
     **fields(Use.HONOURED, "sha256", note="where a Job or a pod of the cluster fetches the file"),
-    **fields(Use.DEFAULTED, "refreshPolicy", note="http and https sources"),
+    **fields(Use.DEFAULTED, "refreshPolicy", note="http and https sources without `sha256`, not on metal"),
     **fields(Use.DEFAULTED, "format", note="services report a runtime that cannot load it"),
-    **fields(Use.DEFAULTED, "hardware.accelerator", "hardware.gpu.vendor", "hardware.gpu.sharding.strategy"),
+    **fields(Use.DEFAULTED, "hardware.accelerator"),
+    **fields(Use.DEFAULTED, "hardware.gpu.vendor", note="pods of the cluster"),
+    **fields(Use.DEFAULTED, "hardware.gpu.sharding.strategy", note="runtime llamacpp"),
     **fields(Use.DEFAULTED, "hardware.gpu.layers", note="runtime llamacpp, and metal"),
-    **fields(Use.HONOURED, "resources.cpu", "resources.memory", note="where the service requests none"),
+    **fields(Use.HONOURED, "resources.cpu", "resources.memory", note="where the service requests none, not on metal"),
     **fields(
         Use.PASSED_THROUGH, "hardware.memoryBudget", "hardware.memoryFraction", note="to the agent, on metal only"
     ),

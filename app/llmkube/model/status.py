@@ -14,10 +14,11 @@ from app.kube.conditions import Conditions
 from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
 from app.kube.time import seconds_since
+from app.llmkube.model.holdups import cannot_mount, holdups
 from app.llmkube.model.plan import Plan
 from app.llmkube.model.report import complete, failed_at, human_size, report, wrong_sha256
 from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
-from app.llmkube.source import SourceClass
+from app.llmkube.source import SourceClass, recorded_key
 from app.llmkube.updated import stamp
 from app.workload.absent import RESYNC, absent_causes
 from app.workload.cause import Cause, Stage
@@ -28,8 +29,6 @@ RETRY_SECONDS = 300
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30
 CLAIM_PENDING_SECONDS = 10
-MOUNT_SECONDS = 120
-"""A pod that has a node for this long and still waits for its volumes: the file to copy is not there."""
 
 
 class NodeStatus(msgspec.Struct):
@@ -114,36 +113,44 @@ def _claim_verdict(plan: Plan, observed: Observed) -> Verdict:
 def _job_verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
     """An http or local source: what the Job made of it."""
     if observed.problem:
-        problem = Cause(Stage.CLAIM, observed.problem, "InvalidSettings")
+        problem = Cause(Stage.CLAIM, observed.problem, Reason.INVALID_SETTINGS)
         return Verdict(Phase.FAILED, _failure(plan), observed.problem, (problem,))
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
     if complete(job):
         return Verdict(Phase.READY, Reason.MODEL_READY, f"Job {plan.job} put the file onto {plan.claim}")
-    causes: tuple[Cause, ...] = tuple(job_causes(job, observed.pods))
     if failed_at(job) is not None:
+        causes = tuple(job_causes(job, observed.pods))
         reason = Reason.INTEGRITY_CHECK_FAILED if wrong_sha256(job, observed.pods) else _failure(plan)
         wait = max(1.0, RETRY_SECONDS - failure_age(job, previous, now))
         return Verdict(Phase.FAILED, reason, ready_message(causes), causes, wait)
-    if plan.source.kind is SourceClass.LOCAL and _cannot_mount(observed.pods, now):
+    if plan.source.kind is SourceClass.LOCAL and cannot_mount(observed.pods, now):
         text = f"the node has no file {plan.source.path}: Job {plan.job} cannot mount it"
         return Verdict(
             Phase.FAILED, Reason.COPY_FAILED, text, (Cause(Stage.MODEL, text, Reason.COPY_FAILED),), WATCH_SECONDS
         )
     running = Cause(Stage.MODEL, f"Job {plan.job} {_doing(plan)} the file", _started(plan))
-    return Verdict(_busy(plan), _started(plan), ready_message([running, *causes]), (running, *causes), WATCH_SECONDS)
+    causes = (running, *_absent(_missing_claim(plan, observed), plan, previous, now))
+    causes += tuple(holdups(job, observed.pods, observed.claim, now))
+    return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
 
 def _unobserved(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
     """The Job is not there yet, because it was just asked for, or because its name is taken."""
+    causes = tuple(_absent([f"Job {plan.job}", *_missing_claim(plan, observed)], plan, previous, now))
+    return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
+
+
+def _missing_claim(plan: Plan, observed: Observed) -> list[str]:
+    return [f"PersistentVolumeClaim {plan.claim}"] if plan.makes_claim and observed.claim is None else []
+
+
+def _absent(missing: Sequence[str], plan: Plan, previous: ModelStatus, now: datetime) -> list[Cause]:
+    """Why children are not there, by how long the status says that they are asked for."""
     asked = next((c for c in previous.conditions if c.type == ConditionType.PROGRESSING and c.status == "True"), None)
     since = asked.last_transition_time if asked and asked.reason == _started(plan) else None
-    missing = [f"Job {plan.job}"]
-    if plan.makes_claim and observed.claim is None:
-        missing.append(f"PersistentVolumeClaim {plan.claim}")
-    causes = tuple(absent_causes(missing, since, now))
-    return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
+    return absent_causes(missing, since, now)
 
 
 def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float:
@@ -157,19 +164,6 @@ def retry_due(job: ObservedJob, previous: ModelStatus, now: datetime) -> bool:
     """Whether a failed Job has to make room for a new one (spec 2.9.7): only once the failure was in the status."""
     noticed = any(c.type == ConditionType.DEGRADED and c.status == "True" for c in previous.conditions)
     return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= RETRY_SECONDS
-
-
-def _cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
-    """A pod has a node, and its containers are not made for long: a missing hostPath file is never an exit."""
-    for pod in pods:
-        scheduled = next(
-            (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True"), None
-        )
-        age = seconds_since(scheduled.last_transition_time, now) if scheduled else None
-        waits = [s.state.waiting for s in pod.status.container_statuses or ()]
-        if age is not None and age >= MOUNT_SECONDS and any(w and w.reason == "ContainerCreating" for w in waits):
-            return True
-    return False
 
 
 def _busy(plan: Plan) -> Phase:
@@ -192,14 +186,17 @@ def status(
     plan: Plan, metadata: ObjectMeta, observed: Observed, judged: Verdict, previous: ModelStatus, now: datetime
 ) -> ModelStatus:
     """The status to write. What the verdict does not touch stays: foreign conditions, what a file said of itself."""
-    kept = previous if previous.cache_key == plan.source.cache_key else _forgotten(previous)
+    key = recorded_key(plan.source, metal=plan.metal)
+    kept = previous if previous.cache_key == key else _forgotten(previous)
     ready = judged.phase is Phase.READY
+    # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
+    located = ready or previous.cache_key == key or plan.source.kind is not SourceClass.PVC
     conditions = _conditions(metadata, judged, previous, now)
     fresh = msgspec.structs.replace(
         kept,
         phase=judged.phase.value,
-        cache_key="" if plan.metal and plan.source.kind is SourceClass.LOCAL else plan.source.cache_key,
-        path=_path(plan),
+        cache_key=key if located else "",
+        path=_path(plan) if located else "",
         size=_size(plan, kept),
         accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
         conditions=conditions.list(),

@@ -168,6 +168,8 @@ class Reason(StrEnum):
     """The download Job gave up."""
     COPY_FAILED = "CopyFailed"
     """The copy Job gave up."""
+    INVALID_SETTINGS = "InvalidSettings"
+    """The operator's settings make a download impossible; only the operator can do something."""
     INTEGRITY_CHECK_FAILED = "IntegrityCheckFailed"
     """The file does not have the SHA-256 that the spec demands."""
     SUPERSEDED = "Superseded"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from app.kube.resource import Resource
-from app.llmkube.model.types import GPU, Hardware, ModelSpec, ModelStatus, Sharding
+from app.llmkube.model.types import GPU, Hardware, ModelResources, ModelSpec, ModelStatus, Sharding
 from app.llmkube.sharding import layers
 from app.llmkube.source import METAL, Source, SourceClass, host, parse
 
@@ -15,9 +15,24 @@ def warnings(model: Resource[ModelSpec, ModelStatus]) -> list[str]:
     spec, source = model.spec, parse(model.spec.source)
     metal = bool(spec.hardware and spec.hardware.accelerator == METAL)
     found = _source(source) + _unused(spec, source, metal=metal)
+    if metal:
+        found += _unused_on_metal(spec)
     if spec.hardware:
         found += _hardware(spec.hardware, metal=metal)
     return found
+
+
+def _unused_on_metal(spec: ModelSpec) -> list[str]:
+    """The agent starts one process, not pods: it reads of a GPU only how many layers go there (C.8)."""
+    gpu = (spec.hardware and spec.hardware.gpu) or GPU()
+    resources = spec.resources or ModelResources()
+    unread = {
+        "hardware.gpu.count": gpu.count,
+        "hardware.gpu.sharding": gpu.sharding,
+        "resources.cpu": resources.cpu,
+        "resources.memory": resources.memory,
+    }
+    return [f"spec.{name} has no effect on metal: there are no pods" for name, value in unread.items() if value]
 
 
 def _source(source: Source) -> list[str]:
@@ -36,14 +51,23 @@ def _unused(spec: ModelSpec, source: Source, *, metal: bool) -> list[str]:
     fetched_by_us = source.is_file and not metal
     if spec.sha256 and not fetched_by_us:  # V-M12
         found.append("spec.sha256 has no effect here: the file is not downloaded by a Job or a pod of this cluster")
-    compares = source.kind is SourceClass.HTTP
-    if spec.refresh_policy == "OnChange" and not compares:  # V-M14
-        found.append("spec.refreshPolicy OnChange has no effect here: only http and https sources are compared")
+    if spec.refresh_policy == "OnChange":
+        found += _refresh(spec, source, metal=metal)
     if spec.quantization:  # B-04
         found.append("spec.quantization has no effect: the name is for people only")
     if spec.format == "mlx" and not metal:  # V-M16
         found.append("spec.format mlx: only runtimes on metal load it, and hardware.accelerator is not metal")
     return found
+
+
+def _refresh(spec: ModelSpec, source: Source, *, metal: bool) -> list[str]:
+    """V-M14. A checksum pins the file, so there is nothing to refresh either."""
+    path = "spec.refreshPolicy OnChange has no effect"
+    if source.kind is not SourceClass.HTTP:
+        return [f"{path} here: only http and https sources are compared"]
+    if metal:
+        return [f"{path} on metal: the agent fetches the file once"]
+    return [f"{path} beside sha256, which says which file it has to be"] if spec.sha256 else []
 
 
 def _hardware(hardware: Hardware, *, metal: bool) -> list[str]:

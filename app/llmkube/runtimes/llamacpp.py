@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import gcd
 
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, nothing, switch
 from app.llmkube.sharding import layers
 
@@ -41,6 +42,14 @@ def _model(serving: Serving) -> list[str]:
 def names_model(args: list[str]) -> bool:
     """Whether the arguments say which model to load."""
     return any(arg.partition("=")[0] in MODEL_FLAGS for arg in args)
+
+
+def lacks_model(spec: InferenceServiceSpec) -> bool:
+    """Whether the server starts with an empty path: the user leaves the model out, and nothing else names one (3.5.1).
+
+    A command of the user's own may know where its model is.
+    """
+    return spec.skip_model_init and not spec.command and not names_model(spec.extra_args)
 
 
 def _gpu(serving: Serving) -> list[str]:
@@ -129,6 +138,23 @@ def _reasoning(serving: Serving) -> list[str]:
     ]
 
 
+_FLAGS = {
+    "contextSize": ("--ctx-size", "-c"),
+    "ropeScaling.factor": ("--rope-scale",),
+    "ropeScaling.originalContext": ("--yarn-orig-ctx",),
+    "parallelSlots": ("--parallel", "-np"),
+    "flashAttention": ("--flash-attn", "-fa"),
+    "cacheTypeK": ("--cache-type-k", "-ctk"),
+    "cacheTypeV": ("--cache-type-v", "-ctv"),
+    "cacheTypeCustomK": ("--cache-type-k", "-ctk"),
+    "cacheTypeCustomV": ("--cache-type-v", "-ctv"),
+    "moeCPULayers": ("--n-cpu-moe", "-ncmoe"),
+    "batchSize": ("--batch-size", "-b"),
+    "uBatchSize": ("--ubatch-size", "-ub"),
+    "reasoningBudget": ("--reasoning-budget",),
+    "reasoningBudgetMessage": ("--reasoning-budget-message",),
+}
+
 LLAMACPP = Runtime(
     name="llamacpp",
     container="llama-server",
@@ -140,4 +166,5 @@ LLAMACPP = Runtime(
     scraped=True,
     arguments=arguments,
     environment=nothing,
+    flags=_FLAGS,
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
@@ -75,6 +75,9 @@ class Runtime:
     scraped: bool = False
     """Whether it has ``/metrics`` on its port."""
     service_links: bool | None = None
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Flags that a field of the spec turns into, in every spelling. Of two on a command line the server takes the last
+    one, so a field means nothing when ``extraArgs`` has its flag. Empty where ``extraArgs`` are not passed on."""
 
 
 def flag(name: str, value: object) -> list[str]:

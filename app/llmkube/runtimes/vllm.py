@@ -8,6 +8,9 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.runtime import HEALTH, Json, Runtime, Serving, flag, switch, token
 from app.llmkube.runtimes.types import VLLMConfig
 
+SPECULATIVE_MODEL = "--speculative-model"
+"""The flag of the proposing model."""
+
 
 def arguments(serving: Serving) -> list[str]:
     """The command line, row by row as in the table of spec 3.5.2. The model stands first, without a flag."""
@@ -53,7 +56,7 @@ def _speculative(config: VLLMConfig, draft: str) -> list[str]:
     if not draft or config.speculative is None or not config.speculative.enabled:
         return []
     return [
-        *flag("--speculative-model", draft),
+        *flag(SPECULATIVE_MODEL, draft),
         *flag("--num-speculative-tokens", config.speculative.num_speculative_tokens),
     ]
 
@@ -70,6 +73,20 @@ def environment(spec: InferenceServiceSpec) -> list[Json]:
     return token("HF_TOKEN", spec.vllm_config.hf_token_secret_ref if spec.vllm_config else None)
 
 
+_FLAGS = {
+    "parallelSlots": ("--max-num-seqs",),
+    "vllmConfig.tensorParallelSize": ("--tensor-parallel-size", "-tp"),
+    "vllmConfig.maxModelLen": ("--max-model-len",),
+    "vllmConfig.quantization": ("--quantization", "-q"),
+    "vllmConfig.dtype": ("--dtype",),
+    "vllmConfig.kvCacheDtype": ("--kv-cache-dtype",),
+    "vllmConfig.kvCacheCustomDtype": ("--kv-cache-dtype",),
+    "vllmConfig.maxNumBatchedTokens": ("--max-num-batched-tokens",),
+    "vllmConfig.attentionBackend": ("--attention-backend",),
+    "vllmConfig.cpuOffloadGB": ("--cpu-offload-gb",),
+    "vllmConfig.gpuMemoryUtilization": ("--gpu-memory-utilization",),
+}
+
 VLLM = Runtime(
     name="vllm",
     container="vllm",
@@ -82,4 +99,5 @@ VLLM = Runtime(
     service_links=False,  # vLLM warns about every VLLM_* variable, and a Service called vllm makes some (T-55)
     arguments=arguments,
     environment=environment,
+    flags=_FLAGS,
 )

@@ -208,6 +208,19 @@ def test_empty_security_contexts_replace_the_defaults() -> None:
     assert container(answer)["securityContext"] == {}
 
 
+@pytest.mark.parametrize("part", ["capabilities", "seLinuxOptions", "windowsOptions"])
+def test_parts_that_the_api_server_keeps_empty_stay(part: str) -> None:
+    """In Kubernetes' own types these are pointers: an empty one is written, as the Go operator does."""
+    answer = sync(service(securityContext={part: {}}), model())
+    assert container(answer)["securityContext"] == {part: {}}
+
+
+def test_a_pull_secret_is_sent_once() -> None:
+    """A list that names a Secret twice is no mistake; Metacontroller would merge the two."""
+    answer = sync(service(imagePullSecrets=[{"name": "a"}, {"name": "b"}, {"name": "a"}]), model())
+    assert pod_spec(answer)["imagePullSecrets"] == [{"name": "a"}, {"name": "b"}]
+
+
 def test_empty_texts_are_not_sent() -> None:
     """The API server does not store them: they would look like a change at every sync."""
     options = {"type": "spc_t", "role": ""}

@@ -373,6 +373,7 @@ def test_why_not_ready_is_ordered_and_quoted() -> None:
 MISFITS: dict[str, tuple[Json, Json, str]] = {
     "TGI without a repository": ({}, {"runtime": "tgi"}, "SourceNotServable"),
     "llama.cpp with safetensors": ({"format": "safetensors"}, {}, "FormatNotServable"),
+    "llama.cpp without any model": ({}, {"skipModelInit": True}, "NoModelNamed"),
 }
 
 

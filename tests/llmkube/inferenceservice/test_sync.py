@@ -79,6 +79,17 @@ def test_the_models_own_words() -> None:
     assert condition(answer, "Ready")["message"] == "Model m is Failed: curl: (22) 404"
 
 
+def test_impossible_settings_fail_the_service_too() -> None:
+    """A cache size that is no quantity: nothing will happen by itself (spec 0.3); what runs goes on."""
+    why = {"type": "Ready", "status": "False", "reason": "InvalidSettings", "message": "no quantity"}
+    before = running()
+    answer = sync(service(), model(phase="Failed", status={"conditions": [why]}), children=before)
+    assert answer["status"]["phase"] == "Failed"
+    assert condition(answer, "Degraded")["reason"] == "Failed"
+    assert condition(answer, "Ready")["message"] == "Model m is Failed: no quantity"
+    assert applied(answer, before, Deployment=RUNNING) == before
+
+
 def test_a_new_source_is_waited_for() -> None:
     """A status about an earlier source does not count: the file of the new one is not there yet (T-18)."""
     judged = {"type": "Ready", "status": "True", "reason": "ModelReady", "observedGeneration": 1}
@@ -87,6 +98,32 @@ def test_a_new_source_is_waited_for() -> None:
     assert sync(service(), changed)["status"]["phase"] == "Pending"
     changed["metadata"]["generation"] = 1
     assert sync(service(), changed)["status"]["phase"] == "Creating"
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted", "phase"),
+    [
+        ("a" * 64, "b" * 64, "Pending"),
+        ("a" * 64, "A" * 64, "Creating"),
+        ("a" * 64, "", "Creating"),
+        ("", "b" * 64, "Creating"),
+    ],
+)
+def test_a_new_checksum_is_waited_for(known: str, wanted: str, phase: str) -> None:
+    """Pods that start before the Job has judged the new file would each fetch it for themselves."""
+    judged = {"type": "Ready", "status": "True", "reason": "ModelReady", "observedGeneration": 1}
+    changed = model(**({"sha256": wanted} if wanted else {}), status={"sha256": known, "conditions": [judged]})
+    changed["metadata"]["generation"] = 2
+    assert sync(service(), changed)["status"]["phase"] == phase
+
+
+def test_an_edited_model_on_metal_stays_usable() -> None:
+    """A file that the agent opens itself has no cache key to tell a new source by."""
+    judged = {"type": "Ready", "status": "True", "reason": "MetalAgentManaged", "observedGeneration": 1}
+    status = {"cacheKey": "", "conditions": [judged]}
+    changed = model(source="/m.gguf", hardware={"accelerator": "metal"}, status=status)
+    changed["metadata"]["generation"] = 2
+    assert sync(service(), changed)["status"]["modelReady"] is True
 
 
 def test_a_switch_to_metal_removes_the_children() -> None:
@@ -103,6 +140,15 @@ def test_an_invalid_service_keeps_its_children() -> None:
     assert condition(answer, "Ready")["reason"] == "InvalidSpec"
     assert "spec.resources.memory" in condition(answer, "Ready")["message"]
     assert condition(answer, "Degraded")["status"] == "True"
+
+
+@pytest.mark.parametrize(("found", "left"), [("InsufficientGPU", None), ("InsufficientMemory", "InsufficientMemory")])
+def test_an_invalid_service_waits_for_no_node(found: str, left: str | None) -> None:
+    """Nobody looked for a GPU for this spec (5.2); what a metal agent found stays (T-02)."""
+    status = {"schedulingStatus": found, "schedulingMessage": "words", "waitingFor": "nvidia.com/gpu: 1"}
+    shown = sync(service(resources={"memory": "lots"}, status=status), model())["status"]
+    assert (shown.get("schedulingStatus"), shown.get("schedulingMessage")) == (left, "words" if left else None)
+    assert "waitingFor" not in shown
 
 
 def scaled(before: tuple[Json, ...], replicas: int) -> tuple[Json, ...]:

@@ -198,7 +198,6 @@ EMBEDDED: list[tuple[str, dict[str, Any], str]] = [
         "Duplicate value",
     ),
     ("V-K27", {"imagePullSecrets": [{}]}, "spec.imagePullSecrets[0].name: Required value"),
-    ("V-K27", {"imagePullSecrets": [{"name": "a"}, {"name": "a"}]}, "Duplicate value"),
 ]
 
 VLLM = {"runtime": "vllm"}
@@ -212,6 +211,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("V-I27", {**VLLM, "tgiConfig": {}}, "no effect with runtime vllm: spec.tgiConfig"),
     ("V-I28", {**VLLM, "jinja": True, "contextSize": 4096}, "runtime vllm: spec.contextSize, spec.jinja"),
     ("V-I28", {"runtime": "generic", "image": "i", "parallelSlots": 2}, "runtime generic: spec.parallelSlots"),
+    ("V-I28", {**VLLM, "reasoningBudget": 0}, "runtime vllm: spec.reasoningBudget"),
     (
         "V-I32",
         scaled({**METRIC, "targetAverageUtilization": 50}),
@@ -229,7 +229,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("V-I34", {**scaled(), "replicas": 0}, "replicas 0 stops the service"),
     ("V-I34", {**scaled(), "replicas": 7}, "replicas 7 is outside minReplicas and maxReplicas"),
-    ("V-I35", {"skipModelInit": True}, "nothing says which model to load"),
+    ("V-I35", {"skipModelInit": True}, "leaves llamacpp without a model"),
     ("V-I36", {"runtime": "tgi", "skipModelInit": True}, "no effect with runtime tgi: spec.skipModelInit"),
     ("V-I37", {"cacheTypeK": "f16", "cacheTypeCustomK": "t3"}, "cacheTypeK has no effect beside cacheTypeCustomK"),
     ("V-I37", {"cacheTypeV": "f16", "cacheTypeCustomV": "t3"}, "cacheTypeV has no effect beside cacheTypeCustomV"),
@@ -249,6 +249,21 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         {**VLLM, "parallelSlots": 2, "extraArgs": ["--max-num-seqs=4"]},
         "parallelSlots has no effect beside --max-num-seqs",
     ),
+    ("V-I38", {"parallelSlots": 2, "extraArgs": ["-np", "4"]}, "parallelSlots has no effect beside -np"),
+    ("V-I38", {"contextSize": 4096, "extraArgs": ["-c", "8192"]}, "contextSize has no effect beside -c"),
+    ("V-I38", {"cacheTypeCustomK": "t3", "extraArgs": ["--cache-type-k=f16"]}, "beside --cache-type-k in extraArgs"),
+    (
+        "V-I38",
+        {"ropeScaling": {"type": "linear", "factor": "2"}, "extraArgs": ["--rope-scale", "3"]},
+        "ropeScaling.factor has no effect beside --rope-scale",
+    ),
+    ("V-I38", {"reasoningBudget": 0, "extraArgs": ["--reasoning-budget", "9"]}, "reasoningBudget has no effect beside"),
+    (
+        "V-I38",
+        {**VLLM, "vllmConfig": {"maxModelLen": 1}, "extraArgs": ["--max-model-len=2"]},
+        "vllmConfig.maxModelLen has no effect beside --max-model-len",
+    ),
+    ("V-I44", {"extraArgs": ["--port", "9000"]}, "write containerPort instead"),
     ("V-I39", {"ropeScaling": {"type": "yarn"}}, "originalContext should be set"),
     ("V-I39", {"ropeScaling": {"type": "linear"}}, "without contextSize"),
     ("V-I40", {"resources": {"gpu": 1}}, "ghcr.io/ggml-org/llama.cpp:server-cuda13"),
@@ -262,6 +277,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("V-I48", {"priority": "high", "priorityClassName": "own"}, "spec.priority has no effect"),
     ("V-I49", {**VLLM, "vllmConfig": {"speculative": {"enabled": True}}}, "enabled has no effect without model"),
     ("V-I50", {**VLLM, "vllmConfig": {"speculative": {"model": "d"}}}, "no effect unless enabled is true"),
+    ("V-I50", {**VLLM, "vllmConfig": {"speculative": {"numSpeculativeTokens": 9}}}, "no effect unless enabled is true"),
     (
         "V-I52",
         {"runtime": "tgi", "tgiConfig": {"maxInputLength": 10, "maxTotalTokens": 10}},
@@ -283,6 +299,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         "the pod has no volume that it could name",
     ),
     ("V-K14", probes(httpGet={"port": "web"}), "the container's port is called http, not web"),
+    ("V-K27", {"imagePullSecrets": [{"name": "a"}, {"name": "a"}]}, "spec.imagePullSecrets[1]: a stands there twice"),
     ("V-K24", {**pod(runAsNonRoot=True), **container(runAsUser=0)}, "runAsUser 0 contradicts runAsNonRoot"),
     ("V-K25", pod(windowsOptions={"hostProcess": True}), "needs the node's network"),
 ]
@@ -315,6 +332,8 @@ def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) 
         {"ropeScaling": {"type": "yarn", "originalContext": 4096}, "contextSize": 8192},
         {"priorityClassName": "own"},
         {"flashAttention": True},
+        {"extraArgs": ["--host", "::", "--mlock"], "contextSize": 4096},
+        {"runtime": "vllm", "vllmConfig": {"speculative": {"enabled": False, "numSpeculativeTokens": 4}}},
         {"podLabels": {"team": "a"}},
         scaled({"type": "Resource", "name": "cpu", "targetAverageUtilization": 5}, minReplicas=1)
         | {"resources": {"cpu": "1"}},
@@ -356,6 +375,14 @@ def test_every_mistake_of_a_layer_is_named_at_once() -> None:
         "spec.endpoint.path",
         "spec.autoscaling.maxReplicas",
         "spec.env[0].name",
+    ]
+
+
+def test_every_mistake_of_a_metric_is_named_at_once() -> None:
+    found = errors(service(**scaled({"type": "Pods", "name": "", "targetAverageValue": "0"})))
+    assert [text.partition(": ")[0] for text in found] == [
+        "spec.autoscaling.metrics[0].name",
+        "spec.autoscaling.metrics[0].targetAverageValue",
     ]
 
 

@@ -235,16 +235,23 @@ def test_claims_of_pvc_sources(claims: list[Json], phase: str, type_: str, reaso
     ]
     answer = sync(model("pvc://claim/dir/m.gguf"), related=[*claims, *classes])
     status = answer["status"]
-    assert (status["phase"], status["path"], status["cacheKey"]) == (
-        phase,
-        "/model-source/dir/m.gguf",
-        "fe0bf5660017aef8",
-    )
+    located = ("/model-source/dir/m.gguf", "fe0bf5660017aef8") if phase == "Ready" else (None, None)
+    assert (status["phase"], status.get("path"), status.get("cacheKey")) == (phase, *located)
     found = condition(answer, type_) or {}
     assert (found["status"], found["reason"]) == ("True", reason)
     assert answer.get("resyncAfterSeconds") == resync
     assert (condition(answer, "Ready") or {})["status"] == ("True" if phase == "Ready" else "False")
     assert answer["children"] == []
+
+
+@pytest.mark.parametrize(("source", "path"), [("pvc://claim/m.gguf", "/model-source/m.gguf"), ("pvc://new/m", None)])
+def test_a_claim_that_goes_takes_no_path_with_it(source: str, path: str | None) -> None:
+    """Spec 2.3: what was located stays known while its claim is away; another source's place is forgotten."""
+    bound = sync(model("pvc://claim/m.gguf"), related=[claim_object("claim", "Bound")])
+    answer = sync(model(source, status=bound["status"]))
+    assert answer["status"]["phase"] == "Failed"
+    assert answer["status"].get("path") == path
+    assert ("cacheKey" in answer["status"]) is (path is not None)
 
 
 def test_a_running_job_is_progress() -> None:
@@ -259,6 +266,43 @@ def test_a_running_job_is_progress() -> None:
     copying = sync(model("/mnt/m.gguf"), [observed(local, {"active": 1})])
     assert copying["status"]["phase"] == "Copying"
     assert (condition(copying, "Progressing") or {})["reason"] == "CopyStarted"
+
+
+BOUND, UNBOUND = {"phase": "Bound"}, {"phase": "Pending"}
+OLD = "2020-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("claim_status", "job_counts", "created", "reason", "words"),
+    [
+        (BOUND, {"active": 1}, OLD, "DownloadStarted", "downloads the file"),
+        (UNBOUND, {"active": 1}, OLD, "DownloadStarted", "the file; PersistentVolumeClaim m-cache has no volume yet"),
+        (BOUND, {}, EARLIER, "DownloadStarted", "downloads the file"),
+        (BOUND, {}, OLD, "DownloadStarted", "has no pod: a quota or a policy of the API server refuses it"),
+        (BOUND, {"failed": 1}, OLD, "DownloadStarted", "downloads the file"),
+        (BOUND, job_status("Suspended"), OLD, "DownloadStarted", "is suspended"),
+    ],
+)
+def test_what_holds_up_a_job_is_said(
+    claim_status: Json, job_counts: Json, created: str, reason: str, words: str
+) -> None:
+    """Its claim, or that it has no pods: both show without the pods themselves."""
+    job, claim = made(model())
+    running = observed(job, job_counts)
+    running["metadata"]["creationTimestamp"] = created
+    answer = sync(model(), [running, observed(claim, claim_status)])
+    ready = condition(answer, "Ready") or {}
+    assert (answer["status"]["phase"], ready["reason"]) == ("Downloading", reason)
+    assert ready["message"].endswith(words) or words in ready["message"].partition("; ")[2]
+
+
+def test_a_claim_that_never_comes_is_said_beside_its_job() -> None:
+    """A quota on storage refuses the claim, not the Job."""
+    job, _ = made(model())
+    first = sync(model(), [observed(job, {"active": 1})])
+    assert "PersistentVolumeClaim m-cache is being created" in (condition(first, "Ready") or {})["message"]
+    later = sync(model(status=first["status"]), [observed(job, {"active": 1})], now=NOW + timedelta(seconds=90))
+    assert "PersistentVolumeClaim m-cache cannot be created" in (condition(later, "Ready") or {})["message"]
 
 
 def test_a_completed_job_makes_the_model_ready_and_its_report_the_status() -> None:

@@ -52,6 +52,11 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("V-M12", {"hardware": {"accelerator": "metal"}, "sha256": A}, "spec.sha256 has no effect"),
     ("V-M14", {"source": "owner/repo", "refreshPolicy": "OnChange"}, "refreshPolicy OnChange has no effect"),
     ("V-M14", {"source": "/mnt/m.gguf", "refreshPolicy": "OnChange"}, "refreshPolicy OnChange has no effect"),
+    ("V-M14", {"refreshPolicy": "OnChange", "sha256": A}, "OnChange has no effect beside sha256"),
+    ("V-M14", {"hardware": {"accelerator": "metal"}, "refreshPolicy": "OnChange"}, "OnChange has no effect on metal"),
+    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"count": 1}}}, "gpu.count has no effect on metal"),
+    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"sharding": {}}}}, "gpu.sharding has no effect on metal"),
+    ("C.8", {"hardware": {"accelerator": "metal"}, "resources": {"cpu": "1"}}, "resources.cpu has no effect on metal"),
     ("V-M16", {"format": "mlx"}, "only runtimes on metal load it"),
     ("V-M22", {"hardware": {"gpu": {"count": 2, "sharding": {"strategy": "pipeline"}}}}, "acts like layer"),
     ("V-M23", {"hardware": {"gpu": {"count": 1, "sharding": {}}}}, "there is nothing to split"),
@@ -89,6 +94,20 @@ def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) 
     """A warning, and never a refusal: manifests with such fields exist."""
     assert errors(model(**spec)) == [], rule
     assert [text for text in warned(model(**spec)) if words in text], rule
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"refreshPolicy": "OnChange"},
+        {"sha256": A},
+        {"hardware": {"accelerator": "cuda", "gpu": {"count": 2, "sharding": {"layerSplit": ["0-15", "16-31"]}}}},
+        {"hardware": {"accelerator": "metal", "memoryBudget": "24Gi", "gpu": {"layers": 32}}},
+    ],
+)
+def test_nothing_is_said_of_what_works(spec: dict[str, Any]) -> None:
+    assert errors(model(**spec)) == []
+    assert warned(model(**spec)) == []
 
 
 def test_a_missing_source_is_refused() -> None:

@@ -36,6 +36,13 @@ def test_ordinary_labels_pass() -> None:
     assert labels.validate_labels(given_labels, field.Path("metadata").child("labels")) == []
 
 
+def test_the_case_of_an_annotations_key_does_not_matter() -> None:
+    """A prefix in capitals is refused for labels only, as the API server does."""
+    keys, path = {"Example.COM/Note": "x"}, field.Path("metadata").child("annotations")
+    assert labels.validate_annotation_keys(keys, path) == []
+    assert labels.validate_labels(keys, path) != []
+
+
 @pytest.mark.parametrize(
     ("name", "service"), [("a", True), ("1a", False), ("a.b", False), ("A", False), ("a" * 64, False)]
 )

@@ -21,6 +21,12 @@ Json = dict[str, Any]
         ({"resources": {"limits": {"cpu": "1000m"}, "requests": {}}}, {"resources": {"limits": {"cpu": "1"}}}),
         ({"emptyDir": {}}, {"emptyDir": {}}),
         ({"storageClassName": ""}, {"storageClassName": ""}),
+        ({"grpc": {"port": 9000, "service": ""}}, {"grpc": {"port": 9000, "service": ""}}),
+        (
+            {"resourceFieldRef": {"resource": "limits.cpu"}},
+            {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "0"}},
+        ),
+        ({"resourceFieldRef": {"divisor": "1000m"}}, {"resourceFieldRef": {"divisor": "1"}}),
     ],
 )
 def test_zero_values(given: Json, stored: Json) -> None:
