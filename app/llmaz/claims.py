@@ -12,6 +12,7 @@ from pydantic import Field
 
 from app.kube import field
 from app.kube.base import KubeModel
+from app.llmaz import naming
 
 Role = Literal["main", "draft"]
 
@@ -73,3 +74,10 @@ def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
     for position, model in enumerate(models):
         if not model.name:
             yield field.required(where.index(position).child("name"), "name an OpenModel")
+
+
+def warnings(claims: ModelClaims, path: field.Path) -> Iterator[str]:
+    """Names of models that cannot exist."""
+    for position, model in enumerate(claims.models or ()):
+        if naming.names_no_model(model.name):
+            yield naming.no_model(path.child("models").index(position).child("name"), model.name)

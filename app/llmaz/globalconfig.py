@@ -48,14 +48,21 @@ def read(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> G
     return parsed
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML without merge keys (``<<``): ten lines with them can stand for more values than memory holds."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Leaves such a key for what it is, and nothing can be made of it."""
+
+
 @lru_cache(maxsize=16)
 def _parse(text: str) -> GlobalConfig | str:
     if len(text) > MAX_TEXT:
         return f"longer than {MAX_TEXT} characters"
     try:
-        document = yaml.safe_load(text)
+        document = _Loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError):
-        return "not YAML"
+        return "not YAML, or YAML with merge keys"
     if document is None:
         document = {}
     if not isinstance(document, dict):

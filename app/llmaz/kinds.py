@@ -18,6 +18,7 @@ from app.llmaz.service import related as service_related
 from app.llmaz.service import sync as service
 from app.llmaz.service.across import across as service_across
 from app.llmaz.service.validation import validate as validate_service
+from app.llmaz.service.warnings import update_warnings as service_update_warnings
 from app.llmaz.service.warnings import warnings as service_warnings
 
 KINDS = (
@@ -58,6 +59,7 @@ KINDS = (
         invalid=service.invalid,
         validate=validate_service,
         warnings=service_warnings,
+        changed=service_update_warnings,
         customize=service_related.customize,
         across=service_across,
     ),

@@ -41,6 +41,19 @@ def workload_name_warnings(metadata: ObjectMeta) -> Iterator[str]:
         yield f"{NAME}: more than {NAME_ADVISED} characters; controllers append hashes to it, choose a shorter name"
 
 
+def names_no_model(name: str) -> bool:
+    """Whether a claim's name can be that of no OpenModel; an empty one has an error of its own."""
+    return bool(name) and not is_dns1123_label(name)
+
+
+def no_model(path: field.Path, name: str) -> str:
+    """What to say of such a name: often it is the repository's."""
+    return (
+        f"{path}: no OpenModel can be called {field.go_quote(name)}, so nothing is made; name the OpenModel, not its "
+        "repository"
+    )
+
+
 def _not_a_label(name: str) -> field.Error:
     return field.invalid(
         NAME, name, "must be at most 63 lower case letters, digits and dashes, with a letter or digit at both ends"

@@ -75,3 +75,15 @@ def check_resources(resources: Resources | None, path: field.Path) -> Iterator[f
     if resources is not None:
         yield from check_amounts(resources.limits, path.child("limits"))
         yield from check_amounts(resources.requests, path.child("requests"))
+
+
+def low_limits(resources: Resources, path: field.Path) -> Iterator[tuple[field.Path, str]]:
+    """Limits that are below the request for the same resource: where, and what to do."""
+    requests = resources.requests or {}
+    for name, limit in (resources.limits or {}).items():
+        request = requests.get(name)
+        if request is not None and below(limit, request):
+            yield (
+                path.child("limits").key(name),
+                f"the limit {limit} is below the request {request}; raise it or lower the request",
+            )

@@ -97,12 +97,17 @@ def _stored(metric: Json) -> Json:
 
 
 def behavior(trigger: HPATrigger) -> Json | None:
-    """The behavior as the API server stores it."""
-    result: Json = clean(trigger.behavior) or {}
-    for rules in result.values():
-        if isinstance(rules, dict) and "tolerance" in rules:
-            rules["tolerance"] = canonical_value(rules["tolerance"])
-    return result or None
+    """The behavior as the API server stores it; one that is empty stands for the defaults, and is sent as it is."""
+    if trigger.behavior is None:
+        return None
+    return {way: _stored_rules(rules) for way, rules in trigger.behavior.items() if rules is not None}
+
+
+def _stored_rules(rules: Any) -> Any:
+    result = clean(rules)
+    if isinstance(result, dict) and "tolerance" in result:
+        result["tolerance"] = canonical_value(result["tolerance"])
+    return result
 
 
 def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[str]:

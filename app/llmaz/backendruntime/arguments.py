@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from app.llmaz.names import PORT
+
 MODEL_PATH = "ModelPath"
 MODEL_NAME = "ModelName"
 DRAFT_MODEL_PATH = "DraftModelPath"
@@ -44,6 +46,28 @@ def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
 def unknown_words(argument: str) -> Iterator[str]:
     """Placeholders that never have a value."""
     return (match[1] for match in _PLACEHOLDER.finditer(argument) if match[1] not in WORDS)
+
+
+_MEANT = re.compile(r"\{\{[^{}]*\b(?:" + "|".join(WORDS) + r")\b[^{}]*\}\}")
+
+
+def names_a_word(text: str) -> bool:
+    """Whether a known word stands in braces, in whatever way."""
+    return _MEANT.search(text) is not None
+
+
+def misses(argument: str) -> bool:
+    """Whether a known word stands in braces in a way that is not replaced, such as ``{{ ModelPath }}``."""
+    return names_a_word(_PLACEHOLDER.sub("", argument))
+
+
+def other_ports(arguments: Sequence[str]) -> Iterator[int]:
+    """Where a server is told to listen on another port than that of the container, its probes and the Service (N31)."""
+    for position, argument in enumerate(arguments):
+        option, equals, value = argument.partition("=")
+        port = value if equals else arguments[position + 1] if position + 1 < len(arguments) else ""
+        if option == "--port" and port != str(PORT):
+            yield position
 
 
 def looks_templated(argument: str) -> bool:

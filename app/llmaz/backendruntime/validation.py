@@ -10,7 +10,7 @@ from app.kube.decode import SPEC
 from app.kube.resource import Resource
 from app.llmaz import scaling
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeStatus, RecommendedConfig
-from app.llmaz.quantities import Resources, below, check_resources
+from app.llmaz.quantities import check_resources, low_limits
 from app.llmaz.shown import UpstreamPath
 from app.settings import Settings
 from app.workload import hookrules, podrules, sendable
@@ -24,14 +24,15 @@ def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Sett
     return [*_presets(runtime.spec.recommended_configs or []), *unusable(runtime.spec)]
 
 
-def _probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
+def probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
+    """The probes by what they are for."""
     return {"startup": spec.startup_probe, "liveness": spec.liveness_probe, "readiness": spec.readiness_probe}
 
 
 def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
     """What no pod or autoscaler can be made with, whatever the Playground says."""
     yield from podrules.env(spec.envs or [], SPEC.child("envs"))
-    for name, probe in _probes(spec).items():
+    for name, probe in probes(spec).items():
         if probe is not None:
             yield from podrules.probe(probe, SPEC.child(f"{name}Probe"), name)
             yield from sendable.check(probe, SPEC.child(f"{name}Probe"))
@@ -69,15 +70,3 @@ def _trigger(preset: RecommendedConfig, path: field.Path) -> Iterator[field.Erro
         yield field.required(path.child("hpa"), "a trigger needs something to scale on; add hpa or remove scaleTrigger")
         return
     yield from scaling.check(preset.scale_trigger.hpa, path.child("hpa"))
-
-
-def low_limits(resources: Resources, path: field.Path) -> Iterator[tuple[field.Path, str]]:
-    """Limits that are below the request for the same resource: where, and what to do."""
-    requests = resources.requests or {}
-    for name, limit in (resources.limits or {}).items():
-        request = requests.get(name)
-        if request is not None and below(limit, request):
-            yield (
-                path.child("limits").key(name),
-                f"the limit {limit} is below the request {request}; raise it or lower the request",
-            )

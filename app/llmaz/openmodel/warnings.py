@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from app.kube import field
 from app.kube.decode import SPEC
 from app.llmaz import source
+from app.llmaz.names import SKIP_LOADER
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource
 from app.llmaz.openmodel.validation import OpenModel
 
@@ -45,7 +46,7 @@ def _uri(uri: str) -> Iterator[str]:
     if not isinstance(found, source.ObjectStore):
         return
     if found.protocol != "oss":
-        yield f"{path}: the loader cannot fetch from {found.protocol}; workloads need the annotation skip-model-loader"
+        yield f'{path}: the loader cannot fetch from {found.protocol}; workloads have to say {SKIP_LOADER}: "true"'
         return
     last = found.key.rpartition("/")[2]
     if not last:

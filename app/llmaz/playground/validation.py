@@ -8,9 +8,8 @@ from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.resource import Resource
 from app.llmaz import claims, naming, scaling
-from app.llmaz.backendruntime.validation import low_limits
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, PlaygroundSpec, PlaygroundStatus
-from app.llmaz.quantities import check_resources
+from app.llmaz.quantities import check_resources, low_limits
 from app.llmaz.shown import UpstreamPath
 from app.settings import Settings
 from app.workload import podrules, sendable

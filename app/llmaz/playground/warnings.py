@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.kube import field
 from app.kube.decode import SPEC
-from app.llmaz import naming, scaling
+from app.kube.names import is_dns1123_subdomain
+from app.llmaz import claims, naming, scaling
 from app.llmaz.backendruntime.arguments import looks_templated
-from app.llmaz.backendruntime.warnings import accelerators
-from app.llmaz.names import PORT
+from app.llmaz.backendruntime.warnings import accelerators, ports
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, PlaygroundSpec
 from app.llmaz.playground.validation import CONFIG, ELASTIC, Playground
 from app.llmaz.quantities import Resources
@@ -19,6 +20,10 @@ from app.workload import podrules
 def warnings(playground: Playground) -> list[str]:
     spec = playground.spec
     found = [*naming.workload_name_warnings(playground.metadata), *annotation_warnings(playground.metadata)]
+    if spec.model_claim is not None and naming.names_no_model(spec.model_claim.model_name):
+        found.append(naming.no_model(SPEC.child("modelClaim", "modelName"), spec.model_claim.model_name))
+    if spec.model_claims is not None:
+        found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     if spec.backend_runtime_config is not None:
         found += _config(spec.backend_runtime_config)
     if spec.elastic_config is not None:
@@ -27,6 +32,9 @@ def warnings(playground: Playground) -> list[str]:
 
 
 def _config(config: BackendRuntimeConfig) -> Iterator[str]:
+    if not is_dns1123_subdomain(config.backend_name):
+        where = CONFIG.child("backendName")
+        yield f"{where}: no BackendRuntime can be called {field.go_quote(config.backend_name)}, so nothing is made"
     yield from _arguments(config.args or [])
     yield from podrules.env_warnings(config.envs or [], str(CONFIG.child("envs")))
     path = CONFIG.child("resources")
@@ -38,16 +46,12 @@ def _config(config: BackendRuntimeConfig) -> Iterator[str]:
 
 
 def _arguments(args: list[str]) -> Iterator[str]:
+    path = CONFIG.child("args")
     for position, argument in enumerate(args):
-        where = CONFIG.child("args").index(position)
         if looks_templated(argument):
+            where = path.index(position)
             yield f"{where}: placeholders are replaced in a BackendRuntime's arguments only; this one stays as it is"
-        option, equals, value = argument.partition("=")
-        if option != "--port":
-            continue
-        port = value if equals else args[position + 1] if position + 1 < len(args) else ""
-        if port != str(PORT):
-            yield f"{where}: the port is always {PORT}; probes and the Service do not follow this argument"
+    yield from ports(args, path)
 
 
 def _lone_limits(resources: Resources) -> Iterator[str]:

@@ -5,22 +5,21 @@ from __future__ import annotations
 from app.llmaz.embedded import Json
 from app.llmaz.names import LWS_API
 from app.llmaz.service.plan import Plan
+from app.llmaz.service.types import RestartPolicy, RollingUpdateConfiguration
+from app.llmaz.service.validation import is_nothing, percent
 
 
 def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
     group: Json = {
         "size": plan.size,
-        "restartPolicy": plan.template.restart_policy,
+        "restartPolicy": _restart_policy(plan.template.restart_policy),
         "workerTemplate": worker,
     }
     if leader is not None:
         group["leaderTemplate"] = leader
     if plan.sub_groups is not None:
-        policy = plan.sub_groups
-        group["subGroupPolicy"] = {
-            "subGroupPolicyType": policy.sub_group_policy_type,
-            "subGroupSize": policy.sub_group_size,
-        }
+        kind, each = plan.sub_groups
+        group["subGroupPolicy"] = {"subGroupPolicyType": kind, "subGroupSize": each}
     return {
         "apiVersion": LWS_API,
         "kind": "LeaderWorkerSet",
@@ -42,12 +41,26 @@ def _startup_policy(plan: Plan) -> str:
     return "LeaderCreated" if plan.size > 1 else "LeaderReady"
 
 
+def _restart_policy(policy: RestartPolicy) -> RestartPolicy:
+    """``Default`` is an old word for None, which LeaderWorkerSet rewrites: sent as it is, it would differ for ever."""
+    return "None" if policy == "Default" else policy
+
+
 def _rollout(plan: Plan) -> Json:
     rollout: Json = {"type": plan.rollout.type}
     config = plan.rollout.rolling_update_configuration
     if config is not None:
         rollout["rollingUpdateConfiguration"] = {
-            "maxUnavailable": config.max_unavailable,
+            "maxUnavailable": 1 if _is_stuck(config, plan.replicas) else config.max_unavailable,
             "maxSurge": config.max_surge,
         }
     return rollout
+
+
+def _is_stuck(config: RollingUpdateConfiguration, replicas: int) -> bool:
+    """Whether a percentage comes to none of these replicas and there are none in addition: LeaderWorkerSet refuses it.
+
+    A Deployment takes one at a time then. Without replicas nothing is refused, and nothing is changed.
+    """
+    share = config.max_unavailable
+    return isinstance(share, str) and replicas > 0 and is_nothing(config.max_surge) and percent(share) * replicas < 100

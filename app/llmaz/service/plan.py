@@ -14,7 +14,7 @@ from app.llmaz.lookup import Model
 from app.llmaz.names import deployment_selector, leader_selector
 from app.llmaz.service.related import Children, ObservedLeaderWorkerSet, Related
 from app.llmaz.service.types import Reason, RolloutStrategy, SubGroupPolicy, WorkloadTemplate
-from app.llmaz.service.validation import Service
+from app.llmaz.service.validation import Service, is_single
 from app.llmaz.skip import skips_loader
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
@@ -25,6 +25,10 @@ class Workload(StrEnum):
 
     DEPLOYMENT = "Deployment"
     LEADER_WORKER_SET = "LeaderWorkerSet"
+
+
+SubGroups = tuple[str, int]
+"""Whether the leader belongs to a subgroup (``subGroupPolicyType``), and how many pods each has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,8 @@ class Plan:
     size: int
     """Pods per replica; as observed where it can no longer change."""
     template: WorkloadTemplate
-    sub_groups: SubGroupPolicy | None
+    sub_groups: SubGroups | None
+    """As observed where they can no longer change."""
     rollout: RolloutStrategy
     models: list[Model]
     """The main model first."""
@@ -55,9 +60,9 @@ class Plan:
     @property
     def key(self) -> Hashable:
         """What the children depend on; parts are known by their ids, so the key lives no longer than the plan."""
-        parts = (self.template, self.sub_groups, self.rollout, *self.models)
+        parts = (self.template, self.rollout, *self.models)
         named = (self.name, self.namespace, self.replicas, self.workload, self.size, self.skip, self.config)
-        return named, tuple(self.flavors), tuple(map(id, parts))
+        return named, self.sub_groups, tuple(self.flavors), tuple(map(id, parts))
 
 
 def plan(service: Service, children: Children, related: Related, settings: Settings) -> Plan | Cause:
@@ -106,8 +111,8 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
 
 def _workload(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> Workload:
     """A Deployment for one pod per replica, unless a LeaderWorkerSet runs it already: taking over restarts nothing."""
-    alone = template.leader_template is None and template.size == 1
-    return Workload.DEPLOYMENT if alone and observed is None else Workload.LEADER_WORKER_SET
+    alone = is_single(template) and observed is None
+    return Workload.DEPLOYMENT if alone else Workload.LEADER_WORKER_SET
 
 
 def _required(name: str) -> Cause:
@@ -128,21 +133,29 @@ def _size(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) 
     return template.size if there is None else there
 
 
-def _sub_groups(
-    template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None
-) -> SubGroupPolicy | None:
-    """Forwarded where LeaderWorkerSet takes it: into a new object or one that has it, and dividing the group evenly."""
-    policy = template.sub_group_policy
-    added = observed is not None and observed.spec.leader_worker_template.sub_group_policy is None
-    return None if policy is None or added or not divides(policy, size) else policy
+def _sub_groups(template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None) -> SubGroups | None:
+    """What LeaderWorkerSet takes: of a new object what divides the group evenly, later nothing but another type."""
+    asked = template.sub_group_policy
+    if observed is None:
+        return _whole(asked.sub_group_policy_type, asked.sub_group_size, size) if asked is not None else None
+    there = observed.spec.leader_worker_template.sub_group_policy
+    if there is None or there.sub_group_size is None:
+        return None
+    changed = _whole(asked.sub_group_policy_type, there.sub_group_size, size) if asked is not None else None
+    return changed or (there.sub_group_policy_type, there.sub_group_size)
+
+
+def _whole(kind: str, each: int | None, size: int) -> SubGroups | None:
+    """Subgroups of ``each`` pods, ``None`` where a group of that size does not fall into whole ones."""
+    if each is None or not 1 <= each <= size:
+        return None
+    divides = (size - 1) % each == 0 or (kind == "LeaderWorker" and size % each == 0)
+    return (kind, each) if divides else None
 
 
 def divides(policy: SubGroupPolicy, size: int) -> bool:
     """Whether groups of that size fall into whole subgroups."""
-    each = policy.sub_group_size
-    if each is None or not 1 <= each <= size:
-        return False
-    return (size - 1) % each == 0 or (policy.sub_group_policy_type == "LeaderWorker" and size % each == 0)
+    return _whole(policy.sub_group_policy_type, policy.sub_group_size, size) is not None
 
 
 def _accelerators(main: Model, flavors: list[str]) -> dict[str, str]:
@@ -169,7 +182,13 @@ def _group_notes(
     """What a LeaderWorkerSet keeps of its past."""
     if size != template.size:
         yield f"the LeaderWorkerSet keeps its size of {size}, which cannot change; delete it to get {template.size}"
-    if workload is Workload.DEPLOYMENT or template.sub_group_policy is None:
+    if workload is Workload.DEPLOYMENT:
         return
-    if _sub_groups(template, size, observed) is None:
+    asked, got = template.sub_group_policy, _sub_groups(template, size, observed)
+    if got is None and asked is not None:
         yield "subGroupPolicy is not used: it does not divide the group, or the LeaderWorkerSet was made without one"
+    elif got is not None and (asked is None or got != (asked.sub_group_policy_type, asked.sub_group_size)):
+        yield (
+            f"the LeaderWorkerSet keeps its subgroups ({got[0]}, {got[1]} pods each), which cannot change; delete it "
+            "to get what subGroupPolicy says"
+        )

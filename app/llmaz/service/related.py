@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from app.hooks.protocol import RelatedResource, RelatedRule
 from app.kube.conditions import Condition
 from app.kube.labels import is_label_value
-from app.kube.objects import Observed, ObservedDeployment, ObservedObject, ObservedPod, ReplicasSpec
+from app.kube.objects import (
+    DeploymentSpec,
+    Observed,
+    ObservedDeployment,
+    ObservedObject,
+    ObservedPod,
+    ObservedTemplate,
+    ReplicasSpec,
+)
 from app.kube.resource import Resource
 from app.llmaz.globalconfig import ObservedConfigMap
 from app.llmaz.names import CONFIG_MAP, LWS_API, LWS_NAME, MODEL_API, deployment_selector
@@ -19,11 +25,18 @@ from app.settings import Settings
 LWS_PLURAL = "leaderworkersets.leaderworkerset.x-k8s.io"
 
 
+class SubGroups(Observed):
+    """Subgroups of a replica's pods."""
+
+    sub_group_policy_type: str = "LeaderWorker"
+    sub_group_size: int | None = None
+
+
 class GroupTemplate(Observed):
     """The part of a LeaderWorkerSet that can never change."""
 
     size: int | None = None
-    sub_group_policy: dict[str, Any] | None = None
+    sub_group_policy: SubGroups | None = None
 
 
 class GroupSpec(ReplicasSpec):
@@ -44,6 +57,30 @@ class ObservedLeaderWorkerSet(ObservedObject):
     status: GroupStatus = msgspec.field(default_factory=GroupStatus)
 
 
+class PodPart(Observed):
+    """Of a pod template, what cannot be taken away again (:mod:`app.workload.account`)."""
+
+    service_account_name: str = ""
+
+
+class WorkloadTemplatePart(ObservedTemplate):
+    """A Deployment's pod template."""
+
+    spec: PodPart = msgspec.field(default_factory=PodPart)
+
+
+class WorkloadSpec(DeploymentSpec):
+    """A Deployment's spec."""
+
+    template: WorkloadTemplatePart = msgspec.field(default_factory=WorkloadTemplatePart)
+
+
+class ObservedWorkload(ObservedDeployment):
+    """The Deployment of a Service."""
+
+    spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
+
+
 class Children(
     msgspec.Struct,
     rename={
@@ -54,7 +91,7 @@ class Children(
 ):
     """Observed children; ``None`` for a kind that is not declared."""
 
-    deployments: dict[str, ObservedDeployment] | None = None
+    deployments: dict[str, ObservedWorkload] | None = None
     leaderworkersets: dict[str, ObservedLeaderWorkerSet] | None = None
     services: dict[str, ObservedObject] | None = None
 

@@ -25,6 +25,7 @@ from app.llmaz.service.types import Reason, ServiceSpec, ServiceStatus
 from app.llmaz.service.validation import Service
 from app.settings import Settings
 from app.workload.absent import RESYNC
+from app.workload.account import account_in_place
 from app.workload.cause import Cause, Stage
 
 Request = SyncRequest[Children, Related]
@@ -36,7 +37,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     decided = plan(service, request.children, related, settings)
     if isinstance(decided, Cause):
         return _aborted(service, decided, request, now)
-    made = _made(decided, _kept_selector(decided, request.children))
+    made = _made(decided, _kept(decided, request.children))
     if isinstance(made, Cause):
         return _aborted(service, made, request, now)
     observed = _observed(decided, request.children, made.selector)
@@ -68,9 +69,19 @@ class Made:
     selector: dict[str, str]
 
 
-def _made(decided: Plan, kept: dict[str, str]) -> Made | Cause:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a Deployment keeps from the cluster."""
+
+    selector: dict[str, str]
+    """The observed selector, which cannot change; nothing where there is none."""
+    account: str
+    """The account of pods that no longer name one; empty to name none."""
+
+
+def _made(decided: Plan, kept: Kept) -> Made | Cause:
     """The children; those that were made before for the same plan, where there are such."""
-    key = (decided.key, tuple(kept.items()))
+    key = (decided.key, tuple(kept.selector.items()), kept.account)
     known = _children.get(key)
     if known is not None:
         return known[0]
@@ -91,13 +102,15 @@ Built = tuple[Json, dict[str, str]]
 """A workload, and what finds its pods that take requests."""
 
 
-def _deployment(decided: Plan, kept: dict[str, str]) -> Built:
+def _deployment(decided: Plan, kept: Kept) -> Built:
     pods = template.single(decided)
-    selector = selector_of(decided, pods, kept)
+    if kept.account:
+        pods["spec"]["serviceAccountName"] = kept.account
+    selector = selector_of(decided, pods, kept.selector)
     return deployment(decided, pods, selector), selector
 
 
-def _leader_worker_set(decided: Plan, _kept: dict[str, str]) -> Built:
+def _leader_worker_set(decided: Plan, _kept: Kept) -> Built:
     built = leader_worker_set(decided, template.worker(decided), template.leader(decided))
     return built, decided.selector
 
@@ -105,10 +118,13 @@ def _leader_worker_set(decided: Plan, _kept: dict[str, str]) -> Built:
 _BUILDERS = {Workload.DEPLOYMENT: _deployment, Workload.LEADER_WORKER_SET: _leader_worker_set}
 
 
-def _kept_selector(decided: Plan, children: Children) -> dict[str, str]:
-    """The selector of the observed Deployment, which cannot change; nothing where there is none."""
+def _kept(decided: Plan, children: Children) -> Kept:
     observed = one(children.deployments, decided.name, decided.namespace)
-    return (observed.spec.selector.match_labels if observed is not None else None) or {}
+    if observed is None:
+        return Kept({}, "")
+    named = (decided.template.worker_template.get("spec") or {}).get("serviceAccountName")
+    account = "" if named else account_in_place(observed, observed.spec.template.spec.service_account_name)
+    return Kept(observed.spec.selector.match_labels or {}, account)
 
 
 def _observed(decided: Plan, children: Children, selector: dict[str, str]) -> status.Observed:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import orjson
+
 from app.llmaz.embedded import Json, containers, stored
 from app.llmaz.lookup import Model
 from app.llmaz.names import FLAVORS, MODEL_FAMILY, MODEL_NAME, MODEL_VOLUME, MODELS_DIR, RUNNER, host_volume
@@ -129,11 +131,11 @@ _GROUP_VARIABLE = re.compile("|".join(_GROUP))
 
 
 def _group_variables(container: Json) -> None:
-    """Gives a container that speaks of its group the variables that LeaderWorkerSet would, in the place of its own."""
-    env = container.get("env", [])
-    texts = [*container.get("command", ()), *container.get("args", ())]
-    texts += [text for entry in env for text in (entry["name"], entry.get("value", ""))]
-    named = {name for text in texts if "LWS_" in text for name in _GROUP_VARIABLE.findall(text)}
+    """Gives a container that speaks of its group the variables that LeaderWorkerSet would, in the place of its own.
+
+    Whatever it says counts: arguments, values, paths of mounts, what probes and hooks run.
+    """
+    named = set(_GROUP_VARIABLE.findall(orjson.dumps(container).decode()))
     if named:
         told = [{"name": name, **source} for name, source in _GROUP.items() if name in named]
-        container["env"] = [*told, *(entry for entry in env if entry["name"] not in named)]
+        container["env"] = [*told, *(entry for entry in container.get("env", ()) if entry["name"] not in named)]

@@ -10,7 +10,7 @@ from typing import Any
 from app.hooks.mergekeys import merge_key
 from app.kube import field
 from app.kube.decode import SPEC
-from app.kube.labels import validate_labels
+from app.kube.labels import validate_annotation_keys, validate_labels
 from app.kube.resource import Resource
 from app.llmaz import claims, naming
 from app.llmaz.names import LOADER, MODEL_VOLUME, MODELS_DIR, RUNNER
@@ -40,17 +40,23 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     errors += _workload(spec.workload_template, created=old is None, loads=not skips_loader(service.metadata))
     if old is not None and old.spec.workload_template.size != spec.workload_template.size:
         errors.append(field.immutable(TEMPLATE.child("size"), spec.workload_template.size))
-    return [*errors, *_rollout(spec.rollout_strategy, spec.replicas)]
+    grouped = not is_single(spec.workload_template)
+    return [*errors, *_rollout(spec.rollout_strategy, spec.replicas, grouped=grouped)]
+
+
+def is_single(template: WorkloadTemplate) -> bool:
+    """Whether each replica is one pod, so that a Deployment can run them (9)."""
+    return template.leader_template is None and template.size == 1
 
 
 def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
     if template.size < 1:
         yield field.invalid(TEMPLATE.child("size"), template.size, "must be 1 or more")
-    if created and not _has_runner(template.worker_template):
+    if created and not has_runner(template.worker_template):
         yield _no_runner(WORKER)
     yield from _pods(template.worker_template, WORKER, loads=loads)
     if template.leader_template is not None:
-        if not _has_runner(template.leader_template):
+        if not has_runner(template.leader_template):
             yield _no_runner(LEADER)
         yield from _pods(template.leader_template, LEADER, loads=loads)
 
@@ -62,14 +68,14 @@ def _no_runner(path: field.Path) -> field.Error:
     )
 
 
-def _items(template: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def items(template: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """A list of the pod's; the types were checked before."""
-    items: list[dict[str, Any]] = (template.get("spec") or {}).get(name) or []
-    return [item for item in items if item]
+    found: list[dict[str, Any]] = (template.get("spec") or {}).get(name) or []
+    return [item for item in found if item]
 
 
-def _has_runner(template: dict[str, Any]) -> bool:
-    return any(container.get("name") == RUNNER for container in _items(template, "containers"))
+def has_runner(template: dict[str, Any]) -> bool:
+    return any(container.get("name") == RUNNER for container in items(template, "containers"))
 
 
 _LOADER = re.compile(rf"{LOADER}(-[0-9]+)?")
@@ -83,13 +89,13 @@ def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterato
     yield from _pod_rules(template, path)
     if not loads:
         return
-    for position, volume in enumerate(_items(template, "volumes")):
+    for position, volume in enumerate(items(template, "volumes")):
         if _VOLUME.fullmatch(str(volume.get("name"))):
             yield _taken(spec.child("volumes").index(position).child("name"), volume["name"])
-    for position, container in enumerate(_items(template, "initContainers")):
+    for position, container in enumerate(items(template, "initContainers")):
         if _LOADER.fullmatch(str(container.get("name"))):
             yield _taken(spec.child("initContainers").index(position).child("name"), container["name"])
-    for position, container in enumerate(_items(template, "containers")):
+    for position, container in enumerate(items(template, "containers")):
         if container.get("name") == RUNNER:
             yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
 
@@ -98,11 +104,11 @@ def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> 
     """An item that is in its list twice, at the second of the two, where the API server reports it too."""
     if error.type is not field.ErrorType.DUPLICATE:
         return error
-    items: Any = sendable.without_any_null(template)
+    found: Any = sendable.without_any_null(template)
     for segment in error.path.segments[len(root.segments) :]:
-        items = items[segment]
-    key, seen = merge_key(items), set()
-    for position, item in enumerate(items if key else ()):
+        found = found[segment]
+    key, seen = merge_key(found), set()
+    for position, item in enumerate(found if key else ()):
         if str(item[key]) in seen:
             return replace(error, path=error.path.index(position))
         seen.add(str(item[key]))
@@ -113,12 +119,23 @@ def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Err
     """What Kubernetes itself would say about the pods when they are made."""
     pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
-    yield from podrules.tolerations(_items(template, "tolerations"), spec.child("tolerations"))
+    yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
+    yield from _lasting(pod, spec)
+    yield from podrules.tolerations(items(template, "tolerations"), spec.child("tolerations"))
     yield from podrules.node_selector(pod.get("nodeSelector") or {}, spec.child("nodeSelector"))
     yield from podrules.pod_security_context(pod.get("securityContext") or {}, spec.child("securityContext"))
     for name in ("initContainers", "containers"):
-        for position, container in enumerate(_items(template, name)):
+        for position, container in enumerate(items(template, name)):
             yield from _container(container, spec.child(name).index(position))
+
+
+def _lasting(pod: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    """What neither a Deployment's nor a LeaderWorkerSet's pods may have: they are kept running."""
+    if pod.get("restartPolicy") not in (None, "", "Always"):
+        yield field.not_supported(path.child("restartPolicy"), pod["restartPolicy"], ["Always"])
+    for name in ("activeDeadlineSeconds", "ephemeralContainers"):
+        if pod.get(name):
+            yield field.forbidden(path.child(name), "only a pod that is made by itself may have it; remove it")
 
 
 def _container(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
@@ -146,8 +163,11 @@ def _taken(path: field.Path, value: str) -> field.Error:
 _PERCENT = re.compile(r"[0-9]{1,5}%")
 
 
-def _rollout(strategy: RolloutStrategy, replicas: int) -> Iterator[field.Error]:
-    """Numbers or percentages, not both nothing: such a rollout would never move (N29)."""
+def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:
+    """Numbers or percentages, not both nothing: such a rollout would never move (N29).
+
+    Of a group LeaderWorkerSet surges no more than all replicas; a Deployment may.
+    """
     config = strategy.rolling_update_configuration
     if config is None:
         return
@@ -156,9 +176,9 @@ def _rollout(strategy: RolloutStrategy, replicas: int) -> Iterator[field.Error]:
         path = ROLLOUT.child(name)
         if isinstance(value, str) and not _PERCENT.fullmatch(value):
             yield field.invalid(path, value, 'must be a number or a percentage, such as 1 or "25%"')
-        elif isinstance(value, int) and value < 0:
-            yield field.invalid(path, value, "must be 0 or more")
-        elif name == "maxUnavailable" and isinstance(value, str) and int(value[:-1]) > 100:
+        elif isinstance(value, int) and not 0 <= value < 2**31:
+            yield field.invalid(path, value, "must be 0 or more, and fit into a 32-bit integer")
+        elif isinstance(value, str) and (grouped or name == "maxUnavailable") and percent(value) > 100:
             yield field.invalid(path, value, "must be 100% or less")
         nothing += is_nothing(value)
     if nothing == 2 and replicas != 0:
@@ -170,3 +190,8 @@ def _rollout(strategy: RolloutStrategy, replicas: int) -> Iterator[field.Error]:
 def is_nothing(value: int | str) -> bool:
     """0, or 0 percent."""
     return value == 0 or (isinstance(value, str) and value.rstrip("%").strip("0") == "")
+
+
+def percent(value: str) -> int:
+    """The number of a percentage that is one."""
+    return int(value[:-1])

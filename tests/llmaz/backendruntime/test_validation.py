@@ -68,6 +68,17 @@ WARNED = {
     "N22 no default": (runtime(recommendedConfigs=[{"name": "x"}]), "configName"),
     "N24 no metrics": (preset(scaleTrigger={"hpa": {}}), "80 percent"),
     "N30 an accelerator": (preset(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
+    "N31 another port": (preset(args=["--port", "8000"]), "args[0]: the port is always 8080"),
+    "a placeholder without its dot": (preset(args=["run {{ ModelName }}"]), "args[0]: not replaced"),
+    "a placeholder in the command": (runtime(command=["serve", "{{ .ModelPath }}"]), "spec.command[1]"),
+    "a placeholder in a variable": (runtime(envs=[{"name": "A", "value": "{{.ModelName}}"}]), "spec.envs[0].value"),
+    "T8 a trigger that never counts": (
+        runtime(recommendedConfigs=[{"name": "default"}, {"name": "big", "scaleTrigger": {"hpa": {}}}]),
+        "spec.recommendedConfigs[1].scaleTrigger: has no effect",
+    ),
+    "an image with a tag": (runtime(image="localhost:5000/engine:v1"), "spec.image: has a tag"),
+    "no tag": (runtime(version=""), "spec.version: empty"),
+    "a probe of another port's name": (runtime(livenessProbe={"httpGet": {"port": "web"}}), "is called http"),
     "a variable twice": (runtime(envs=[{"name": "A"}, {"name": "A", "value": "x"}]), "the last one wins"),
 }
 
@@ -89,3 +100,13 @@ def test_a_newer_handler_is_fine() -> None:
 def test_any_name_is_fine() -> None:
     """Names of runtimes are names of objects, with dots too."""
     assert paths(admit(BACKEND_RUNTIME, runtime("a.b"))) == []
+
+
+def test_a_registry_with_a_port_is_fine() -> None:
+    """A colon before the last slash is no tag, and braces that name nothing of ours are no placeholder."""
+    item = runtime(
+        image="localhost:5000/engine",
+        readinessProbe={"httpGet": {"port": "http"}},
+        recommendedConfigs=[{"name": "default", "args": ["--template", "{{ messages }}", "--port", "8080"]}],
+    )
+    assert admit(BACKEND_RUNTIME, item).warnings == []

@@ -160,6 +160,14 @@ def test_autoscaler() -> None:
     }
 
 
+@pytest.mark.parametrize("behavior", [{}, {"scaleUp": {}, "scaleDown": {"stabilizationWindowSeconds": 60}}])
+def test_an_empty_behavior_is_one(behavior: Json) -> None:
+    """It stands for the defaults, which the API server fills in; without it they apply as well."""
+    trigger = {"hpa": {"metrics": [CPU], "behavior": {**behavior, "future": None}}}
+    item = playground(elasticConfig={"maxReplicas": 2, "scaleTrigger": trigger})
+    assert child(sync(PLAYGROUND, item, model(), runtime()), "HorizontalPodAutoscaler")["spec"]["behavior"] == behavior
+
+
 def test_autoscaler_of_the_preset() -> None:
     """Of the preset that the models imply, whatever ``configName`` says (T8)."""
     presets = [

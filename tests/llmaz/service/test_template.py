@@ -224,7 +224,11 @@ def test_global_config(text: str | None, scheduler: str | None, image: str) -> N
     assert own["schedulerName"] == "mine"
 
 
-@pytest.mark.parametrize("text", ["{", "- a\n", "init-container-image: [x]\n", "a: &a [*a", "x" * 70000])
+MERGED = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 12))
+"""Some lines that stand for nine to the eleventh values."""
+
+
+@pytest.mark.parametrize("text", ["{", "- a\n", "init-container-image: [x]\n", "a: &a [*a", "x" * 70000, MERGED])
 def test_broken_global_config(text: str) -> None:
     """Nothing is changed until it can be read."""
     answer = sync(SERVICE, service(), model(), config(text))
@@ -259,6 +263,20 @@ def test_group_variables_without_a_group() -> None:
         {"name": "Z", "value": "1"},
     ]
     assert "env" not in made["spec"]["containers"][1]
+
+
+SPEAKING: dict[str, Json] = {
+    "a mount": {"volumeMounts": [{"name": "v", "mountPath": "/v", "subPathExpr": "$(LWS_WORKER_INDEX)"}]},
+    "a probe": {"startupProbe": {"exec": {"command": ["sh", "-c", "test $LWS_WORKER_INDEX = 0"]}}},
+    "a hook": {"lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", "leave $LWS_WORKER_INDEX"]}}}},
+}
+
+
+@pytest.mark.parametrize("part", SPEAKING.values(), ids=SPEAKING.keys())
+def test_group_variables_anywhere(part: Json) -> None:
+    """Wherever a container speaks of its group; a mount whose variable is missing would never start."""
+    made = template(service(worker=pods({**RUNNER, **part}, volumes=[{"name": "v", "emptyDir": {}}])), model())
+    assert runner(made)["env"] == [{"name": "LWS_WORKER_INDEX", "value": "0"}]
 
 
 def test_notes_on_what_engines_load() -> None:

@@ -11,6 +11,7 @@ from tests.llmaz.world import RUNNER, SERVICE, Json, admit, paths, pods, service
 WORKER = "spec.workloadTemplate.workerTemplate"
 LEADER = "spec.workloadTemplate.leaderTemplate"
 ROLLOUT = "spec.rolloutStrategy.rollingUpdateConfiguration"
+FLAVORS = "llmaz.io/inference-service-flavors"
 OTHER: Json = {"name": "model-runner-fake", "image": "x"}
 
 
@@ -27,6 +28,11 @@ ACCEPTED: dict[str, Json] = {
     "one pod": service(),
     "the main role left out": claims(None, "draft"),
     "two pods": service(workload={"size": 2, "leaderTemplate": pods()}),
+    "more pods in addition than there are": rollout(maxSurge="150%"),
+    "labels without a value": service(
+        worker={**pods(nodeSelector={"a": None}), "metadata": {"labels": {"b": None}, "annotations": {"c": None}}}
+    ),
+    "the policy that all pods have": service(worker=pods(restartPolicy="Always")),
     "percentages": rollout(maxUnavailable="25%", maxSurge="10%"),
     "no movement for no replicas": service(
         replicas=0, rolloutStrategy={"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 0}}
@@ -86,6 +92,19 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         [f"{WORKER}.spec.containers[0].volumeMounts[0].mountPath"],
     ),
     "N29 no movement": (rollout(maxUnavailable="0%", maxSurge=0), [f"{ROLLOUT}.maxUnavailable"]),
+    "more than any number of replicas": (rollout(maxSurge=2**70), [f"{ROLLOUT}.maxSurge"]),
+    "an annotation that is none": (
+        service(worker={**pods(), "metadata": {"annotations": {"a b": "c"}}}),
+        [f"{WORKER}.metadata.annotations"],
+    ),
+    "more than all groups in addition": (
+        service(workload={"size": 2}, rolloutStrategy={"rollingUpdateConfiguration": {"maxSurge": "101%"}}),
+        [f"{ROLLOUT}.maxSurge"],
+    ),
+    "pods that end": (
+        service(worker=pods(restartPolicy="Never", activeDeadlineSeconds=60)),
+        [f"{WORKER}.spec.restartPolicy", f"{WORKER}.spec.activeDeadlineSeconds"],
+    ),
     "no percentage": (rollout(maxUnavailable="half"), [f"{ROLLOUT}.maxUnavailable"]),
     "no pods per replica": (service(workload={"size": 0}), ["spec.workloadTemplate.size"]),
     "a variable twice": (
@@ -133,6 +152,32 @@ WARNED = {
         service(worker={**pods(), "metadata": {"labels": {"leaderworkerset.sigs.k8s.io/name": "x"}}}),
         "leaderworkerset.sigs.k8s.io/name",
     ),
+    "a leader alone": (service(workload={"leaderTemplate": pods()}), "workerTemplate: not used"),
+    "a label of the model's": (
+        service(worker={**pods(), "metadata": {"labels": {"llmaz.io/model-family-name": "x"}}}),
+        "metadata.labels[llmaz.io/model-family-name]: overwritten",
+    ),
+    "an annotation of the model's": (
+        service(
+            workload={"size": 2, "leaderTemplate": {**pods(), "metadata": {"annotations": {FLAVORS: "x"}}}},
+            modelClaims={"models": [{"name": "opt"}], "inferenceFlavors": ["a"]},
+        ),
+        f"{LEADER}.metadata.annotations[{FLAVORS}]: overwritten",
+    ),
+    "a leader of another port": (
+        service(
+            workload={"size": 2, "leaderTemplate": pods({**RUNNER, "ports": [{"containerPort": 40000}]})},
+        ),
+        f"{LEADER}.spec.containers[0].ports: 8080 is not among them, and the Service chat-lb",
+    ),
+    "a limit below its request": (
+        service(worker=pods({**RUNNER, "resources": {"limits": {"cpu": 1}, "requests": {"cpu": "1500m"}}})),
+        f"{WORKER}.spec.containers[0].resources.limits[cpu]: the limit 1 is below the request 1500m",
+    ),
+    "a model that cannot exist": (
+        service(modelClaims={"models": [{"name": "facebook/opt"}]}),
+        'spec.modelClaims.models[0].name: no OpenModel can be called "facebook/opt"',
+    ),
     "an unknown field of Kubernetes": (service(worker=pods(hostNetwrk=True)), 'did you mean "hostNetwork"?'),
 }
 
@@ -143,3 +188,30 @@ def test_warned(item: Json, part: str) -> None:
     verdict = admit(SERVICE, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+def test_updates_that_come_to_nothing() -> None:
+    """Upstream accepts them; the user learns at once what the status would say."""
+    grouped = service(workload={"size": 4, "subGroupPolicy": {"subGroupSize": 2}})
+    nameless, added = service(worker=pods(OTHER)), service(workload={"size": 4})
+    for new, old, part in (
+        (nameless, service(), "nothing is changed until one container is called model-runner"),
+        (added, grouped, "keeps the subgroups"),
+        (grouped, added, "keeps the subgroups"),
+    ):
+        verdict = admit(SERVICE, new, old)
+        assert verdict.errors == []
+        assert any(part in warning for warning in verdict.warnings), verdict.warnings
+    assert admit(SERVICE, grouped, grouped).warnings == []
+
+
+def test_ports_beside_the_right_one_are_fine() -> None:
+    """So are workers' ports, which nobody asks, and none at all."""
+    right = {**RUNNER, "ports": [{"containerPort": 9000}, {"containerPort": 8080}]}
+    workers = pods({**RUNNER, "ports": [{"containerPort": 5000}]})
+    for item in (
+        service(),
+        service(worker=pods(right)),
+        service(worker=workers, workload={"size": 2, "leaderTemplate": pods(right)}),
+    ):
+        assert admit(SERVICE, item).warnings == []

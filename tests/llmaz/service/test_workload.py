@@ -90,6 +90,15 @@ def test_group() -> None:
     assert template["workerTemplate"]["metadata"]["labels"]["llmaz.io/model-name"] == "opt"
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"), [("Default", "None"), ("None", "None"), (None, "RecreateGroupOnPodRestart")]
+)
+def test_restart_policy(given: str | None, sent: str) -> None:
+    """Forwarded in the words that LeaderWorkerSet keeps."""
+    answer = sync(SERVICE, service(workload={"size": 2, "restartPolicy": given}), model())
+    assert group(answer)["leaderWorkerTemplate"]["restartPolicy"] == sent
+
+
 def test_leader_and_workers() -> None:
     """Both get the model; only the leader gets the labels."""
     flavors = {"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": 1}}]}
@@ -111,6 +120,25 @@ def test_group_without_leaderworkerset(workload: Json) -> None:
     assert state(answer, "Progressing") == ("False", "AbortProcessing")
     assert state(answer, "Ready") == ("False", "LeaderWorkerSetRequired")
     assert "component leaderworkerset" in condition(answer, "Ready")["message"]
+
+
+SHARES: dict[str, tuple[int, int | str, int | str, int | str]] = {
+    "a percentage that comes to none": (3, "10%", 0, 1),
+    "a percentage that comes to one": (10, "10%", 0, "10%"),
+    "none, and some in addition": (3, "10%", "1%", "10%"),
+    "no replicas": (0, "10%", 0, "10%"),
+    "none of no replicas": (0, 0, 0, 0),
+    "a number": (3, 2, 0, 2),
+}
+
+
+@pytest.mark.parametrize(("replicas", "missing", "surge", "want"), SHARES.values(), ids=SHARES.keys())
+def test_rollout_of_groups(replicas: int, missing: int | str, surge: int | str, want: int | str) -> None:
+    """LeaderWorkerSet refuses a rollout that cannot move; one replica at a time is what a Deployment does then."""
+    strategy = {"rollingUpdateConfiguration": {"maxUnavailable": missing, "maxSurge": surge}}
+    spec = group(sync(SERVICE, service(replicas=replicas, rolloutStrategy=strategy, workload=GROUP_OF_TWO), model()))
+    sent = spec["rolloutStrategy"]["rollingUpdateConfiguration"]
+    assert sent == {"maxUnavailable": want, "maxSurge": surge}
 
 
 def running_group(**template: Any) -> Json:
@@ -146,6 +174,37 @@ def test_what_a_group_cannot_change() -> None:
     assert "subGroupPolicy is not used" in message
 
 
+SUBGROUPS: dict[str, tuple[Json | None, Json, bool]] = {
+    "removed": (None, {"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2}, True),
+    "of another size": ({"subGroupSize": 4}, {"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2}, True),
+    "the same": ({"subGroupSize": 2}, {"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2}, False),
+    "of a type that does not divide it": (
+        {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2},
+        {"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2},
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "sent", "told"), SUBGROUPS.values(), ids=SUBGROUPS.keys())
+def test_subgroups_stay(asked: Json | None, sent: Json, told: bool) -> None:
+    """LeaderWorkerSet takes subgroups neither away nor of another size: asking for it would stop every other change."""
+    before = running_group(size=4, subGroupPolicy={"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2})
+    workload = {"size": 4, **({} if asked is None else {"subGroupPolicy": asked})}
+    answer = sync(SERVICE, service(workload=workload), model(), children=[before])
+    assert group(answer)["leaderWorkerTemplate"]["subGroupPolicy"] == sent
+    assert ("keeps its subgroups" in condition(answer, "Ready")["message"]) == told
+
+
+def test_subgroups_of_another_type() -> None:
+    """The type may change."""
+    before = running_group(size=5, subGroupPolicy={"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2})
+    asked = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
+    answer = sync(SERVICE, service(workload={"size": 5, "subGroupPolicy": asked}), model(), children=[before])
+    assert group(answer)["leaderWorkerTemplate"]["subGroupPolicy"] == asked
+    assert "subgroups" not in condition(answer, "Ready")["message"]
+
+
 def test_observed_selector_is_kept() -> None:
     """A Deployment's selector cannot change: the observed one stays while the pods have its labels."""
     made = child(sync(SERVICE, service(), model()), "Deployment")
@@ -155,6 +214,19 @@ def test_observed_selector_is_kept() -> None:
         selector = labels if kept else {"llmaz.io/inference-service": "chat"}
         assert child(answer, "Deployment")["spec"]["selector"]["matchLabels"] == selector
         assert child(answer, "Service")["spec"]["selector"] == selector
+
+
+def test_an_account_that_is_no_longer_named() -> None:
+    """The API server would bring the old name back, so the default account is named, and stays so."""
+    named = service(worker=pods(serviceAccountName="mine"))
+    before = observed(child(sync(SERVICE, named, model()), "Deployment"))
+    later = before
+    for _ in range(2):
+        made = child(sync(SERVICE, service(), model(), children=[later]), "Deployment")
+        assert made["spec"]["template"]["spec"]["serviceAccountName"] == "default"
+        later = observed(made)
+    kept = child(sync(SERVICE, named, model(), children=[before]), "Deployment")["spec"]["template"]["spec"]
+    assert kept["serviceAccountName"] == "mine"
 
 
 @pytest.mark.parametrize("related", [[], [model("other")]], ids=["no model", "another model"])

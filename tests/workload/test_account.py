@@ -1,0 +1,39 @@
+"""The account of pods that no longer name one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.kube.labels import LAST_APPLIED
+from app.kube.objects import ObservedObject
+from app.workload.account import account_in_place
+
+Json = dict[str, Any]
+
+
+def deployment(recorded: Json | None) -> ObservedObject:
+    """A Deployment whose pods were last asked for as ``recorded``; ``None`` for one without a record."""
+    record = {"kind": "Deployment", "spec": {"template": {"spec": recorded}}}
+    annotations = {} if recorded is None else {LAST_APPLIED: json.dumps(record)}
+    document = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "annotations": annotations}}
+    return msgspec.json.decode(json.dumps(document), type=ObservedObject)
+
+
+@pytest.mark.parametrize(
+    ("observed", "running", "sent"),
+    [
+        (None, "", ""),
+        (deployment({"serviceAccountName": "mine"}), "mine", "default"),
+        (deployment({"serviceAccountName": "default"}), "default", "default"),
+        (deployment({"containers": []}), "theirs", ""),
+        (deployment(None), "theirs", ""),
+        (deployment({}), "", ""),
+    ],
+)
+def test_a_name_that_was_sent_is_replaced(observed: ObservedObject | None, running: str, sent: str) -> None:
+    """One that we never sent is left alone."""
+    assert account_in_place(observed, running) == sent
