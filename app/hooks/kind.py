@@ -23,8 +23,17 @@ from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncReques
 from app.kube import field as fields
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_spec
-from app.kube.jsonvalue import MAX_BYTES, check_text, control_characters, depth_exceeds, excess, may_have_controls
+from app.kube.jsonvalue import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    check_text,
+    control_characters,
+    depth_exceeds,
+    excess,
+    may_have_controls,
+)
 from app.kube.labels import ANNOTATIONS_MAX
+from app.kube.objects import ObjectMeta
 from app.kube.resource import CustomResource, Resource
 from app.kube.shape import check_embedded
 from app.settings import Settings
@@ -40,7 +49,8 @@ class Kind(Generic[SpecT, StatusT]):
     ``validate`` gets the old object on updates only and returns every error; ``warnings`` never refuses anything,
     nor do ``changed`` (the new and the old object of an update) and ``deleted`` (the name of an object that goes).
     ``sync`` may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: children are kept by the caller,
-    it only writes the family's own conditions and ``Ready=False``/``InvalidSpec`` into the status. ``customize`` gets
+    it only writes the family's own conditions and ``Ready=False``/``InvalidSpec`` into the status. ``stopped``: whether
+    a parent's metadata says that there are to be no children; then even errors keep none. ``customize`` gets
     the spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod values that do not
     show when fields are changed one by one, such as built-in presets. ``across`` warns of what does not fit together
     with the related objects. Only the command line asks the two.
@@ -55,6 +65,7 @@ class Kind(Generic[SpecT, StatusT]):
     warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[str]] | None = None
     deleted: Callable[[str, Settings], list[str]] | None = None
+    stopped: Callable[[ObjectMeta], bool] | None = None
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[str]] | None = None
@@ -72,7 +83,7 @@ class Kind(Generic[SpecT, StatusT]):
         """The status last written; a fresh one where it is absent or not of our making."""
         try:
             status: Any = self.status_decoder.decode(parent.status)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             status = self.resource.status()
         return cast("StatusT", status)
 
@@ -99,7 +110,7 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
     request = _decode(kind.decoder, body)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     if depth_exceeds(request.parent.spec):
-        raise ProtocolError("parent.spec is nested deeper than 64 levels")
+        raise ProtocolError(f"parent.spec is nested deeper than {MAX_DEPTH} levels")
     answer, namespace = sync(kind, request, settings, now), request.parent.metadata.namespace
     try:
         encoded = response.encode(answer, namespace)
@@ -132,7 +143,8 @@ def _keeping(
     now: datetime,
 ) -> SyncResponse:
     judged = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-    return SyncResponse(status=kind.invalid(judged, errors, now), children=keep(request.children))
+    stopped = kind.stopped is not None and kind.stopped(judged.metadata)
+    return SyncResponse(kind.invalid(judged, errors, now), children=[] if stopped else keep(request.children))
 
 
 def _checked(

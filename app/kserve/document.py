@@ -33,9 +33,8 @@ def document(spec: Json) -> Json:
     for key in ("model", "storageInitializer", "baseRefs"):
         if (value := spec.get(key)) is not None:
             result[key] = without_nulls(value)
-    model = result.get("model")
-    if isinstance(model, dict) and not model.get("name"):
-        model.pop("name", None)
+    if isinstance(model := result.get("model"), dict):
+        result["model"] = {key: value for key, value in model.items() if value or key not in ("name", "uri")}
     if isinstance(spec.get("prefill"), dict):
         result["prefill"] = _workload(spec["prefill"])
     if isinstance(spec.get("router"), dict):
@@ -155,6 +154,7 @@ def pool_spec(spec: Json) -> Json:
     picker: Any = spec.get("endpointPickerRef") or spec.get("extensionRef")
     if isinstance(picker, dict):
         reference = {key: picker[key] for key in ("group", "kind", "name", "failureMode", "port") if key in picker}
+        reference = {"kind": "Service", "failureMode": "FailClose", **reference}
         if picker.get("portNumber") is not None:
             reference["port"] = {"number": picker["portNumber"]}
         result["endpointPickerRef"] = reference

@@ -20,6 +20,7 @@ KINDS = (
         related=Related,
         sync=service.sync,
         invalid=service.invalid,
+        stopped=service.is_stopped,
         validate=service_rules.validate,
         warnings=service_warnings,
         customize=customize,

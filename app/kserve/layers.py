@@ -20,6 +20,10 @@ class CombineError(Exception):
         super().__init__("; ".join(reasons))
 
 
+class MissingConfigMapError(CombineError):
+    """A ConfigMap that the spec refers to does not exist."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One spec that takes part in the merge, and what it is called in messages."""

@@ -7,15 +7,16 @@ from typing import Any
 
 import orjson
 
+from app.hooks.memo import decode_related
 from app.hooks.protocol import Parent, one
 from app.kserve import presets
 from app.kserve.document import document
-from app.kserve.layers import CombineError, Layer
+from app.kserve.layers import CombineError, Layer, MissingConfigMapError
 from app.kserve.llminferenceservice.objects import ConfigMap
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.names import SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kube import field
-from app.kube.decode import SPEC, decode_spec
+from app.kube.decode import SPEC
 from app.kube.shape import check_embedded
 
 Json = dict[str, Any]
@@ -57,7 +58,7 @@ class ConfigFinder:
             config_map = one(self._config_maps, name, system)
         where = f"spec.router.scheduler.config.ref: ConfigMap {name}"
         if config_map is None:
-            raise CombineError(f"{where} does not exist in namespace {own}")
+            raise MissingConfigMapError(f"{where} does not exist in namespace {own}")
         text = (config_map.data or {}).get(key)
         if text is None:
             raise CombineError(f"{where} has no key {key}")
@@ -69,7 +70,7 @@ def _checked(source: str, raw: bytes) -> Layer:
 
     Raises :class:`CombineError`.
     """
-    spec, errors = decode_spec(raw, LLMInferenceServiceConfigSpec)
+    spec, errors = decode_related(raw, LLMInferenceServiceConfigSpec)
     if spec is not None:
         errors, _ = check_embedded(spec, SPEC)
     if errors:

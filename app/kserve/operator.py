@@ -106,6 +106,10 @@ class Credentials(_Document):
     s3: S3 = msgspec.field(default_factory=S3)
 
 
+class Scheduler(_Document):
+    """``scheduler``: how certificates are renewed. Nothing here acts on it, but it has to be readable like the rest."""
+
+
 class OperatorConfig(msgspec.Struct, frozen=True):
     """Every document that decides something here."""
 
@@ -125,7 +129,7 @@ class OperatorConfig(msgspec.Struct, frozen=True):
 
 DocumentT = TypeVar("DocumentT", bound=_Document)
 _DECODERS: dict[type[_Document], msgspec.json.Decoder[Any]] = {
-    type_: msgspec.json.Decoder(type_) for type_ in (Ingress, StorageInitializer, Credentials)
+    type_: msgspec.json.Decoder(type_) for type_ in (Ingress, StorageInitializer, Credentials, Scheduler)
 }
 
 
@@ -139,6 +143,8 @@ def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> Op
     ):
         if data is not None and key in data:
             found[name] = _document(key, data[key], type_)
+    if data is not None and "scheduler" in data:
+        _document("scheduler", data["scheduler"], Scheduler)
     return OperatorConfig(system_namespace, **found)
 
 

@@ -74,6 +74,8 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<raw>`[^`]*`)|(?P<quoted>"(?:\\.|[^"\\\n])*")|(?P<number>[-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?![\w.]))"""
     r"""|(?P<field>(?:\.[A-Za-z_]\w*)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>[()|]))"""
 )
+_TRIMMED = " "
+"""What trim markers take away. Upstream renders a spec as JSON text, where a line break is two letters, and stays."""
 _BLOCKS = ("range", "with", "define", "template", "block", "break", "continue")
 
 
@@ -95,14 +97,14 @@ class _Parser:
             start = text.find(OPEN, position)
             literal = text[position:] if start < 0 else text[position:start]
             if trim:
-                literal = literal.lstrip()
+                literal = literal.lstrip(_TRIMMED)
             if start < 0:
                 yield literal, "", 0
                 return
             line = text.count("\n", 0, start) + 1
             end, action = self._action_end(text, start + 2, line)
             if re.match(r"-\s", action):
-                literal, action = literal.rstrip(), action[1:]
+                literal, action = literal.rstrip(_TRIMMED), action[1:]
             trim = re.search(r"\s-$", action) is not None
             yield literal, (action[:-1] if trim else action).strip() or " ", line
             position = end

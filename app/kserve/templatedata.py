@@ -85,7 +85,7 @@ class ServiceData:
         if root in ("Kind", "APIVersion"):
             return "LLMInferenceService" if root == "Kind" else API_VERSION
         if root == "Status":
-            raise TemplateError(f"{_dotted(path)}: a spec must not depend on its own status")
+            raise UnknownFieldError(f"{_dotted(path)}: a spec must not depend on its own status")
         raise _unknown(path, ("ObjectMeta", "Spec", "GlobalConfig"))
 
     def _metadata_field(self, names: Sequence[str], path: Sequence[str]) -> Any:
@@ -116,10 +116,10 @@ def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path:
             if rest and zero is None:
                 raise TemplateError(f"{_dotted(path)}: {name} is not set")
             return _below(zero, rest, path)
-        if rest or isinstance(item, (dict, list)):
+        if rest or shape.container:
             return _below(item, rest, path, "" if shape.container else shape.embedded)
-        return Pointer(item) if zero is None else item
-    return value
+        return Pointer(item) if zero is None and not isinstance(item, list) else item
+    return Pointer(value)
 
 
 def _below(value: Any, names: Sequence[str], path: Sequence[str], type_name: str = "") -> Any:

@@ -29,7 +29,7 @@ class Data(Protocol):
 
 
 class Pointer:
-    """An optional scalar that is set: true in conditions whatever its value, as in Go."""
+    """An optional value or an object that is set: true in conditions whatever is in it, as in Go."""
 
     __slots__ = ("value",)
 
@@ -141,7 +141,7 @@ def _compare(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return call
 
 
-_VERB = re.compile(r"%([sdvq%])")
+_VERB = re.compile(r"%(.?)", re.DOTALL)
 
 
 def _printf(form: Any, *values: Any) -> str:
@@ -150,6 +150,8 @@ def _printf(form: Any, *values: Any) -> str:
     def verb(match: re.Match[str]) -> str:
         if match[1] == "%":
             return "%"
+        if match[1] not in ("s", "d", "v", "q"):
+            raise TemplateError(f"printf knows %s, %d, %v and %q, not {match[0]}")
         value = next(rest, None)
         return f'"{printed(value)}"' if match[1] == "q" else printed(value)
 

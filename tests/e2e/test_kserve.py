@@ -228,6 +228,28 @@ def test_getting_prefill(gateway: Installation, namespace: str) -> None:
     assert "Deployment/tiny-chat-kserve-prefill" in names_of(cluster, namespace, WORKLOADS)
 
 
+def test_an_account_is_taken_away(gateway: Installation, namespace: str) -> None:
+    """The API server brings back the name of an account that is only left out; the pods move all the same."""
+    cluster = gateway.cluster
+    cluster.kubectl("create", "serviceaccount", "mine", "-n", namespace)
+    apply(cluster, namespace, EXAMPLES / "quickstart.yaml")
+    wait_ready(cluster, namespace, "tiny-chat")
+
+    def runs_under(account: str | None, name: str) -> None:
+        patch = json.dumps({"spec": {"template": {"serviceAccountName": account}}})
+        cluster.kubectl("patch", SERVICES, "tiny-chat", "-n", namespace, "--type=merge", "-p", patch)
+
+        def account_of() -> str:
+            pod = cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["spec"]["template"]["spec"]
+            return str(pod.get("serviceAccountName"))
+
+        wait_until(lambda: account_of() == name, f"pods under {name}", 30)
+
+    runs_under("mine", "mine")
+    runs_under(None, "default")
+    wait_ready(cluster, namespace, "tiny-chat")
+
+
 def test_mistakes_are_refused(gateway: Installation, namespace: str) -> None:
     """By the webhook, with the path; nothing is created."""
     rejected = EXAMPLES / "rejected" / "parallelism.yaml"

@@ -19,6 +19,7 @@ PICKER: Json = {"group": "", "kind": "Service", "name": "epp", "failureMode": "F
         ({"worker": None, "replicas": None}, {}),
         ({"parallelism": {"expert": False, "data": 2}}, {"parallelism": {"data": 2}}),
         ({"model": {"uri": "hf://a/b", "name": ""}}, {"model": {"uri": "hf://a/b"}}),
+        ({"model": {"uri": "", "name": "m"}}, {"model": {"name": "m"}}),
         ({"template": {"containers": [], "hostNetwork": False}}, {"template": {}}),
         ({"router": {"route": {}, "gateway": {"refs": []}}}, {"router": {"route": {}, "gateway": {}}}),
         ({"router": {"route": {"http": {"refs": []}}}}, {"router": {"route": {"http": {}}}}),
@@ -83,12 +84,15 @@ def test_routes_have_what_the_api_server_would_add() -> None:
                 "endpointPickerRef": {**PICKER, "port": {"number": 9002}},
             },
         ),
-        ({"extensionRef": {"name": "epp"}}, {"endpointPickerRef": {"name": "epp"}}),
+        (
+            {"extensionRef": {"name": "epp"}},
+            {"endpointPickerRef": {"name": "epp", "kind": "Service", "failureMode": "FailClose"}},
+        ),
         ({}, {}),
     ],
 )
 def test_pools_of_the_older_form(spec: Json, result: Json) -> None:
-    """One to one; what is not there stays away."""
+    """One to one, with the defaults that the API server gives a reference; what is not there stays away."""
     assert pool_spec(spec) == result
 
 

@@ -105,6 +105,26 @@ def test_the_own_namespace_comes_first() -> None:
     assert main(Cluster(service(baseRefs=[{"name": "base"}]), *configs))["image"] == "default"
 
 
+def test_an_empty_address_does_not_hide_a_bases() -> None:
+    """``uri`` is required wherever there is a model; who only gives a name leaves it empty (2.4)."""
+    base = config(model={"uri": "hf://a/b"})
+    cluster = Cluster(service(model={"uri": "", "name": "mine"}, baseRefs=[{"name": "base"}]), base)
+    assert "mine" in main(cluster)["command"]
+    pod = cluster.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
+    assert pod["initContainers"][0]["args"][0] == "hf://a/b"
+
+
+def test_claims_of_devices_are_replaced() -> None:
+    """Kubernetes gives the list no merge key."""
+
+    def containers(claim: str) -> Json:
+        return {"containers": [{"name": "main", "resources": {"claims": [{"name": claim}]}}]}
+
+    base = config(template=containers("a"))
+    cluster = Cluster(service(template=containers("b"), baseRefs=[{"name": "base"}]), base)
+    assert main(cluster)["resources"]["claims"] == [{"name": "b"}]
+
+
 # Pins.
 
 
@@ -309,6 +329,14 @@ def test_what_templates_cannot_see(template: str, message: str) -> None:
     """Fields that do not exist or are not set stop the merge."""
     pod = {"containers": [{"name": "main", "args": [template]}]}
     assert message in problem(Cluster(service(baseRefs=[{"name": "base"}]), config(template=pod)))
+
+
+@pytest.mark.parametrize(("field", "is_set"), [("Prefill", True), ("Parallelism", True), ("Worker", False)])
+def test_an_object_that_is_set_is_true(field: str, is_set: bool) -> None:
+    """Even when it is empty: in Go it is a pointer."""
+    pod = {"containers": [{"name": "main", "args": [f"{{{{ if .Spec.{field} }}}}set{{{{ else }}}}not{{{{ end }}}}"]}]}
+    cluster = Cluster(service(prefill={}, parallelism={}, template=pod))
+    assert main(cluster)["args"] == ["set" if is_set else "not"]
 
 
 @pytest.mark.parametrize(

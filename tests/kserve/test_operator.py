@@ -45,6 +45,7 @@ def test_default_gateway(text: str, gateway: tuple[str, str]) -> None:
         ("storageInitializer", '{"enableModelcar": "yes"}'),
         ("storageInitializer", "[]"),
         ("credentials", '{"s3": 1}'),
+        ("scheduler", "{"),
     ],
 )
 def test_documents_that_cannot_be_read(key: str, text: str) -> None:

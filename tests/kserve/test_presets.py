@@ -86,9 +86,13 @@ def _check_plain(value: Any) -> None:
 
 
 def rendered(spec: Json, *, leader: bool = True, parallelism: str = ".Spec.Parallelism", port: int = 8000) -> str:
+    return in_container(start_script(port, leader=leader, parallelism=parallelism), spec)
+
+
+def in_container(script: str, spec: Json) -> str:
     """The script as the container gets it: Kubernetes has expanded ``$(…)`` and ``$$``."""
     data = ServiceData(ObjectMeta(name="demo", namespace="ns"), spec, "kserve", ("kserve", "gw"))
-    text = Template(start_script(port, leader=leader, parallelism=parallelism)).render(data)
+    text = Template(script).render(data)
     return text.replace("$(LWS_LEADER_ADDRESS)", "leader.example").replace("$$", "$")
 
 
@@ -126,6 +130,20 @@ def test_leader_arguments() -> None:
         "--extra",
         "--trust-remote-code",
     ]
+
+
+@needs_shared
+@needs_bash
+@pytest.mark.parametrize("expert", [True, False])
+@pytest.mark.parametrize("leader", [True, False])
+def test_a_stored_preset_starts_the_same_server(expert: bool, leader: bool) -> None:
+    """An installation that is taken over has upstream's presets as objects: their trim markers keep line breaks."""
+    path = UPSTREAM / "kserve" / "samples" / "config__llmisvcconfig__config-llm-worker-data-parallel.yaml"
+    pod = yaml.safe_load(path.read_text())["spec"]["template" if leader else "worker"]
+    spec = {"model": {"name": "m"}, "parallelism": {"data": 4, "dataLocal": 2, "expert": expert}}
+    theirs = in_container(pod["containers"][0]["command"][2], spec)
+    env = {"VLLM_ADDITIONAL_ARGS": "--a", "LWS_WORKER_INDEX": "1"}
+    assert arguments(theirs, "--b", env=env) == arguments(rendered(spec, leader=leader), "--b", env=env)
 
 
 @needs_bash

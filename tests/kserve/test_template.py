@@ -63,7 +63,8 @@ def render(text: str) -> str:
         ("{{ print .Text 1 }}{{ println `x` }}", "demo1x\n"),
         ("{{ (or .Unset .Text) }}", "demo"),
         ("{{ `}} {{` }}", "}} {{"),
-        ("{{ `a` }}\n{{- `b` }}", "ab"),
+        ("{{ `a` }} \n  {{- `b` -}}  \n c", "a \nb\n c"),
+        ("{{ `a` }}\t{{- `b` }}", "a\tb"),
     ],
 )
 def test_rendering(text: str, result: str) -> None:
@@ -95,6 +96,7 @@ def test_rendering(text: str, result: str) -> None:
         ("{{ (.Text }}", 1, "unclosed parenthesis"),
         ("{{ len 3 }}", 1, "cannot be evaluated"),
         ("{{ index .Text 0 }}", 1, "no element"),
+        ("{{ printf `%03d` 7 }}", 1, "not %0"),
     ],
 )
 def test_errors_name_the_line(text: str, line: int, message: str) -> None:

@@ -14,6 +14,8 @@ from app.kserve.llminferenceservice.credentials import CA_BUNDLE, CA_BUNDLE_CONF
 from app.kserve.names import MAIN, MODEL_PATH, MODELCAR, MODELCAR_INIT, STORAGE_INITIALIZER
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
 from app.kserve.uri import InvalidURL, parse
+from app.kube.merge import merge
+from app.kube.podspec import CONTAINER
 
 Json = dict[str, Any]
 
@@ -53,6 +55,8 @@ def artifact(uri: str, *, enabled: bool, modelcar: bool) -> Artifact:
         parsed = parse(uri)
     except InvalidURL as error:
         raise ArtifactError(f"model.uri {uri!r}: {error}") from None
+    if not uri:
+        raise ArtifactError("the service has no model: set model.uri to an address, as in hf://organisation/model")
     if not parsed.has_authority:
         raise ArtifactError(f"invalid model URI {uri!r}: write hf://, s3://, pvc:// or oci:// and a path")
     scheme = parsed.text.partition("://")[0]
@@ -119,7 +123,7 @@ def _added(containers: list[Json], container: Json) -> list[Json]:
     mine = next((c for c in containers if c.get("name") == container["name"]), None)
     if mine is None:
         return [*containers, container]
-    return [{**container, **mine} if c is mine else c for c in containers]
+    return [merge(container, mine, CONTAINER, directives=False) if c is mine else c for c in containers]
 
 
 def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra: Attachment) -> tuple[Json, Json]:

@@ -32,6 +32,7 @@ class ContainerPart(Observed):
 
 
 class PodPart(Observed):
+    service_account_name: str = ""
     init_containers: list[ContainerPart] | None = None
     containers: list[ContainerPart] | None = None
 

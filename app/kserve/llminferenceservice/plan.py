@@ -6,7 +6,7 @@ workload, ``prefill.worker`` makes that one a LeaderWorkerSet.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from app.kserve.llminferenceservice.conditions import (
 from app.kserve.llminferenceservice.credentials import ENDPOINT, credentials
 from app.kserve.llminferenceservice.metadata import Labels, Propagated, kept_selector, laid_over, propagated, selector
 from app.kserve.llminferenceservice.objects import Children, ObservedWorkload, Related, ServiceAccount, TemplatePart
-from app.kserve.llminferenceservice.scalable import replicas
+from app.kserve.llminferenceservice.scalable import replicas, with_account
 from app.kserve.llminferenceservice.types import WorkloadSpec
 from app.kserve.names import (
     COMPONENT_LEADER,
@@ -56,6 +56,10 @@ class WorkloadError(Exception):
         super().__init__(message)
         self.condition = condition
         self.reason = reason
+
+
+class MissingAccountError(WorkloadError):
+    """A pod names a ServiceAccount that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +147,17 @@ class Surroundings:
 
 def workload_plan(spec: EffectiveSpec, around: Surroundings) -> WorkloadPlan:
     """The model servers of a service that is not stopped. Raises :class:`WorkloadError`."""
-    multi = spec.worker is not None
     try:
         return _Planner(spec, around).plan()
-    except (ArtifactError, _MissingAccountError) as error:
-        condition = WORKER_WORKLOAD_READY if multi else MAIN_WORKLOAD_READY
-        reason = RECONCILE_MULTI_NODE_ERROR if multi else RECONCILE_SINGLE_NODE_ERROR
-        raise WorkloadError(condition, reason, str(error)) from None
+    except ArtifactError as error:
+        raise WorkloadError(*_blamed(spec), str(error)) from None
 
 
-class _MissingAccountError(Exception):
-    """A pod names a ServiceAccount that does not exist."""
+def _blamed(spec: EffectiveSpec) -> tuple[str, str]:
+    """Condition and reason of what stops the workloads of that topology."""
+    if spec.worker is not None:
+        return WORKER_WORKLOAD_READY, RECONCILE_MULTI_NODE_ERROR
+    return MAIN_WORKLOAD_READY, RECONCILE_SINGLE_NODE_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,8 @@ class _Planner:
 
     def plan(self) -> WorkloadPlan:
         spec, names = self._spec, self._around.names
-        self._check_accounts()
+        accounts = self._accounts()
+        self._check_accounts(accounts)
         main = _Side(
             spec,
             names.main,
@@ -218,30 +223,24 @@ class _Planner:
         return WorkloadPlan(
             deployments=tuple(self._deployment(side) for side in sides if side.spec.worker is None),
             groups=tuple(self._group(side) for side in sides if side.spec.worker is not None),
-            accounts=tuple(self._accounts()),
+            accounts=tuple(accounts),
             unknown_endpoint=self._unknown_endpoint,
         )
 
     # Accounts.
 
-    def _check_accounts(self) -> None:
-        """Every account that a pod names must exist, unless it is one that we make."""
-        names, made = self._around.names, self._around.managed_accounts
+    def _check_accounts(self, made: Iterable[AccountPlan]) -> None:
+        """Every account that pods run under must exist, unless it is one that we make."""
+        ours = {plan.account for plan in made if plan.managed}
         for workload in (self._spec, self._spec.prefill):
-            for pod in (workload.template, workload.worker) if workload is not None else ():
-                name = str((pod or {}).get("serviceAccountName") or "")
-                ours = name in (names.main, names.multi_node, names.multi_node_prefill)
-                if name and not (made and ours) and self._around.account(name) is None:
-                    raise _MissingAccountError(
-                        f"ServiceAccount {name} does not exist in namespace {self._around.metadata.namespace}"
-                    )
+            name = _named_account(workload) if workload is not None else ""
+            if name and name not in ours and self._around.account(name) is None:
+                text = f"ServiceAccount {name} does not exist in namespace {self._around.metadata.namespace}"
+                raise MissingAccountError(*_blamed(self._spec), text)
 
     def _group_account(self, side: _Side) -> str:
-        """Name of the account of a group's pods: the leader's, else the workers', else the managed one (3.6)."""
-        for pod in (side.spec.template, side.spec.worker):
-            if pod and pod.get("serviceAccountName"):
-                return str(pod["serviceAccountName"])
-        return side.group_name if self._around.managed_accounts else ""
+        """Name of the account of a group's pods: the one that is named, else the managed one (3.6)."""
+        return _named_account(side.spec) or (side.group_name if self._around.managed_accounts else "")
 
     def _accounts(self) -> list[AccountPlan]:
         """Only those of the topology at hand (3.5)."""
@@ -250,25 +249,20 @@ class _Planner:
         spec, names, service = self._spec, self._around.names, self._around.metadata.name
         found = []
         if spec.worker is None and _has_sidecar(spec.template):
-            account = str((spec.template or {}).get("serviceAccountName") or names.main)
+            account = _named_account(spec) or names.main
             labels = component_labels(service, COMPONENT_WORKLOAD)
             found.append(AccountPlan(account, account == names.main, labels, names.role, names.role_binding))
         if spec.worker is not None:
-            account = self._account_of(spec, names.multi_node)
+            account = _named_account(spec) or names.multi_node
             routed = _has_sidecar(spec.template) or _has_sidecar(spec.worker)
             role = (names.multi_node_role, names.multi_node_role_binding) if routed else ("", "")
             if account == names.multi_node or routed:
                 found.append(AccountPlan(account, account == names.multi_node, base_labels(service), *role))
         if spec.prefill is not None and spec.prefill.worker is not None:
-            account = self._account_of(spec.prefill, names.multi_node_prefill)
+            account = _named_account(spec.prefill) or names.multi_node_prefill
             if account == names.multi_node_prefill:
                 found.append(AccountPlan(account, True, base_labels(service)))
         return found
-
-    @staticmethod
-    def _account_of(workload: WorkloadSpec, managed: str) -> str:
-        pods = (workload.template, workload.worker)
-        return next((str(pod["serviceAccountName"]) for pod in pods if pod and pod.get("serviceAccountName")), managed)
 
     # Workloads.
 
@@ -278,10 +272,11 @@ class _Planner:
         pods = laid_over(labels, side.labels)
         observed = self._around.deployment(side.name)
         template = self._routed(side.spec.template or {})
-        account = str(template.get("serviceAccountName") or "")
+        account, managed_name = _named_account(side.spec), self._around.names.main
         managed = self._around.managed_accounts and side.role != ROLE_PREFILL and _has_sidecar(template)
-        if not account and managed:
-            template = {**template, "serviceAccountName": self._around.names.main}
+        if managed and account in ("", managed_name):
+            template, account = {**template, "serviceAccountName": managed_name}, ""
+        template = with_account(template, observed, "" if self._around.managed_accounts else managed_name)
         live = observed.spec.template if observed is not None else None
         seen = observed.spec.selector.match_labels if observed is not None else None
         return DeploymentPlan(
@@ -291,7 +286,9 @@ class _Planner:
             selector=kept_selector(selector(base, pods), seen, pods),
             replicas=replicas(side.spec.replicas, observed),
             pod=PodPlan(
-                pods, laid_over(self._passed.annotations, side.annotations), self._with_model(template, account, live)
+                pods,
+                laid_over(self._passed.annotations, side.annotations),
+                self._with_model(template, account, live),
             ),
         )
 
@@ -371,6 +368,12 @@ def _size(workload: WorkloadSpec) -> int | None:
     if parallelism is None:
         return None
     return group_size(parallelism.pipeline, parallelism.data, parallelism.data_local)
+
+
+def _named_account(workload: WorkloadSpec) -> str:
+    """The account that a workload's pods are to run under: the leader's, else the workers'; empty for none (3.6)."""
+    pods = (workload.template, workload.worker)
+    return next((str(pod["serviceAccountName"]) for pod in pods if pod and pod.get("serviceAccountName")), "")
 
 
 def _has_sidecar(pod: Json | None) -> bool:

@@ -60,16 +60,15 @@ def _with_group(rule: Json, pool: str, group: str) -> Json:
 def pool_group(observed: ObservedRoute | None) -> str:
     """The API group by which the route refers to the managed pool.
 
-    A new route starts with the present group, and the annotation says so from then on. A route taken over from another
-    operator keeps the group that its gateway was seen to work with: the former one, until the gateway refuses it.
+    The present one, of which the pool is that we make; the annotation says so from then on. Only a route taken over
+    from another operator that still has the former group keeps it, with the pool that operator made, until its gateway
+    refuses it, or is seen to know the present one.
     """
-    if observed is None or annotations_of(observed).get(POOL_MIGRATED) == _MIGRATED:
+    groups = {backend.group for backend in _pools(observed)} if observed is not None else set()
+    if observed is None or POOL_GROUP_ALPHA not in groups or annotations_of(observed).get(POOL_MIGRATED) == _MIGRATED:
         return POOL_GROUP
-    groups = {backend.group for backend in _pools(observed)}
     supported = _is_supported(observed)
-    if (POOL_GROUP in groups and supported is True) or (POOL_GROUP_ALPHA in groups and supported is False):
-        return POOL_GROUP
-    return POOL_GROUP_ALPHA
+    return POOL_GROUP if supported is False or (POOL_GROUP in groups and supported) else POOL_GROUP_ALPHA
 
 
 def _pools(route: ObservedRoute) -> Iterable[BackendReference]:

@@ -174,7 +174,7 @@ def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
     """A ServiceAccount that the user names is the user's to make."""
     if not plan.account or plan.account_managed:
         return
-    if one(view.related.service_accounts, plan.account, view.namespace) is None:
+    if view.around.account(plan.account) is None:
         text = f"ServiceAccount {view.namespace}/{plan.account}, which the scheduler's template names, does not exist"
         raise RouterError(SCHEDULER_WORKLOAD_READY, SCHEDULER_RECONCILE_ERROR, text)
 

@@ -1,9 +1,11 @@
-"""What a workload keeps from the cluster: replicas that somebody else may set."""
+"""What a workload keeps from the cluster: replicas that somebody else may set, an account that cannot be taken away."""
 
 from __future__ import annotations
 
 from app.kserve.llminferenceservice.objects import ObservedLeaderWorkerSet, ObservedWorkload
+from app.kube.base import Json
 from app.kube.objects import last_applied
+from app.workload.account import account_in_place
 
 
 def replicas(wanted: int | None, observed: ObservedWorkload | ObservedLeaderWorkerSet | None) -> int | None:
@@ -16,3 +18,16 @@ def replicas(wanted: int | None, observed: ObservedWorkload | ObservedLeaderWork
         return wanted
     spec = (last_applied(observed) or {}).get("spec")
     return observed.spec.replicas if isinstance(spec, dict) and "replicas" in spec else None
+
+
+def with_account(pod: Json, observed: ObservedWorkload | None, kept: str) -> Json:
+    """The pod of a Deployment, naming an account where it names none and the observed one has ours.
+
+    ``kept``: the managed account where accounts are not declared. One of that name was made by another operator, or by
+    us before, is not taken away, and holds the rights that the pods need.
+    """
+    running = observed.spec.template.spec.service_account_name if observed is not None else ""
+    if pod.get("serviceAccountName") or running in ("", kept):
+        return pod
+    name = account_in_place(observed, running)
+    return {**pod, "serviceAccountName": name} if name else pod

@@ -11,7 +11,7 @@ import orjson
 from app.kserve import permissions
 from app.kserve.llminferenceservice.metadata import kept_selector, selector
 from app.kserve.llminferenceservice.objects import ObservedWorkload
-from app.kserve.llminferenceservice.scalable import replicas
+from app.kserve.llminferenceservice.scalable import replicas, with_account
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import COMPONENT_SCHEDULER, MAIN, Names, component_labels
 from app.kube.desired import (
@@ -75,11 +75,12 @@ def plan_scheduler(
     account = names.scheduler_account if managed else "" if named == names.scheduler_account else named
     base = component_labels(names.service, COMPONENT_SCHEDULER)
     labels = {**base, **(spec.labels or {})}
+    pod = _pod(template, account, spec.replicas, config_text(config, disaggregated))
     return SchedulerPlan(
         names=names,
         namespace=namespace,
         replicas=replicas(spec.replicas, observed),
-        pod=_pod(template, account, spec.replicas, config_text(config, disaggregated)),
+        pod=with_account(pod, observed, "" if managed_account else names.scheduler_account),
         labels=labels,
         annotations=dict(spec.annotations) if spec.annotations else None,
         selector=kept_selector(

@@ -133,10 +133,11 @@ def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Ca
 def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> Finding | None:
     """``None`` is unknown."""
     early = outcome.error or outcome.presets
+    mistake = early.message if early is not None and not early.ok else ""
+    if outcome.stopped:
+        return Finding(False, STOPPED, f"{_STOPPED.message}; its spec is invalid: {mistake}") if mistake else _STOPPED
     if early is not None and not early.ok:
         return Finding(False, early.reason, early.message)
-    if outcome.stopped:
-        return _STOPPED
     conflict = next((cause for cause in absent if cause.reason in (NAME_CONFLICT, CHANGE_REFUSED)), None)
     failed = outcome.workloads is not None and outcome.workloads.failed
     types = (WORKLOADS_READY, ROUTER_READY) if failed else (ROUTER_READY, WORKLOADS_READY)

@@ -35,6 +35,7 @@ from app.kserve.lookup import ConfigFinder, layer
 from app.kserve.names import OPERATOR_CONFIG, STOP, Names
 from app.kserve.operator import OperatorConfig, OperatorConfigError, operator_config
 from app.kube import field
+from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.absent import RESYNC
@@ -49,7 +50,7 @@ Request = SyncRequest[Children, Related]
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """The desired children and status of a service with a valid spec."""
     pins = _pins(service, settings)
-    if is_stopped(service):
+    if is_stopped(service.metadata):
         return _answer(service, Outcome(pins, READY, None, None, stopped=True), [], now)
     try:
         around = surroundings(service, request, settings)
@@ -76,15 +77,17 @@ def invalid(
     errors: Sequence[field.Error],
     now: datetime,
 ) -> LLMInferenceServiceStatus:
-    """The status of a service whose spec breaks a rule; its children are kept."""
+    """The status of a service whose spec breaks a rule; its children are kept, unless it is stopped."""
     multi_node = service.spec is not None and service.spec.worker is not None
     outcome = refused(service.status.annotations, errors, multi_node=multi_node)
+    if is_stopped(service.metadata):
+        outcome = replace(outcome, workloads=None, stopped=True)
     return status(service.status, service.metadata.generation, outcome, now)
 
 
-def is_stopped(service: Service) -> bool:
+def is_stopped(metadata: ObjectMeta) -> bool:
     """Whether the stop annotation is set (6.7)."""
-    return (service.metadata.annotations or {}).get(STOP, "").lower() == "true"
+    return (metadata.annotations or {}).get(STOP, "").lower() == "true"
 
 
 def _answer(service: Service, outcome: Outcome, children: list[Any], now: datetime) -> SyncResponse:

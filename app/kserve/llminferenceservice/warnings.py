@@ -5,7 +5,8 @@ Source: kserve spec 7.6 and 5. Where ``baseRefs`` may supply what seems to be mi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from app.kserve.llminferenceservice.rules import HTTP, ROUTER, SCHEDULER, workloads
@@ -13,13 +14,15 @@ from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceSpec,
     LLMInferenceServiceStatus,
     LLMModelSpec,
+    NameReference,
+    ObjectReference,
     ParallelismSpec,
     RouterSpec,
     SchedulerSpec,
     WorkloadSpec,
 )
 from app.kserve.llminferenceservice.validation import MODEL_URI, storage_problem
-from app.kserve.names import MAIN, RESERVED_LABELS, Names
+from app.kserve.names import MAIN, MODEL_PATH, RESERVED_LABELS, Names
 from app.kserve.parallelism import is_pipeline_parallel
 from app.kserve.template import OPEN
 from app.kube import field
@@ -36,6 +39,7 @@ def warnings(service: Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatu
     """Every warning, in the order of the spec."""
     spec = service.spec
     found = [*_model(spec), *_name(service.metadata.name, spec)]
+    found += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in workloads(spec):
         found += _workload(workload, path, Names(service.metadata.name), bool(spec.base_refs))
     if spec.router is not None:
@@ -73,9 +77,28 @@ def _model(spec: LLMInferenceServiceSpec) -> Iterator[str]:
             yield f"{SPEC.child('model')}: without a model nothing can be served; set model.uri"
         return
     problem = storage_problem(spec)
-    if problem and spec.base_refs:
+    if problem and spec.base_refs and spec.model.uri:
         yield f"{MODEL_URI}: {problem}"
+    yield from _unfed(spec)
     yield from _ignored_by_model(spec.model)
+
+
+def _unfed(spec: LLMInferenceServiceSpec) -> Iterator[str]:
+    initializer = spec.storage_initializer
+    if initializer is None or initializer.enabled is not False or spec.base_refs or _has_model(spec.template):
+        return
+    yield (
+        f"{SPEC.child('storageInitializer', 'enabled')}: nothing brings the model to {MODEL_PATH}, where the server of "
+        f"the preset reads it; give container {MAIN} a command of its own, or mount a volume there"
+    )
+
+
+def _has_model(pod: dict[str, Any] | None) -> bool:
+    """Whether the main container of a user's pod may find a model without the storage initializer."""
+    containers: list[dict[str, Any]] = (pod or {}).get("containers") or []
+    main = next((container for container in containers if container.get("name") == MAIN), {})
+    mounted = [str(mount.get("mountPath")).rstrip("/") for mount in main.get("volumeMounts") or ()]
+    return bool(main.get("command")) or any(path in (MODEL_PATH, posixpath.dirname(MODEL_PATH)) for path in mounted)
 
 
 def _ignored_by_model(model: LLMModelSpec) -> Iterator[str]:
@@ -129,6 +152,8 @@ def _parallelism(parallelism: ParallelismSpec, worker: bool, path: field.Path, b
     if data and local and (local > data or data % local):
         yield f"{path}: data, {data}, is no multiple of dataLocal, {local}; some copies will be missing"
     if based:
+        if not parallelism.expert and "expert" in parallelism.model_fields_set:
+            yield _no_effect(path.child("expert"), "false is as good as nothing, and does not undo what a base says")
         return
     if not worker:
         ignored = [name for name, value in _settings(parallelism) if value]
@@ -148,6 +173,7 @@ def _settings(parallelism: ParallelismSpec) -> Iterable[tuple[str, Any]]:
         ("tensor", parallelism.tensor),
         ("pipeline", parallelism.pipeline),
         ("data", parallelism.data),
+        ("dataLocal", parallelism.data_local),
         ("dataRPCPort", parallelism.data_rpc_port),
         ("expert", parallelism.expert),
     )
@@ -159,12 +185,20 @@ def _without_main(pod: dict[str, Any] | None, path: field.Path) -> Iterator[str]
         yield f"{path.child('containers')}: none is called {MAIN}, so all of them are added to the preset's own"
 
 
+def _unnamed(refs: Sequence[NameReference | ObjectReference] | None, path: field.Path) -> Iterator[str]:
+    """References by an empty name: the schema lets them pass, and nothing can be found by them."""
+    for position, ref in enumerate(refs or ()):
+        if not ref.name:
+            yield f"{path.index(position)}: no name, so nothing is found by it and the service cannot start; set name"
+
+
 # The router.
 
 
 def _router(router: RouterSpec, based: bool) -> Iterator[str]:
     yield from _ignored_by_router(router)
     gateway = router.gateway
+    yield from _unnamed(gateway.refs if gateway is not None else None, ROUTER.child("gateway", "refs"))
     for position, ref in enumerate((gateway.refs if gateway is not None else None) or ()):
         if ref.namespace is None:
             yield (
@@ -177,6 +211,7 @@ def _router(router: RouterSpec, based: bool) -> Iterator[str]:
         if router.scheduler is not None:
             yield f"{SCHEDULER}: without router.route no request goes through the pool; add router.route"
     http = router.route.http if router.route is not None else None
+    yield from _unnamed(http.refs if http is not None else None, HTTP.child("refs"))
     if http is not None and http.spec is not None and not _has_rules(http.spec):
         yield f"{HTTP.child('spec')}: no rules, so those of the preset (or of baseRefs) are used"
     if router.scheduler is not None:
@@ -212,7 +247,11 @@ def _picker(scheduler: SchedulerSpec | None, names: Names) -> Iterator[str]:
 def _scheduler(scheduler: SchedulerSpec) -> Iterator[str]:
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
     yield from _without_main(scheduler.template, SCHEDULER.child("template"))
-    if scheduler.pool is not None and scheduler.pool.ref is not None and scheduler.pool.ref.name:
+    if scheduler.pool is None or scheduler.pool.ref is None:
+        return
+    if not scheduler.pool.ref.name:
+        yield _no_effect(SCHEDULER.child("pool", "ref"), "it names no InferencePool, so one is made")
+    else:
         ignored = [
             name
             for name in ("template", "replicas", "labels", "annotations", "config")

@@ -120,7 +120,7 @@ def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
 @pytest.mark.parametrize(
     ("uri", "enabled", "modelcar", "message"),
     [
-        ("", True, True, "invalid model URI"),
+        ("", True, True, "has no model: set model.uri"),
         ("a/b", False, True, "invalid model URI"),
         ("gs://b/m", True, True, "unsupported schema gs"),
         ("https://h/m", True, True, "unsupported schema https"),
@@ -157,12 +157,20 @@ def test_a_user_may_mount_the_volume_elsewhere() -> None:
 
 
 def test_a_users_storage_initializer_is_completed() -> None:
-    """It stands for ours, with the fields that it does not set; there are never two."""
-    init = [{"name": "storage-initializer", "image": "mine", "env": [{"name": "X", "value": "1"}]}]
-    found = pod("hf://a/b", template={"initContainers": init})
+    """It is laid over ours as Kubernetes merges containers: there are never two, and the model still arrives."""
+    init = {
+        "name": "storage-initializer",
+        "image": "mine",
+        "env": [{"name": "X", "value": "1"}],
+        "resources": {"limits": {"memory": "8Gi"}},
+        "volumeMounts": [{"name": "home", "mountPath": "/home"}],
+    }
+    found = pod("hf://a/b", template={"initContainers": [init]})
     assert len(found["initContainers"]) == 1
     assert found["initContainers"][0]["image"] == "mine"
     assert found["initContainers"][0]["args"] == ["hf://a/b", "/mnt/models"]
+    assert found["initContainers"][0]["resources"]["limits"] == {"cpu": "1", "memory": "8Gi"}
+    assert [mount["mountPath"] for mount in found["initContainers"][0]["volumeMounts"]] == ["/home", "/mnt/models"]
 
 
 def test_the_running_image_is_kept() -> None:

@@ -40,6 +40,8 @@ def observed(
         (observed(POOL_GROUP_ALPHA, ("True", "ResolvedRefs")), POOL_GROUP_ALPHA),
         (observed(POOL_GROUP_ALPHA, ("False", "BackendNotFound")), POOL_GROUP_ALPHA),
         (observed(POOL_GROUP_ALPHA, ("False", "InvalidKind")), POOL_GROUP),
+        (observed(None), POOL_GROUP),
+        (observed(POOL_GROUP), POOL_GROUP),
         (observed(POOL_GROUP, ("True", "ResolvedRefs")), POOL_GROUP),
         (observed(POOL_GROUP, ("False", "BackendNotFound")), POOL_GROUP),
         (observed(POOL_GROUP, ("False", "InvalidKind"), MIGRATED), POOL_GROUP),
@@ -47,7 +49,7 @@ def observed(
     ],
 )
 def test_the_group_changes_once_and_never_back(route: ObservedRoute | None, group: str) -> None:
-    """A new route has the present group; one taken over keeps the former until the gateway refuses it."""
+    """The present group, of which we make the pool; a route taken over with the former keeps it until it is refused."""
     assert pool_group(route) == group
 
 

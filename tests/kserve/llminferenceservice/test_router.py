@@ -313,6 +313,16 @@ def test_the_scheduler_is_taken_away() -> None:
     assert made.says("InferencePoolReady") is None
 
 
+def test_a_scheduler_added_later_is_found_by_the_route() -> None:
+    """By the group of the pool that is made, also while no gateway has looked at the route."""
+    made = cluster({"route": {}}, gateway())
+    made.parent["spec"]["router"] = {"route": {}, "scheduler": {}}
+    made.settle()
+    rules = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
+    pools = {b["group"] for rule in rules for b in rule["backendRefs"] if b["kind"] == "InferencePool"}
+    assert pools == {made.child("InferencePool", "demo-inference-pool")["apiVersion"].partition("/")[0]}
+
+
 def test_routes_of_ones_own_replace_the_managed_one() -> None:
     """The managed route is deleted; the user's own decides the URL and the condition."""
     made = cluster({"route": {}}, gateway(), own_route(status=accepted(DEFAULT_PARENT)))

@@ -162,6 +162,10 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         {"annotations": {"note": "{{ .Nope }}"}},
         [("spec.annotations.note", "Invalid")],
     ),
+    "a template of the service's own status": (
+        {"annotations": {"note": "{{ .Status.URL }}"}},
+        [("spec.annotations.note", "Invalid")],
+    ),
     "two containers of one name": (
         {"template": {"containers": [{"name": "main"}, {"name": "main"}]}},
         [("spec.template.containers", "Duplicate")],

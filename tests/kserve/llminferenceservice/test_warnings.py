@@ -40,6 +40,31 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"parallelism": {"tensor": 2, "expert": True}},
         r"spec\.parallelism: .*ignore tensor, expert",
     ),
+    "nothing that brings the model": (
+        {"storageInitializer": {"enabled": False}, "template": {"containers": [{"name": "main", "args": ["--x"]}]}},
+        r"spec\.storageInitializer\.enabled: nothing brings the model to /mnt/models",
+    ),
+    "a false that undoes nothing": (
+        {"baseRefs": [{"name": "b"}], "parallelism": {"expert": False}},
+        r"spec\.parallelism\.expert: .*no effect",
+    ),
+    "data parallelism that single nodes ignore": (
+        {"parallelism": {"data": 4, "dataLocal": 2}},
+        r"spec\.parallelism: .*ignore data, dataLocal",
+    ),
+    "a base without a name": ({"baseRefs": [{"name": "b"}, {}]}, r"spec\.baseRefs\[1\]: no name"),
+    "a route without a name": (
+        {"router": {"route": {"http": {"refs": [{"name": ""}]}}}},
+        r"spec\.router\.route\.http\.refs\[0\]: no name",
+    ),
+    "a gateway without a name": (
+        {"router": {"route": {}, "gateway": {"refs": [{"namespace": "infra"}]}}},
+        r"spec\.router\.gateway\.refs\[0\]: no name",
+    ),
+    "a pool without a name": (
+        {"router": {"route": {}, "scheduler": {"pool": {"ref": {}}}}},
+        r"spec\.router\.scheduler\.pool\.ref: .*no effect",
+    ),
     "pipeline parallelism without a preset": (
         {"worker": {}, "parallelism": {"pipeline": 2}},
         r"spec\.parallelism\.pipeline: there is no preset",
@@ -116,6 +141,7 @@ def test_long_names_of_groups() -> None:
 @pytest.mark.parametrize(
     "spec",
     [
+        {"model": {"uri": ""}},
         {"parallelism": {"tensor": 2}},
         {"prefill": {}},
         {"router": {"scheduler": {}}},
@@ -126,6 +152,15 @@ def test_long_names_of_groups() -> None:
 def test_what_a_base_may_supply_is_not_missed(spec: Json) -> None:
     """With baseRefs, nothing is said about what is not there."""
     assert admit(service(baseRefs=[{"name": "b"}], **spec)).warnings == []
+
+
+@pytest.mark.parametrize(
+    "main", [{"command": ["serve"]}, {"volumeMounts": [{"name": "models", "mountPath": "/mnt/models/"}]}]
+)
+def test_a_pod_that_brings_its_own_model(main: Json) -> None:
+    """It may well do without the storage initializer."""
+    template = {"containers": [{"name": "main", **main}], "volumes": [{"name": "models", "emptyDir": {}}]}
+    assert admit(service(storageInitializer={"enabled": False}, template=template)).warnings == []
 
 
 def test_a_complete_service_has_no_warnings() -> None:

@@ -347,6 +347,65 @@ def test_group_accounts() -> None:
     assert found["workerTemplate"]["spec"]["serviceAccountName"] == "w"
 
 
+def test_an_account_that_is_no_longer_named() -> None:
+    """The API server would bring the old name back, so the default one is named, and again at every sync."""
+    cluster = synced(service(template={"serviceAccountName": "mine"}), account("mine"))
+    del cluster.parent["spec"]["template"]
+    for _ in range(2):
+        cluster.sync()
+        assert template(cluster)["spec"]["serviceAccountName"] == "default"
+    cluster.parent["spec"]["template"] = {"serviceAccountName": "mine"}
+    cluster.sync()
+    assert template(cluster)["spec"]["serviceAccountName"] == "mine"
+
+
+@pytest.mark.parametrize(("declared", "sent"), [(True, "default"), (False, None)])
+def test_a_managed_account_that_is_no_longer_needed(declared: bool, sent: str | None) -> None:
+    """It goes where it is a child, and the pods leave it; otherwise nobody takes it away, and they stay."""
+    init = [{"name": "llm-d-routing-sidecar", "image": "r:1"}]
+    cluster = synced(service(template={"initContainers": init}), optional=OPTIONAL_KINDS | RBAC_KINDS)
+    assert template(cluster)["spec"]["serviceAccountName"] == "demo-kserve"
+    del cluster.parent["spec"]["template"]
+    if not declared:
+        cluster.declared = [child for child in cluster.declared if child.kind not in RBAC_KINDS]
+        cluster.children = [child for child in cluster.children if child["kind"] not in RBAC_KINDS]
+    cluster.sync()
+    assert template(cluster)["spec"].get("serviceAccountName") == sent
+
+
+def test_an_account_that_another_operator_named_stays() -> None:
+    """What was never sent is not taken away: a service that is taken over goes on under its account."""
+    cluster = synced(service())
+    child = cluster.child("Deployment", "demo-kserve")
+    child["spec"]["template"]["spec"]["serviceAccountName"] = "theirs"
+    cluster.sync()
+    assert "serviceAccountName" not in template(cluster)["spec"]
+
+
+def test_only_the_account_that_is_used_must_exist() -> None:
+    """The workers' own does not count beside the leader's."""
+    spec: Json = {"template": {"serviceAccountName": "a"}, "worker": {"serviceAccountName": "gone"}, "parallelism": DP}
+    found = group(synced(service(**spec), account("a")))["leaderWorkerTemplate"]
+    assert found["workerTemplate"]["spec"]["serviceAccountName"] == "a"
+
+
+def test_a_managed_account_of_another_topology_is_not_made() -> None:
+    """Naming it makes a pod that could not start, so it has to be the user's own (3.5)."""
+    parent = service(template={"serviceAccountName": "demo-kserve-mn"})
+    cluster = synced(parent, optional=OPTIONAL_KINDS | RBAC_KINDS)
+    assert cluster.says("MainWorkloadReady") == "ReconcileSingleNodeWorkloadError"
+
+
+def test_a_managed_account_that_is_named_has_the_default_ones_secrets() -> None:
+    """As where it is not named: it is the same account, and has none of its own (3.7)."""
+    parent = service(prefill={}, template={"serviceAccountName": "demo-kserve"})
+    default = account("default", secrets=[{"name": "token"}])
+    cluster = synced(parent, default, optional=OPTIONAL_KINDS | RBAC_KINDS)
+    initializer = template(cluster)["spec"]["initContainers"][-1]
+    assert initializer["env"][0]["valueFrom"]["secretKeyRef"]["name"] == "token"
+    assert ("ServiceAccount", "demo-kserve") in cluster.names
+
+
 def test_without_the_rbac_component_no_account_is_named() -> None:
     """Pods then run under the namespace's default account."""
     cluster = synced(service(prefill={}, **MULTI))
@@ -390,6 +449,26 @@ def test_stop_removes_everything_and_starting_brings_it_back() -> None:
         assert cluster.names == (before if running else set())
     assert cluster.says("Ready") == "Stopped"
     assert "addresses" not in cluster.answer["status"]
+
+
+@pytest.mark.parametrize(
+    "mistake", [{"replicas": -1}, {"replicas": "two"}, {"worker": {}}, {"model": {"uri": "gs://bucket/model"}}]
+)
+def test_stop_counts_for_more_than_a_mistake(mistake: Json) -> None:
+    """Who stops a service wants the hardware back, whatever else the spec says; the mistake is told all the same."""
+    cluster = synced(service())
+    cluster.parent["spec"] |= mistake
+    before = cluster.names
+    cluster.sync()
+    assert cluster.names == before
+    assert cluster.says("Ready") == "InvalidSpec"
+    cluster.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
+    cluster.sync()
+    assert cluster.names == set()
+    assert cluster.says("Ready") == cluster.says("MainWorkloadReady") == "Stopped"
+    found = cluster.condition("Ready")
+    assert found is not None
+    assert "its spec is invalid: spec." in found["message"]
 
 
 def test_stop_works_where_nothing_can_be_combined() -> None:

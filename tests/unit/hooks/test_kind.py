@@ -1,5 +1,6 @@
 """The hooks' generic part: malformed requests are refused, invalid parents keep their children."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -49,6 +50,15 @@ def test_an_invalid_parent_keeps_its_children(spec: Any) -> None:
         "False",
         "InvalidSpec",
     )
+
+
+@pytest.mark.parametrize(("stopped", "children"), [(False, [RECORD]), (True, [])])
+def test_an_invalid_parent_that_is_stopped_keeps_none(stopped: bool, children: list[dict[str, Any]]) -> None:
+    """Where a kind knows a way to stop that does not depend on the spec."""
+    kind = replace(WIDGET, stopped=lambda metadata: stopped and metadata.name == "w")
+    body = request(parent=widget({"size": "x"}), children={"Deployment.apps/v1": {"ns/d": deployment(RECORD, 2)}})
+    answer = orjson.loads(answer_sync(kind, orjson.dumps(body), SETTINGS, NOW))
+    assert answer["children"] == children
 
 
 @pytest.mark.parametrize(
