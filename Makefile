@@ -15,7 +15,7 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test e2e lint format generate bench lock clean distclean venv
+.PHONY: help demo test e2e lint format generate bench soak lock clean distclean venv
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -47,6 +47,9 @@ generate: $(STAMP) ## write what comes from the types: crds/, metacontroller/, d
 
 bench: $(STAMP) ## measure against a bare ASGI echo
 	$(BIN)/python -m tests.bench
+
+soak: $(STAMP) ## the loads of an ordinary and of a bad day, for eight minutes; every answer is compared
+	$(BIN)/python -m tests.bench.soak
 
 lock: ## resolve the dependencies of pyproject.toml anew (needs uv)
 	@test -n '$(UV)' || { echo 'make lock needs uv (pip install uv)' >&2; exit 1; }

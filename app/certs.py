@@ -72,16 +72,24 @@ def new_leaf(ca: KeyPair, names: Sequence[str], now: datetime) -> KeyPair:
     """A server's certificate for DNS names and addresses."""
     authority = x509.load_pem_x509_certificate(ca.certificate.encode())
     key = ec.generate_private_key(ec.SECP256R1())
-    identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     builder = (
         _builder(_name("modelhooks"), authority.subject, key.public_key(), now, LEAF_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(sign_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
+        .add_extension(_authority_identifier(authority, _private_key(ca).public_key()), critical=False)
     )
     return _pair(builder.sign(_private_key(ca), hashes.SHA256()), key)
+
+
+def _authority_identifier(authority: x509.Certificate, key: ec.EllipticCurvePublicKey) -> x509.AuthorityKeyIdentifier:
+    """By the identifier that the CA has; one that somebody else made may have none."""
+    try:
+        identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
 
 def first_certificate(bundle: str) -> str:
@@ -116,9 +124,9 @@ def _usable_leaf(leaf: KeyPair, ca: KeyPair, names: Sequence[str], now: datetime
         return False
     try:
         certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(ca.certificate.encode()))
-    except (InvalidSignature, ValueError):
+        covered = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (InvalidSignature, ValueError, TypeError, x509.ExtensionNotFound):
         return False
-    covered = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return {_general_name(name) for name in names} <= set(covered)
 
 

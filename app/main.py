@@ -9,15 +9,18 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_fastapi_instrumentator import Instrumentator
+from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from app.admission import review
+from app.admission import protocol, review
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
-from app.server.endpoint import Endpoint, Load
+from app.selftest import check
+from app.server.body import BODIES_BYTES, Load
+from app.server.endpoint import Endpoint
 from app.server.logs import Log
 from app.settings import Settings
 
@@ -59,8 +62,9 @@ class Service(FastAPI):
         self.settings = settings or Settings()
         self.log = log or Log()
         self.certificate = certificate
-        self.load = Load()
+        self.load = Load(max(BODIES_BYTES, 2 * self.settings.max_sync_bytes))
         self.beat = time.monotonic()
+        self.sound: asyncio.Task[bool] | None = None
         self._clock = clock
         self._endpoints: dict[str, Endpoint] = {}
         for kind in KINDS:
@@ -86,19 +90,39 @@ class Service(FastAPI):
             lambda body: review.answer(kind, body, settings),
             MAX_REVIEW_BYTES,
             RETRY_ADMISSION,
+            protocol.denial,
         )
 
-    def _add(self, path: str, handle: Callable[[bytes], bytes], max_bytes: int, retry_after: int) -> None:
-        endpoint = Endpoint(path, handle, max_bytes, retry_after, self.load, self.log)
+    def _add(
+        self,
+        path: str,
+        handle: Callable[[bytes], bytes],
+        max_bytes: int,
+        retry_after: int,
+        denial: Callable[[bytes], dict[str, str] | None] | None = None,
+    ) -> None:
+        endpoint = Endpoint(path, handle, max_bytes, retry_after, self.load, self.log, denial=denial)
         self._endpoints[path] = endpoint
         self.router.routes.append(Route(path, endpoint))
 
     def _add_operations(self) -> None:
+        self.add_exception_handler(HTTPException, _refused)
         self.add_api_route("/healthz", self._healthz, include_in_schema=False)
         self.add_api_route("/readyz", self._readyz, include_in_schema=False)
         Instrumentator(excluded_handlers=["/healthz", "/readyz", "/metrics"]).instrument(self).expose(
             self, include_in_schema=False
         )
+
+    async def test_itself(self) -> bool:
+        """Whether every kind answers; beside the requests that come meanwhile."""
+        for kind in KINDS:
+            try:
+                check(kind, self.settings, self._clock())
+            except Exception as fault:  # noqa: BLE001 - whatever it is, others should serve instead
+                self.log.fault(kind.resource.hook_path, "self-test", fault, {}, with_message=True)
+                return False
+            await asyncio.sleep(0)
+        return True
 
     async def _healthz(self) -> Response:
         """Alive: the event loop turned within the last seconds."""
@@ -106,18 +130,27 @@ class Service(FastAPI):
         return JSONResponse({"status": "stalled" if stalled else "ok"}, 503 if stalled else 200)
 
     async def _readyz(self) -> Response:
-        """Ready: not stopping, and with a certificate that is valid for a while."""
+        """Ready: not stopping, with a certificate that is valid for a while, and sound by its own test."""
         if self.load.draining:
             return JSONResponse({"status": "stopping"}, 503, {"connection": "close"})
         if self.certificate is not None and not self.certificate.usable:
             return JSONResponse({"status": "certificate expired"}, 503)
+        if self.sound is not None and not await asyncio.shield(self.sound):
+            return JSONResponse({"status": "self-test failed"}, 503)
         return JSONResponse({"status": "ok"})
+
+
+async def _refused(_request: Request, problem: Exception) -> Response:
+    """No such path, or not by this method; in the form of every other refusal."""
+    assert isinstance(problem, HTTPException)
+    return JSONResponse({"error": problem.detail.lower()}, problem.status_code, problem.headers)
 
 
 @contextlib.asynccontextmanager
 async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
     assert isinstance(service, Service)
-    tasks = [asyncio.create_task(_heartbeat(service))]
+    service.sound = asyncio.create_task(service.test_itself())
+    tasks: list[asyncio.Task[Any]] = [service.sound, asyncio.create_task(_heartbeat(service))]
     if service.certificate is not None:
         tasks.append(asyncio.create_task(service.certificate.follow()))
     yield

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import orjson
 from msgspec import Raw
 
 from app.errors import ProtocolError
@@ -25,6 +26,8 @@ MAX_UID = 256
 
 
 class GroupVersionKind(msgspec.Struct):
+    """What a rule of the webhook configuration asked for, which may be another version than the user sent."""
+
     group: str = ""
     version: str = ""
     kind: str = ""
@@ -41,6 +44,8 @@ class ReviewedObject(msgspec.Struct, rename="camel"):
 
 
 class AdmissionRequest(msgspec.Struct, rename="camel"):
+    """``old_object`` is there on updates; ``name`` may be empty for an object with ``generateName``."""
+
     uid: str
     operation: str = ""
     kind: GroupVersionKind = msgspec.field(default_factory=GroupVersionKind)
@@ -52,6 +57,8 @@ class AdmissionRequest(msgspec.Struct, rename="camel"):
 
 
 class AdmissionReview(msgspec.Struct, rename="camel"):
+    """The envelope; what else is in it, such as who asks, decides nothing."""
+
     api_version: str
     kind: str
     request: AdmissionRequest
@@ -106,6 +113,18 @@ def refuse(uid: str, message: str) -> bytes:
     """400 ``BadRequest``: the review contradicts itself or names something that is not ours."""
     status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": message}
     return _encode(uid, {"allowed": False, "status": status}, ())
+
+
+def denial(answer: bytes) -> dict[str, str] | None:
+    """What a log says of a review's answer when it is a denial: the verdict and the uid, nothing of the object."""
+    if answer.find(_DENIED, 0, _VERDICT_WITHIN) < 0:
+        return None
+    return {"verdict": "denied", "uid": orjson.loads(answer)["response"]["uid"]}
+
+
+_DENIED = b'","allowed":false'
+_VERDICT_WITHIN = 6 * MAX_UID + 200
+"""The verdict follows the uid, of which each character may take an escape of six bytes."""
 
 
 def _encode(uid: str, response: dict[str, Any], warnings: Sequence[str]) -> bytes:

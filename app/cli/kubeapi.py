@@ -73,7 +73,7 @@ class Client:
             connection.request(method, address.path + path + query, payload, headers)
             response = connection.getresponse()
             return _answer(method, path, response.status, response.read())
-        except OSError as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             message = f"{method} {path}: {error}"
             raise ApiError(message) from error
         finally:

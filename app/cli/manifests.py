@@ -18,6 +18,10 @@ MAX_VALUES = 500_000
 """More values than this in one document come from aliases that refer to each other."""
 
 
+MAX_DEPTH = 200
+"""Nesting within what the JSON library writes; rules of ours that are stricter name the field."""
+
+
 class ManifestError(Exception):
     """A file that cannot be read as manifests; the text says where and why."""
 
@@ -69,15 +73,22 @@ def read(arguments: Iterable[str]) -> list[Manifest]:
     found: list[Manifest] = []
     for argument in arguments:
         if argument == "-":
-            found += parse(sys.stdin.read(), "<stdin>")
+            found += parse(_decoded(sys.stdin.buffer.read(), "<stdin>"), "<stdin>")
             continue
         for file in _files(Path(argument)):
             try:
-                text = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
+                content = file.read_bytes()
+            except OSError as error:
                 raise ManifestError(f"{file}: {error}") from None
-            found += parse(text, str(file))
+            found += parse(_decoded(content, str(file)), str(file))
     return found
+
+
+def _decoded(content: bytes, file: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{file}: {error}") from None
 
 
 def _files(path: Path) -> list[Path]:
@@ -112,12 +123,20 @@ def _objects(node: yaml.Node, file: str) -> Iterator[Manifest]:
     items = document.get("items")
     if str(document.get("kind", "")).endswith("List") and isinstance(items, list):
         entry = _entry(node, "items")
-        assert entry is not None
-        for item, item_node in zip(items, entry[1].value, strict=True):
+        nodes = entry[1].value if entry is not None else [node] * len(items)  # they came by a merge key
+        for item, item_node in zip(items, nodes, strict=True):
             if isinstance(item, dict):
-                yield Manifest(file, item, item_node)
+                yield Manifest(file, _typed(item, item_node, file), item_node)
     else:
-        yield Manifest(file, document, node)
+        yield Manifest(file, _typed(document, node, file), node)
+
+
+def _typed(document: dict[str, Any], node: yaml.Node, file: str) -> dict[str, Any]:
+    """The object, if its type is readable: without one it is nobody's to judge."""
+    for key in ("apiVersion", "kind"):
+        if not isinstance(document.get(key, ""), str):
+            raise ManifestError(f"{_place(node, file)}: {key} must be a text")
+    return document
 
 
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
@@ -134,26 +153,29 @@ class _Builder:
         self._file = file
         self._values = 0
 
-    def value(self, node: yaml.Node) -> Any:
+    def value(self, node: yaml.Node, depth: int = 0) -> Any:
+        """The decoded value. ``depth`` is how many maps and lists are around it."""
         self._values += 1
+        if depth > MAX_DEPTH:
+            raise ManifestError(f"{_place(node, self._file)}: nested too deeply")
         if self._values > MAX_VALUES:
             raise ManifestError(f"{self._file}: too many values (aliases that multiply)")
         if not isinstance(node, yaml.ScalarNode) and node.tag not in _CONTAINERS:
             raise ManifestError(f"{_place(node, self._file)}: unsupported tag {node.tag}")
         if isinstance(node, yaml.MappingNode):
-            return self._map(node)
+            return self._map(node, depth + 1)
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(item) for item in node.value]
+            return [self.value(item, depth + 1) for item in node.value]
         assert isinstance(node, yaml.ScalarNode)
         return _scalar(node, self._file)
 
-    def _map(self, node: yaml.MappingNode) -> dict[str, Any]:
+    def _map(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
         merged: dict[str, Any] = {}
         for key, value in node.value:
             if key.tag == "tag:yaml.org,2002:merge":
                 parts = value.value if isinstance(value, yaml.SequenceNode) else [value]
                 for part in parts:
-                    inner = self.value(part)
+                    inner = self.value(part, depth)
                     merged = {**(inner if isinstance(inner, dict) else {}), **merged}
         own: dict[str, Any] = {}
         for key, value in node.value:
@@ -162,7 +184,7 @@ class _Builder:
             name = str(key.value)
             if name in own:
                 raise ManifestError(f"{_place(key, self._file)}: duplicate key {field.go_quote(name)}")
-            own[name] = self.value(value)
+            own[name] = self.value(value, depth)
         return {**merged, **own}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from app.admission.metadata import decode_metadata
+from app.admission.metadata import METADATA, decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.cli.manifests import Manifest, ManifestError, read
@@ -24,6 +24,7 @@ from app.cli.offline import DEFAULT_NAMESPACE, holding, in_cluster, served
 from app.families import KINDS, find
 from app.hooks.kind import Kind
 from app.kube import field
+from app.kube.names import is_dns1123_subdomain
 from app.settings import Settings
 
 OUTPUTS = ("text", "json", "sarif", "github")
@@ -84,9 +85,8 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
 
 def check_together(manifests: list[Manifest], settings: Settings) -> list[Finding]:
     """What objects say that does not fit together, as far as they are among the files."""
-    judged = [
-        (manifest, kind) for manifest in manifests if (kind := served(manifest)) and kind.across and manifest.name
-    ]
+    manifests = [manifest for manifest in manifests if _fits_a_cluster(manifest)]
+    judged = [(manifest, kind) for manifest in manifests if (kind := served(manifest)) and kind.across]
     if not judged:
         return []
     cluster, found = holding(manifests, DEFAULT_NAMESPACE, settings=settings), []
@@ -103,14 +103,29 @@ def check_together(manifests: list[Manifest], settings: Settings) -> list[Findin
     return found
 
 
+def _fits_a_cluster(manifest: Manifest) -> bool:
+    """Whether there is a name and no wrong type in its metadata: with one, it is a finding already."""
+    try:
+        in_cluster(manifest, DEFAULT_NAMESPACE)
+    except ManifestError:
+        return False
+    return True
+
+
 def findings_of(
     kind: Kind[Any, Any], document: dict[str, Any], settings: Settings
 ) -> tuple[list[field.Error], list[str]]:
     """Errors and warnings of one object, by the functions that answer admission."""
     metadata, errors = decode_metadata(orjson.dumps(document.get("metadata")))
+    if metadata.name and not is_dns1123_subdomain(metadata.name):
+        errors.append(field.invalid(METADATA.child("name"), metadata.name, _NAME))
     reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
     verdict = judge(kind, metadata, reviewed, None, settings)
     return [*errors, *verdict.errors], verdict.warnings
+
+
+_NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"
+"""What the API server asks of an object's name before it asks us."""
 
 
 def _unserved(manifest: Manifest) -> list[Finding]:

@@ -27,10 +27,12 @@ def plural(kind: str) -> str:
 
 
 def outer_key(document: Json) -> str:
+    """Metacontroller's key of a kind: ``Deployment.apps/v1``."""
     return f"{document['kind']}.{document['apiVersion']}"
 
 
 def inner_key(document: Json) -> str:
+    """Metacontroller's key of an object, hook version v2: ``namespace/name``, or the name of a cluster-scoped one."""
     metadata = document["metadata"]
     namespace = metadata.get("namespace", "")
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
@@ -58,6 +60,7 @@ def controller(kind: Kind[Any, Any], without: Iterable[str] = ()) -> Json:
 
 
 def customize_request(kind: Kind[Any, Any], parent: Json, without: Iterable[str] = ()) -> bytes:
+    """The body Metacontroller would post to a customize hook."""
     return orjson.dumps({"controller": controller(kind, without), "parent": parent})
 
 

@@ -60,11 +60,15 @@ class ControllerSpec(msgspec.Struct, rename={"child_resources": "childResources"
 
 
 class ChildResource(msgspec.Struct, rename="camel"):
+    """One entry of ``childResources``; ``resource`` is the plural."""
+
     api_version: str = ""
     resource: str = ""
 
 
 class Controller(msgspec.Struct):
+    """The CompositeController that sent the request."""
+
     spec: ControllerSpec = msgspec.field(default_factory=ControllerSpec)
 
 

@@ -1,8 +1,8 @@
 """Log lines that never block an answer.
 
-Lines are put into a bounded queue that a thread empties; when nobody reads the output, lines are dropped and counted
-(reliability 4.7). Successful requests are sampled. No line contains a body, and an exception's text only where it is
-known to hold nothing of the request.
+Lines are put into a bounded queue that a thread empties; when nobody reads the output, or more lines come in a second
+than anybody would read, they are dropped and counted (reliability 4.7). Successful requests are sampled. No line
+contains a body, and an exception's text only where it is known to hold nothing of the request.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from app.server.metrics import LOG_DROPPED
 QUEUE_LINES = 10_000
 SAMPLE = 100
 """One in so many successful requests is logged."""
+LINES_PER_SECOND = 200
+"""What repeats faster than this says nothing new. Not with ``debug``."""
 _FLUSH_SECONDS = 0.1
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
@@ -37,6 +39,8 @@ class Log:
         self._descriptor = descriptor
         self._lines: deque[bytes] = deque()
         self._successes = 0
+        self._second = 0
+        self._in_second = 0
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
 
@@ -51,19 +55,23 @@ class Log:
         if self._thread is not None:
             self._thread.join(1)
 
-    def request(self, endpoint: str, status: int, seconds: float, size: int, error: str) -> None:
-        """One answered request."""
-        if status == 200:
+    def request(
+        self, endpoint: str, status: int, seconds: float, size: int, error: str, denial: dict[str, str] | None = None
+    ) -> None:
+        """One answered request; ``denial`` is what there is to say of a review that was denied."""
+        if status == 200 and denial is None:
             self._successes += 1
             if self._successes % SAMPLE != 1 and self._level > _LEVELS["debug"]:
                 return
         fields: dict[str, Any] = {"endpoint": endpoint, "status": status, "ms": round(seconds * 1000, 2), "bytes": size}
         if error:
             fields["error"] = error
-        self.write("info" if status < 500 else "error", "request", **fields)
+        self.write("info" if status < 500 else "error", "request", **fields, **(denial or {}))
 
-    def fault(self, endpoint: str, identifier: str, fault: Exception, with_message: bool) -> None:
-        """An exception of ours: its class and where it was raised."""
+    def fault(
+        self, endpoint: str, identifier: str, fault: Exception, subject: dict[str, str], *, with_message: bool
+    ) -> None:
+        """An exception of ours: its class, where it was raised, and whom (``subject``) the request was about."""
         trace, frames = fault.__traceback__, []
         while trace is not None:
             frames.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")
@@ -77,13 +85,14 @@ class Log:
             exception=type(fault).__name__,
             at=frames[-5:],
             detail=message,
+            **subject,
         )
 
     def write(self, level: str, message: str, **fields: Any) -> None:
         """One line."""
         if _LEVELS[level] < self._level:
             return
-        if len(self._lines) >= QUEUE_LINES:
+        if len(self._lines) >= QUEUE_LINES or self._is_flood():
             LOG_DROPPED.inc()
             return
         moment = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -95,6 +104,13 @@ class Log:
             )
             line = f"{moment} {level.upper():7} {message} {text}".encode()
         self._lines.append(line + b"\n")
+
+    def _is_flood(self) -> bool:
+        second = int(time.monotonic())
+        if second != self._second:
+            self._second, self._in_second = second, 0
+        self._in_second += 1
+        return self._in_second > LINES_PER_SECOND and self._level > _LEVELS["debug"]
 
     def _drain(self) -> None:
         while not self._stop.is_set() or self._lines:

@@ -15,14 +15,17 @@ SECONDS = Histogram(
     ["endpoint"],
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0),
 )
-LOG_DROPPED = Counter("modelhooks_log_lines_dropped", "Log lines dropped because nobody read the output.")
+DENIALS = Counter("modelhooks_denials", "Reviews answered with a denial, by endpoint.", ["endpoint"])
+LOG_DROPPED = Counter(
+    "modelhooks_log_lines_dropped", "Log lines not written: nobody read the output, or too many came in one second."
+)
 CERTIFICATE_EXPIRY = Gauge("modelhooks_certificate_expiry_seconds", "When the serving certificate ends, Unix time.")
 CERTIFICATE_FAILURES = Counter("modelhooks_certificate_reload_failures", "Certificates that were found but not usable.")
 
 _children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
 
 
-def observe(endpoint: str, status: int, seconds: float) -> None:
+def observe(endpoint: str, status: int, seconds: float, *, denied: bool = False) -> None:
     """Count one answered request."""
     key = (endpoint, status)
     found = _children.get(key)
@@ -30,3 +33,5 @@ def observe(endpoint: str, status: int, seconds: float) -> None:
         found = _children[key] = (REQUESTS.labels(endpoint, str(status)), SECONDS.labels(endpoint))
     found[0].inc()
     found[1].observe(seconds)
+    if denied:
+        DENIALS.labels(endpoint).inc()

@@ -1,7 +1,7 @@
-"""uvicorn's HTTP protocol with the limits it lacks: a deadline for each request, and a bound on its head.
+"""uvicorn's HTTP protocol with the limits it lacks: deadlines for each request and answer, and a bound on a head.
 
-Without them a client that sends nothing, or one byte a second, holds a connection for ever, and a head of 200 MB is
-read whole (reliability 4.3).
+Without them a client that sends nothing, or one byte a second, or never reads, holds a connection for ever, and a head
+of 200 MB is read whole (reliability 4.3).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ HEAD_SECONDS = 5.0
 """From connecting, or from a request's first byte, to the end of its head."""
 BODY_SECONDS = 10.0
 """From the same moment to the end of its body."""
+WRITE_SECONDS = 10.0
+"""How long a client may take until it has read an answer."""
 HEAD_BYTES = 32 * 1024
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -27,6 +29,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._in_head = True
 
@@ -36,6 +39,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
+        if self._unread is not None:
+            self._unread.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -47,6 +52,11 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._refuse(_TOO_LARGE)
                 return
         super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        if self._deadline is None:  # it came together with the end of another
+            self._arm(HEAD_SECONDS)
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         if sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
@@ -67,6 +77,33 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         if self.cycle is not None:
             super().on_body(body)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_progress()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_expecting()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._expect_progress()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._expect_progress()
+
+    def _expect_progress(self) -> None:
+        """Until the client has read enough, or all of it on a connection that ends: a close waits for it, for ever."""
+        if self._unread is None:
+            self._unread = self.loop.call_later(WRITE_SECONDS, self.transport.abort)
+
+    def _stop_expecting(self) -> None:
+        if self._unread is not None and not self.transport.is_closing():
+            self._unread.cancel()
+            self._unread = None
 
     def _arm(self, seconds: float) -> None:
         self._deadline = self.loop.call_later(seconds, self._expire)

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,11 @@ from app.settings import Settings, unknown_variables
 
 if TYPE_CHECKING:
     from app.server.tls import Certificate
+
+QUIET_SECONDS = 1.0
+"""A stopping process waits until nobody has asked anything for so long: not every caller forgets it in time."""
+QUIET_WITHIN_SECONDS = 5.0
+"""But no longer than this after the lame-duck time."""
 
 KEEP_ALIVE_SECONDS = 120
 """Longer than the 90 s after which the API server and Metacontroller drop an idle connection."""
@@ -58,7 +64,16 @@ class Server(uvicorn.Server):
         else:
             self._service.load.draining = True
             self._service.log.write("info", "stopping", lameduck_seconds=self._lameduck_seconds)
-            asyncio.get_running_loop().call_later(self._lameduck_seconds, self._stop)
+            deadline = time.perf_counter() + self._lameduck_seconds + QUIET_WITHIN_SECONDS
+            asyncio.get_running_loop().call_later(self._lameduck_seconds, self._stop_when_quiet, deadline)
+
+    def _stop_when_quiet(self, deadline: float) -> None:
+        now = time.perf_counter()
+        wait = min(self._service.load.last + QUIET_SECONDS, deadline) - now
+        if wait > 0:
+            asyncio.get_running_loop().call_later(wait, self._stop_when_quiet, deadline)
+        else:
+            self._stop()
 
     def _stop(self) -> None:
         self.should_exit = True

@@ -8,6 +8,7 @@ reads paths only: so both files are read once, tried on a scratch context, and t
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import ssl
 import time
@@ -23,13 +24,27 @@ READY_MARGIN_SECONDS = 300
 """A certificate this close to its end makes the process not ready."""
 
 
+Pair = tuple[bytes, bytes]
+"""Certificate and key, as they stand in the files."""
+
+
+class _EarlyError(ValueError):
+    """A certificate that is not valid yet: by our clock, which may be behind its maker's."""
+
+    def __init__(self, begins: float) -> None:
+        super().__init__("not valid yet")
+        self.begins = begins
+
+
 class Certificate:
     """A certificate and key in two files, as a context that follows them."""
 
     def __init__(self, cert_file: str, key_file: str, log: Log) -> None:
         self._files = (Path(cert_file), Path(key_file))
         self._log = log
-        self._loaded: tuple[bytes, bytes] | None = None
+        self._loaded: Pair | None = None
+        self._refused: list[Pair | None] = []
+        self._again = math.inf
         self._expires = 0.0
         self.context = _context()
         self._load(self._read())
@@ -41,37 +56,56 @@ class Certificate:
 
     async def follow(self) -> None:
         """Reload whenever the files change, for ever. A pair that cannot be used keeps the old one in place."""
-        refused: tuple[bytes, bytes] | None = None
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            try:
-                pair = self._read()
-                if pair not in (self._loaded, refused):
-                    self._load(pair)
-                    self._log.write("info", "certificate reloaded")
-            except (OSError, ValueError, ssl.SSLError) as error:
-                CERTIFICATE_FAILURES.inc()
-                if self._read_quietly() != refused:
-                    refused = self._read_quietly()
-                    self._log.write(
-                        "error", "certificate not usable, the old one stays", exception=type(error).__name__
-                    )
+            self.reload()
 
-    def _read(self) -> tuple[bytes, bytes]:
+    def reload(self) -> None:
+        """Take up a new pair. One that cannot be used is counted and logged once, and tried again when its time comes.
+
+        That is when its validity begins, or when there is nothing better because ours ends.
+        """
+        pair = self._read_quietly()
+        known = pair in self._refused
+        if pair == self._loaded or (known and self.usable and time.time() < self._again):
+            return
+        try:
+            if pair is None:
+                raise FileNotFoundError
+            self._load(pair)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            self._refused = [pair]
+            self._again = error.begins if isinstance(error, _EarlyError) else math.inf
+            if not known:
+                CERTIFICATE_FAILURES.inc()
+                text = "certificate not usable, the old one stays"
+                self._log.write("error", text, exception=type(error).__name__)
+        else:
+            self._refused = []
+            self._log.write("info", "certificate reloaded")
+
+    def _read(self) -> Pair:
         return self._files[0].read_bytes(), self._files[1].read_bytes()
 
-    def _read_quietly(self) -> tuple[bytes, bytes] | None:
+    def _read_quietly(self) -> Pair | None:
         try:
             return self._read()
         except OSError:
             return None
 
-    def _load(self, pair: tuple[bytes, bytes]) -> None:
+    def _load(self, pair: Pair) -> None:
+        """Raises ``ValueError`` or ``OSError``, and changes nothing, for a pair that is none or worse than ours."""
+        certificate = x509.load_pem_x509_certificate(pair[0])
+        begins, ends = certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp()
+        now = time.time()
+        if now < self._expires and now >= ends:
+            raise ValueError("expired")
+        if now < self._expires and now < begins:
+            raise _EarlyError(begins)
         _load_chain(_context(), pair)
         _load_chain(self.context, pair)
-        self._loaded = pair
-        self._expires = x509.load_pem_x509_certificate(pair[0]).not_valid_after_utc.timestamp()
-        CERTIFICATE_EXPIRY.set(self._expires)
+        self._loaded, self._expires = pair, ends
+        CERTIFICATE_EXPIRY.set(ends)
 
 
 def _context() -> ssl.SSLContext:
@@ -81,10 +115,12 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def _load_chain(context: ssl.SSLContext, pair: tuple[bytes, bytes]) -> None:
+def _load_chain(context: ssl.SSLContext, pair: Pair) -> None:
     descriptors = [_memory_file(content) for content in pair]
+    certificate, key = (f"/proc/self/fd/{descriptor}" for descriptor in descriptors)
     try:
-        context.load_cert_chain(*(f"/proc/self/fd/{descriptor}" for descriptor in descriptors))
+        # An encrypted key is an error: without a password given, OpenSSL would ask the terminal for it.
+        context.load_cert_chain(certificate, key, password="")
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

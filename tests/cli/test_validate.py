@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 
 from tests.cli.files import Command, Json, model, service
+from tests.corpus.requests import API_VERSION
 
 BROKEN = service({"replicas": 99, "replcias": 1, "env": [{"name": "A", "vale": "x"}]})
 
@@ -112,7 +114,7 @@ def test_models_of_other_namespaces_are_others(command: Command) -> None:
 
 def test_configs_that_cannot_be_combined(command: Command) -> None:
     """Said of the service that names them, where they are among the files."""
-    config = {
+    config: Json = {
         "apiVersion": "serving.kserve.io/v1alpha1",
         "kind": "LLMInferenceServiceConfig",
         "metadata": {"name": "shared", "namespace": "default"},
@@ -127,6 +129,9 @@ def test_configs_that_cannot_be_combined(command: Command) -> None:
     result = command("validate", command.file("all.yaml", config, user))
     assert "spec.baseRefs: " in result.out
     assert "spec.baseRefs: " not in command("validate", command.file("all.yaml", user)).out
+    config["spec"] = {"template": {"serviceAccountName": "elsewhere"}}
+    user["spec"]["router"] = {"route": {}, "scheduler": {"config": {"ref": {"name": "elsewhere", "key": "epp"}}}}
+    assert command("validate", command.file("all.yaml", config, user)).out == ""
 
 
 def test_numbers_that_json_does_not_have(command: Command) -> None:
@@ -150,3 +155,68 @@ def test_files_that_are_no_objects_are_passed_over(command: Command) -> None:
     ]
     for name in ("validate", "render", "explain"):
         assert command(name, *files).status == 0
+
+
+UNREADABLE = {
+    "not UTF-8": (b"kind: \xe4\n", "can't decode"),
+    "too deep": (b"kind: K\nspec: " + b"[" * 300 + b"]" * 300, "all.yaml:2:207: nested too deeply"),
+    "a kind that is no text": (b"apiVersion: v1\nkind: [a]\n", "all.yaml:1:1: kind must be a text"),
+    "a version that is no text": (b"kind: List\nitems:\n- apiVersion: 5\n", "all.yaml:3:3: apiVersion must be a text"),
+}
+
+
+@pytest.mark.parametrize(("content", "reason"), UNREADABLE.values(), ids=list(UNREADABLE))
+@pytest.mark.parametrize("name", ["validate", "render", "explain"])
+def test_what_nobody_can_read_is_a_line_and_not_a_traceback(
+    command: Command, content: bytes, reason: str, name: str
+) -> None:
+    """With the place, where there is one."""
+    path = command.file("all.yaml")
+    Path(path).write_bytes(content)
+    result = command(name, path)
+    assert result.status == 2
+    assert reason in result.err
+
+
+def test_standard_input_may_hold_anything(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file may."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
+    result = command("validate", "-")
+    assert result.status == 2
+    assert result.err.startswith("modelhooks validate: <stdin>: ")
+
+
+def test_items_may_come_by_a_merge_key(command: Command) -> None:
+    """They have the place of the list."""
+    path = command.file("all.yaml")
+    text = (
+        f"kind: List\n<<: {{items: [{{apiVersion: {API_VERSION}, kind: Model, metadata: {{name: m}}, spec: {{}}}}]}}\n"
+    )
+    Path(path).write_text(text)
+    assert "all.yaml:1:1: error: spec.source: Required value" in command("validate", path).out
+
+
+@pytest.mark.parametrize("name", ["A", "a_b", "a\x1b", "-a", "a" * 254, "ä"])
+def test_a_name_that_no_object_can_have(command: Command, name: str) -> None:
+    """The API server refuses it before the webhook is asked."""
+    assert "error: metadata.name: Invalid value: " in command("validate", command.file("all.yaml", model(name))).out
+
+
+def test_metadata_of_a_wrong_type_spoils_no_other_finding(command: Command) -> None:
+    """What the others say of each other is found all the same."""
+    config = {
+        "apiVersion": "serving.kserve.io/v1alpha1",
+        "kind": "LLMInferenceServiceConfig",
+        "metadata": {"name": "shared"},
+        "spec": {"template": {"containers": [{"name": "main", "image": "{{ .Spec.Nothing.Name }}"}]}},
+    }
+    user: Json = {
+        "apiVersion": "serving.kserve.io/v1alpha1",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "qwen"},
+        "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}, "baseRefs": [{"name": "shared"}]},
+    }
+    broken = {**model("broken"), "metadata": {"name": "broken", "uid": 5}}
+    out = command("validate", command.file("all.yaml", config, user, broken)).out
+    assert "metadata.uid: " in out
+    assert "spec.baseRefs: " in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import select
 import socket
 
 import orjson
@@ -43,6 +44,42 @@ def test_t08_a_chunked_body_over_the_cap_is_refused(service: Service) -> None:
     chunk = b"%x\r\n" % 65536 + b" " * 65536 + b"\r\n"
     answer = _flood(service, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", chunk, 120)
     assert statuses(answer) in ([413], [])
+
+
+def test_a_client_that_sends_all_the_same_reads_why_it_was_refused(service: Service) -> None:
+    """Although it notices only when its body is out: the connection is not reset over what nobody read."""
+    for path, size in ((REVIEW, 9), (SYNC, 40)):
+        with service.socket(10) as connection:
+            connection.sendall(
+                HEAD.replace(REVIEW.encode(), path.encode()) + b"Content-Length: %d\r\n\r\n" % (size << 20)
+            )
+            for _ in range(size):
+                connection.sendall(b" " * (1 << 20))
+            assert statuses(received(connection)) == [413]
+
+
+def test_half_sent_bodies_take_no_more_than_their_share(service: Service) -> None:
+    """Whoever comes when it is used up hears 429 with a time; what fits goes on."""
+    before = service.rss()
+    size = 1 << 20
+    waiting = [service.socket() for _ in range(150)]
+    try:
+        for connection in waiting:
+            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % size + b" " * (size - 1))
+        assert select.select(waiting, [], [], 5)[0]
+        answers = [received(connection) for connection in waiting if _has_answer(connection)]
+        refused = [answer for answer in answers if statuses(answer) == [429]]
+        assert refused  # a slow machine may answer some of the others 408 meanwhile
+        assert all(b"retry-after: 1" in answer for answer in refused)
+        assert is_allowed(service.post(REVIEW, review())) is not None
+        assert service.rss() - before < 120_000
+    finally:
+        for connection in waiting:
+            connection.close()
+
+
+def _has_answer(connection: socket.socket) -> bool:
+    return bool(select.select([connection], [], [], 0)[0])
 
 
 MALFORMED: dict[str, bytes] = {
@@ -86,6 +123,7 @@ def test_what_is_refused_by_its_head(
     answer = service.ask(method, path, body, headers)
     assert answer.status == status
     assert len(answer.body) <= 512
+    assert method == "HEAD" or isinstance(answer.json["error"], str)
     assert status != 405 or answer.headers["allow"] == "POST"
 
 

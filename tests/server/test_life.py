@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from app.server.run import QUIET_SECONDS
 from tests.corpus.requests import JSON_HEADERS, REVIEW, SYNC, is_allowed, review, sync
 from tests.service import ROOT, Service, ask, running, start, stop
 
@@ -46,6 +47,20 @@ def test_nothing_is_lost_while_a_process_stops() -> None:
     assert {goodbye for _, goodbye in answers[1:]} == {"close"}
     assert service.process.returncode == 0
     assert b"Traceback" not in log
+
+
+def test_a_process_that_is_still_asked_stays_a_little() -> None:
+    """Not every caller learns in time that it goes: it ends when they are quiet, and soon after."""
+    service = start(environment={"MODELHOOKS_LAMEDUCK_SECONDS": "0.5"})
+    try:
+        service.process.send_signal(signal.SIGTERM)
+        begin = time.monotonic()
+        while time.monotonic() < begin + 2.5:
+            assert service.post(REVIEW, review()).status == 200
+            time.sleep(0.1)
+        service.process.wait(QUIET_SECONDS + 2)
+    finally:
+        stop(service)
 
 
 def answers_until_refused(service: Service, connection: http.client.HTTPConnection) -> list[tuple[int, str]]:
@@ -103,7 +118,7 @@ def test_a_log_that_nobody_reads_stops_nothing() -> None:
     """Lines are dropped and counted; answers go on (F19)."""
     refused = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\nx"
     batch = refused % REVIEW.encode() * 100
-    with running() as service:
+    with running(environment={"MODELHOOKS_LOG_LEVEL": "debug"}) as service:  # every line, however many
         with service.socket(30) as connection:
             for _ in range(130):
                 connection.sendall(batch)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
+import orjson
 import pytest
 
-from app.server.protocol import BODY_SECONDS, HEAD_SECONDS
-from tests.corpus.requests import REVIEW, is_allowed, review
+from app.server.protocol import BODY_SECONDS, HEAD_SECONDS, WRITE_SECONDS
+from tests.corpus.requests import REVIEW, SYNC, is_allowed, review, sync
 from tests.service import Service, ask, running, statuses
 
 SLACK = 2.0
@@ -23,6 +26,9 @@ HEAD = f"POST {REVIEW} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n
 def service() -> Iterator[Service]:
     with running() as started:
         yield started
+
+
+WHOLE = HEAD + b"Content-Length: 0\r\n\r\n"
 
 
 def closed_after(service: Service, first: bytes, drop: bytes = b"") -> tuple[float, bytes]:
@@ -49,6 +55,7 @@ CLIENTS: dict[str, tuple[bytes, bytes, float, set[tuple[int, ...]]]] = {
     "T02 half a line": (b"POST /val", b"", HEAD_SECONDS, {(408,), ()}),
     "T03 a byte at a time": (HEAD, b"X", HEAD_SECONDS, {(408,), ()}),
     "T04 no body": (HEAD + b"Content-Length: 1000\r\n\r\n{", b"", BODY_SECONDS, {(408,), ()}),
+    "T02 half a line behind a whole request": (WHOLE + b"POST /val", b"", HEAD_SECONDS, {(400, 408), (400,)}),
     "T04 a body at a byte a time": (HEAD + b"Content-Length: 1000\r\n\r\n{", b" ", BODY_SECONDS, {(408,), ()}),
 }
 
@@ -68,6 +75,32 @@ def test_each_slow_client_is_closed_at_its_deadline(service: Service) -> None:
             assert seconds <= deadline + SLACK, name
             assert tuple(statuses(answer)) in expected, name
         assert resting.result() == [200, 200]
+
+
+def test_a_client_that_does_not_read_is_dropped(service: Service) -> None:
+    """Its answers would wait for it for ever, and a plain close would too (T27)."""
+    body = orjson.dumps(sync())
+    request = HEAD.replace(REVIEW.encode(), SYNC.encode()) + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    before = sockets(service)
+    with service.socket(1) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                connection.sendall(request * 10)
+        assert sockets(service) > before
+        deadline = time.monotonic() + WRITE_SECONDS + SLACK
+        while sockets(service) > before and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert sockets(service) == before
+
+
+def sockets(service: Service) -> int:
+    """How many the process holds."""
+    found = 0
+    for descriptor in Path(f"/proc/{service.process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed in this moment
+            found += str(descriptor.readlink()).startswith("socket:")
+    return found
 
 
 def rested(service: Service) -> list[int]:

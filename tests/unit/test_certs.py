@@ -5,8 +5,9 @@ from ipaddress import ip_address
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from app import certs
 
@@ -119,3 +120,31 @@ def test_a_broken_leaf_is_replaced_under_the_same_ca(bundle: certs.Bundle, pair:
 
     assert repaired.ca == bundle.ca
     load(repaired.leaf).verify_directly_issued_by(load(bundle.ca))
+
+
+def test_certificates_of_somebody_else_are_judged_too() -> None:
+    """A CA without an identifier of its key signs all the same, and a certificate without names is replaced."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "theirs")])
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(NOW)
+        .not_valid_after(NOW + timedelta(days=1000))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = builder.public_bytes(serialization.Encoding.PEM).decode()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+    theirs = certs.KeyPair(pem, private)
+
+    found = certs.ensure(certs.Bundle(ca=theirs, leaf=theirs, trusted=pem), NAMES, NOW)
+
+    assert found.ca == theirs
+    assert found.leaf != theirs
+    load(found.leaf).verify_directly_issued_by(load(theirs))

@@ -11,6 +11,7 @@ import yaml
 
 from app.families import RESOURCES
 from app.kube import registration
+from app.server.run import QUIET_WITHIN_SECONDS
 from app.settings import DEFAULT_PORT, Settings, variable_name
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +82,18 @@ def test_a_stopping_pod_is_given_the_time_it_takes() -> None:
     grace = PODS["Deployment"]["terminationGracePeriodSeconds"]
 
     assert grace >= _lameduck_seconds() + Settings().graceful_shutdown_seconds + 15
+    assert grace > _lameduck_seconds() + QUIET_WITHIN_SECONDS + Settings().graceful_shutdown_seconds
+
+
+def test_metacontroller_may_read_the_secret_that_hooks_refer_to() -> None:
+    """With the small role alone, every controller would fail to start for want of a CA."""
+    (kustomization,) = objects(MANIFESTS / "overlays" / "cert-manager" / "kustomization.yaml")
+    role = find("overlays/cert-manager/rbac.yaml", "ClusterRole", "modelhooks-metacontroller-cert-manager")
+
+    assert "secretRef" in str(kustomization["patches"])
+    assert "rbac.yaml" in kustomization["resources"]
+    assert registration.AGGREGATE.items() <= role["metadata"]["labels"].items()
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"]}]
 
 
 def test_the_lame_duck_outlasts_the_readiness_probe() -> None:

@@ -1,0 +1,44 @@
+"""What a process asks itself before it says that it is ready (reliability 4.7).
+
+An image without a part of its dependencies, or with wheels of another Python, may start all the same and fail at the
+first request. One request of each kind finds that out while other replicas serve, and builds what is built lazily.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from app.admission import review
+from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.settings import Settings
+
+UID = "self-test"
+
+
+def check(kind: Kind[Any, Any], settings: Settings, now: datetime) -> None:
+    """Review, customize and sync an object of the kind with an empty spec. Raises where there is no proper answer."""
+    resource = kind.resource
+    metadata = {"name": UID, "uid": UID, "generation": 1} | ({"namespace": UID} if resource.namespaced else {})
+    parent = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}}
+    answer = orjson.loads(review.answer(kind, _review(kind, parent), settings))
+    if answer["response"]["uid"] != UID:
+        raise ValueError("a review was not answered by its uid")
+    request = {"parent": parent, "children": {}, "related": {}, "finalizing": False}
+    if kind.customize is not None:
+        answer_customize(kind, orjson.dumps(request), settings)
+    if orjson.loads(answer_sync(kind, orjson.dumps(request), settings, now))["children"] is None:
+        raise ValueError("a sync has no children")
+
+
+def _review(kind: Kind[Any, Any], document: dict[str, Any]) -> bytes:
+    resource = kind.resource
+    request = {
+        "uid": UID,
+        "operation": "CREATE",
+        "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "object": document,
+    }
+    return orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})

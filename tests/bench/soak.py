@@ -1,0 +1,264 @@
+"""``make soak``: the loads of an ordinary and of a bad day, over TLS, with every answer compared (reliability 3.3).
+
+Each load says how many answers were wrong, what the latency was and how the process' memory moved. Wrong answers fail
+the run; the times are for reading, as the generator shares the machine with the service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import itertools
+import os
+import ssl
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from app import certs
+from tests.bench import payloads
+from tests.corpus.requests import REVIEW, SYNC, observed, review, service, spec_with, sync
+from tests.service import JSON, Service, running
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request and what has to come back: ``verdict`` of the decoded answer."""
+
+    path: str
+    body: bytes
+    verdict: Callable[[Any], bool]
+
+
+@dataclass
+class Tally:
+    """What became of a load's calls; latencies in seconds."""
+
+    latencies: list[float] = field(default_factory=list)
+    shed: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def quantile(self, share: float) -> float:
+        """In milliseconds."""
+        ordered = sorted(self.latencies)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000 if ordered else 0.0
+
+
+def reviewed(number: int, *, valid: bool) -> Call:
+    """A review, of which the verdict is known and the uid has to come back."""
+    uid = f"soak-{number}"
+    document = service(spec_with() if valid else spec_with(replicas=-1, image=" bad"))
+
+    def verdict(answer: Any) -> bool:
+        response = answer["response"]
+        return response["uid"] == uid and response["allowed"] is valid and (valid or _causes(response) == 2)
+
+    return Call(REVIEW, orjson.dumps(review(document, uid=uid)), verdict)
+
+
+def _causes(response: Json) -> int:
+    return len(response["status"]["details"]["causes"])
+
+
+def synced() -> Call:
+    """The hook's request of the bench, with its observed pods."""
+    return Call(SYNC, payloads.inference_service_sync(), lambda answer: len(answer["children"]) >= 2)
+
+
+def ordinary() -> Iterator[Call]:
+    """300 reviews, of which 30 % are refused, to 20 syncs."""
+    call = synced()
+    for number in itertools.count():
+        yield call if number % 16 == 0 else reviewed(number, valid=number % 10 < 7)
+
+
+def large_reviews() -> Iterator[Call]:
+    """Two objects of 1.4 MiB each, and ordinary ones between them."""
+    document = service(spec_with(env=[{"name": f"V{n}", "value": "x" * 1000} for n in range(1400)]))
+    body = orjson.dumps(review(document, document))
+    for number in itertools.count():
+        yield Call(REVIEW, body, _is_allowed) if number % 30 == 0 else reviewed(number, valid=True)
+
+
+def _is_allowed(answer: Any) -> bool:
+    return answer["response"]["allowed"] is True
+
+
+def large_syncs() -> Iterator[Call]:
+    """A thousand children in 7 MiB; the spec is wrong, so all of them come back."""
+    record = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "ns"}, "spec": {"x": "y" * 3500}}
+    group = {}
+    for number in range(1000):
+        named = {**record, "metadata": {"name": f"c-{number}", "namespace": "ns"}}
+        group[f"ns/c-{number}"] = observed(named)
+    body = orjson.dumps(sync(service(spec_with(image=" bad")), children={"Deployment.apps/v1": group}))
+    while True:
+        yield Call(SYNC, body, lambda answer: len(answer["children"]) == 1000)
+
+
+def drive(
+    target: Service, calls: Iterator[Call], connections: int, rate: float, seconds: float, *, reuse: bool = True
+) -> Tally:
+    """Send ``rate`` calls per second (0: as fast as they are answered), each on one of the connections."""
+    tally, lock = Tally(), threading.Lock()
+    begin = time.perf_counter()
+
+    def client() -> None:
+        connection = target.connect()
+        while (now := time.perf_counter()) < begin + seconds:
+            with lock:
+                call = next(calls)
+                client_number = next(turns)
+            due = begin + client_number / rate if rate else now
+            if due > begin + seconds:
+                break
+            time.sleep(max(0.0, due - now))
+            if not reuse:
+                connection.close()
+                connection = target.connect()
+            started = time.perf_counter()
+            found = _ask(connection, call)
+            with lock:
+                tally.latencies.append(time.perf_counter() - started)
+                tally.shed += found == "shed"
+                if found not in ("", "shed"):
+                    tally.wrong.append(found)
+            if found:
+                connection.close()
+        connection.close()
+
+    turns = itertools.count()
+    threads = [threading.Thread(target=client) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return tally
+
+
+def _ask(connection: http.client.HTTPConnection, call: Call) -> str:
+    """Nothing when the answer is right, ``shed`` for a proper 429, otherwise what was wrong."""
+    try:
+        connection.request("POST", call.path, call.body, JSON)
+        response = connection.getresponse()
+        body = response.read()
+    except OSError as fault:
+        return f"{call.path}: {fault!r}"
+    if response.status == 429 and (response.headers.get("retry-after") or "").isdigit():
+        return "shed"
+    if response.status != 200 or not call.verdict(orjson.loads(body)):
+        return f"{call.path}: {response.status} {body[:200]!r}"
+    return ""
+
+
+@contextlib.contextmanager
+def encrypted() -> Iterator[Service]:
+    """The service with a certificate of its own, on one core where there are several."""
+    with tempfile.TemporaryDirectory() as name:
+        bundle = certs.ensure(None, ["127.0.0.1"], datetime.now(UTC))
+        files = Path(name, "tls.crt"), Path(name, "tls.key")
+        files[0].write_text(bundle.leaf.certificate)
+        files[1].write_text(bundle.leaf.key)
+        with running("--tls-cert-file", str(files[0]), "--tls-key-file", str(files[1])) as found:
+            found.tls = ssl.create_default_context(cadata=bundle.trusted)
+            cores = sorted(os.sched_getaffinity(0))
+            os.sched_setaffinity(found.process.pid, cores[:1])
+            os.sched_setaffinity(0, cores[1:] or cores)
+            threading.Thread(target=_read_away, args=(found,), daemon=True).start()
+            yield found
+
+
+def _read_away(found: Service) -> None:
+    """The service's log: one that nobody reads would fill up its queue, which looks like a leak."""
+    assert found.process.stdout is not None
+    with contextlib.suppress(OSError, ValueError):
+        while os.read(found.process.stdout.fileno(), 65536):
+            pass
+
+
+PARENTS, WORKERS = 1000, 5
+
+
+def resync(target: Service) -> int:
+    """What a release of ours or a flush of Metacontroller's cache leads to: every parent once, by its five workers.
+
+    The first pass writes the statuses; from then on every answer has the same bytes.
+    """
+    parents = [service(metadata=_metadata(number)) for number in range(PARENTS)]
+    answers: list[list[bytes]] = []
+    for round_number in range(3):
+        begin = time.perf_counter()
+        with ThreadPoolExecutor(WORKERS) as pool:
+            shares = list(pool.map(lambda share: _pass(target, share), [parents[n::WORKERS] for n in range(WORKERS)]))
+        print(f"pass {round_number + 1} over {PARENTS} resources: {time.perf_counter() - begin:.1f} s", flush=True)
+        answers.append([answer for share in shares for answer in share])
+        for share, number in zip(shares, range(WORKERS), strict=True):
+            for parent, answer in zip(parents[number::WORKERS], share, strict=True):
+                parent["status"] = orjson.loads(answer)["status"]
+    return sum(a != b for a, b in zip(answers[1], answers[2], strict=True))
+
+
+def _metadata(number: int) -> Json:
+    return {"name": f"s-{number}", "namespace": "ns", "uid": f"u-{number}", "generation": 1}
+
+
+def _pass(target: Service, parents: list[Json]) -> list[bytes]:
+    found = []
+    with contextlib.closing(target.connect()) as connection:
+        for parent in parents:
+            connection.request("POST", SYNC, orjson.dumps(sync(parent, children=_CHILDREN)), JSON)
+            found.append(connection.getresponse().read())
+    return found
+
+
+_CHILDREN: Json = {"Deployment.apps/v1": {}, "Service.v1": {}}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=300, help="of the steady load; the others take a tenth each")
+    seconds = parser.parse_args().seconds
+    short = max(2.0, seconds / 10)
+    with encrypted() as target:
+        drive(target, ordinary(), 8, 0, 2)  # everything was asked for once
+        wrong = [
+            _report(target, "steady", drive(target, ordinary(), 25, 320, seconds)),
+            _report(target, "peak, 16 connections", drive(target, ordinary(), 16, 0, short)),
+            _report(target, "a new connection each, 50/s", drive(target, ordinary(), 10, 50, short, reuse=False)),
+            _report(target, "overload, 256 connections", drive(target, ordinary(), 256, 0, short)),
+            _report(target, "steady again", drive(target, ordinary(), 25, 320, short)),
+            _report(target, "reviews of 2.8 MiB among others", drive(target, large_reviews(), 25, 150, short)),
+            _report(target, "syncs of 7 MiB, 1,000 children", drive(target, large_syncs(), 2, 2, short)),
+            _report(target, "steady at the end", drive(target, ordinary(), 25, 320, short)),
+            resync(target),
+        ]
+    return 1 if any(wrong) else 0
+
+
+def _report(target: Service, name: str, tally: Tally) -> int:
+    descriptors = len(list(Path(f"/proc/{target.process.pid}/fd").iterdir()))
+    times = " / ".join(f"{tally.quantile(share):.1f}" for share in (0.5, 0.99, 0.999))
+    print(
+        f"{name:34} {len(tally.latencies):7} calls  {len(tally.wrong)} wrong  {tally.shed} shed  "
+        f"p50 / p99 / p99.9 {times} ms  {target.rss() / 1024:.0f} MiB  {descriptors} descriptors",
+        flush=True,
+    )
+    for line in tally.wrong[:5]:
+        print("   ", line, flush=True)
+    return len(tally.wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""Related objects are other people's: whatever they hold, the answer is one, and what runs stays (J09, J11, F9)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from app.cli.simulate import Cluster
+from app.errors import ProtocolError
+from app.families import KINDS
+from app.hooks.kind import Kind, answer_sync
+from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
+from tests.corpus.requests import Json
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+DEPTHS = (65, 240, 300, 600, 900)
+
+
+def nested(depth: int, *, maps: bool) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = {"a": value} if maps else [value]
+    return value
+
+
+def encoded(document: Json) -> bytes:
+    """Of any depth, unlike ``orjson``."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        return json.dumps(document).encode()
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def with_deep_parts(request: Json) -> Iterator[bytes]:
+    """The request, each time with one deep value in one related object."""
+    for outer, group in request["related"].items():
+        for inner, related in group.items():
+            for place in ("spec", "status", "metadata"):
+                for depth in DEPTHS:
+                    for maps in (True, False):
+                        deep = {**related, place: {**related.get(place, {}), "deep": nested(depth, maps=maps)}}
+                        yield encoded({**request, "related": {**request["related"], outer: {**group, inner: deep}}})
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+def test_depth_in_a_related_object_is_no_fault_of_ours(kind: Kind[Any, Any], cluster: Cluster) -> None:
+    """An answer, or a refusal of a request that is deep beyond all measure."""
+    spec = VALID[name_of(kind)]
+    if kind.resource.kind == "LLMInferenceService":
+        spec = {**spec, "baseRefs": [{"name": "there"}]}
+    request = orjson.loads(cluster.request(kind, parent(kind, spec)))
+    for body in with_deep_parts(request):
+        try:
+            answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW))
+        except ProtocolError:
+            continue
+        assert isinstance(answer["children"], list)
+
+
+def test_a_deep_config_is_named_as_the_cause(cluster: Cluster) -> None:
+    """The service that refers to it says so, and keeps what it has."""
+    kind = next(kind for kind in KINDS if kind.resource.kind == "LLMInferenceService")
+    spec = {**VALID[name_of(kind)], "baseRefs": [{"name": "there"}]}
+    request = orjson.loads(cluster.request(kind, parent(kind, spec)))
+    configs = request["related"]["LLMInferenceServiceConfig.serving.kserve.io/v1alpha1"]
+    configs["ns/there"]["spec"]["template"] = nested(600, maps=True)
+    answer = orjson.loads(answer_sync(kind, encoded(request), SETTINGS, NOW))
+    ready = next(c for c in answer["status"]["conditions"] if c["type"] == "Ready")
+    assert ready["status"] == "False"
+    assert "nested too deeply" in ready["message"]
+    assert answer["children"] == []

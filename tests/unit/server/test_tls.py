@@ -1,0 +1,89 @@
+"""Which certificates are taken up, without waiting for the clock or for the poll."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from prometheus_client import REGISTRY
+
+from app import certs
+from app.server import tls
+from app.server.logs import Log
+
+NOW = datetime.now(UTC)
+BUNDLE = certs.ensure(None, ["localhost"], NOW)
+
+
+def issued(days: int) -> certs.KeyPair:
+    return certs.new_leaf(BUNDLE.ca, ["localhost"], NOW + timedelta(days=days))
+
+
+def ends(pair: certs.KeyPair) -> float:
+    return x509.load_pem_x509_certificate(pair.certificate.encode()).not_valid_after_utc.timestamp()
+
+
+def served() -> float | None:
+    """When the certificate ends that new connections get."""
+    return REGISTRY.get_sample_value("modelhooks_certificate_expiry_seconds")
+
+
+class Files:
+    def __init__(self, directory: Path) -> None:
+        self.paths = directory / "tls.crt", directory / "tls.key"
+
+    def write(self, pair: certs.KeyPair) -> None:
+        self.paths[0].write_text(pair.certificate)
+        self.paths[1].write_text(pair.key)
+
+    def open(self) -> tls.Certificate:
+        return tls.Certificate(str(self.paths[0]), str(self.paths[1]), Log())
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    found = Files(tmp_path)
+    found.write(BUNDLE.leaf)
+    return found
+
+
+@pytest.mark.parametrize("days", [-4000, 400])
+def test_a_certificate_outside_its_validity_does_not_replace_a_good_one(files: Files, days: int) -> None:
+    """Every client would refuse it."""
+    certificate = files.open()
+    files.write(issued(days))
+    certificate.reload()
+    assert certificate.usable
+
+
+@pytest.mark.parametrize(("early", "later"), [(400, 401), (5, 6)])
+def test_a_certificate_that_was_early_is_taken_up_later(
+    files: Files, early: int, later: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When ours has ended, or as soon as it is valid: a clock may be behind."""
+    certificate = files.open()
+    new = issued(early)
+    files.write(new)
+    certificate.reload()
+    assert served() == ends(BUNDLE.leaf)
+    monkeypatch.setattr("app.server.tls.time.time", (NOW + timedelta(days=later)).timestamp)
+    certificate.reload()
+    assert served() == ends(new)
+    assert certificate.usable
+
+
+def test_an_encrypted_key_is_an_error(files: Files) -> None:
+    """And no question on the terminal."""
+    key = load_pem_private_key(BUNDLE.leaf.key.encode(), None)
+    sealed = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
+    files.write(certs.KeyPair(BUNDLE.leaf.certificate, sealed.decode()))
+    with pytest.raises(OSError, match="PEM"):
+        files.open()
