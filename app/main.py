@@ -135,7 +135,9 @@ class Service(FastAPI):
             return JSONResponse({"status": "stopping"}, 503, {"connection": "close"})
         if self.certificate is not None and not self.certificate.usable:
             return JSONResponse({"status": "certificate expired"}, 503)
-        if self.sound is not None and not await asyncio.shield(self.sound):
+        if self.sound is None:  # nobody has to wait for it who does not want to know
+            self.sound = asyncio.create_task(self.test_itself())
+        if not await asyncio.shield(self.sound):
             return JSONResponse({"status": "self-test failed"}, 503)
         return JSONResponse({"status": "ok"})
 
@@ -149,8 +151,7 @@ async def _refused(_request: Request, problem: Exception) -> Response:
 @contextlib.asynccontextmanager
 async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
     assert isinstance(service, Service)
-    service.sound = asyncio.create_task(service.test_itself())
-    tasks: list[asyncio.Task[Any]] = [service.sound, asyncio.create_task(_heartbeat(service))]
+    tasks = [asyncio.create_task(_heartbeat(service))]
     if service.certificate is not None:
         tasks.append(asyncio.create_task(service.certificate.follow()))
     yield

@@ -177,7 +177,10 @@ def encrypted() -> Iterator[Service]:
             os.sched_setaffinity(found.process.pid, cores[:1])
             os.sched_setaffinity(0, cores[1:] or cores)
             threading.Thread(target=_read_away, args=(found,), daemon=True).start()
-            yield found
+            try:
+                yield found
+            finally:
+                os.sched_setaffinity(0, cores)
 
 
 def _read_away(found: Service) -> None:

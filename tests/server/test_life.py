@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import re
@@ -186,9 +187,9 @@ def outgoing(pid: int, port: int) -> list[str]:
     """Remote addresses of the process' TCP and UDP sockets whose local port is not the one it listens on."""
     inodes = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        match = re.match(r"socket:\[(\d+)\]", str(descriptor.readlink()))
-        if match:
-            inodes.add(match[1])
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            if match := re.match(r"socket:\[(\d+)\]", str(descriptor.readlink())):
+                inodes.add(match[1])
     assert inodes, "the listening socket at least"
     found = []
     for table in ("tcp", "tcp6", "udp", "udp6"):

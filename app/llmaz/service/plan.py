@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
+from app.hooks.memo import Memo
 from app.hooks.protocol import one
 from app.llmaz import globalconfig, loadable, lookup
 from app.llmaz.claims import ModelClaims, main_first
@@ -57,13 +60,6 @@ class Plan:
     notes: list[str]
     """What the user should know, although it stops nothing."""
 
-    @property
-    def key(self) -> Hashable:
-        """What the children depend on; parts are known by their ids, so the key lives no longer than the plan."""
-        parts = (self.template, self.rollout, *self.models)
-        named = (self.name, self.namespace, self.replicas, self.workload, self.size, self.skip, self.config)
-        return named, self.sub_groups, tuple(self.flavors), tuple(map(id, parts))
-
 
 def plan(service: Service, children: Children, related: Related, settings: Settings) -> Plan | Cause:
     """The plan, or why there is none: then everything stays as it is."""
@@ -80,11 +76,38 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     if isinstance(config, Cause):
         return config
     observed = one(children.leaderworkersets, metadata.name, metadata.namespace)
-    template = spec.workload_template
-    workload = _workload(template, observed)
+    workload = _workload(spec.workload_template, observed)
     if workload is Workload.LEADER_WORKER_SET and children.leaderworkersets is None:
         return _required(metadata.name)
-    flavors = claims.inference_flavors or []
+    key = (metadata.name, metadata.namespace, skip, config, _fixed(observed), id(spec), *map(id, models))
+    known = _plans.get(key)
+    if known is None:
+        known = _decide(service, models, config, observed, skip=skip), (spec, models)
+        _plans.put(key, known, _PLAN_BYTES)
+    return known[0]
+
+
+_PLAN_BYTES = 8 * 1024
+"""What a plan counts against the memo's budget: about what its objects take."""
+_plans: Memo[tuple[Plan, tuple[object, ...]]] = Memo()
+"""Plans with the objects they were made from: held, so that their ids stay theirs."""
+
+
+def _fixed(observed: ObservedLeaderWorkerSet | None) -> tuple[object, ...]:
+    """What a plan depends on of a LeaderWorkerSet: that there is one, and what it can never change."""
+    if observed is None:
+        return ()
+    group = observed.spec.leader_worker_template
+    return group.size, group.sub_group_policy and msgspec.structs.astuple(group.sub_group_policy)
+
+
+def _decide(
+    service: Service, models: list[Model], config: GlobalConfig, observed: ObservedLeaderWorkerSet | None, *, skip: bool
+) -> Plan:
+    """The plan of a Service whose models are there, and whatever runs its pods."""
+    spec, metadata = service.spec, service.metadata
+    template, workload = spec.workload_template, _workload(spec.workload_template, observed)
+    flavors = (spec.model_claims or ModelClaims()).inference_flavors or []
     size = _size(template, observed)
     return Plan(
         name=metadata.name,

@@ -81,7 +81,7 @@ class Kept:
 
 def _made(decided: Plan, kept: Kept) -> Made | Cause:
     """The children; those that were made before for the same plan, where there are such."""
-    key = (decided.key, tuple(kept.selector.items()), kept.account)
+    key = (id(decided), tuple(kept.selector.items()), kept.account)
     known = _children.get(key)
     if known is not None:
         return known[0]
@@ -96,7 +96,7 @@ def _made(decided: Plan, kept: Kept) -> Made | Cause:
 
 
 _children: Memo[tuple[Made, Plan]] = Memo()
-"""Children with the plan they were made from: held, so that the ids in its key stay those of its parts."""
+"""Children with the plan they were made from: held, so that its id stays its own."""
 
 Built = tuple[Json, dict[str, str]]
 """A workload, and what finds its pods that take requests."""

@@ -1,0 +1,35 @@
+"""The loads of ``make soak``, each for a moment: they have to know a right answer from a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import repeat
+
+import pytest
+
+from tests.bench import soak
+from tests.service import Service
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Service]:
+    with soak.encrypted() as found:
+        yield found
+
+
+@pytest.mark.parametrize("calls", [soak.ordinary, soak.large_reviews, soak.large_syncs])
+def test_every_answer_is_right(target: Service, calls: Callable[[], Iterator[soak.Call]]) -> None:
+    """Over TLS, on connections that are kept and on new ones."""
+    for reuse in (True, False):
+        tally = soak.drive(target, calls(), 2, 4, 1, reuse=reuse)
+        assert tally.latencies
+        assert (tally.wrong, tally.shed) == ([], 0)
+
+
+def test_a_wrong_answer_is_seen(target: Service) -> None:
+    """A denial where the object is right, and an answer that is none."""
+    right = soak.reviewed(1, valid=True)
+    denied = soak.reviewed(1, valid=False)
+    for call in (replace(denied, verdict=right.verdict), replace(right, path="/nowhere")):
+        assert len(soak.drive(target, repeat(call), 1, 4, 0.9).wrong) >= 1
