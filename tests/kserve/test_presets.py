@@ -178,7 +178,7 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 
 
 @needs_bash
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(NAMES)
 def test_any_model_name_is_one_word(name: str) -> None:
     """Quotes, blanks, substitutions: the server sees the name, and the shell nothing of it."""

@@ -127,7 +127,7 @@ specs = st.fixed_dictionaries(
 uris = st.sampled_from(["hf://a/b", "s3://b/m", "pvc://c/d", "oci://r.io/m:1", "gs://b/m", "", "x"])
 optional_kinds = st.sampled_from([frozenset[str](), OPTIONAL_KINDS, OPTIONAL_KINDS | RBAC_KINDS])
 
-many = settings(max_examples=120, deadline=None)
+many = settings(max_examples=120)
 
 
 def cluster(spec: Json, base: Json, uri: str, optional: frozenset[str]) -> Cluster:

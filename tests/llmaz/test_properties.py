@@ -240,7 +240,7 @@ def assert_settled(kind: Any, item: Json, others: list[Json]) -> Json:
     return second
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(playgrounds, notes, worlds)
 def test_playground(spec: Json, put: Json | None, world: Json) -> None:
     """Any Playground over any models and engine has an answer, the same again, and one customize asks little for."""
@@ -256,7 +256,7 @@ def test_playground(spec: Json, put: Json | None, world: Json) -> None:
             assert admit(SERVICE, child).errors == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(services, templates, notes, worlds)
 def test_service(spec: Json, worker: Json, put: Json | None, world: Json) -> None:
     """Any Service has an answer, the same again, and its pods are well formed."""
@@ -272,7 +272,7 @@ def test_service(spec: Json, worker: Json, put: Json | None, world: Json) -> Non
             assert child["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(playgrounds, services, templates, st.sampled_from(["models", "engine", "spec"]))
 def test_nothing_is_lost(spec: Json, more: Json, worker: Json, gone: str) -> None:
     """Whatever becomes unknown or wrong, every observed child is sent again."""
@@ -292,7 +292,7 @@ def test_nothing_is_lost(spec: Json, more: Json, worker: Json, gone: str) -> Non
         assert sorted(child["kind"] for child in kept["children"]) == sorted(child["kind"] for child in ran)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(runtimes, sources, flavors)
 def test_kinds_without_children(spec: Json, source: Json, config: list[Json]) -> None:
     """Their status agrees with admission, but for the name."""
@@ -307,7 +307,7 @@ def test_kinds_without_children(spec: Json, source: Json, config: list[Json]) ->
         assert (ready["status"] == "True") == (admit(kind, item).errors == [])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from([OPEN_MODEL, BACKEND_RUNTIME, PLAYGROUND, SERVICE]), junk)
 def test_anything_at_all(kind: Any, spec: Any) -> None:
     """Whatever stands in a spec, hooks and webhook answer."""

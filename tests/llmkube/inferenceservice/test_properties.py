@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.llmkube.runtimes.registry import runtime
@@ -14,7 +14,7 @@ from tests.llmkube.inferenceservice.world import applied, condition, kinds, sync
 Json = dict[str, Any]
 
 RUNNING = {"replicas": 1, "readyReplicas": 1, "observedGeneration": 1}
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=150)
 
 
 @quick

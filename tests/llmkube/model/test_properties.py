@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.llmkube.download import SCRIPT
@@ -54,7 +54,7 @@ operators = st.builds(
     llmkube_allowed_source_hosts=st.sampled_from([None, (), ("example.com",)]),
 )
 names = st.sampled_from(["m", "qwen2.5-7b", "m" * 63])
-quick = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=200)
 
 
 def job_states() -> st.SearchStrategy[Json]:
