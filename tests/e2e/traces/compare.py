@@ -128,7 +128,7 @@ def _requests(step: Json, seen: Seen, memory: Memory, *, raced: bool) -> list[st
                 found.append(f"{key}: {len(theirs)} calls recorded, {len(ours)} here: {_text((ours or theirs)[0])}")
             continue
         if raced:
-            found += [] if _parent(theirs[0]) == _parent(ours[0]) else [f"{key} first call: {_parent(ours[0])}"]
+            found += [] if _raced(theirs[0]) == _raced(ours[0]) else [f"{key} first call: {_raced(ours[0])}"]
             continue
         if not _same_first(theirs, ours[0], memory, step):
             found.append(f"{key} first call:\n  recorded {_text(_call(theirs[0]))}\n  here     {_text(_call(ours[0]))}")
@@ -154,8 +154,12 @@ def _all_former(calls: list[Json], former: Json | None) -> bool:
     return former is not None and all(_text(call.get("request")) == _text(former.get("request")) for call in calls)
 
 
-def _parent(call: Json) -> str:
-    return _text(call["request"]["parent"])
+def _raced(call: Json) -> str:
+    """The parent, which the garbage collector may have done with before the call or not."""
+    parent = call["request"]["parent"]
+    metadata = dict(parent["metadata"])
+    metadata["finalizers"] = [name for name in metadata.get("finalizers", []) if name != "foregroundDeletion"]
+    return _text({**parent, "metadata": metadata})
 
 
 def _same_call(one: Json, other: Json) -> bool:
