@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from app.kube import field
 from app.kube.decode import json_type
-from app.kube.labels import ANNOTATIONS_MAX, CONTROLLER_UID, METACONTROLLER_PREFIX, validate_labels
+from app.kube.labels import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObjectMeta
 
 METADATA = field.Path("metadata")
@@ -39,11 +39,8 @@ def _validate(metadata: ObjectMeta, *, reserved: bool) -> list[field.Error]:
         errors += validate_labels(labels, METADATA.child("labels"))
     annotations = metadata.annotations or {}
     path = METADATA.child("annotations")
-    errors += [
-        field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")
-        for key in annotations
-        if reserved and (key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX))
-    ]
+    if reserved:
+        errors += reserved_keys(annotations, path)
     if sum(len(key) + len(value) for key, value in annotations.items()) > ANNOTATIONS_MAX // 4 and (
         sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_MAX
     ):

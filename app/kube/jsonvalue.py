@@ -18,6 +18,8 @@ TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels"
 
 MAX_BYTES = 1_572_864
 """etcd's limit for one object; more cannot be stored, nor handed on to children."""
+MAX_TEXT = 256 * 1024
+"""Bytes of one text: what Metacontroller keeps of a whole child has to fit into annotations of that size."""
 MAX_VALUES = 50_000
 """Values in one spec: far above any real manifest, few enough that even so many mistakes are found in no time."""
 
@@ -33,7 +35,7 @@ def check_text(body: bytes) -> None:
 
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def depth_exceeds(document: bytes | Raw, limit: int = MAX_DEPTH) -> bool:
@@ -65,9 +67,17 @@ def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
     raw = bytes(document)
     if len(raw) > MAX_BYTES:
         return [field.too_long(_heaviest(raw, path, len, MAX_BYTES), MAX_BYTES)]
+    if len(raw) > MAX_TEXT and _longest_text(raw) > MAX_TEXT:
+        return [field.too_long(_heaviest(raw, path, _longest_text, MAX_TEXT), MAX_TEXT)]
     if raw.count(b",") >= MAX_VALUES and (values := _values(raw)) > MAX_VALUES:
         return [field.too_many(_heaviest(raw, path, _values, MAX_VALUES), values, MAX_VALUES)]
     return []
+
+
+def _longest_text(raw: bytes) -> int:
+    """Bytes of the longest text, without its quotes and escapes."""
+    long = (text for text in _STRINGS.findall(raw) if len(text) > MAX_TEXT)
+    return max((len(msgspec.json.decode(text, type=str).encode()) for text in long), default=0)
 
 
 def _values(raw: bytes) -> int:

@@ -56,9 +56,13 @@ def validate_annotation_keys(annotations: Mapping[str, str | None], path: field.
 
 def _key_errors(keys: Iterable[str], path: field.Path, problem_of: Callable[[str], str]) -> list[field.Error]:
     errors = [field.invalid(path, key, problem) for key in keys if (problem := problem_of(key))]
-    errors += [
+    return errors + reserved_keys(keys, path)
+
+
+def reserved_keys(keys: Iterable[str], path: field.Path) -> list[field.Error]:
+    """Keys of labels or annotations by which Metacontroller knows its children."""
+    return [
         field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")
         for key in keys
         if key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX)
     ]
-    return errors

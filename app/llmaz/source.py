@@ -128,6 +128,7 @@ def _oss(address: str, uri: str) -> ObjectStore:
     endpoint, slash, key = rest.partition("/")
     if not (dot and slash and bucket and endpoint and key) or "/" in bucket:
         raise SourceError("must be oss://<bucket>.<endpoint>/<path>, none of them empty")
+    _check_key(key)
     return ObjectStore("oss", bucket, endpoint, key, uri)
 
 
@@ -135,7 +136,14 @@ def _bucket(protocol: str, address: str, uri: str) -> ObjectStore:
     bucket, slash, key = address.partition("/")
     if not (slash and bucket and key):
         raise SourceError(f"must be {protocol}://<bucket>/<path>, none of them empty")
+    _check_key(key)
     return ObjectStore(protocol, bucket, "", key, uri)
+
+
+def _check_key(key: str) -> None:
+    """What is fetched is written below a directory, by its path in the bucket."""
+    if ".." in key.split("/"):
+        raise SourceError("the path must not contain '..'")
 
 
 def _host(address: str) -> Host:

@@ -99,6 +99,15 @@ def host(text: str) -> str:
         return ""
 
 
+_ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
+
+
+def is_archive(source: Source) -> bool:
+    """Whether the file's name is that of an archive. None is unpacked: a model is one file as it is."""
+    path = urlsplit(source.text).path if source.kind is SourceClass.HTTP and host(source.text) else source.path
+    return path.lower().endswith(_ARCHIVES)
+
+
 def slug(text: str) -> str:
     """The text as part of a file name: runs of other characters become one dash, ends are trimmed (spec 2.2)."""
     dashed = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")

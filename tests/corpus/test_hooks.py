@@ -18,9 +18,11 @@ from tests.corpus.requests import (
     CUSTOMIZE,
     DEPLOYMENT_RECORD,
     SYNC,
+    SYNC_MODEL,
     Json,
     is_frozen,
     is_refused,
+    model,
     observed,
     ready,
     spec_with,
@@ -275,3 +277,33 @@ def test_f13_the_clock_decides_nothing_but_times() -> None:
     moments = (NOW, NOW.replace(year=2020), NOW.replace(year=2040))
     answers = [orjson.loads(answer_sync(kind, body, Settings(), now)) for now in moments]
     assert answers[0]["children"] == answers[1]["children"] == answers[2]["children"]
+
+
+def child_names(service: Service, path: str, parent: Json, groups: list[str]) -> set[tuple[str, str]]:
+    """Kind and name of everything that is made for a parent of which nothing is there yet."""
+    answer = service.post(path, sync(parent, children={group: {} for group in groups}, related={}))
+    assert answer.status == 200, answer
+    return {(child["kind"], child["metadata"]["name"]) for child in answer.json["children"]}
+
+
+COLLIDING = [("a.b", "a-b"), ("a" * 62 + "b", "a" * 63), ("a" * 63, "a" * 62), ("m-cache", "m")]
+
+
+@pytest.mark.parametrize("names", COLLIDING, ids=lambda names: names[1][:8])
+def test_m17_no_two_parents_have_a_child_in_common(service: Service, names: tuple[str, str]) -> None:
+    """However alike they are called, and however much of the name has to go."""
+    made = []
+    for name in names:
+        parent = model(metadata={"name": name, "namespace": "ns", "uid": name, "generation": 1})
+        made.append(child_names(service, SYNC_MODEL, parent, ["Job.batch/v1", "PersistentVolumeClaim.v1"]))
+    assert all(made)
+    assert made[0].isdisjoint(made[1])
+
+
+def test_m24_there_are_no_entity_tags(service: Service) -> None:
+    """Each request has its answer in full: Metacontroller's cache of them takes one parent's answer for another's."""
+    body = orjson.dumps(sync())
+    plain = service.ask("POST", SYNC, body)
+    assert "etag" not in plain.headers
+    again = service.ask("POST", SYNC, body, {"Content-Type": "application/json", "If-None-Match": "*"})
+    assert (again.status, again.json["children"]) == (200, plain.json["children"])

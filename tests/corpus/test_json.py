@@ -145,7 +145,7 @@ def test_j08_whole_floats_are_integers(service: Service) -> None:
     assert "4096" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
-@pytest.mark.parametrize("depth", [65, 300, 1100])
+@pytest.mark.parametrize("depth", [65, 300, 1100], ids=["J09", "J11 more than is written", "J10 more than is read"])
 def test_j09_deep_nesting(service: Service, depth: int) -> None:
     """Admission names the field. Sync refuses the request, and so touches nothing."""
     deep = b'{"modelRef":"m","tolerations":[' + b'{"a":' * depth + b"1" + b"}" * depth + b"]}"

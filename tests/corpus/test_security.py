@@ -6,12 +6,11 @@ the value stays data: one argument, one variable, one field, in the parent's own
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from tests.corpus.contained import is_contained, pods, shells, texts
 from tests.corpus.requests import (
     API_VERSION,
     CUSTOMIZE,
@@ -42,40 +41,6 @@ def guarded() -> Iterator[Service]:
     }
     with running(environment=lists) as started:
         yield started
-
-
-def texts(value: Any) -> Iterator[str]:
-    """Every text in a document."""
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from texts(item)
-    elif isinstance(value, str):
-        yield value
-
-
-def is_contained(answer: Answer) -> list[Json]:
-    """The children of a sync answer: all in the parent's namespace, none of a kind that was not declared."""
-    assert answer.status == 200, answer
-    children: list[Json] = answer.json["children"]
-    assert {child["metadata"].get("namespace", "ns") for child in children} <= {"ns"}
-    return children
-
-
-def pods(children: list[Json]) -> list[Json]:
-    return [child["spec"]["template"]["spec"] for child in children if "template" in child.get("spec", {})]
-
-
-def shells(children: list[Json]) -> list[str]:
-    """Every text that a shell will read as a program: what follows ``-c``."""
-    found = []
-    for pod in pods(children):
-        for container in [*pod.get("initContainers", []), *pod.get("containers", [])]:
-            words = [*container.get("command", []), *container.get("args", [])]
-            found += [after for word, after in itertools.pairwise(words) if word == "-c"]
-    return found
 
 
 def sync_model(service: Service, source: str) -> Answer:
@@ -151,6 +116,7 @@ PASSED_ON: dict[str, Json] = {
     "X14": {"securityContext": {"runAsUser": 0}},
     "X15": {"podSecurityContext": {"seccompProfile": {"type": "Unconfined"}}},
     "X16": {"podSecurityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}},
+    "X26": {"imagePullSecrets": [{"name": "any"}]},
     "X18": {"tolerations": [{"operator": "Exists"}], "priorityClassName": "system-node-critical"},
     "X22": {"image": "evil.example/x"},
     "X23": {"image": "registry.good.example@evil.example/x"},
@@ -264,6 +230,8 @@ ODD_SOURCES: dict[str, str] = {
     "S45 punycode": "https://xn--hst-sna.example/x",
     "S47 encoded dots": "https://h.example/%2e%2e/%252e/x",
     "X34 deep repository": "a/b/c/d",
+    "X49 archive": "https://h.example/x.tar.gz",
+    "X50 link": "https://h.example/x -> /etc",
 }
 
 
@@ -290,6 +258,15 @@ def test_x32_a_password_is_not_repeated(service: Service) -> None:
     assert b"pass-word" not in b"".join(
         text.encode() for text in texts(sync_model(service, "http://user:pass-word@169.254.169.254/x").json)
     )
+
+
+@pytest.mark.parametrize("rest", ["/x", "h.example:0/x", "@h.example/x"])
+def test_x32_nor_where_the_address_is_none(service: Service, rest: str) -> None:
+    """Admission and the status name the mistake without the credentials."""
+    source = f"https://user:pass-word@{rest}"
+    answer = review_source(service, source)
+    is_denied(answer, "spec.source", "Invalid")
+    assert b"pass-word" not in answer.body + sync_model(service, source).body
 
 
 GUARDED: dict[str, tuple[str, bool]] = {

@@ -300,7 +300,7 @@ def test_s24_a_child_that_could_not_be_stored(service: Service) -> None:
 
 def test_s44_long_values_are_cut_in_messages(service: Service) -> None:
     """A message is for reading."""
-    document = inference_service(spec_with(runtime="x" * 1_000_000))
+    document = inference_service(spec_with(runtime="x" * 250_000))
     answer = service.post(REVIEW, review(document))
     is_denied(answer, "spec.runtime", "NotSupported")
     assert len(answer.body) < 4 * 1024

@@ -131,12 +131,13 @@ ACCEPTED: dict[str, tuple[str, dict[str, str]]] = {
     "T15 charset": ("", {"Content-Type": "application/json; charset=utf-8"}),
     **{f"T18 {query}": (query, JSON) for query in ("?timeout=5s", "?timeout=999h", "?timeout=%00")},
     "T19 odd host": ("", {**JSON, "Host": "a/?x="}),
+    **{f"T30 {word}": ("", {**JSON, "Authorization": word}) for word in ("Bearer x", "Basic Og==", "")},
 }
 
 
 @pytest.mark.parametrize(("query", "headers"), ACCEPTED.values(), ids=list(ACCEPTED))
 def test_what_makes_no_difference(service: Service, query: str, headers: dict[str, str]) -> None:
-    """The query, the host and the charset that JSON has anyway."""
+    """The query, the host, the charset that JSON has anyway, and credentials, for which nothing asks."""
     assert is_allowed(service.ask("POST", REVIEW + query, BODY, headers)) is not None
 
 

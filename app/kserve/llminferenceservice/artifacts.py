@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.kserve import address
 from app.kserve.llminferenceservice.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP
 from app.kserve.names import MAIN, MODEL_PATH, MODELCAR, MODELCAR_INIT, STORAGE_INITIALIZER
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
 from app.kserve.uri import InvalidURL, parse
 from app.kube.merge import merge
 from app.kube.podspec import CONTAINER
+from app.kube.redact import without_user
 
 Json = dict[str, Any]
 
@@ -51,21 +53,25 @@ class Artifact:
 
 def artifact(uri: str, *, enabled: bool, modelcar: bool) -> Artifact:
     """What a URI asks for; ``enabled`` is the storage initializer's switch. Raises :class:`ArtifactError`."""
+    shown = without_user(uri)
     try:
         parsed = parse(uri)
     except InvalidURL as error:
-        raise ArtifactError(f"model.uri {uri!r}: {error}") from None
+        raise ArtifactError(f"model.uri {shown!r}: {error}") from None
     if not uri:
         raise ArtifactError("the service has no model: set model.uri to an address, as in hf://organisation/model")
     if not parsed.has_authority:
-        raise ArtifactError(f"invalid model URI {uri!r}: write hf://, s3://, pvc:// or oci:// and a path")
+        raise ArtifactError(f"invalid model URI {shown!r}: write hf://, s3://, pvc:// or oci:// and a path")
     scheme = parsed.text.partition("://")[0]
     if not enabled:
         return Artifact(parsed.text, "", parsed.rest)
     if scheme == "oci" and not modelcar:
         raise ArtifactError("model.uri has scheme oci, but enableModelcar is off in the operator's settings")
-    if scheme not in ("hf", "s3", "pvc", "oci"):
-        raise ArtifactError(f"unsupported schema {scheme} in model.uri {uri!r}: use hf, s3, pvc or oci")
+    if scheme not in address.SCHEMES:
+        raise ArtifactError(f"unsupported schema {scheme} in model.uri {shown!r}: use hf, s3, pvc or oci")
+    problem = address.problem(parsed)
+    if problem:
+        raise ArtifactError(f"model.uri {shown!r}: {problem}")
     return Artifact(parsed.text, scheme, parsed.rest)
 
 

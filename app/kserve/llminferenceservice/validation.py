@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.hooks.mergekeys import clashes
+from app.kserve import address
 from app.kserve.llminferenceservice import rules
 from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceSpec,
@@ -19,19 +20,22 @@ from app.kserve.llminferenceservice.types import (
 )
 from app.kserve.llminferenceservice.usertemplates import template_errors
 from app.kserve.parallelism import group_size
+from app.kserve.template import OPEN
 from app.kserve.uri import InvalidURL, ModelURI, parse
 from app.kube import field, gatewayapi_rules
 from app.kube.decode import SPEC, decode_document, json_type
+from app.kube.labels import reserved_keys
 from app.kube.names import is_dns1035_label
 from app.kube.objects import ObjectMeta
+from app.kube.redact import without_user
 from app.kube.resource import Resource
 from app.settings import Settings
+from app.workload import wholepod
 
 Json = dict[str, Any]
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
 
 MODEL_URI = SPEC.child("model", "uri")
-SCHEMES = ("hf", "s3", "pvc", "oci")
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
@@ -39,7 +43,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     spec = service.spec
     errors = [*_name(service.metadata), *_model(spec), *rules.check(spec), *_route(spec), *_pool(spec)]
     errors += template_errors(spec, service.metadata)
-    errors += merge_clashes(spec)
+    errors += [*merge_clashes(spec), *reserved(spec), *_pods(spec)]
     if old is not None:
         errors += _unchanged(old.spec, spec)
     return errors
@@ -71,7 +75,7 @@ def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     yield from model_urls(spec.model)
     problem = storage_problem(spec)
     if problem and not spec.base_refs:
-        yield field.invalid(MODEL_URI, spec.model.uri, problem)
+        yield field.invalid(MODEL_URI, without_user(spec.model.uri), problem)
 
 
 def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
@@ -103,7 +107,7 @@ def _url(uri: str, path: field.Path) -> Iterator[field.Error]:
     try:
         parse(uri)
     except InvalidURL as error:
-        yield field.invalid(path, uri, f"no URL: {error}")
+        yield field.invalid(path, without_user(uri), f"no URL: {error}")
 
 
 def storage_problem(spec: LLMInferenceServiceSpec) -> str:
@@ -114,12 +118,12 @@ def storage_problem(spec: LLMInferenceServiceSpec) -> str:
     if not uri.has_authority:
         return "a model's address has a scheme, as in hf://organisation/model"
     enabled = spec.storage_initializer is None or spec.storage_initializer.enabled is not False
-    if enabled and uri.scheme not in SCHEMES:
+    if enabled and uri.scheme not in address.SCHEMES:
         return (
-            f"{uri.scheme}:// is not supported, use {', '.join(f'{scheme}://' for scheme in SCHEMES)}; or set "
+            f"{uri.scheme}:// is not supported, use {', '.join(f'{scheme}://' for scheme in address.SCHEMES)}; or set "
             "storageInitializer.enabled to false, if the container fetches the model itself"
         )
-    return ""
+    return address.problem(uri) if enabled else ""
 
 
 def _parsed(text: str) -> ModelURI | None:
@@ -129,17 +133,40 @@ def _parsed(text: str) -> ModelURI | None:
         return None
 
 
-# What Metacontroller cannot apply.
+# What Metacontroller or the API server cannot apply.
+
+
+def _templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, field.Path]]:
+    """The pods that users write."""
+    for workload, path in rules.workloads(spec):
+        yield workload.template, path.child("template")
+        yield workload.worker, path.child("worker")
+    if spec.router is not None and spec.router.scheduler is not None:
+        yield spec.router.scheduler.template, rules.SCHEDULER.child("template")
+
+
+def _pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Mistakes that no base can mend; a text that is yet to be rendered may become anything."""
+    for pod, path in _templates(spec):
+        yield from (error for error in wholepod.check(pod or {}, path) if OPEN not in error.body)
+
+
+def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Labels and annotations by which Metacontroller knows its children; also a rule of configs."""
+    for workload, path in rules.workloads(spec):
+        yield from reserved_keys(workload.labels or {}, path.child("labels"))
+        yield from reserved_keys(workload.annotations or {}, path.child("annotations"))
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    if scheduler is not None:
+        yield from reserved_keys(scheduler.labels or {}, rules.SCHEDULER.child("labels"))
+        yield from reserved_keys(scheduler.annotations or {}, rules.SCHEDULER.child("annotations"))
 
 
 def merge_clashes(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Lists in what goes into children of which Metacontroller, or the API server, would keep one item of two."""
-    for workload, path in rules.workloads(spec):
-        for key, pod in (("template", workload.template), ("worker", workload.worker)):
-            yield from clashes(pod, path.child(key))
+    for pod, path in _templates(spec):
+        yield from clashes(pod, path)
     router = spec.router
-    if router is not None and router.scheduler is not None:
-        yield from clashes(router.scheduler.template, rules.SCHEDULER.child("template"))
     http = router.route.http if router is not None and router.route is not None else None
     if http is not None and http.spec is not None:
         yield from clashes(http.spec.model_dump(by_alias=True, exclude_none=True), rules.HTTP.child("spec"))

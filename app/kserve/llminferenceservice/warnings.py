@@ -144,7 +144,8 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[str]
         if key in plain:
             yield f"{path.key(key)}: replaces a label that selectors go by; the pods may leave the service's pool"
     for error in validate_labels(plain, path):
-        yield f"{error}; pods with it are refused"
+        if error.type is not field.ErrorType.FORBIDDEN:  # a mistake of its own
+            yield f"{error}; pods with it are refused"
 
 
 def _parallelism(parallelism: ParallelismSpec, worker: bool, path: field.Path, based: bool) -> Iterator[str]:

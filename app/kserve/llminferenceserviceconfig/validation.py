@@ -6,7 +6,7 @@ from typing import Any
 
 from app.kserve import presets
 from app.kserve.llminferenceservice import rules
-from app.kserve.llminferenceservice.validation import merge_clashes, model_urls
+from app.kserve.llminferenceservice.validation import merge_clashes, model_urls, reserved
 from app.kserve.llminferenceservice.warnings import without_effect
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import OperatorConfig
@@ -30,6 +30,7 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
         )
     errors += rules.scheduler_replicas(spec.router.scheduler if spec.router is not None else None)
     errors += rules.scaling(spec)
+    errors += reserved(spec)
     http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
     if http is not None and http.spec is not None:
         errors += gatewayapi_rules.check(http.spec, rules.HTTP.child("spec"), templated=True)

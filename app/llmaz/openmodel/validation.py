@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.labels import is_label_value
+from app.kube.redact import without_user
 from app.kube.resource import Resource
 from app.kube.time import parse_rfc3339
 from app.llmaz import naming, source
@@ -53,7 +54,7 @@ def _source(given: ModelSource) -> Iterator[field.Error]:
         try:
             source.parse_uri(given.uri)
         except source.SourceError as error:
-            yield field.invalid(_SOURCE.child("uri"), given.uri, str(error))
+            yield field.invalid(_SOURCE.child("uri"), without_user(given.uri), str(error))
 
 
 def _hub(hub: ModelHub) -> Iterator[field.Error]:
@@ -63,6 +64,9 @@ def _hub(hub: ModelHub) -> Iterator[field.Error]:
         return
     if hub.name == "ModelScope":
         detail = "one file can only be fetched from Huggingface; use allowPatterns instead"
+        yield field.invalid(_HUB.child("filename"), hub.filename, detail)
+    if not hub.filename or hub.filename.startswith("/") or ".." in hub.filename.split("/"):
+        detail = "must be the path of a file in the repository, without '..', for example model-q4.gguf"
         yield field.invalid(_HUB.child("filename"), hub.filename, detail)
     for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
         if patterns is not None:

@@ -17,7 +17,7 @@ from app.llmaz.names import LOADER, MODEL_VOLUME, MODELS_DIR, RUNNER
 from app.llmaz.service.types import RolloutStrategy, ServiceSpec, ServiceStatus, WorkloadTemplate
 from app.llmaz.skip import skips_loader
 from app.settings import Settings
-from app.workload import hookrules, podrules, sendable
+from app.workload import hookrules, podrules, sendable, wholepod
 
 Service = Resource[ServiceSpec, ServiceStatus]
 
@@ -120,22 +120,13 @@ def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Err
     pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
     yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
-    yield from _lasting(pod, spec)
+    yield from wholepod.check(pod, spec)
     yield from podrules.tolerations(items(template, "tolerations"), spec.child("tolerations"))
     yield from podrules.node_selector(pod.get("nodeSelector") or {}, spec.child("nodeSelector"))
     yield from podrules.pod_security_context(pod.get("securityContext") or {}, spec.child("securityContext"))
     for name in ("initContainers", "containers"):
         for position, container in enumerate(items(template, name)):
             yield from _container(container, spec.child(name).index(position))
-
-
-def _lasting(pod: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
-    """What neither a Deployment's nor a LeaderWorkerSet's pods may have: they are kept running."""
-    if pod.get("restartPolicy") not in (None, "", "Always"):
-        yield field.not_supported(path.child("restartPolicy"), pod["restartPolicy"], ["Always"])
-    for name in ("activeDeadlineSeconds", "ephemeralContainers"):
-        if pod.get(name):
-            yield field.forbidden(path.child(name), "only a pod that is made by itself may have it; remove it")
 
 
 def _container(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:

@@ -7,6 +7,7 @@ import posixpath
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.names import LABEL_MAX, is_dns1123_subdomain
+from app.kube.redact import without_user
 from app.kube.resource import Resource
 from app.llmkube.model.types import GPU, Hardware, ModelResources, ModelSpec, ModelStatus
 from app.llmkube.source import FILE_SCHEME, PVC_SCHEME, Source, SourceClass, host, parse, url_problem
@@ -62,9 +63,10 @@ def _claim_source(source: Source) -> Errors:
 def _http_source(source: Source) -> Errors:
     """V-M07."""
     problem = url_problem(source.text)
-    return (
-        [field.invalid(SOURCE, source.text, f"{problem}; write https://<host>/<path of one file>")] if problem else []
-    )
+    if not problem:
+        return []
+    detail = f"{problem}; write https://<host>/<path of one file>"
+    return [field.invalid(SOURCE, without_user(source.text), detail)]
 
 
 def _local_source(source: Source) -> Errors:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from app.kube.resource import Resource
 from app.llmkube.model.types import GPU, Hardware, ModelResources, ModelSpec, ModelStatus, Sharding
 from app.llmkube.sharding import layers
-from app.llmkube.source import METAL, Source, SourceClass, host, parse
+from app.llmkube.source import METAL, Source, SourceClass, host, is_archive, parse
 
 
 def warnings(model: Resource[ModelSpec, ModelStatus]) -> list[str]:
@@ -36,13 +36,15 @@ def _unused_on_metal(spec: ModelSpec) -> list[str]:
 
 
 def _source(source: Source) -> list[str]:
-    """V-M08: the address of a page in a browser is not the address of a file."""
+    """V-M08 and reliability X49: neither the address of a page in a browser nor an archive is a model's file."""
     if source.hub_page:
         text = "spec.source is the address of a Hugging Face page and is read as the repository; write"
         return [f"{text} {source.repository}"]
     on_hub = source.kind is SourceClass.HTTP and host(source.text) in ("huggingface.co", "www.huggingface.co", "hf.co")
     if on_hub and "/resolve/" not in source.text:
         return ["spec.source is a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it"]
+    if is_archive(source):
+        return ["spec.source is an archive, and nothing unpacks it; give the address of the model's own file"]
     return []
 
 

@@ -1,0 +1,47 @@
+"""What "stays data" means: texts of a user in an answer, whose children they are in, and what a shell would run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from tests.corpus.requests import Json
+from tests.service import Answer
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text in a document."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def is_contained(answer: Answer) -> list[Json]:
+    """The children of a sync answer: all in the parent's namespace, none of a kind that was not declared."""
+    assert answer.status == 200, answer
+    children: list[Json] = answer.json["children"]
+    assert {child["metadata"].get("namespace", "ns") for child in children} <= {"ns"}
+    return children
+
+
+def pods(children: list[Json]) -> list[Json]:
+    return [child["spec"]["template"]["spec"] for child in children if "template" in child.get("spec", {})]
+
+
+def containers(children: list[Json]) -> list[Json]:
+    return [c for pod in pods(children) for c in [*pod.get("initContainers", []), *pod.get("containers", [])]]
+
+
+def shells(children: list[Json]) -> list[str]:
+    """Every text that a shell will read as a program: what follows ``-c``."""
+    found = []
+    for container in containers(children):
+        words = [*container.get("command", []), *container.get("args", [])]
+        found += [after for word, after in itertools.pairwise(words) if word == "-c"]
+    return found

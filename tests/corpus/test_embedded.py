@@ -1,0 +1,190 @@
+"""Reliability X58 to X60: documents inside of documents. None is run, none grows, and one that is broken is named."""
+
+from __future__ import annotations
+
+import time
+
+import orjson
+import pytest
+
+from app.cli.simulate import Cluster
+from tests.corpus.contained import containers, is_contained, shells
+from tests.corpus.families import (
+    LLM,
+    SERVICE,
+    are_kept,
+    is_refused_everywhere,
+    request,
+    reviewing,
+    running,
+    syncing,
+    valid,
+)
+from tests.corpus.kinds import SETTINGS
+from tests.corpus.requests import REVIEW, Json, is_allowed, is_denied, is_refused, ready, review, spec_with
+from tests.corpus.requests import service as inference_service
+from tests.service import Service
+
+SECONDS = 1.0
+"""Of an answer, on a loaded machine; alone it takes milliseconds."""
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+MERGES = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 12))
+CALL = "!!python/object/apply:os.system ['id']"
+
+
+def config_map(namespace: str, name: str, key: str, text: str) -> Json:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {key: text}}
+
+
+def with_config(sent: Json, given: Json) -> Json:
+    """The request with that ConfigMap among the related objects."""
+    inner = f"{given['metadata']['namespace']}/{given['metadata']['name']}"
+    group = {**(sent["related"].get("ConfigMap.v1") or {}), inner: given}
+    return {**sent, "related": {**sent["related"], "ConfigMap.v1": group}}
+
+
+def llmaz_config(text: str) -> Json:
+    return config_map(SETTINGS.llmaz_system_namespace, "llmaz-global-config", "config.data", text)
+
+
+BROKEN_YAML: dict[str, str] = {
+    "X58 aliases": f"{LAUGHS}scheduler-name: *a11\n",
+    "X58 merges": f"{MERGES}<<: *a11\n",
+    "X58 a call": f"scheduler-name: {CALL}\n",
+    "X58 a call beside": f"other: {CALL}\n",
+    "X58 an alias of itself": "scheduler-name: &a [*a]\n",
+    "X58 no anchor": "scheduler-name: *a\n",
+    "X58 two documents": "scheduler-name: a\n---\nscheduler-name: b\n",
+    "X58 deep": "scheduler-name: " + "[" * 5000,
+    "X58 long": "scheduler-name: " + "x" * 1_000_000,
+    "X59 NaN": "scheduler-name: .nan\n",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN_YAML.values(), ids=list(BROKEN_YAML))
+def test_x58_yaml_that_cannot_be_meant(service: Service, cluster: Cluster, text: str) -> None:
+    """llmaz' ConfigMap is named as the cause, soon, and what runs stays."""
+    sent = with_config(request(cluster, running(cluster, SERVICE, valid(SERVICE))), llmaz_config(text))
+    begin = time.monotonic()
+    answer = syncing(service, sent)
+    assert time.monotonic() - begin < SECONDS
+    condition = ready(answer)
+    assert (condition["status"], condition["reason"]) == ("False", "GlobalConfigInvalid")
+    assert "ConfigMap llmaz-system/llmaz-global-config, key config.data" in condition["message"]
+    are_kept(answer, sent)
+
+
+def test_x58_aliases_beside_what_is_read(service: Service, cluster: Cluster) -> None:
+    """They are never written out, so they cost nothing and break nothing."""
+    text = f"{LAUGHS}scheduler-name: mine\n"
+    sent = with_config(request(cluster, running(cluster, SERVICE, valid(SERVICE))), llmaz_config(text))
+    begin = time.monotonic()
+    children = is_contained(syncing(service, sent))
+    assert time.monotonic() - begin < SECONDS
+    assert [
+        child["spec"]["template"]["spec"]["schedulerName"] for child in children if "template" in child["spec"]
+    ] == ["mine"]
+
+
+@pytest.mark.parametrize("text", [LAUGHS, CALL, '{"a": NaN}', '{"a": 1, "a": 2}', "no: [document"])
+def test_x58_a_pickers_configuration_is_not_read(service: Service, cluster: Cluster, text: str) -> None:
+    """KServe's endpoint picker reads its ConfigMap; here it is one argument, letter by letter (X59, too)."""
+    spec = {**valid(LLM), "router": {"scheduler": {"config": {"ref": {"name": "picker", "key": "k"}}}}}
+    document = running(cluster, LLM, spec)
+    assert is_allowed(reviewing(service, document)) is not None
+    sent = with_config(request(cluster, document), config_map("ns", "picker", "k", text))
+    children = is_contained(syncing(service, sent))
+    arguments = [container.get("args") or [] for container in containers(children)]
+    assert sum(words[-2:] == ["--config-text", text] for words in arguments) == 1
+    assert not any(text in program for program in shells(children))
+
+
+def test_x58_texts_in_an_inline_configuration_are_texts(service: Service, cluster: Cluster) -> None:
+    """Tags and anchors mean nothing inside of JSON, which is how they are handed on."""
+    inline = {"plugins": [{"type": CALL}, {"type": "*a0"}]}
+    spec = {**valid(LLM), "router": {"scheduler": {"config": {"inline": inline}}}}
+    document = running(cluster, LLM, spec)
+    assert is_allowed(reviewing(service, document)) is not None
+    children = is_contained(syncing(service, request(cluster, document)))
+    texts = [words[-1] for c in containers(children) if (words := c.get("args") or [])[-2:-1] == ["--config-text"]]
+    assert texts == [f'{{"plugins":[{{"type":"{CALL}"}},{{"type":"*a0"}}]}}']
+
+
+def operator_config(text: str) -> Json:
+    namespace = SETTINGS.kserve_system_namespace
+    return config_map(namespace, "inferenceservice-config", "storageInitializer", text)
+
+
+BROKEN_JSON = [
+    '{"memoryRequest": NaN}',
+    '{"uidModelcar": 1e400}',
+    '{"memoryRequest": "1Gi"',
+    '{"memoryRequest": "\\x"}',
+    "",
+]
+
+
+@pytest.mark.parametrize("text", BROKEN_JSON)
+def test_x59_json_that_is_none(service: Service, cluster: Cluster, text: str) -> None:
+    """KServe's settings: the key is named, and nothing is changed by a guess."""
+    sent = with_config(request(cluster, running(cluster, LLM, valid(LLM))), operator_config(text))
+    answer = syncing(service, sent)
+    condition = ready(answer)
+    assert (condition["status"], condition["reason"]) == ("False", "OperatorConfigInvalid")
+    assert "storageInitializer" in condition["message"]
+    are_kept(answer, sent)
+
+
+def test_x59_the_last_of_two_equal_keys_counts(service: Service, cluster: Cluster) -> None:
+    """As for the Go operator that reads the same text; and it is that value which is checked (J12)."""
+    document = running(cluster, LLM, valid(LLM))
+    sent = request(cluster, document)
+    text = '{"memoryRequest": "no quantity", "memoryRequest": "2Gi"}'
+    children = is_contained(syncing(service, with_config(sent, operator_config(text))))
+    loader = next(c for c in containers(children) if c["name"] == "storage-initializer")
+    assert loader["resources"]["requests"]["memory"] == "2Gi"
+    swapped = '{"memoryRequest": "2Gi", "memoryRequest": "no quantity"}'
+    assert ready(syncing(service, with_config(sent, operator_config(swapped))))["reason"] == "OperatorConfigInvalid"
+
+
+TEMPLATE = "{{ messages }}\n" * 75_000
+"""A chat template of more than a megabyte."""
+
+
+def test_x60_a_chat_template_of_a_megabyte(service: Service, cluster: Cluster) -> None:
+    """No child could be stored with it: said at apply, at the field, and not repeated."""
+    assert len(TEMPLATE) > 1024 * 1024
+    document = inference_service(spec_with(extraArgs=["--chat-template", TEMPLATE]))
+    answer = service.post(REVIEW, review(document))
+    is_denied(answer, "spec.extraArgs", "TooLong")
+    assert b"messages" not in answer.body
+    template = {"containers": [{"name": "model-runner", "image": "tool:v1", "args": [TEMPLATE]}]}
+    pod: Json = {**valid(SERVICE), "workloadTemplate": {"workerTemplate": {"spec": template}}}
+    where = "spec.workloadTemplate.workerTemplate.spec.containers"
+    is_refused_everywhere(service, cluster, running(cluster, SERVICE, pod), where, "TooLong")
+    served: Json = {**valid(LLM), "template": {"containers": [{"name": "main", "args": [TEMPLATE]}]}}
+    is_refused_everywhere(service, cluster, running(cluster, LLM, served), "spec.template.containers", "TooLong")
+
+
+@pytest.mark.parametrize("end", ["\\ud800", "\\x"], ids=["half a character", "no escape"])
+def test_x60_a_long_text_that_is_none(service: Service, end: str) -> None:
+    """Refused as such a text of any length is (J13)."""
+    body = orjson.dumps(review(inference_service(spec_with(extraArgs=["@@"])))).replace(
+        b"@@", b"x" * 300_000 + end.encode()
+    )
+    is_refused(service.post(REVIEW, body), 400)
+
+
+def test_x60_a_chat_template_that_fits(service: Service, cluster: Cluster) -> None:
+    """It is the engine that runs it: here it is one argument, which nothing renders."""
+    template = TEMPLATE[:60_000]
+    container = {"name": "model-runner", "image": "tool:v1", "args": ["--chat-template", template]}
+    spec: Json = {**valid(SERVICE), "workloadTemplate": {"workerTemplate": {"spec": {"containers": [container]}}}}
+    document = running(cluster, SERVICE, spec)
+    assert is_allowed(reviewing(service, document)) is not None
+    children = is_contained(syncing(service, request(cluster, document)))
+    assert sum(template in (c.get("args") or []) for c in containers(children)) == 1

@@ -1,0 +1,224 @@
+"""Reliability 6.5 where users write pods: llmaz' Services and KServe's services, whose templates are whole pod specs.
+
+LLMKube has none of these fields (X11 in ``test_security``). What a Pod's author may write passes; what no object can be
+called, and what no lasting pod can have, is refused where it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from app.cli.simulate import Cluster
+from tests.corpus.contained import containers, is_contained, pods, shells, texts
+from tests.corpus.families import (
+    CONFIG,
+    LLM,
+    SERVICE,
+    are_kept,
+    is_refused_everywhere,
+    request,
+    reviewing,
+    running,
+    syncing,
+    valid,
+)
+from tests.corpus.requests import Json, is_allowed, is_denied, ready
+from tests.service import Service
+
+WORKER = "spec.workloadTemplate.workerTemplate"
+LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
+MAIN = {SERVICE: "model-runner", LLM: "main"}
+"""The container that serves."""
+POD = {SERVICE: f"{WORKER}.spec", LLM: "spec.template"}
+"""Where users write the pod."""
+BOTH = (SERVICE, LLM)
+
+
+def spec_of(kind: str, *, runner: Json | None = None, beside: list[Json] | None = None, **pod: Any) -> Json:
+    """A valid spec with additions to the serving container, containers beside it, and fields of the pod."""
+    container = {"name": MAIN[kind], "image": "tool:v1", **(runner or {})}
+    template = {"containers": [container, *(beside or [])], **pod}
+    if kind == LLM:
+        return {**valid(LLM), "template": template}
+    return {**valid(SERVICE), "workloadTemplate": {"workerTemplate": {"spec": template}}}
+
+
+@dataclass(frozen=True)
+class Case:
+    """``field`` is below the pod; the rest is what :func:`spec_of` takes."""
+
+    id: str
+    spec: Json
+    field: str
+    type: str = "Invalid"
+    kinds: tuple[str, ...] = BOTH
+
+
+X = {"name": "x", "image": "x"}
+DENIED = [
+    Case("X17 the server twice", {"beside": [{"name": "model-runner"}]}, "containers[1]", "Duplicate", (SERVICE,)),
+    Case("X17 the server twice", {"beside": [{"name": "main"}]}, "containers", "Duplicate", (LLM,)),
+    Case("X17 ephemeral", {"ephemeralContainers": [X]}, "ephemeralContainers", "Forbidden"),
+    *(
+        Case(
+            "X17 init container like the server", {"initContainers": [X, given]}, "initContainers[1].name", kind, (of,)
+        )
+        for kind, of, given in (
+            ("Duplicate", SERVICE, {"name": "model-runner"}),
+            ("Duplicate", LLM, {"name": "main"}),
+            ("Invalid", SERVICE, {"name": "model-loader"}),
+        )
+    ),
+    *(
+        Case(f"X21 {name!r}", {"serviceAccountName": name}, "serviceAccountName")
+        for name in ("../x", "a/b", "Default", "a b", "$(id)")
+    ),
+    Case("X25 lower case", {"runner": {"imagePullPolicy": "never"}}, "containers[0].imagePullPolicy", "NotSupported"),
+    Case("X26 elsewhere", {"imagePullSecrets": [{"name": "a"}, {"name": "../x"}]}, "imagePullSecrets[1].name"),
+]
+REFUSED = [(kind, case) for case in DENIED for kind in case.kinds]
+
+
+@pytest.mark.parametrize(("kind", "case"), REFUSED, ids=[f"{case.id} {kind}" for kind, case in REFUSED])
+def test_pods_that_no_server_takes(service: Service, cluster: Cluster, kind: str, case: Case) -> None:
+    """Said at their field, and what runs stays."""
+    document = running(cluster, kind, spec_of(kind, **case.spec))
+    is_refused_everywhere(service, cluster, document, f"{POD[kind]}.{case.field}", case.type)
+
+
+VOLUMES: dict[str, Json] = {
+    "csi": {"driver": "d.example", "volumeAttributes": {"share": "any"}},
+    "flexVolume": {"driver": "d.example/any"},
+    "nfs": {"server": "h.example", "path": "/any"},
+    "iscsi": {"targetPortal": "192.0.2.1:3260", "iqn": "iqn.2001-04.example:any", "lun": 1},
+    "rbd": {"monitors": ["192.0.2.1:6789"], "image": "any"},
+}
+PASSED_ON: dict[str, Json] = {
+    "X06": {"runner": {"envFrom": [{"secretRef": {"name": "any-secret"}}]}},
+    "X17 sidecar": {"initContainers": [{"name": "side", "image": "side:v1", "restartPolicy": "Always"}]},
+    "X17 beside": {"beside": [{"name": "beside", "image": "beside:v1", "args": ["; rm -rf /"]}]},
+    **{f"X19 {name}": {"volumes": [{"name": "given", name: volume}]} for name, volume in VOLUMES.items()},
+    "X25": {"runner": {"imagePullPolicy": "Never", "image": "local-image"}},
+    "X26": {"imagePullSecrets": [{"name": "any-secret"}]},
+}
+PASSED = [(kind, case) for case in PASSED_ON for kind in BOTH]
+
+
+@pytest.mark.parametrize(("kind", "case"), PASSED, ids=[f"{case} {kind}" for kind, case in PASSED])
+def test_what_a_pods_author_may_write(service: Service, cluster: Cluster, kind: str, case: str) -> None:
+    """It is in the pod as it was written, in the parent's namespace, and in no shell's program."""
+    document = running(cluster, kind, spec_of(kind, **PASSED_ON[case]))
+    assert is_allowed(reviewing(service, document)) is not None
+    children = is_contained(syncing(service, request(cluster, document)))
+    found = set(texts(pods(children)))
+    for text in texts(PASSED_ON[case]):
+        assert text in found
+        assert not any(text in program for program in shells(children) if len(text) > 4)
+
+
+@pytest.mark.parametrize("name", ["metacontroller", "default"])
+def test_x21_any_account_of_the_namespace(service: Service, cluster: Cluster, name: str) -> None:
+    """Named in the pod only: an account of that name elsewhere cannot be meant."""
+    document = running(cluster, SERVICE, spec_of(SERVICE, serviceAccountName=name))
+    assert is_allowed(reviewing(service, document)) is not None
+    children = is_contained(syncing(service, request(cluster, document)))
+    assert [pod["serviceAccountName"] for pod in pods(children)] == [name]
+
+
+def test_x21_an_account_that_is_not_there(service: Service, cluster: Cluster) -> None:
+    """KServe looks for it before anything is changed."""
+    document = running(cluster, LLM, spec_of(LLM, serviceAccountName="metacontroller"))
+    assert is_allowed(reviewing(service, document)) is not None
+    sent = request(cluster, document)
+    answer = syncing(service, sent)
+    assert ready(answer)["message"] == "ServiceAccount metacontroller does not exist in namespace ns"
+    are_kept(answer, sent)
+
+
+def test_x04_a_namespace_in_a_template_moves_nothing(service: Service, cluster: Cluster) -> None:
+    """Pods are made where their workload is."""
+    spec = spec_of(SERVICE)
+    spec["workloadTemplate"]["workerTemplate"]["metadata"] = {"name": "n", "namespace": "other"}
+    document = running(cluster, SERVICE, spec)
+    assert is_allowed(reviewing(service, document)) is not None
+    children = is_contained(syncing(service, request(cluster, document)))
+    assert {child["metadata"]["namespace"] for child in children} == {"ns"}
+    assert {child["metadata"]["name"] for child in children} == {"there", "there-lb"}
+
+
+def test_r15_what_cannot_change(service: Service, cluster: Cluster) -> None:
+    """The size of a group, on an update; what runs is of another size."""
+    new = spec_of(SERVICE)
+    new["workloadTemplate"]["size"] = 2
+    document = running(cluster, SERVICE, new)
+    old = running(cluster, SERVICE, spec_of(SERVICE))
+    answer = reviewing(service, document, old)
+    is_denied(answer, "spec.workloadTemplate.size", "Invalid")
+    assert "field is immutable" in answer.json["response"]["status"]["message"]
+
+
+# Keys by which Metacontroller finds its children.
+
+TEMPLATE = {"spec": spec_of(SERVICE)["workloadTemplate"]["workerTemplate"]["spec"]}
+MARKED: dict[str, tuple[str, Json, str]] = {
+    "worker": (SERVICE, {"workloadTemplate": {"workerTemplate": TEMPLATE}}, f"{WORKER}.metadata"),
+    "leader": (
+        SERVICE,
+        {"workloadTemplate": {"workerTemplate": TEMPLATE, "leaderTemplate": TEMPLATE}},
+        "spec.workloadTemplate.leaderTemplate.metadata",
+    ),
+    "service": (LLM, {}, "spec"),
+    "prefill": (LLM, {"prefill": {}}, "spec.prefill"),
+    "scheduler": (LLM, {"router": {"scheduler": {}}}, "spec.router.scheduler"),
+    "config": (CONFIG, {}, "spec"),
+}
+
+
+def marked(spec: Any, path: str, maps: Json) -> Any:
+    """A copy of the spec with labels and annotations at that path."""
+    if not path:
+        return {**spec, **maps}
+    head, _, rest = path.partition(".")
+    return {**spec, head: marked(spec.get(head) or {}, rest, maps)}
+
+
+@pytest.mark.parametrize(("kind", "spec", "path"), MARKED.values(), ids=list(MARKED))
+def test_x52_marks_that_are_metacontrollers(
+    service: Service, cluster: Cluster, kind: str, spec: Json, path: str
+) -> None:
+    """Neither its record of a child nor its label of one can be had from a template (X51, too)."""
+    maps = {"annotations": {LAST_APPLIED: "{}"}, "labels": {"controller-uid": "x"}}
+    document = running(
+        cluster, kind, marked({**valid(kind), **spec}, path.removeprefix("spec").removeprefix("."), maps)
+    )
+    is_refused_everywhere(service, cluster, document, f"{path}.annotations[{LAST_APPLIED}]", "Forbidden")
+    is_denied(reviewing(service, document), f"{path}.labels[controller-uid]", "Forbidden")
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/b", "a:b", "../x"])
+def test_x46_an_adapters_name_leads_nowhere(service: Service, cluster: Cluster, name: str) -> None:
+    """Adapters are not loaded, which admission says: no part of one reaches a pod."""
+    adapter = {"uri": "hf://organisation/adapter", "name": name}
+    spec = {"model": {**valid(LLM)["model"], "lora": {"adapters": [adapter]}}}
+    document, plain = running(cluster, LLM, spec), running(cluster, LLM, valid(LLM))
+    warnings = is_allowed(reviewing(service, document))
+    assert any(text.startswith("spec.model.lora: accepted, no effect") for text in warnings)
+    answers = [syncing(service, request(cluster, given)) for given in (document, plain)]
+    assert answers[0].json["children"] == answers[1].json["children"]
+    assert containers(answers[0].json["children"])
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/b", "a:b"])
+def test_x46_a_draft_models_name_leads_nowhere(service: Service, cluster: Cluster, name: str) -> None:
+    """llmaz' second models are OpenModels: where none can be called so, admission says it and nothing changes."""
+    claims = {"models": [{"name": "opt"}, {"name": name, "role": "draft"}]}
+    document = running(cluster, SERVICE, {**valid(SERVICE), "modelClaims": claims})
+    warnings = is_allowed(reviewing(service, document))
+    assert any(text.startswith("spec.modelClaims.models[1].name: no OpenModel can be called") for text in warnings)
+    sent = request(cluster, document)
+    answer = syncing(service, sent)
+    assert ready(answer)["reason"] == "ModelNotFound"
+    are_kept(answer, sent)
