@@ -109,8 +109,6 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
     """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a malformed request."""
     request = _decode(kind.decoder, body)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
-    if depth_exceeds(request.parent.spec):
-        raise ProtocolError(f"parent.spec is nested deeper than {MAX_DEPTH} levels")
     answer, namespace = sync(kind, request, settings, now), request.parent.metadata.namespace
     try:
         encoded = response.encode(answer, namespace)
@@ -150,13 +148,18 @@ def _keeping(
 def _checked(
     kind: Kind[Any, Any], parent: Parent, settings: Settings
 ) -> tuple[Resource[Any, Any] | None, list[fields.Error]]:
-    """The typed parent and everything that is wrong with it. What was found sound is not looked at again."""
+    """The typed parent and everything that is wrong with it. What was found sound is not looked at again.
+
+    Raises :class:`ProtocolError` for a spec that no API server would send, by its depth or its numbers.
+    """
     metadata = parent.metadata
     annotations = tuple((metadata.annotations or {}).items())
     key = (kind.resource.hook_path, bytes(parent.spec), metadata.name, metadata.namespace, annotations, id(settings))
     sound = _sound.get(key)
     if sound is not None:
         return Resource(metadata, sound[0], kind.status_of(parent)), []
+    if depth_exceeds(parent.spec):
+        raise ProtocolError(f"parent.spec is nested deeper than {MAX_DEPTH} levels")
     _check_json(parent)
     resource, errors = kind.decode(parent)
     if resource is not None and not errors:
