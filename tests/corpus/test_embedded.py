@@ -23,10 +23,7 @@ from tests.corpus.families import (
 from tests.corpus.kinds import SETTINGS
 from tests.corpus.requests import REVIEW, Json, is_allowed, is_denied, is_refused, ready, review, spec_with
 from tests.corpus.requests import service as inference_service
-from tests.service import Service
-
-SECONDS = 1.0
-"""Of an answer, on a loaded machine; alone it takes milliseconds."""
+from tests.service import NEVER, Service
 
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
@@ -71,7 +68,7 @@ def test_x58_yaml_that_cannot_be_meant(service: Service, cluster: Cluster, text:
     sent = with_config(request(cluster, running(cluster, SERVICE, valid(SERVICE))), llmaz_config(text))
     begin = time.monotonic()
     answer = syncing(service, sent)
-    assert time.monotonic() - begin < SECONDS
+    assert time.monotonic() - begin < NEVER
     condition = ready(answer)
     assert (condition["status"], condition["reason"]) == ("False", "GlobalConfigInvalid")
     assert "ConfigMap llmaz-system/llmaz-global-config, key config.data" in condition["message"]
@@ -84,7 +81,7 @@ def test_x58_aliases_beside_what_is_read(service: Service, cluster: Cluster) -> 
     sent = with_config(request(cluster, running(cluster, SERVICE, valid(SERVICE))), llmaz_config(text))
     begin = time.monotonic()
     children = is_contained(syncing(service, sent))
-    assert time.monotonic() - begin < SECONDS
+    assert time.monotonic() - begin < NEVER
     assert [
         child["spec"]["template"]["spec"]["schedulerName"] for child in children if "template" in child["spec"]
     ] == ["mine"]

@@ -20,6 +20,7 @@ from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, SCRIPT, contai
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import parse
 from app.settings import Settings
+from tests.service import NEVER
 
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="the script needs curl")
 
@@ -191,7 +192,7 @@ def killed_after(pod: Pod, size: int) -> None:
         ["sh", "-c", SCRIPT], env=pod.environment(), stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + NEVER
         while not (pod.partial.exists() and pod.partial.stat().st_size >= size):
             assert time.monotonic() < deadline, "nothing was written"
             time.sleep(0.02)
