@@ -2,6 +2,7 @@
 
 A parent is synced for each tick of its children while its spec stays the same, and an answer mostly repeats the last
 one. Nothing depends on what is remembered but time: a lookup is by the complete input, never by a hash or a version.
+An object's identity stands for its content only while the entry holds the object.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ ValueT = TypeVar("ValueT")
 
 BUDGET = 4 * 1024 * 1024
 """Bytes of keys that one memo keeps."""
+PLAN_BYTES = 8 * 1024
+"""What a kind's plan counts against that: about what the objects take that it was made from."""
 
 
 class Memo(Generic[ValueT]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.hooks.memo import Memo
+from app.hooks.memo import PLAN_BYTES, Memo
 from app.llmaz import loadable, lookup
 from app.llmaz.backendruntime.arguments import (
     DRAFT_MODEL_PATH,
@@ -88,12 +88,10 @@ def plan(playground: Playground, related: Related) -> Plan | Cause:
     known = _plans.get(key)
     if known is None:
         known = _decide(playground, found, engine, skip=skip), (spec, engine, found)
-        _plans.put(key, known, _PLAN_BYTES)
+        _plans.put(key, known, PLAN_BYTES)
     return known[0]
 
 
-_PLAN_BYTES = 8 * 1024
-"""What a plan counts against the memo's budget: about what its objects take."""
 _plans: Memo[tuple[Plan | Cause, tuple[object, ...]]] = Memo()
 """Plans with the objects they were made from: held, so that their ids stay theirs."""
 

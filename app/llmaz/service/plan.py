@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from app.hooks.memo import Memo
+from app.hooks.memo import PLAN_BYTES, Memo
 from app.hooks.protocol import one
 from app.llmaz import globalconfig, loadable, lookup
 from app.llmaz.claims import ModelClaims, main_first
@@ -83,12 +83,10 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     known = _plans.get(key)
     if known is None:
         known = _decide(service, models, config, observed, skip=skip), (spec, models)
-        _plans.put(key, known, _PLAN_BYTES)
+        _plans.put(key, known, PLAN_BYTES)
     return known[0]
 
 
-_PLAN_BYTES = 8 * 1024
-"""What a plan counts against the memo's budget: about what its objects take."""
 _plans: Memo[tuple[Plan, tuple[object, ...]]] = Memo()
 """Plans with the objects they were made from: held, so that their ids stay theirs."""
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from app.hooks.keep import keep
-from app.hooks.memo import Memo
+from app.hooks.memo import PLAN_BYTES, Memo
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
 from app.hooks.response import Prepared
 from app.kube.objects import ObjectMeta, ObservedDeployment
@@ -119,12 +119,10 @@ def _planned(
     if known is not None:
         return known[0]
     made = plan(metadata, spec, model, proposer, kept_claim, settings)
-    _plans.put(key, (made, objects), _PLAN_BYTES)
+    _plans.put(key, (made, objects), PLAN_BYTES)
     return made
 
 
-_PLAN_BYTES = 8 * 1024
-"""What a plan counts against the memo's budget: about what its objects take."""
 _plans: Memo[tuple[Plan, tuple[object, ...]]] = Memo()
 """Plans with the objects they were made from: held, so that their ids stay theirs."""
 
