@@ -1,68 +1,74 @@
-"""Our CRDs beside upstream's: what differs, property by property."""
+"""A CRD as a list of properties: what two of them are compared by, without a word of their descriptions."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
-from app.kube.resource import CustomResource
-from tests.shared import UPSTREAM
+Json = dict[str, Any]
+Properties = dict[str, Json]
+"""Path (``spec.a[].b``, ``{}`` for the values of a map) to what the schema says there."""
 
-Schema = dict[str, Any]
-
-COMPARED = (
-    "type",
-    "format",
-    "enum",
-    "default",
-    "pattern",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "x-kubernetes-list-type",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-map-type",
+ASPECTS = (
+    *("type", "format", "enum", "default", "pattern", "minimum", "maximum"),
+    *("minLength", "maxLength", "minItems", "maxItems"),
+    *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type", "x-kubernetes-int-or-string"),
 )
+OPEN = "x-kubernetes-preserve-unknown-fields"
+RULES = "x-kubernetes-validations"
 
 
-def upstream(resource: CustomResource) -> Schema:
-    """The whole definition that the family's project ships."""
-    path = UPSTREAM / resource.family / "crds" / f"{resource.group}_{resource.plural}.json"
-    crd: Schema = json.loads(path.read_text())
-    return crd
+def properties(schema: Json, path: str = "") -> Properties:
+    """Every property of a structural schema, outside in. ``required`` is sorted, ``rules`` a number."""
+    return dict(_properties(schema, path))
 
 
-def version(crd: Schema) -> Schema:
-    """Its v1alpha1, the only version of ours."""
-    return next(v for v in crd["spec"]["versions"] if v["name"] == "v1alpha1")
+def _properties(schema: Json, path: str) -> Iterator[tuple[str, Json]]:
+    found = {aspect: schema[aspect] for aspect in ASPECTS if aspect in schema}
+    if schema.get("required"):
+        found["required"] = sorted(schema["required"])
+    if schema.get(RULES):
+        found["rules"] = len(schema[RULES])
+    if schema.get(OPEN):
+        found["open"] = True
+    yield path, found
+    for name, member in schema.get("properties", {}).items():
+        yield from _properties(member, f"{path}.{name}".lstrip("."))
+    for keyword, mark in (("items", "[]"), ("additionalProperties", "{}")):
+        if isinstance(schema.get(keyword), dict):
+            yield from _properties(schema[keyword], path + mark)
 
 
-def differences(theirs: Schema, ours: Schema, path: str = "") -> Iterator[tuple[str, str]]:
-    """``(path, what)`` for every difference. What lies inside an embedded type is not ours to repeat."""
-    if ours.get("x-kubernetes-preserve-unknown-fields"):
-        if theirs.get("type") not in ("object", None):
-            yield path, "type"
-        return
-    for key in COMPARED:
-        if theirs.get(key) != ours.get(key):
-            yield path, key
-    if set(theirs.get("required", ())) != set(ours.get("required", ())):
-        yield path, "required"
-    if theirs.get("x-kubernetes-validations") and not ours.get("x-kubernetes-validations"):
-        yield path, "rules"
-    yield from _below(theirs, ours, path)
+def differences(theirs: Properties, ours: Properties) -> Iterator[tuple[str, str]]:
+    """``(path, aspect)`` for every difference. What lies inside an object that is open here is not compared."""
+    opened = {path for path, about in ours.items() if about.get("open")}
+    for path in sorted(theirs.keys() | ours.keys()):
+        if _below(path, opened):
+            continue
+        left, right = theirs.get(path), ours.get(path)
+        if left is None or right is None:
+            if _parent(path) in theirs and _parent(path) in ours:
+                yield path, "property"
+        elif path in opened:
+            if left.get("type", "object") != "object":
+                yield path, "type"
+        else:
+            yield from ((path, aspect) for aspect in _unequal(left, right))
 
 
-def _below(theirs: Schema, ours: Schema, path: str) -> Iterator[tuple[str, str]]:
-    theirs_in, ours_in = theirs.get("properties", {}), ours.get("properties", {})
-    for name in sorted(theirs_in.keys() ^ ours_in.keys()):
-        yield f"{path}.{name}".lstrip("."), "property"
-    for name in sorted(theirs_in.keys() & ours_in.keys()):
-        yield from differences(theirs_in[name], ours_in[name], f"{path}.{name}".lstrip("."))
-    for key, mark in (("items", "[]"), ("additionalProperties", "{}")):
-        if isinstance(theirs.get(key), dict) or isinstance(ours.get(key), dict):
-            yield from differences(theirs.get(key) or {}, ours.get(key) or {}, path + mark)
+def _unequal(theirs: Json, ours: Json) -> Iterator[str]:
+    yield from (aspect for aspect in (*ASPECTS, "required") if theirs.get(aspect) != ours.get(aspect))
+    if theirs.get("rules") and not ours.get("rules"):
+        yield "rules"
+
+
+def _below(path: str, roots: set[str]) -> bool:
+    while path:
+        path = _parent(path)
+        if path in roots:
+            return True
+    return False
+
+
+def _parent(path: str) -> str:
+    return path[:-2] if path.endswith(("[]", "{}")) else path.rpartition(".")[0]

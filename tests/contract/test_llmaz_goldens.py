@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,20 +9,13 @@ import pytest
 from app.families import find
 from app.hooks.mergekeys import clashes
 from app.kube import field
+from tests.contract.recordings import cases
 from tests.llmaz.world import admit, sync
-from tests.shared import GOLDEN, needs_shared
-
-pytestmark = needs_shared
 
 Json = dict[str, Any]
 
 
-def cases(folder: str) -> list[Json]:
-    files = sorted((GOLDEN / "llmaz" / folder).glob("*.json"))
-    return [json.loads(file.read_text()) for file in files]
-
-
-STRICTER = [case for case in cases("admission") if case.get("designRejects")]
+STRICTER = [case for case in cases("llmaz") if "object" in case and case.get("designRejects")]
 
 
 @pytest.mark.parametrize("case", STRICTER, ids=lambda case: f"{case['designRejects']} {case['name']}")
@@ -35,7 +27,7 @@ def test_stricter_rules(case: Json) -> None:
     assert admit(kind, item).errors
 
 
-REFUSED = [case for case in cases("") if "ChildRejected" in str(case["expect"].get("error"))]
+REFUSED = [case for case in cases("llmaz") if "ChildRejected" in str(case["expect"].get("error"))]
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["name"])

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.contract.recordings import samples
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, quiet
 from tests.e2e.processes import wait_until
-from tests.shared import UPSTREAM, needs_shared
 
 pytestmark = pytest.mark.e2e
 
 EXAMPLES = ROOT / "examples" / "kserve"
-SAMPLES = sorted((UPSTREAM / "kserve" / "samples").glob("docs__samples__*.yaml"))
 SERVICES = "llminferenceservices"
 OPTIONAL = "httproutes,inferencepools,leaderworkersets"
 WORKLOADS = "deployments,services"
@@ -103,19 +101,13 @@ def test_the_smallest_service_becomes_ready(gateway: Installation, namespace: st
     )
 
 
-@needs_shared
 def test_every_sample_is_applied_unchanged(gateway: Installation, namespace: str) -> None:
     """Each is admitted and gets its workload."""
     cluster = gateway.cluster
-    assert SAMPLES
-    applied: dict[str, dict[str, Any]] = {}
-    for sample in SAMPLES:
-        for document in yaml.safe_load_all(sample.read_text()):
-            if document and document["apiVersion"].startswith("serving.kserve.io/"):
-                document["metadata"].pop("namespace", None)
-                cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
-                applied[document["metadata"]["name"]] = document
+    applied = {d["metadata"]["name"]: d for sample in samples("kserve").values() for d in sample}
     assert len(applied) >= 8
+    for document in applied.values():
+        cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
 
     def all_judged() -> bool:
         play_controllers(cluster, namespace)

@@ -6,22 +6,26 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.contract.recordings import cases, samples
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, quiet
 from tests.e2e.processes import wait_until
-from tests.shared import GOLDEN, UPSTREAM, needs_shared
 
 pytestmark = pytest.mark.e2e
 
 EXAMPLES = ROOT / "examples" / "llmaz"
 RUNTIMES = ROOT / "manifests" / "llmaz-runtimes"
-SAMPLES = sorted((UPSTREAM / "llmaz" / "samples").glob("docs__examples__*.yaml"))
+SAMPLES = {
+    name.removeprefix("sample-"): [document for document in documents if document["kind"] != "BackendRuntime"]
+    for name, documents in samples("llmaz").items()
+    if not name.startswith("sample-backends-")
+}
+"""Upstream's examples, without the engines, which are ours here."""
 PLAYGROUNDS = "playgrounds.inference.llmaz.io"
 SERVICES = "services.inference.llmaz.io"
 SETS = "leaderworkersets.leaderworkerset.x-k8s.io"
@@ -54,11 +58,6 @@ def cluster(runtimes: Installation, models: None) -> ControlPlane:
 
 def apply(cluster: ControlPlane, namespace: str, *documents: dict[str, Any]) -> None:
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(documents))
-
-
-def ours(file: Path) -> list[dict[str, Any]]:
-    """The file's documents that are of the family; the gateway objects of a sample are somebody else's."""
-    return [d for d in yaml.safe_load_all(file.read_text()) if d and d["apiVersion"].endswith("llmaz.io/v1alpha1")]
 
 
 def model(name: str, **spec: Any) -> dict[str, Any]:
@@ -99,11 +98,10 @@ def revision(cluster: ControlPlane, namespace: str, name: str) -> str:
     return str(found.get("deployment.kubernetes.io/revision"))
 
 
-@needs_shared
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem.removeprefix("docs__examples__"))
-def test_upstream_samples_become_ready(cluster: ControlPlane, namespace: str, sample: Path) -> None:
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_upstream_samples_become_ready(cluster: ControlPlane, namespace: str, sample: str) -> None:
     """Unchanged; in Deployment mode where one pod serves, a valid LeaderWorkerSet where several do."""
-    documents = ours(sample)
+    documents = SAMPLES[sample]
     apply(cluster, namespace, *documents)
     for document in documents:
         name = document["metadata"]["name"]
@@ -287,10 +285,9 @@ def test_without_leaderworkerset(bare_installation: Installation) -> None:
     assert sorted(names) == ["phi-by-hand", "phi-by-hand-lb"]
 
 
-@needs_shared
 def test_taking_over_restarts_nothing(cluster: ControlPlane, namespace: str) -> None:
     """The Go operator's LeaderWorkerSet of a single-node service is kept as it is; without it, it is a Deployment."""
-    case = json.loads((GOLDEN / "llmaz" / "service-plain.json").read_text())
+    case = next(case for case in cases("llmaz") if case["name"] == "service-plain")
     objects = {item["kind"]: item for item in case["objects"]}
     (group,) = [child for child in case["expect"]["children"] if child["kind"] == "LeaderWorkerSet"]
     service = {**objects["Service"], "metadata": {"name": "demo", "namespace": namespace}}

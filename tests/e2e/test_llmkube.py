@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.contract.recordings import samples
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, quiet
 from tests.e2e.processes import wait_until
-from tests.shared import UPSTREAM, needs_shared
 
 pytestmark = pytest.mark.e2e
 
 EXAMPLES = ROOT / "examples" / "llmkube"
 QUICKSTART = EXAMPLES / "quickstart.yaml"
-SAMPLES = sorted((UPSTREAM / "llmkube" / "samples").glob("*.yaml"))
 SERVICE = "inferenceservice.inference.llmkube.dev/smollm-chat"
 """The kind in full: llmaz has the same short name."""
 EVERYTHING = "models,inferenceservices,deployments,services,horizontalpodautoscalers,jobs,persistentvolumeclaims"
@@ -70,17 +69,13 @@ def test_every_example_is_applied(installation: Installation, namespace: str) ->
     assert (autoscaler["spec"]["minReplicas"], autoscaler["spec"]["maxReplicas"]) == (1, 3)
 
 
-@needs_shared
 def test_every_upstream_sample_is_admitted(installation: Installation, namespace: str) -> None:
     """LLMKube's own manifests, unchanged, by the API server's schema and by the webhook."""
     cluster = installation.cluster
-    kinds = {"Model", "InferenceService"}
-    documents = [d for sample in SAMPLES for d in yaml.safe_load_all(sample.read_text()) if d and d["kind"] in kinds]
-    assert len(SAMPLES) >= 20
+    documents = [document for sample in samples("llmkube").values() for document in sample]
     assert len(documents) >= 30
     for document in documents:
-        where = ["-n", document["metadata"].get("namespace", namespace)]
-        cluster.kubectl("create", "--dry-run=server", *where, "-f", "-", input=json.dumps(document))
+        cluster.kubectl("create", "--dry-run=server", "-n", namespace, "-f", "-", input=json.dumps(document))
 
 
 def test_three_mistakes_of_the_webhook_are_printed_together(installation: Installation, namespace: str) -> None:

@@ -22,8 +22,6 @@ from tests.e2e.traces.scenario import Addresses, Scenario, load, names
 
 pytestmark = pytest.mark.e2e
 
-TRACES = Path(__file__).parents[2].parent / "shared" / "metacontroller-traces"
-
 OWN_PROCESS = frozenset({"t10", "t52", "t55"})
 """Scenarios that end or restart the process: they get one for themselves."""
 
@@ -67,7 +65,7 @@ def results(
     certificate = hook_certificate(workdir)
     server = HookServer(certificate.pair)
     addresses = Addresses(server.plain_url, server.tls_url, certificate.ca_pem)
-    scenarios = [scenario for scenario in load(TRACES, addresses, OWN_PROCESS) if scenario.name in wanted]
+    scenarios = [scenario for scenario in load(addresses, OWN_PROCESS) if scenario.name in wanted]
     with ControlPlane(workdir, controllers=(), scheduler=False, kwok=False, audit=True) as cluster:
         cluster.install_crds(CRDS)
         _prepare(cluster, scenarios)
@@ -91,7 +89,7 @@ def results(
             server.close()
 
 
-@pytest.mark.parametrize("name", list(names(TRACES)))
+@pytest.mark.parametrize("name", names())
 def test_does_as_recorded(name: str, results: dict[str, Future[list[str]]]) -> None:
     found = results[name].result(timeout=600)
     assert not found, "\n" + "\n".join(found)

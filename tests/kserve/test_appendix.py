@@ -7,23 +7,21 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.contract.recordings import cases
 from tests.kserve.objects import AVAILABLE, DEFAULT_PARENT, OPTIONAL_KINDS, RBAC_KINDS, Cluster, accepted, gateway
-from tests.shared import UPSTREAM, needs_shared
-
-pytestmark = needs_shared
 
 Json = dict[str, Any]
 
-SAMPLES = UPSTREAM / "kserve" / "samples"
-OPT = "opt-125m-cpu__llm-inference-service"
-DEEPSEEK = "dp-ep__deepseek-r1-gpu-rdma-roce__llm-inference-service-dp-ep-deepseek-r1"
+SAMPLES = {case["name"]: case["objects"] for case in cases("kserve") if case.get("class") == "a"}
+"""Services as upstream's samples have them."""
+OPT = "facebook-opt-125m-cpu"
+DEEPSEEK = "dp-ep-deepseek-r1"
 ALL = OPTIONAL_KINDS | RBAC_KINDS
 
 
 def sample(name: str) -> Json:
-    text = (SAMPLES / f"docs__samples__llmisvc__{name}.yaml").read_text()
-    found: Json = next(d for d in yaml.safe_load_all(text) if d["kind"] == "LLMInferenceService")
-    metadata = {"namespace": "default", "uid": "u", "generation": 1, **found["metadata"]}
+    found: Json = next(d for d in SAMPLES[f"sample-{name}"] if d["kind"] == "LLMInferenceService")
+    metadata = {**found["metadata"], "namespace": "default", "uid": "u", "generation": 1}
     return {**found, "metadata": metadata}
 
 
@@ -96,7 +94,7 @@ volumes:
 
 def test_a_main_deployment() -> None:
     """Every value of the pod, and the order of every list."""
-    seen = cluster(f"{OPT}-facebook-opt-125m-cpu")
+    seen = cluster(OPT)
     deployment = seen.child("Deployment", "facebook-opt-125m-single-kserve")
     assert deployment["spec"]["template"]["spec"] == yaml.safe_load(POD)
     assert deployment["spec"]["replicas"] == 1
@@ -105,7 +103,7 @@ def test_a_main_deployment() -> None:
 
 def test_a_other_objects() -> None:
     """The names of appendix A, but for what we do not make (9.3)."""
-    seen = cluster(f"{OPT}-facebook-opt-125m-cpu", ALL)
+    seen = cluster(OPT, ALL)
     name = "facebook-opt-125m-single"
     assert seen.names == {
         ("Deployment", f"{name}-kserve"),
@@ -137,7 +135,7 @@ def test_a_other_objects() -> None:
 
 def test_a_status_on_its_way() -> None:
     """From the first children to everything ready, with the URL from the start."""
-    seen = cluster(f"{OPT}-facebook-opt-125m-cpu", ALL)
+    seen = cluster(OPT, ALL)
     seen.sync()
     name = "facebook-opt-125m-single"
     assert {c["type"]: seen.says(c["type"]) for c in seen.answer["status"]["conditions"]} == {
@@ -165,7 +163,7 @@ def test_a_status_on_its_way() -> None:
 
 def test_b_without_scheduler() -> None:
     """All backends are the workload Service, and two conditions do not apply."""
-    seen = cluster(f"{OPT}-facebook-opt-125m-cpu-no-scheduler")
+    seen = cluster(f"{OPT}-no-scheduler")
     assert {kind for kind, _ in seen.names} == {"Deployment", "Service", "HTTPRoute"}
     types = {c["type"] for c in seen.answer["status"]["conditions"]}
     assert not types & {"InferencePoolReady", "SchedulerWorkloadReady"}
@@ -173,7 +171,7 @@ def test_b_without_scheduler() -> None:
 
 def test_b_without_router() -> None:
     """The address is the workload Service's, and the router is fine."""
-    seen = cluster(f"{OPT}-facebook-opt-125m-cpu", router=None)
+    seen = cluster(OPT, router=None)
     host = "facebook-opt-125m-single-kserve-workload-svc.default.svc.cluster.local"
     assert seen.answer["status"]["addresses"] == [{"url": f"http://{host}:8000"}]
     assert "url" not in seen.answer["status"]
@@ -182,7 +180,7 @@ def test_b_without_router() -> None:
 
 def test_b_prefill_and_decode() -> None:
     """The decode server moves behind the sidecar; replicas are left to others."""
-    seen = cluster(f"{OPT}-pd-facebook-opt-125m-cpu", ALL)
+    seen = cluster(f"pd-{OPT}", ALL)
     decode, prefill = pod(seen, "facebook-opt-125m-pd-kserve"), pod(seen, "facebook-opt-125m-pd-kserve-prefill")
     assert [c["name"] for c in decode["initContainers"]] == ["llm-d-routing-sidecar", "storage-initializer"]
     assert [c["name"] for c in prefill["initContainers"]] == ["storage-initializer"]
@@ -201,7 +199,7 @@ def test_b_prefill_and_decode() -> None:
 
 def test_b_networks_and_replicas() -> None:
     """The annotation reaches both Deployments and their pods."""
-    seen = cluster("single-node-gpu__llm-inference-service-pd-qwen2-7b-gpu")
+    seen = cluster("pd-qwen2-7b-gpu")
     for name, replicas in (("qwen2-7b-instruct-pd-kserve", 1), ("qwen2-7b-instruct-pd-kserve-prefill", 2)):
         deployment = seen.child("Deployment", name)
         networks = {"k8s.v1.cni.cncf.io/networks": "roce-p2"}
@@ -214,7 +212,7 @@ def test_b_networks_and_replicas() -> None:
 
 def test_b_cache_aware_routing() -> None:
     """The inline configuration goes as compact JSON, and a template of the user's own is rendered."""
-    seen = cluster("precise-prefix-kv-cache-routing__llm-inference-service-qwen2-7b-gpu-kv-cache-routing")
+    seen = cluster("qwen2-7b-gpu-kv-cache-routing")
     args = main(pod(seen, "qwen2-7b-kv-cache-routing-kserve-router-scheduler"))["args"]
     assert args[-2] == "--config-text"
     assert args[-1].startswith('{"apiVersion":"inference.networking.x-k8s.io/v1alpha1"')

@@ -1,4 +1,4 @@
 """Replays recordings of the real Metacontroller and compares.
 
-The recordings and the rules of the comparison lie beside this repository, in `shared/metacontroller-traces`.
+The recordings are `tests/contract/recorded/traces.jsonl.xz`; `compare.py` here has the rules of the comparison.
 """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
+
+from tests.contract.recordings import records
 
 Json = dict[str, Any]
 
@@ -105,22 +105,29 @@ class Scenario:
         return text.replace(_escaped(self._recorded_ca), _escaped(self.addresses.ca_pem)) if self._recorded_ca else text
 
 
-def load(folder: Path, addresses: Addresses, own_process: frozenset[str]) -> list[Scenario]:
-    """All scenarios; those in `own_process` get a Metacontroller for themselves."""
-    crds = json.loads((folder / "crds.json").read_text())["crds"]
-    return [_scenario(path, crds, addresses, own_process) for path in sorted(folder.glob("t*.json"))]
+def load(addresses: Addresses, own_process: frozenset[str]) -> list[Scenario]:
+    """All recorded scenarios; those in `own_process` get a Metacontroller for themselves."""
+    recorded = _recorded()
+    crds = recorded.pop(_CRDS)["crds"]
+    return [_scenario(name, data, crds, addresses, own_process) for name, data in recorded.items()]
 
 
-def names(folder: Path) -> Iterator[str]:
+def names() -> list[str]:
     """The names of all scenarios."""
-    return (path.stem for path in sorted(folder.glob("t*.json")))
+    return [name for name in _recorded() if name != _CRDS]
 
 
-def _scenario(path: Path, crds: Json, addresses: Addresses, own_process: frozenset[str]) -> Scenario:
-    data = json.loads(path.read_text())
+_CRDS = "crds"
+
+
+def _recorded() -> dict[str, Json]:
+    return {trace["name"]: trace["data"] for trace in records("traces")}
+
+
+def _scenario(name: str, data: Json, crds: Json, addresses: Addresses, own_process: frozenset[str]) -> Scenario:
     resolved = _resolve(data, data.get("shared", {}))
-    number = path.stem.partition("-")[0]
-    return Scenario(path.stem, resolved, crds, addresses, number if number in own_process else "common")
+    number = name.partition("-")[0]
+    return Scenario(name, resolved, crds, addresses, number if number in own_process else "common")
 
 
 def _resolve(value: Any, shared: Json) -> Any:

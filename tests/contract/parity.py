@@ -1,0 +1,283 @@
+"""Field by field, what a recorded operator made of a case beside what the hooks make of it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.contract.world import LAST_APPLIED, NOW_TEXT, Json, World, expanded, key, namespace, outer
+
+_NEVER_COMPARED = re.compile(
+    r"metadata\.(uid|resourceVersion|generation|creationTimestamp|managedFields|ownerReferences|finalizers)\b"
+    r'|metadata\.annotations\["metacontroller\.k8s\.io/'
+    r"|metadata\.labels\.controller-uid"
+    r"|^status\.\w+\.observedGeneration$"
+)
+_LIST_KEYS = ("type", "mountPath", "containerPort", "name", "key", "port")
+"""By which the items of lists are paired: the first that all have."""
+_BUILT_IN = ("", "apps", "batch", "autoscaling", "policy", "networking.k8s.io", "rbac.authorization.k8s.io")
+_REDACTED = ("<script>", "<message>", "<error>")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place: ``side`` tells who has a value there, ``ours``, ``upstream``, or ``value`` for both."""
+
+    path: str
+    side: str
+    upstream: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return f"{self.path} [{self.side}]: upstream {self.upstream!r}, here {self.ours!r}"
+
+
+@dataclass
+class Rules:
+    """Reviewed differences. A rule permits a difference where its path and its facts match; it demands none."""
+
+    entries: list[Json]
+    used: Counter[int] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._patterns = [re.compile(_pattern(entry["path"])) for entry in self.entries]
+
+    def permit(self, path: str, side: str, facts: Json) -> bool:
+        """Whether a rule is about this difference."""
+        for number, (pattern, entry) in enumerate(zip(self._patterns, self.entries, strict=True)):
+            if entry.get("only", "any") not in ("any", side) or not pattern.fullmatch(path):
+                continue
+            if all(_holds(facts.get(name), wanted) for name, wanted in entry.get("when", {}).items()):
+                self.used[number] += 1
+                return True
+        return False
+
+
+def _pattern(path: str) -> str:
+    """``[*]`` any item or quoted key, ``*`` one segment, ``**`` any rest."""
+    escaped = re.escape(path).replace(r"\[\*\]", r"\[[^\]]*\]")
+    return escaped.replace(r"\*\*", ".*").replace(r"\*", r"[^.\[\]]*")
+
+
+def _holds(fact: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return re.search(wanted["regex"], str(fact)) is not None
+    return fact in wanted if isinstance(wanted, list) else fact == wanted
+
+
+def differences(case: Json, world: World, rules: Rules) -> list[Difference]:
+    """Everything that no rule permits, of children, deletions, timers and statuses."""
+    about = facts(case)
+    found = [*_children(case, world), *_rest(case, world)]
+    return [d for d in found if not _NEVER_COMPARED.search(d.path) and not rules.permit(d.path, d.side, about)]
+
+
+def _children(case: Json, world: World) -> Iterator[Difference]:
+    declared = world.declared()
+    theirs = {key(c): c for c in case["expect"].get("children") or () if outer(c) in declared}
+    ours = {k: _blurred(_bare(child)) for k, child in world.children().items()}
+    pairs = {k: (child, ours.pop(k, None)) for k, child in theirs.items()}
+    for k, (child, mine) in pairs.items():
+        # A renamed child: the only one left of its kind.
+        left = [other for other in ours if other[:2] == k[:2]] if mine is None else []
+        twin = ours.pop(left[0]) if len(left) == 1 else mine
+        if twin is None:
+            yield Difference(_prefix(child), "upstream", child["metadata"]["name"], None)
+        else:
+            yield from _compared(_prefix(child), child, twin)
+    for child in ours.values():
+        yield Difference(_prefix(child), "ours", None, child["metadata"]["name"])
+
+
+def _rest(case: Json, world: World) -> Iterator[Difference]:
+    expect = case["expect"]
+    there = {(k[0].partition(".")[0], *k[1:]) for k in world.objects}
+    made = {(c["kind"], namespace(c), c["metadata"]["name"]) for c in expect.get("children") or ()}
+    for gone in expect.get("deleted") or ():
+        identity = tuple(gone.split("/"))
+        if identity in there and identity not in made:
+            yield Difference(f"deleted.{identity[0]}", "value", True, False)
+    for name, seconds in (expect.get("requeueAfterSeconds") or {}).items():
+        if world.timers.get(name) != seconds:
+            side = "value" if world.timers.get(name) is not None else "upstream"
+            yield Difference(f"timer.{name.partition('/')[0]}", side, seconds, world.timers.get(name))
+    for name, status in (expect.get("status") or {}).items():
+        kind, _, short = name.partition("/")
+        parent = world.parent(kind, short) or {}
+        mine = _blurred(parent.get("status") or {})
+        yield from _compared(f"status.{kind}", _without_zeros(status), _without_zeros(mine))
+
+
+def _compared(path: str, theirs: Json, ours: Json) -> Iterator[Difference]:
+    left, right = (dict(_flat(side, path)) if side else {} for side in (theirs, ours))
+    for place in sorted(left.keys() | right.keys()):
+        if place in (f"{path}.apiVersion", f"{path}.kind"):
+            continue
+        up, mine = left.get(place), right.get(place)
+        if isinstance(up, tuple) and isinstance(mine, tuple):
+            up = tuple(m if u == '"<script>"' else u for u, m in zip(up, mine, strict=False)) + up[len(mine) :]
+        elif up in _REDACTED and isinstance(mine, str):
+            continue
+        if up != mine:
+            yield Difference(place, "ours" if up is None else "upstream" if mine is None else "value", up, mine)
+
+
+def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Leaves by path. Lists of objects are paired by a key, lists of anything else are one leaf."""
+    if isinstance(value, dict) and value:
+        for name, member in value.items():
+            if member is not None:
+                yield from _flat(member, path + _segment(name))
+    elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        yield from _flat_items(value, path)
+    elif isinstance(value, list):
+        yield path, tuple(json.dumps(item, sort_keys=True) for item in value)
+    else:
+        yield path, "{}" if value == {} else value
+
+
+def _flat_items(items: list[Json], path: str) -> Iterator[tuple[str, Any]]:
+    by = next((k for k in _LIST_KEYS if all(isinstance(item.get(k), str | int) for item in items)), None)
+    if path.endswith(("tolerations", "metrics")):
+        by = None
+    seen: Counter[str] = Counter()
+    for number, item in enumerate(items):
+        label = str(number) if by is None else f"{by}={item[by]}"
+        seen[label] += 1
+        again = f"#{seen[label]}" if seen[label] > 1 else ""
+        yield from _flat(item, f"{path}[{label}{again}]")
+    if path.endswith(".env") and len(items) > 1:
+        yield f"{path}.(order)", tuple(item.get("name") for item in items)
+
+
+def _segment(name: str) -> str:
+    return f".{name}" if re.fullmatch(r"[A-Za-z_][\w-]*", name) else f'["{name}"]'
+
+
+def _prefix(item: Json) -> str:
+    group = item["apiVersion"].rpartition("/")[0]
+    return str(item["kind"]) if group in _BUILT_IN else f"{item['kind']}({group})"
+
+
+def _bare(child: Json) -> Json:
+    """Without status and record, and without what is empty because of that."""
+    child = copy.deepcopy(child)
+    child.pop("status", None)
+    annotations = child["metadata"].get("annotations") or {}
+    annotations.pop(LAST_APPLIED, None)
+    if not annotations:
+        child["metadata"].pop("annotations", None)
+    if child["kind"] == "Deployment" and child["spec"].get("strategy") == {}:
+        del child["spec"]["strategy"]
+    return child
+
+
+def _blurred(value: Any) -> Any:
+    """The time of the run as the recordings have it."""
+    return json.loads(json.dumps(value).replace(NOW_TEXT, "<time>"))
+
+
+def _without_zeros(value: Any) -> Any:
+    """An operator that leaves out empty values says the same."""
+    if isinstance(value, dict):
+        return {k: _without_zeros(v) for k, v in value.items() if v not in (None, 0, False, "", {}, [])}
+    return [_without_zeros(item) for item in value] if isinstance(value, list) else value
+
+
+def facts(case: Json) -> Json:
+    """What rules may ask about a case's input in their ``when``."""
+    found: Json = _llmkube_facts(case) if case["family"] == "llmkube" else {}
+    found |= {"name": case["name"], "class": case.get("class", "")}
+    expected = [c for c in case["expect"].get("children") or () if c["kind"] == "Deployment"]
+    chosen = {key(child): child["spec"].get("selector") for child in expected}
+    deployments = [o for o in case["objects"] if o["kind"] == "Deployment"]
+    found["observedSelectorDiffers"] = any(
+        key(o) in chosen and chosen[key(o)] != o["spec"].get("selector") for o in deployments
+    )
+    lists = list(_environments(case["expect"].get("children") or []))
+    found["duplicateEnv"] = any(len(env) != len({item["name"] for item in env}) for env in lists)
+    return found
+
+
+def _llmkube_facts(case: Json) -> Json:
+    def spec(kind: str) -> Json:
+        return next((o["spec"] for o in case["objects"] if o["kind"] == kind), {})
+
+    model, service = spec("Model"), spec("InferenceService")
+    hardware, source = model.get("hardware") or {}, model.get("source", "")
+    gpu, runtime = hardware.get("gpu") or {}, service.get("runtime", "")
+    count = gpu.get("count") or (service.get("resources") or {}).get("gpu") or 0
+    parallel = (service.get("vllmConfig") or {}).get("tensorParallelSize") or 0
+    return {
+        "gpuCount": count,
+        "sourceClass": _source_class(source),
+        "accelerator": hardware.get("accelerator", ""),
+        "vendor": gpu.get("vendor", ""),
+        "amd": hardware.get("accelerator") == "rocm" or gpu.get("vendor") == "amd",
+        "runtime": runtime,
+        "skipModelInit": bool(service.get("skipModelInit")),
+        "autoscaling": "autoscaling" in service,
+        "priorityClassName": "priorityClassName" in service,
+        "replicas": service.get("replicas", 1),
+        "extraMetrics": "--metrics" in (service.get("extraArgs") or ()),
+        "hubPage": re.fullmatch(r"https://huggingface\.co/[^/]+/[^/]+/?", source) is not None,
+        "tensorParallelAboveGPUs": runtime == "vllm" and parallel > max(count, 1),
+    }
+
+
+def _source_class(source: str) -> str:
+    prefixes = {"pvc://": "pvc", "http://": "http", "https://": "http", "/": "local", "file://": "local"}
+    repository = "/" in source and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9\-_./]*", source)
+    if source.startswith("pvc://") or not repository:
+        known = (name for prefix, name in prefixes.items() if source.startswith(prefix))
+        return next(known, "invalid" if source else "none")
+    return "hf"
+
+
+def _environments(value: Any) -> Iterator[list[Json]]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if name == "env" and isinstance(member, list):
+                yield member
+            else:
+                yield from _environments(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _environments(item)
+
+
+def review(case: Json) -> Json:
+    """The AdmissionReview that a recorded admission case stands for."""
+    item = case["object"]
+    group, _, version = item["apiVersion"].rpartition("/")
+    request = {
+        "uid": "u",
+        "operation": case["operation"],
+        "kind": {"group": group, "version": version, "kind": item["kind"]},
+        "name": item["metadata"]["name"],
+        "namespace": item["metadata"].get("namespace", ""),
+        "object": expanded(item),
+        "oldObject": case.get("oldObject"),
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def verdict(case: Json, response: Json) -> list[str]:
+    """What differs from a recorded verdict: the decision, and fields of its causes that ours does not name."""
+    expect = case["expect"]
+    if response["allowed"] != expect["allowed"]:
+        return [f"allowed: upstream {expect['allowed']}, here {response['allowed']}"]
+    if expect["allowed"]:
+        return []
+    named = [cause.get("field", "") for cause in response["status"]["details"]["causes"]]
+    wanted = [cause["field"] for cause in expect.get("causes") or ()]
+    return [
+        f"{path} is not among {named}"
+        for path in wanted
+        if not any(n == path or n.startswith((f"{path}.", f"{path}[")) for n in named)
+    ]

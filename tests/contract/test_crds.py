@@ -1,0 +1,164 @@
+"""The CRDs say what upstream's say: every property, type, enumeration, default, bound, requirement and rule.
+
+What differs on purpose stands in :data:`REVIEWED`, with the reason; anything else fails, and so does a reason that is
+about no difference any more.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import pytest
+
+from app.families import RESOURCES
+from app.kube import structural
+from app.kube.resource import CustomResource
+from app.kube.schema import custom_resource_definition
+from app.llmkube.model.types import SOURCE_PATTERN
+from app.llmkube.resources import MODEL
+from tests.contract.recordings import FAMILIES, Json, records
+from tests.contract.schemas import Properties, differences, properties
+
+METACONTROLLER = "Metacontroller writes it, and it must not be pruned"
+CONDITIONS = "conditions are a map by type, and their status is one of three words; nothing bounds what others wrote"
+TEMPLATED = "a config may hold a template here, as in upstream's v1alpha2"
+QUANTITY = "the texts that Kubernetes reads as quantities, without upstream's regular expression"
+CONFIGS = "llminferenceserviceconfigs"
+SERVICES = "llminferenceservices"
+
+REVIEWED: dict[tuple[str, str, str], str] = {
+    (".*", r"status\.observedGeneration", "property"): METACONTROLLER,
+    ("models", r"spec\.source", "pattern"): "the same texts, with \\w and \\s written out (test_both_patterns_agree)",
+    ("services", r"spec\.rolloutStrategy", "default"): "the hook takes the same default; nothing is written",
+    ("services", r"spec\.rolloutStrategy", "required"): "its one required field has a default",
+    ("backendruntimes|openmodels|playgrounds|services", r"status\.conditions.*", ".*"): CONDITIONS,
+    ("backendruntimes|openmodels|playgrounds|services", ".*", "pattern"): QUANTITY,
+    ("playgrounds|services", "status", "required"): "whoever writes a part of a status must not be refused",
+    (SERVICES, r"spec\.router\.scheduler\.pool\.spec\.selector\{\}", "minLength"): "a label's value may be empty",
+    (f"{SERVICES}|{CONFIGS}", r"status\.conditions", "x-kubernetes-list-.*"): CONDITIONS,
+    (f"{SERVICES}|{CONFIGS}", r"status\.conditions\[\]\.status", "enum"): CONDITIONS,
+    (CONFIGS, r"spec\.model", "required"): "a config may give a model's name alone",
+    (CONFIGS, r".*\.parentRefs\[\]\.namespace", "pattern|minLength|maxLength"): TEMPLATED,
+    (CONFIGS, r".*\.(parentRefs|backendRefs)\[\]\.name", "maxLength"): TEMPLATED,
+    (CONFIGS, r".*\.path\.(value|replaceFullPath|replacePrefixMatch)", "maxLength"): TEMPLATED,
+    (CONFIGS, r".*\.(urlRewrite|matches\[\])\.path", "rules"): TEMPLATED,
+    (CONFIGS, r"spec\.router\.scheduler\.pool\.spec.*", ".*"): "a pool may have the form of v1alpha2 or of v1",
+    (CONFIGS, r"status.*", "property|type"): "upstream's configs have no status; Metacontroller needs one",
+    (f"{SERVICES}|{CONFIGS}", r".*\.variantCost", "pattern"): "the same texts: \\d takes other digits outside of Go",
+    (f"{SERVICES}|{CONFIGS}", r".*\.(group|name)", "default"): "an empty text is what absent means",
+    (f"{SERVICES}|{CONFIGS}", r".*\.matches\[\]\.path", "default"): "completed before the route is sent",
+    (f"{SERVICES}|{CONFIGS}", r".*\.forwardBody\.maxSize", "format|minimum"): "an unsigned 16-bit number in Go",
+}
+"""Plural, path and aspect as patterns: why it differs."""
+
+resources = pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
+
+
+@functools.cache
+def recorded() -> dict[str, Json]:
+    """The CRDs of the releases that we compare with, by name."""
+    return {crd["name"]: crd for crd in records("crds") if crd["source"] in FAMILIES}
+
+
+def upstream(resource: CustomResource) -> tuple[Json, Json]:
+    """The recorded CRD, and its version that we serve."""
+    crd = recorded()[f"{resource.plural}.{resource.group}"]
+    return crd, next(v for v in crd["versions"] if v["name"] == resource.version)
+
+
+def here(resource: CustomResource) -> tuple[Json, Json]:
+    spec = custom_resource_definition(resource)["spec"]
+    return spec, next(v for v in spec["versions"] if v["name"] == resource.version)
+
+
+def ours(resource: CustomResource) -> Properties:
+    return properties(here(resource)[1]["schema"]["openAPIV3Schema"])
+
+
+def compared(resource: CustomResource) -> set[tuple[str, str]]:
+    theirs, mine = upstream(resource)[1]["properties"], ours(resource)
+    return {found for found in differences(theirs, mine) if found[0].startswith(("spec", "status"))}
+
+
+def reason(resource: CustomResource, path: str, aspect: str) -> tuple[str, str, str] | None:
+    where = (resource.plural, path, aspect)
+    return next((row for row in REVIEWED if all(map(re.fullmatch, row, where))), None)
+
+
+@resources
+def test_every_property_agrees(resource: CustomResource) -> None:
+    """Nothing differs but what was reviewed."""
+    assert {found for found in compared(resource) if reason(resource, *found) is None} == set()
+
+
+def test_every_reviewed_difference_exists() -> None:
+    """A reason that is about nothing would hide the next difference there."""
+    used = {reason(resource, *found) for resource in RESOURCES for found in compared(resource)}
+    assert REVIEWED.keys() - used == set()
+
+
+@resources
+def test_names_columns_and_subresources_agree(resource: CustomResource) -> None:
+    """``kubectl get`` shows the same table by the same names, ``kubectl scale`` writes the same field."""
+    (crd, theirs), (spec, mine) = upstream(resource), here(resource)
+    assert (spec["group"], spec["scope"], spec["names"]) == (crd["group"], crd["scope"], crd["names"])
+    assert (mine["served"], mine["storage"]) == (True, True)
+    columns = mine.get("additionalPrinterColumns") or []
+    if resource.plural == CONFIGS:
+        assert mine["subresources"] == {"status": {}}, "Metacontroller refuses a parent without it"
+    else:
+        assert mine["subresources"] == theirs["subresources"]
+        assert [{k: c[k] for k in ("name", "type", "jsonPath", "priority") if k in c} for c in columns] == (
+            theirs["columns"]
+        )
+
+
+@resources
+def test_the_schema_is_structural(resource: CustomResource) -> None:
+    """As far as it can be said without an API server."""
+    assert list(structural.lint(custom_resource_definition(resource))) == []
+
+
+EMBEDDED = {
+    "models": set[str](),
+    "openmodels": set[str](),
+    "inferenceservices": {
+        *("spec.env[]", "spec.tolerations[]", "spec.imagePullSecrets[]"),
+        *("spec.probeOverrides.startup", "spec.probeOverrides.liveness", "spec.probeOverrides.readiness"),
+        *("spec.podSecurityContext", "spec.securityContext", "spec.vllmConfig.hfTokenSecretRef"),
+        *("spec.tgiConfig.hfTokenSecretRef", "spec.personaPlexConfig.hfTokenSecretRef"),
+    },
+    "backendruntimes": {
+        *("spec.envs[]", "spec.lifecycle", "spec.livenessProbe", "spec.readinessProbe", "spec.startupProbe"),
+        "spec.recommendedConfigs[].scaleTrigger.hpa.metrics[]",
+        "spec.recommendedConfigs[].scaleTrigger.hpa.behavior",
+    },
+    "playgrounds": {
+        "spec.backendRuntimeConfig.envs[]",
+        "spec.elasticConfig.scaleTrigger.hpa.metrics[]",
+        "spec.elasticConfig.scaleTrigger.hpa.behavior",
+    },
+    "services": {"spec.workloadTemplate.workerTemplate", "spec.workloadTemplate.leaderTemplate"},
+}
+"""Kubernetes' own types: open here, so that fields newer than this service survive; the webhook checks them."""
+
+
+@pytest.mark.parametrize("plural", EMBEDDED)
+def test_only_kubernetes_own_types_are_open(plural: str) -> None:
+    """An open object loses the API server's checks."""
+    resource = next(r for r in RESOURCES if r.plural == plural)
+    assert {path for path, about in ours(resource).items() if about.get("open")} == EMBEDDED[plural]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("https://example.com/a b", "pvc://c/p", "file://", "/a", "/a b", "/a\tb", "/", "a", "ab", "a/b_c-d.e", "a b"),
+        *("-a/b", "s3://bucket/key", "hf://a/b", "HTTPS://x", "é/b", "a/é", "/é", "/a\u00a0b", ""),
+    ],
+)
+def test_both_patterns_agree(text: str) -> None:
+    """Our pattern of ``source`` takes what upstream's takes, with Go's meaning of its character classes."""
+    theirs = upstream(MODEL)[1]["properties"]["spec.source"]["pattern"]
+    assert bool(re.search(SOURCE_PATTERN, text, re.ASCII)) == bool(re.search(theirs, text, re.ASCII))
