@@ -25,6 +25,17 @@ class ConflictError(ApiError):
     """The object is not the one we read any more."""
 
 
+def trusting(ca: str) -> ssl.SSLContext:
+    """Verify by a cluster's CA, or by the system's where ``ca`` is empty, as kubectl and every Go client do.
+
+    Python 3.13 began to insist on RFC 5280's form of a CA too. Those of EKS and MicroK8s, and many made by hand, have
+    no keyUsage: the API server behind them is who it says it is, and everybody else talks to it.
+    """
+    context = ssl.create_default_context(cadata=ca or None)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
 class Client:
     """An API server and the right to speak to it."""
 
@@ -33,7 +44,7 @@ class Client:
         if self._address.scheme != "https":
             message = f"{url} is not an https address, and a token must not travel in the clear"
             raise ApiError(message)
-        self._tls = ssl.create_default_context(cadata=ca or None)
+        self._tls = trusting(ca)
         self._token = token
 
     @classmethod
