@@ -134,8 +134,8 @@ def _pods(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Pods:
         if own is not None:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
             held = cluster.objects.get((outer_key(new), inner_key(new)), {})
-            metadata = {**held.get("metadata", {}), **child["metadata"]}
-            found |= _pods(cluster, own, {**new, "metadata": metadata, "status": held.get("status", {})})
+            metadata = {**new["metadata"], **held.get("metadata", {}), **child["metadata"]}
+            found |= _pods(cluster, own, {**held, **new, "metadata": metadata, "status": held.get("status", {})})
         elif child["kind"] in TEMPLATES and child.get("spec"):
             spec, name = TEMPLATES[child["kind"]]
             found[f"{child['kind']}/{child['metadata']['name']} {spec}.{name}"] = child[spec].get(name, {})

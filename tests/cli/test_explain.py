@@ -186,6 +186,39 @@ def test_an_object_without_a_name(command: Command) -> None:
     assert "metadata.name is missing" in result.err
 
 
+BROKEN_RUNTIME: Json = {
+    "apiVersion": "inference.llmaz.io/v1alpha1",
+    "kind": "BackendRuntime",
+    "metadata": {"name": "vllm"},
+    "spec": {"command": ["serve"], "image": "tool", "version": "v1"},
+}
+
+
+@pytest.mark.parametrize(
+    ("presets", "reason"),
+    [([], "BackendRuntime"), ([{"name": "default", "args": ["{{ .Missing }}"]}], "ArgumentNotRenderable")],
+)
+def test_a_playground_that_cannot_be_rendered(command: Command, presets: list[Json], reason: str) -> None:
+    """Its preset is missing, or a placeholder has no value: the state says which, and there is no pod to explain."""
+    opt = {
+        "apiVersion": "llmaz.io/v1alpha1",
+        "kind": "OpenModel",
+        "metadata": {"name": "opt"},
+        "spec": {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}},
+    }
+    playground = {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "Playground",
+        "metadata": {"name": "demo"},
+        "spec": {"modelClaim": {"modelName": "opt"}},
+    }
+    runtime = {**BROKEN_RUNTIME, "spec": {**BROKEN_RUNTIME["spec"], "recommendedConfigs": presets}}
+    one = explained(command, opt, runtime, playground)["Playground/demo"]
+    assert "not ready" in one["state"]
+    assert reason in one["state"] + "".join(one["why"])
+    assert one["values"] == []
+
+
 def test_two_levels_are_explained_as_one(command: Command) -> None:
     """A Playground's pods belong to the Service that it makes; the sources are the Playground's."""
     documents = [
