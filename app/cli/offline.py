@@ -30,8 +30,8 @@ def holding(
     """A cluster in memory that holds the objects of files as they are."""
     cluster = Cluster(direct(settings or Settings()), without)
     for manifest in manifests:
-        if served(manifest) is None and not (manifest.name and manifest.kind and manifest.api_version):
-            continue  # a kustomization, or the values of a chart
+        if not (manifest.kind and manifest.api_version) or (served(manifest) is None and not manifest.name):
+            continue  # a kustomization, the values of a chart, or what validate has a finding about
         document = in_cluster(manifest, namespace)
         cluster.objects[outer_key(document), inner_key(document)] = document
     return cluster
@@ -64,8 +64,11 @@ def direct(settings: Settings) -> Send:
 def in_cluster(manifest: Manifest, namespace: str) -> Json:
     """An object as the cluster holds it; ``namespace`` is for those that name none and need one.
 
-    Raises :class:`ManifestError` for one without a name, or with labels that are none: no cluster holds it.
+    Raises :class:`ManifestError` for one without a type or a name, or with labels that are none: no cluster holds it.
     """
+    for key in ("apiVersion", "kind"):
+        if not manifest.document.get(key):
+            raise ManifestError(f"{manifest.file}: {manifest.name or 'an object'}: {key} is missing")
     _, errors = decode_metadata(orjson.dumps(manifest.document.get("metadata")))
     wrong = [error for error in errors if error.type is ErrorType.TYPE_INVALID]
     if wrong or not manifest.name:

@@ -220,3 +220,12 @@ def test_metadata_of_a_wrong_type_spoils_no_other_finding(command: Command) -> N
     out = command("validate", command.file("all.yaml", config, user, broken)).out
     assert "metadata.uid: " in out
     assert "spec.baseRefs: " in out
+
+
+@pytest.mark.parametrize("missing", ["apiVersion", "kind"])
+def test_a_document_without_a_type_does_not_end_the_command(command: Command, missing: str) -> None:
+    """What is beside it is still judged, alone and together with the others."""
+    untyped = {key: value for key, value in model().items() if key != missing}
+    result = command("validate", command.file("all.yaml", untyped, BROKEN))
+    assert result.status == 1
+    assert "spec.replcias" in result.out
