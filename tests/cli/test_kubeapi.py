@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from app import certs
-from app.cli import kubeapi
 from app.cli.kubeapi import ApiError, Client
 
 NOW = datetime.now(UTC)
@@ -85,7 +84,7 @@ def _as_python_3_13(monkeypatch: pytest.MonkeyPatch) -> None:
         context.verify_flags |= ssl.VERIFY_X509_STRICT
         return context
 
-    monkeypatch.setattr(kubeapi.ssl, "create_default_context", strict)
+    monkeypatch.setattr(ssl, "create_default_context", strict)
 
 
 @pytest.mark.usefixtures("_as_python_3_13")
