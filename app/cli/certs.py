@@ -20,8 +20,8 @@ from typing import Any
 from app import certs
 from app.cli import trust
 from app.cli.kubeapi import ApiError, Client, ConflictError
+from app.installation import NAME, NAMESPACE
 from app.kube import yaml
-from app.kube.registration import NAME, NAMESPACE
 from app.settings import Settings
 
 ATTEMPTS = 5

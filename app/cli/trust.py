@@ -14,8 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from app.certs import Bundle, KeyPair, first_certificate
 from app.cli.kubeapi import Client
-from app.kube import registration
-from app.kube.registration import ADMISSION_API, METACONTROLLER_API
+from app.installation import ADMISSION_API, HOOK_HOST, METACONTROLLER_API, NAME, controller_name, webhook_name
 
 Json = dict[str, Any]
 
@@ -50,10 +49,10 @@ class Clients:
         from app.families import RESOURCES
 
         return cls(
-            webhook_configuration=registration.NAME,
-            webhooks=[registration.webhook_name(resource) for resource in RESOURCES],
-            composite_controllers=[registration.controller_name(resource) for resource in RESOURCES],
-            hook_host=registration.HOOK_HOST,
+            webhook_configuration=NAME,
+            webhooks=[webhook_name(resource) for resource in RESOURCES],
+            composite_controllers=[controller_name(resource) for resource in RESOURCES],
+            hook_host=HOOK_HOST,
         )
 
     @property

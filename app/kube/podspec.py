@@ -1,13 +1,15 @@
 """Pod specs as plain JSON: how they merge, and the form in which the API server would write them.
 
-Merge keys are Kubernetes' own (``patchMergeKey``); so are the fields whose zero value means "not set".
+Merge keys are Kubernetes' own; so are the fields whose zero value means "not set".
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from app.kube.merge import Json, Shape
+from app.kube.embedded_types import MERGE_KEYS as KEYS
+from app.kube.merge import OPEN, Json, Shape
 from app.kube.quantity import canonical_value
 
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
@@ -15,7 +17,13 @@ _PROBE = Shape(one_of=_HANDLERS)
 _LIFECYCLE = Shape(fields={"postStart": _PROBE, "preStop": _PROBE})
 _ENV_SOURCE = Shape(one_of=frozenset({"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"}))
 _ENV = Shape(fields={"valueFrom": _ENV_SOURCE}, one_of=frozenset({"value", "valueFrom"}))
-_ITEM = Shape()
+
+
+def _lists(type_name: str, shapes: Mapping[str, Shape]) -> dict[str, tuple[str, Shape]]:
+    """The lists of a type that merge by a key, with the shape of their items."""
+    keyed = (name.partition(".") for name in KEYS)
+    return {name: (KEYS[f"{owner}.{name}"], shapes.get(name, OPEN)) for owner, _, name in keyed if owner == type_name}
+
 
 CONTAINER = Shape(
     fields={
@@ -24,26 +32,15 @@ CONTAINER = Shape(
         "startupProbe": _PROBE,
         "lifecycle": _LIFECYCLE,
     },
-    lists={
-        "env": ("name", _ENV),
-        "ports": ("containerPort", _ITEM),
-        "volumeMounts": ("mountPath", _ITEM),
-        "volumeDevices": ("devicePath", _ITEM),
-    },
+    lists=_lists("Container", {"env": _ENV}),
 )
 
+_VOLUME = Shape(one_of_all_but=frozenset({"name"}))
 POD = Shape(
-    lists={
-        "containers": ("name", CONTAINER),
-        "initContainers": ("name", CONTAINER),
-        "ephemeralContainers": ("name", CONTAINER),
-        "volumes": ("name", Shape(one_of_all_but=frozenset({"name"}))),
-        "imagePullSecrets": ("name", _ITEM),
-        "schedulingGates": ("name", _ITEM),
-        "resourceClaims": ("name", _ITEM),
-        "hostAliases": ("ip", _ITEM),
-        "topologySpreadConstraints": ("topologyKey", _ITEM),
-    },
+    lists=_lists(
+        "PodSpec",
+        {"volumes": _VOLUME, **dict.fromkeys(("containers", "initContainers", "ephemeralContainers"), CONTAINER)},
+    )
 )
 
 MERGE_KEYS = {key: name for shape in (POD, CONTAINER) for key, (name, _) in shape.lists.items()}

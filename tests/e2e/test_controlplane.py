@@ -21,6 +21,7 @@ import yaml
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane, KubectlError, _write_pki
 from tests.e2e.processes import wait_until
+from tools import embedded_types
 
 pytestmark = pytest.mark.e2e
 
@@ -279,3 +280,10 @@ def _is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return not (Path("/proc") / str(pid) / "stat").read_text().split(") ")[1].startswith("Z")
+
+
+def test_the_table_of_embedded_types_is_what_the_api_server_serves(control_plane: ControlPlane) -> None:
+    """Admission judges pods by it; `python -m tools.embedded_types` writes it anew."""
+    documents = (control_plane.client.get(f"/openapi/v3/{name}").json() for name in embedded_types.DOCUMENTS)
+    schemas = {name: schema for document in documents for name, schema in document["components"]["schemas"].items()}
+    assert embedded_types.MODULE.read_text() == embedded_types.module(schemas)

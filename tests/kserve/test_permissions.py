@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from app import generate
 from app.kserve.permissions import SCHEDULER_RULES, SIDECAR_RULES, Json
 from app.kserve.resources import RBAC_COMPONENT, RESOURCES
+from tools import generate
 
 
 def triples(rules: list[Json]) -> set[tuple[str, str, str]]:

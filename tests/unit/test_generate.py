@@ -10,13 +10,12 @@ import pytest
 import yaml
 from pydantic import Field
 
-from app import generate
 from app.families import RESOURCES
-from app.kube import registration
 from app.kube.base import KubeModel
 from app.kube.fieldtable import leaves
 from app.kube.resource import ChildKind
 from tests.unit.kube.widget import Part, widget
+from tools import generate, registration
 
 
 class NotStructural(KubeModel):

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from app import installation
 from app.families import RESOURCES
-from app.kube import registration
 from app.server.run import QUIET_WITHIN_SECONDS
 from app.settings import DEFAULT_PORT, Settings, variable_name
+from tools import registration
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
@@ -111,7 +112,7 @@ def test_environment_variables_are_settings() -> None:
 
 
 def test_ports_agree() -> None:
-    service = find("base/service.yaml", "Service", registration.NAME)
+    service = find("base/service.yaml", "Service", installation.NAME)
     container = PODS["Deployment"]["containers"][0]
 
     assert [(p["port"], p["targetPort"]) for p in service["spec"]["ports"]] == [(443, "https")]
@@ -123,8 +124,8 @@ def test_the_certificates_account_may_touch_our_objects_by_name_and_no_others() 
     webhooks, controllers = find("overlays/quickstart/certs.yaml", "ClusterRole", "modelhooks-certs")["rules"]
 
     assert secrets["resourceNames"] == ["modelhooks-tls"]
-    assert webhooks["resourceNames"] == [registration.NAME]
-    assert {registration.controller_name(resource) for resource in RESOURCES} <= set(controllers["resourceNames"])
+    assert webhooks["resourceNames"] == [installation.NAME]
+    assert {installation.controller_name(resource) for resource in RESOURCES} <= set(controllers["resourceNames"])
     assert all(rule["verbs"] == ["get", "patch"] for rule in (secrets, webhooks, controllers))
 
 
@@ -132,8 +133,8 @@ def test_cert_manager_makes_the_names_that_are_verified_and_where_the_hooks_are(
     from app.certs import service_names
 
     leaf = find("overlays/cert-manager/certificates.yaml", "Certificate", "modelhooks-tls")["spec"]
-    assert leaf["dnsNames"] == service_names(registration.NAME, registration.NAMESPACE, "cluster.local")
-    assert f"host: {registration.HOOK_HOST}" in (MANIFESTS / "overlays/cert-manager/kustomization.yaml").read_text()
+    assert leaf["dnsNames"] == service_names(installation.NAME, installation.NAMESPACE, "cluster.local")
+    assert f"host: {installation.HOOK_HOST}" in (MANIFESTS / "overlays/cert-manager/kustomization.yaml").read_text()
 
 
 def test_llmkubes_priority_classes() -> None:

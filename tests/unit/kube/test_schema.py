@@ -7,10 +7,10 @@ import pytest
 from msgspec import Meta
 from pydantic import Field
 
-from app.kube import structural
 from app.kube.base import KubeModel
 from app.kube.schema import SchemaError, custom_resource_definition, structural_schema
 from tests.unit.kube.widget import Status, widget
+from tools import structural
 
 SCHEMA = structural_schema(widget())
 SPEC = SCHEMA["properties"]["spec"]["properties"]

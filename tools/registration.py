@@ -1,7 +1,7 @@
 """How a kind is announced to a cluster: CompositeController, Metacontroller's rights, admission webhook.
 
-Pure functions of :class:`app.kube.resource.CustomResource`; :mod:`app.generate` writes the files. Reasons for the
-shapes: metacontroller.md 7.2, 7.7 and 7.8; reliability.md 1.4.
+Pure functions of :class:`app.kube.resource.CustomResource`; :mod:`tools.generate` writes the files. Reasons for the
+shapes: docs/reference/metacontroller.md, MC-7.2, MC-7.7 and MC-7.8; docs/reference/http.md, HTTP-1.4.
 """
 
 from __future__ import annotations
@@ -9,28 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from app.installation import (
+    ADMISSION_API,
+    HOOK_HOST,
+    METACONTROLLER_API,
+    METACONTROLLER_GROUP,
+    NAME,
+    NAMESPACE,
+    controller_name,
+    webhook_name,
+)
 from app.kube.resource import ChildKind, CustomResource, RelatedKind
 
 Object = dict[str, Any]
 
-NAME = "modelhooks"
-NAMESPACE = "modelhooks-system"
-ADMISSION_API = "admissionregistration.k8s.io/v1"
-METACONTROLLER_GROUP = "metacontroller.k8s.io"
-METACONTROLLER_API = f"{METACONTROLLER_GROUP}/v1alpha1"
-HOOK_HOST = f"{NAME}.{NAMESPACE}:443"
-"""Host of every hook's URL; also what ``spec.endpointConfigs[].host`` of a CompositeController has to say."""
 LABELS = {"app.kubernetes.io/part-of": NAME}
-
-
-def controller_name(resource: CustomResource) -> str:
-    """Name of the kind's CompositeController; it becomes part of finalizers, metrics and events."""
-    return f"{resource.family}-{resource.plural}"
-
-
-def webhook_name(resource: CustomResource) -> str:
-    """Name of the kind's webhook in the ValidatingWebhookConfiguration; every denial shows it."""
-    return f"validate.{resource.plural}.{resource.group}"
 
 
 # Metacontroller
