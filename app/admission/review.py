@@ -14,6 +14,7 @@ import orjson
 from app.admission import protocol
 from app.admission.metadata import decode_metadata
 from app.errors import ProtocolError
+from app.hooks.alone import too_large
 from app.hooks.kind import Kind
 from app.kube import field
 from app.kube.decode import SPEC, decode_rest, decode_spec
@@ -155,7 +156,7 @@ def _judge(
     errors += embedded_errors
     warnings += embedded_warnings
     if not embedded_errors:  # rules and warnings may rely on the types of what is embedded
-        errors += kind.validate(resource, old, settings)
+        errors += kind.validate(resource, old, settings) or too_large(kind, resource, raw, settings)
         warnings += kind.warnings(resource)
         warnings += kind.changed(resource, old, settings) if old is not None and kind.changed is not None else []
     return _Judged(resource, errors, warnings)

@@ -67,6 +67,7 @@ def decode_related(raw: bytes | Raw, type_: type[ModelT]) -> tuple[ModelT | None
     if depth_exceeds(key[1]):
         return None, [field.invalid(SPEC, "…", TOO_DEEP)]
     try:
+        orjson.loads(key[1])  # the typed reading takes 1e400 for a number
         spec, errors = decode_spec(raw, type_)
     except orjson.JSONDecodeError as error:  # half a surrogate, 1e400: not skipped over any more
         return None, [field.invalid(SPEC, "…", f"not valid JSON: {error.msg}")]

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.kserve import presets
 from app.kserve.choice import choose_presets
@@ -26,7 +26,9 @@ from app.kserve.names import PIN_PREFIX, Names
 from app.kserve.operator import OperatorConfig
 from app.kserve.rendering import rendered
 from app.kserve.templatedata import ServiceData
+from app.kube import field
 from app.kube.base import Json
+from app.kube.jsonvalue import MAX_BYTES
 from app.kube.merge import merge
 from app.kube.objects import ObjectMeta
 
@@ -40,6 +42,8 @@ class Effective:
     """The same as plain JSON."""
     layers: tuple[Layer, ...]
     """In merge order: the last one that has a value wins."""
+    templated: bool
+    """Whether it has texts that were rendered and are no preset's."""
 
     def source(self, path: Keyed) -> str:
         """The layer that set the value at ``path`` (:func:`app.kube.merge.find`); empty when none did."""
@@ -69,7 +73,7 @@ class Inputs:
 def combine(inputs: Inputs) -> Effective:
     """The effective spec (2.1). Raises :class:`CombineError`."""
     names = [str(ref.get("name") or "") for ref in inputs.own.spec.get("baseRefs") or ()]
-    bases = [_config(inputs, name) for name in names]
+    bases = _bases(inputs, names)
     own = _named(inputs, bases)
     everything = [own.spec, *(base.spec for base in bases)]
     chosen = [_preset(inputs, suffix) for suffix in choose_presets(everything)]
@@ -79,11 +83,29 @@ def combine(inputs: Inputs) -> Effective:
         merged = merge(merged, layer.spec, SERVICE, directives=layer.directives)
     merged = completed(merged, inputs.metadata.name)
     data = ServiceData(inputs.metadata, merged, inputs.operator.system_namespace, inputs.operator.gateway)
-    document = rendered(merged, layers, data)
+    document, templated = rendered(merged, layers, data)
     document = routed(document, Names(inputs.metadata.name))
     document = with_scheduler_config(document, inputs.find_scheduler_config)
     document = without_certificates(document, Names(inputs.metadata.name).certificates)
-    return Effective(typed(document), document, layers)
+    return Effective(typed(document), document, layers, templated)
+
+
+MAX_COMBINED = 2 * MAX_BYTES
+"""Bytes of a service's spec and its bases together. Each costs a merge, and the children cannot hold much more."""
+
+
+def _bases(inputs: Inputs, names: Sequence[str]) -> list[Layer]:
+    """The configs of those names; looking for more ends where they are too much together."""
+    bases, size = [], inputs.own.size
+    for name in names:
+        bases.append(_config(inputs, name))
+        size += bases[-1].size
+        if size > MAX_COMBINED:
+            raise CombineError(
+                f"spec.baseRefs: the spec and the configs up to {field.render(name)} have more than {MAX_COMBINED} "
+                "bytes together; refer to fewer or smaller ones"
+            )
+    return bases
 
 
 def _config(inputs: Inputs, name: str) -> Layer:
@@ -115,4 +137,4 @@ def _named(inputs: Inputs, bases: Sequence[Layer]) -> Layer:
     name = named[-1] if named else model.get("name") or inputs.metadata.name
     if model.get("name") == name:
         return inputs.own
-    return Layer(inputs.own.source, {**inputs.own.spec, "model": {**model, "name": name}}, inputs.own.directives)
+    return replace(inputs.own, spec={**inputs.own.spec, "model": {**model, "name": name}})

@@ -32,6 +32,8 @@ class Layer:
     spec: Json
     directives: bool = False
     """Whether ``$patch`` stands in it."""
+    size: int = 0
+    """Bytes of what a user wrote; a preset's count nothing."""
 
 
 def source_of(layers: Sequence[Layer], path: Keyed) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfig
 from app.kserve.names import SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kube import field
 from app.kube.decode import SPEC
+from app.kube.jsonvalue import control_characters, may_have_controls
 from app.kube.shape import check_embedded
 
 Json = dict[str, Any]
@@ -73,6 +75,8 @@ def _checked(source: str, raw: bytes) -> Layer:
     spec, errors = decode_related(raw, LLMInferenceServiceConfigSpec)
     if spec is not None:
         errors, _ = check_embedded(spec, SPEC)
+        if may_have_controls(raw):
+            errors += islice(control_characters(orjson.loads(raw), SPEC), field.MAX_ERRORS)
     if errors:
         raise CombineError(f"{source}: {field.aggregate(errors)}")
     return layer(source, raw)
@@ -81,4 +85,4 @@ def _checked(source: str, raw: bytes) -> Layer:
 def layer(source: str, raw: bytes) -> Layer:
     """A spec in JSON as a layer of the merge."""
     spec = orjson.loads(raw)
-    return Layer(source, document(spec) if isinstance(spec, dict) else {}, DIRECTIVE in raw)
+    return Layer(source, document(spec) if isinstance(spec, dict) else {}, DIRECTIVE in raw, len(raw))

@@ -47,5 +47,9 @@ SPEC: Json = {
 
 def template_error(spec: Json, gateway: tuple[str, str], system_namespace: str) -> str:
     """Why a config's spec does not render for the sample service, or an empty text."""
-    data = ServiceData(METADATA, SPEC, system_namespace, gateway)
-    return render_error(spec, data)
+    return render_error(spec, data(gateway, system_namespace))
+
+
+def data(gateway: tuple[str, str], system_namespace: str) -> ServiceData:
+    """What the sample service's templates are rendered with."""
+    return ServiceData(METADATA, SPEC, system_namespace, gateway, sample=True)

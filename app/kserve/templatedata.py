@@ -15,7 +15,8 @@ from pydantic_core import PydanticUndefined
 
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.names import API_VERSION
-from app.kserve.templatevalues import Pointer, TemplateError
+from app.kserve.templatebounds import STEP, Meter, TemplateError
+from app.kserve.templatevalues import Pointer
 from app.kube.base import KubeModel
 from app.kube.embedded_types import TYPES
 from app.kube.objects import ObjectMeta
@@ -34,6 +35,9 @@ _METADATA = {
     "Annotations": ("annotations", {}),
     "Finalizers": ("finalizers", []),
 }
+
+_GIVEN_LATER = frozenset({"Name", "Namespace", "UID", "Generation"})
+"""What every stored object has, and a manifest may lack."""
 
 
 @cache
@@ -58,9 +62,23 @@ class UnknownFieldError(TemplateError):
 
 
 class ServiceData:
-    """The data that one service's templates are rendered with."""
+    """The data that one service's templates are rendered with.
 
-    def __init__(self, metadata: ObjectMeta, spec: Json, system_namespace: str, gateway: tuple[str, str]) -> None:
+    ``guessed`` says whether anything was asked for that may be different when the service is synced: its spec before it
+    is combined, the installation's settings, and metadata that it does not have yet; of a ``sample``, everything.
+    """
+
+    def __init__(
+        self,
+        metadata: ObjectMeta,
+        spec: Json,
+        system_namespace: str,
+        gateway: tuple[str, str],
+        *,
+        sample: bool = False,
+    ) -> None:
+        self.guessed = False
+        self._sample = sample
         self._metadata = metadata
         self._spec = spec
         self._global = {
@@ -69,15 +87,16 @@ class ServiceData:
             "IngressGatewayName": gateway[1],
         }
 
-    def field(self, path: Sequence[str]) -> Any:
+    def field(self, path: Sequence[str], meter: Meter) -> Any:
         """The value at ``path``. Raises :class:`TemplateError` for one that does not exist."""
         root, *rest = path
+        self.guessed |= self._sample or root in ("Spec", "GlobalConfig")
         if root == "Spec":
-            return _spec_field(self._spec, LLMInferenceServiceConfigSpec, rest, path)
+            return _spec_field(self._spec, LLMInferenceServiceConfigSpec, rest, path, meter)
         if root == "ObjectMeta":
-            return self._metadata_field(rest, path) if rest else "{}"
+            return self._metadata_field(rest, path, meter) if rest else "{}"
         if root in _METADATA:
-            return self._metadata_field(list(path), path)
+            return self._metadata_field(list(path), path, meter)
         if root == "GlobalConfig":
             if len(rest) != 1 or rest[0] not in self._global:
                 raise _unknown(path, tuple(self._global))
@@ -88,15 +107,17 @@ class ServiceData:
             raise UnknownFieldError(f"{_dotted(path)}: a spec must not depend on its own status")
         raise _unknown(path, ("ObjectMeta", "Spec", "GlobalConfig"))
 
-    def _metadata_field(self, names: Sequence[str], path: Sequence[str]) -> Any:
+    def _metadata_field(self, names: Sequence[str], path: Sequence[str], meter: Meter) -> Any:
         if names[0] not in _METADATA:
             raise _unknown(path, tuple(_METADATA))
         attribute, zero = _METADATA[names[0]]
         value = getattr(self._metadata, attribute)
-        return _below(zero if value is None else value, names[1:], path)
+        if not value and names[0] in _GIVEN_LATER:
+            self.guessed = True
+        return _below(zero if value is None else value, names[1:], path, meter)
 
 
-def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path: Sequence[str]) -> Any:
+def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path: Sequence[str], meter: Meter) -> Any:
     """Go down the types as long as they are ours, then down plain JSON."""
     for position, name in enumerate(names):
         known = _go_fields(model)
@@ -115,14 +136,14 @@ def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path:
         if item is None:
             if rest and zero is None:
                 raise TemplateError(f"{_dotted(path)}: {name} is not set")
-            return _below(zero, rest, path)
+            return _below(zero, rest, path, meter)
         if rest or shape.container:
-            return _below(item, rest, path, "" if shape.container else shape.embedded)
+            return _below(item, rest, path, meter, "" if shape.container else shape.embedded)
         return Pointer(item) if zero is None and not isinstance(item, list) else item
     return Pointer(value)
 
 
-def _below(value: Any, names: Sequence[str], path: Sequence[str], type_name: str = "") -> Any:
+def _below(value: Any, names: Sequence[str], path: Sequence[str], meter: Meter, type_name: str = "") -> Any:
     """Fields of plain JSON: keys of maps as they are, fields of Kubernetes' types by their Go names.
 
     ``type_name`` is the Kubernetes type of ``value``, where it has one: its fields exist even when they are not set.
@@ -131,7 +152,7 @@ def _below(value: Any, names: Sequence[str], path: Sequence[str], type_name: str
         known = _kubernetes_fields(type_name).get(name.lower()) if type_name else None
         if not isinstance(value, Mapping):
             raise TemplateError(f"{_dotted(path)}: {name} is no field of a {type(value).__name__}")
-        key = name if name in value else next((k for k in value if k.lower() == name.lower()), None)
+        key = name if name in value else _in_any_case(name, value, meter)
         if key is not None:
             value = value[key]
         elif known is not None:
@@ -140,6 +161,11 @@ def _below(value: Any, names: Sequence[str], path: Sequence[str], type_name: str
             raise TemplateError(f"{_dotted(path)}: {name} is not set")
         type_name = known if known is not None and known in TYPES else ""
     return value
+
+
+def _in_any_case(name: str, value: Mapping[str, Any], meter: Meter) -> str | None:
+    meter.spend(STEP * len(value))
+    return next((key for key in value if key.lower() == name.lower()), None)
 
 
 @cache

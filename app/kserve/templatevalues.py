@@ -8,24 +8,26 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 from app.kserve.names import child_name
-
-
-class TemplateError(Exception):
-    """A template cannot be read or evaluated; ``line`` counts from 1 within its string."""
-
-    def __init__(self, message: str, line: int = 0) -> None:
-        super().__init__(message)
-        self.line = line
+from app.kserve.templatebounds import Meter, TemplateError, size
 
 
 class Data(Protocol):
     """What a template's field paths refer to."""
 
-    def field(self, path: Sequence[str]) -> Any:
+    def field(self, path: Sequence[str], meter: Meter) -> Any:
         """The value of ``.A.B``. Raises :class:`TemplateError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an expression is evaluated with."""
+
+    data: Data
+    meter: Meter
 
 
 class Pointer:
@@ -37,11 +39,12 @@ class Pointer:
         self.value = value
 
 
-Expression = Callable[[Data], Any]
+Expression: TypeAlias = Callable[[Scope], Any]
+Function: TypeAlias = Callable[[list[Expression], Scope], Any]
 
 
-def apply(function: Callable[[list[Expression], Data], Any], operands: list[Expression]) -> Expression:
-    return lambda data: function(operands, data)
+def apply(function: Function, operands: list[Expression]) -> Expression:
+    return lambda scope: function(operands, scope)
 
 
 def is_true(value: Any) -> bool:
@@ -53,42 +56,67 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Pointer) else value
 
 
-def printed(value: Any) -> str:
-    """A value as Go prints it."""
-    value = _plain(value)
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
+def printed(value: Any, meter: Meter) -> str:
+    """A value as Go prints it, as far as the meter allows."""
+    out: list[str] = []
+    _print(_plain(value), out, meter)
+    return "".join(out)
+
+
+def _print(value: Any, out: list[str], meter: Meter) -> None:
     if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{printed(value[key])}" for key in sorted(value)) + "]"
-    if isinstance(value, (list, tuple)):
-        return "[" + " ".join(printed(item) for item in value) + "]"
-    return str(value)
+        meter.spend(len(value))
+        begin = "map["
+        for key in sorted(value):
+            _put(f"{begin}{key}:", out, meter)
+            _print(value[key], out, meter)
+            begin = " "
+        _put("]" if value else "map[]", out, meter)
+    elif isinstance(value, (list, tuple)):
+        for position, item in enumerate(value):
+            _put(" " if position else "[", out, meter)
+            _print(item, out, meter)
+        _put("]" if value else "[]", out, meter)
+    elif value is None:
+        _put("<nil>", out, meter)
+    elif isinstance(value, bool):
+        _put("true" if value else "false", out, meter)
+    else:
+        _put(str(value), out, meter)
 
 
-def _strict(
-    function: Callable[..., Any], fewest: int, most: int | None = None
-) -> Callable[[list[Expression], Data], Any]:
-    """A function of evaluated arguments, of which it takes a certain number."""
+def _put(text: str, out: list[str], meter: Meter) -> None:
+    meter.spend(size(text))
+    out.append(text)
 
-    def call(operands: list[Expression], data: Data) -> Any:
+
+def _strict(function: Callable[..., Any], fewest: int, most: int | None = None, *, prints: bool = False) -> Function:
+    """A function of evaluated arguments, of which it takes a certain number; one that ``prints`` gets the meter, too.
+
+    A text is paid for once for each function that it is given to: none looks at it more often.
+    """
+
+    def call(operands: list[Expression], scope: Scope) -> Any:
         if len(operands) < fewest or (most is not None and len(operands) > most):
             raise TemplateError(f"wrong number of arguments: {len(operands)}")
-        return function(*(_plain(operand(data)) for operand in operands))
+        values = [_plain(operand(scope)) for operand in operands]
+        for value in values:
+            if isinstance(value, str):
+                scope.meter.spend(size(value))
+        return function(scope.meter, *values) if prints else function(*values)
 
     return call
 
 
-def _short_circuit(stop: bool) -> Callable[[list[Expression], Data], Any]:
+def _short_circuit(stop: bool) -> Function:
     """``or`` and ``and``: the first value of that truth, else the last one."""
 
-    def call(operands: list[Expression], data: Data) -> Any:
+    def call(operands: list[Expression], scope: Scope) -> Any:
         if not operands:
             raise TemplateError("wrong number of arguments: 0")
         value = None
         for operand in operands:
-            value = operand(data)
+            value = operand(scope)
             if is_true(value) is stop:
                 break
         return value
@@ -96,20 +124,31 @@ def _short_circuit(stop: bool) -> Callable[[list[Expression], Data], Any]:
     return call
 
 
-def _not(operands: list[Expression], data: Data) -> bool:
+def _not(operands: list[Expression], scope: Scope) -> bool:
     if len(operands) != 1:
         raise TemplateError(f"wrong number of arguments: {len(operands)}")
-    return not is_true(operands[0](data))
+    return not is_true(operands[0](scope))
 
 
 def _child_name(parent: Any, suffix: Any) -> str:
-    return child_name(_text(parent), _text(suffix))
+    return child_name.__wrapped__(_text(parent), _text(suffix))  # not to be remembered: it may be of any length
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TemplateError(f"a text is wanted, not {printed(value)}")
+        raise TemplateError(f"a text is wanted, not {_named(value)}")
     return value
+
+
+def _named(value: Any) -> str:
+    """A value in a message: what it is where it is more than a word."""
+    if isinstance(value, (dict, list, tuple)):
+        return "a map" if isinstance(value, dict) else "a list"
+    return printed(value, Meter())[:_SHOWN]
+
+
+_SHOWN = 64
+"""Characters of a value in a message."""
 
 
 def _index(value: Any, *keys: Any) -> Any:
@@ -119,11 +158,14 @@ def _index(value: Any, *keys: Any) -> Any:
         elif isinstance(value, (list, tuple)) and isinstance(key, int) and 0 <= key < len(value):
             value = value[key]
         else:
-            raise TemplateError(f"no element {printed(key)}")
+            raise TemplateError(f"no element {_named(key)}")
     return value
 
 
 def _same_kind(first: Any, *others: Any) -> None:
+    """Go compares no maps and no lists either."""
+    if any(isinstance(value, (dict, list, tuple)) for value in (first, *others)):
+        raise TemplateError("maps and lists cannot be compared")
     if any(isinstance(first, str) is not isinstance(other, str) for other in others):
         raise TemplateError("incompatible types for comparison")
 
@@ -144,7 +186,7 @@ def _compare(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 _VERB = re.compile(r"%(.?)", re.DOTALL)
 
 
-def _printf(form: Any, *values: Any) -> str:
+def _printf(meter: Meter, form: Any, *values: Any) -> str:
     rest = iter(values)
 
     def verb(match: re.Match[str]) -> str:
@@ -152,23 +194,27 @@ def _printf(form: Any, *values: Any) -> str:
             return "%"
         if match[1] not in ("s", "d", "v", "q"):
             raise TemplateError(f"printf knows %s, %d, %v and %q, not {match[0]}")
-        value = next(rest, None)
-        return f'"{printed(value)}"' if match[1] == "q" else printed(value)
+        value = printed(next(rest, None), meter)
+        return f'"{value}"' if match[1] == "q" else value
 
     return _VERB.sub(verb, _text(form))
 
 
-def shell_quoted(value: Any) -> str:
+def _joined(separator: str, end: str) -> Callable[..., str]:
+    return lambda meter, *values: separator.join(printed(value, meter) for value in values) + end
+
+
+def shell_quoted(meter: Meter, value: Any) -> str:
     """A value as one word for a shell in a container's command, whatever characters it has.
 
     Kubernetes expands ``$(NAME)`` in commands before the shell sees them, and reads ``$$`` as ``$``.
     """
-    return shlex.quote(printed(value)).replace("$", "$$")
+    return shlex.quote(printed(value, meter)).replace("$", "$$")
 
 
-FUNCTIONS: dict[str, Callable[[list[Expression], Data], Any]] = {
+FUNCTIONS: dict[str, Function] = {
     "ChildName": _strict(_child_name, 2, 2),
-    "ShellQuote": _strict(shell_quoted, 1, 1),
+    "ShellQuote": _strict(shell_quoted, 1, 1, prints=True),
     "or": _short_circuit(True),
     "and": _short_circuit(False),
     "not": _not,
@@ -180,8 +226,8 @@ FUNCTIONS: dict[str, Callable[[list[Expression], Data], Any]] = {
     "ge": _strict(_compare(lambda a, b: a >= b), 2, 2),
     "len": _strict(len, 1, 1),
     "index": _strict(_index, 1),
-    "print": _strict(lambda *values: "".join(map(printed, values)), 0),
-    "println": _strict(lambda *values: " ".join(map(printed, values)) + "\n", 0),
-    "printf": _strict(_printf, 1),
+    "print": _strict(_joined("", ""), 0, prints=True),
+    "println": _strict(_joined(" ", "\n"), 0, prints=True),
+    "printf": _strict(_printf, 1, prints=True),
 }
 """Go's own functions that make sense in one string, ``ChildName`` (3.1), and our ``ShellQuote``."""

@@ -16,10 +16,13 @@ MAX_DEPTH = 64
 
 TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels"
 
-MAX_BYTES = 1_572_864
-"""etcd's limit for one object; more cannot be stored, nor handed on to children."""
-MAX_TEXT = 256 * 1024
-"""Bytes of one text: what Metacontroller keeps of a whole child has to fit into annotations of that size."""
+MAX_STORED = 1_572_864
+"""etcd's limit for one object; nothing is counted in a longer text."""
+MAX_BYTES = 192 * 1024
+"""Bytes of one spec. What Metacontroller keeps of a whole child has to fit into annotations of 256 KiB; a quarter of
+that is for what is added to what users wrote."""
+MAX_TEXT = 128 * 1024
+"""Bytes of one text: the longest argument or variable that Linux starts a process with."""
 MAX_VALUES = 50_000
 """Values in one spec: far above any real manifest, few enough that even so many mistakes are found in no time."""
 
@@ -65,12 +68,13 @@ def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
     Raises ``msgspec.DecodeError`` when it is no JSON; a text within the limits is not read at all.
     """
     raw = bytes(document)
+    if len(raw) <= MAX_STORED:
+        if len(raw) > MAX_TEXT and _longest_text(raw) > MAX_TEXT:
+            return [field.too_long(_heaviest(raw, path, _longest_text, MAX_TEXT), MAX_TEXT)]
+        if raw.count(b",") >= MAX_VALUES and (values := _values(raw)) > MAX_VALUES:
+            return [field.too_many(_heaviest(raw, path, _values, MAX_VALUES), values, MAX_VALUES)]
     if len(raw) > MAX_BYTES:
-        return [field.too_long(_heaviest(raw, path, len, MAX_BYTES), MAX_BYTES)]
-    if len(raw) > MAX_TEXT and _longest_text(raw) > MAX_TEXT:
-        return [field.too_long(_heaviest(raw, path, _longest_text, MAX_TEXT), MAX_TEXT)]
-    if raw.count(b",") >= MAX_VALUES and (values := _values(raw)) > MAX_VALUES:
-        return [field.too_many(_heaviest(raw, path, _values, MAX_VALUES), values, MAX_VALUES)]
+        return [field.too_long(_heaviest(raw, path, len, MAX_BYTES), MAX_BYTES, "a child could not hold it")]
     return []
 
 
@@ -161,10 +165,15 @@ def may_have_controls(document: bytes) -> bool:
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
+def has_control(text: str) -> bool:
+    """Whether a text has what :func:`control_characters` looks for."""
+    return _CONTROL.search(text) is not None
+
+
 def control_characters(value: Any, path: field.Path) -> Iterator[field.Error]:
     """Texts that no Kubernetes object should carry: C0 and C1 controls but tab and line ends."""
     if isinstance(value, str):
-        if _CONTROL.search(value):
+        if has_control(value):
             yield field.invalid(path, value, "must not contain control characters")
     elif isinstance(value, dict):
         for key, item in value.items():

@@ -138,6 +138,10 @@ def _decoded(raw: bytes, type_: type[SpecT]) -> tuple[SpecT | None, list[field.E
         return None, [field.invalid(SPEC, "…", f"nested deeper than {MAX_DEPTH} levels")]
     if errors := excess(raw, SPEC):
         return None, errors
+    try:
+        orjson.loads(raw)  # the typed reading takes 1e400 for a number
+    except orjson.JSONDecodeError as error:
+        return None, [field.invalid(SPEC, "…", f"not valid JSON: {error.msg}")]
     spec, errors = decode_spec(raw, type_)
     if spec is not None:
         errors, _ = check_embedded(spec, SPEC)

@@ -291,8 +291,9 @@ def test_s17_no_namespace_is_special(service: Service, namespace: str) -> None:
 
 
 def test_s24_a_child_that_could_not_be_stored(service: Service) -> None:
-    """Its record would not fit into its annotations: the children stay, and the condition has the size."""
+    """Its record would not fit into its annotations: said at apply; the children stay, the condition has the size."""
     document = inference_service(spec_with(env=[{"name": f"A{n}", "value": "x" * 10_000} for n in range(40)]))
+    is_denied(service.post(REVIEW, review(document)), "spec.env", "TooLong")
     answer = service.post(SYNC, sync(document))
     is_frozen(answer)
     assert "bytes" in ready(answer)["message"]
@@ -300,7 +301,7 @@ def test_s24_a_child_that_could_not_be_stored(service: Service) -> None:
 
 def test_s44_long_values_are_cut_in_messages(service: Service) -> None:
     """A message is for reading."""
-    document = inference_service(spec_with(runtime="x" * 250_000))
+    document = inference_service(spec_with(runtime="x" * 120_000))
     answer = service.post(REVIEW, review(document))
     is_denied(answer, "spec.runtime", "NotSupported")
     assert len(answer.body) < 4 * 1024

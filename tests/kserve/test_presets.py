@@ -18,8 +18,8 @@ from app.kserve import presets
 from app.kserve.presets.script import start_script
 from app.kserve.sample import template_error
 from app.kserve.template import Template
+from app.kserve.templatebounds import Meter, TemplateError
 from app.kserve.templatedata import ServiceData
-from app.kserve.templatevalues import TemplateError
 from app.kube.field import Path as FieldPath
 from app.kube.leaves import leaves
 from app.kube.objects import ObjectMeta
@@ -90,7 +90,7 @@ def rendered(spec: Json, *, leader: bool = True, parallelism: str = ".Spec.Paral
 def in_container(script: str, spec: Json) -> str:
     """The script as the container gets it: Kubernetes has expanded ``$(…)`` and ``$$``."""
     data = ServiceData(ObjectMeta(name="demo", namespace="ns"), spec, "kserve", ("kserve", "gw"))
-    text = Template(script).render(data)
+    text = Template(script).render(data, Meter())
     return text.replace("$(LWS_LEADER_ADDRESS)", "leader.example").replace("$$", "$")
 
 

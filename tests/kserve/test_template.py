@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kserve.template import Template
-from app.kserve.templatevalues import Pointer, TemplateError, printed, shell_quoted
+from app.kserve.templatebounds import Meter, TemplateError
+from app.kserve.templatevalues import Pointer, printed, shell_quoted
 
 VALUES: dict[str, Any] = {
     "Name": Pointer("meta-llama/Llama-3.2-3B-Instruct"),
@@ -29,14 +30,15 @@ VALUES: dict[str, Any] = {
 class Data:
     """Fields of one level."""
 
-    def field(self, path: Sequence[str]) -> Any:
+    def field(self, path: Sequence[str], meter: Meter) -> Any:
+        meter.spend(0)
         if path[0] not in VALUES or len(path) > 1:
             raise TemplateError(f"{'.'.join(path)} does not exist")
         return VALUES[path[0]]
 
 
 def render(text: str) -> str:
-    return Template(text).render(Data())
+    return Template(text).render(Data(), Meter())
 
 
 @pytest.mark.parametrize(
@@ -131,10 +133,10 @@ def test_literals_come_out_as_they_are(text: str) -> None:
 )
 def test_printed_as_go_prints(value: Any, text: str) -> None:
     """Values look as Go's default format has them."""
-    assert printed(value) == text
+    assert printed(value, Meter()) == text
 
 
 @given(st.text())
 def test_shell_quoting_escapes_what_kubernetes_expands(value: str) -> None:
     """Kubernetes reads ``$$`` as ``$``; nothing single is left for it to expand."""
-    assert "$" not in shell_quoted(value).replace("$$", "")
+    assert "$" not in shell_quoted(Meter(), value).replace("$$", "")

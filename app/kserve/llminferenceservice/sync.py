@@ -29,7 +29,7 @@ from app.kserve.llminferenceservice.plan import Surroundings
 from app.kserve.llminferenceservice.router import route_requests
 from app.kserve.llminferenceservice.status import refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
-from app.kserve.llminferenceservice.validation import check_effective
+from app.kserve.llminferenceservice.validation import check_effective, check_rendered, reserved
 from app.kserve.llminferenceservice.workloads import make_workloads, pods_of
 from app.kserve.lookup import ConfigFinder, layer
 from app.kserve.names import OPERATOR_CONFIG, STOP, Names
@@ -126,7 +126,9 @@ def effective_spec(service: Service, request: Request, around: Surroundings, set
     own = layer("spec", bytes(request.parent.spec))
     pins = _pins(service, settings)
     effective = combine(Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config))
-    errors = check_effective(effective.document)
+    errors = [*check_effective(effective.document), *reserved(effective.spec)]
+    if effective.templated:
+        errors += check_rendered(effective.spec)
     if errors:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective

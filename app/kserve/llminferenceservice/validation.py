@@ -11,6 +11,7 @@ from typing import Any
 
 from app.hooks.mergekeys import clashes
 from app.kserve import address
+from app.kserve.effectivespec import EffectiveSpec
 from app.kserve.llminferenceservice import rules
 from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceSpec,
@@ -18,10 +19,11 @@ from app.kserve.llminferenceservice.types import (
     LLMModelSpec,
     WorkloadSpec,
 )
-from app.kserve.llminferenceservice.usertemplates import template_errors
 from app.kserve.parallelism import group_size
 from app.kserve.template import OPEN
+from app.kserve.templatedata import ServiceData
 from app.kserve.uri import InvalidURL, ModelURI, parse
+from app.kserve.usertemplates import with_decided_templates
 from app.kube import field, gatewayapi_rules
 from app.kube.decode import SPEC, decode_document, json_type
 from app.kube.labels import reserved_keys
@@ -29,6 +31,7 @@ from app.kube.names import is_dns1035_label
 from app.kube.objects import ObjectMeta
 from app.kube.redact import without_user
 from app.kube.resource import Resource
+from app.kube.shape import check_embedded
 from app.settings import Settings
 from app.workload import wholepod
 
@@ -40,19 +43,29 @@ MODEL_URI = SPEC.child("model", "uri")
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
     """All violations in a user's spec; ``old`` on updates only."""
-    spec = service.spec
-    errors = [*_name(service.metadata), *_model(spec), *rules.check(spec), *_route(spec), *_pool(spec)]
-    errors += template_errors(spec, service.metadata)
-    errors += [*merge_clashes(spec), *reserved(spec), *_pods(spec)]
+    spec, errors = as_decided(service)
+    errors += [*_name(service.metadata), *_model(spec), *rules.check(spec), *_route(spec), *_pool(spec)]
+    errors += [*_bases(spec), *merge_clashes(spec), *reserved(spec), *_pods(spec)]
     if old is not None:
         errors += _unchanged(old.spec, spec)
     return errors
+
+
+def as_decided(service: Service) -> tuple[LLMInferenceServiceSpec, list[field.Error]]:
+    """The user's spec with the templates rendered that depend on the service alone, and what is wrong with them."""
+    return with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, "", ("", "")))
 
 
 def check_effective(effective: Json) -> list[field.Error]:
     """Violations in the merged spec (2.1 step 13); only the parts that rules look at are read."""
     spec, errors = decode_document(_ruled(effective), LLMInferenceServiceSpec)
     return errors if spec is None else list(rules.check(spec))
+
+
+def check_rendered(spec: EffectiveSpec) -> list[field.Error]:
+    """Violations in what the templates of a merged spec rendered to, judged as if it had been written."""
+    embedded, _ = check_embedded(spec, SPEC)
+    return embedded or list(_pods(spec))
 
 
 # Names and models.
@@ -170,6 +183,17 @@ def merge_clashes(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     http = router.route.http if router is not None and router.route is not None else None
     if http is not None and http.spec is not None:
         yield from clashes(http.spec.model_dump(by_alias=True, exclude_none=True), rules.HTTP.child("spec"))
+
+
+# Bases.
+
+MAX_BASES = 10
+"""Configs that one service may name: real ones have up to three, and each costs a merge at every sync."""
+
+
+def _bases(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    if len(spec.base_refs or ()) > MAX_BASES:
+        yield field.too_many(SPEC.child("baseRefs"), len(spec.base_refs or ()), MAX_BASES)
 
 
 # The router.

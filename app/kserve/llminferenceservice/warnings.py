@@ -21,7 +21,7 @@ from app.kserve.llminferenceservice.types import (
     SchedulerSpec,
     WorkloadSpec,
 )
-from app.kserve.llminferenceservice.validation import MODEL_URI, storage_problem
+from app.kserve.llminferenceservice.validation import MODEL_URI, as_decided, storage_problem
 from app.kserve.names import MAIN, MODEL_PATH, RESERVED_LABELS, Names
 from app.kserve.parallelism import is_pipeline_parallel
 from app.kserve.template import OPEN
@@ -37,7 +37,7 @@ LONGEST_MULTI_NODE_NAME = 35
 
 def warnings(service: Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]) -> list[str]:
     """Every warning, in the order of the spec."""
-    spec = service.spec
+    spec, _ = as_decided(service)
     found = [*_model(spec), *_name(service.metadata.name, spec)]
     found += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in workloads(spec):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.kserve import presets
+from app.kserve import presets, sample
 from app.kserve.llminferenceservice import rules
 from app.kserve.llminferenceservice.validation import merge_clashes, model_urls, reserved
 from app.kserve.llminferenceservice.warnings import without_effect
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import OperatorConfig
-from app.kserve.sample import template_error
+from app.kserve.usertemplates import with_decided_templates
 from app.kube import field, gatewayapi_rules
 from app.kube.decode import SPEC
 from app.kube.resource import Resource
@@ -21,7 +21,7 @@ Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 
 def validate(config: Config, old: Config | None, settings: Settings) -> list[field.Error]:
     """All violations in a config; whether its templates render is only asked of one that has none."""
-    spec = config.spec
+    spec, wrong = with_decided_templates(config.spec, lambda _: sample.data(*_installation(settings)))
     errors = list(model_urls(spec.model)) if spec.model is not None else []
     if spec.base_refs:
         names = ", ".join(ref.name for ref in spec.base_refs)
@@ -34,7 +34,7 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
     http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
     if http is not None and http.spec is not None:
         errors += gatewayapi_rules.check(http.spec, rules.HTTP.child("spec"), templated=True)
-    return errors or _unrendered(spec, settings)
+    return errors or _unrendered(config.spec, settings) or wrong
 
 
 def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list[field.Error]:
@@ -42,10 +42,15 @@ def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list
 
     The text names the place, line and all; the field is left empty.
     """
-    gateway = OperatorConfig(settings.kserve_system_namespace).gateway
     document = spec.model_dump(by_alias=True, exclude_none=True)
-    problem = template_error(document, gateway, settings.kserve_system_namespace)
+    problem = sample.template_error(document, *_installation(settings))
     return [field.forbidden(field.Path(), problem)] if problem else []
+
+
+def _installation(settings: Settings) -> tuple[tuple[str, str], str]:
+    """The gateway and the namespace that templates are told of."""
+    system = settings.kserve_system_namespace
+    return OperatorConfig(system).gateway, system
 
 
 def warnings(config: Config) -> list[str]:
