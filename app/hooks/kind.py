@@ -153,8 +153,8 @@ def _checked(
     Raises :class:`ProtocolError` for a spec that no API server would send, by its depth or its numbers.
     """
     metadata = parent.metadata
-    annotations = tuple((metadata.annotations or {}).items())
-    key = (kind.resource.hook_path, bytes(parent.spec), metadata.name, metadata.namespace, annotations, id(settings))
+    seen = msgspec.json.encode(metadata)
+    key = (kind.resource.hook_path, bytes(parent.spec), seen, id(settings))
     sound = _sound.get(key)
     if sound is not None:
         return Resource(metadata, sound[0], kind.status_of(parent)), []
@@ -165,7 +165,7 @@ def _checked(
     if resource is not None and not errors:
         errors = kind.validate(resource, None, settings)
         if not errors:
-            _sound.put(key, (resource.spec, settings), len(key[1]) + sum(len(k) + len(v) for k, v in annotations))
+            _sound.put(key, (resource.spec, settings), len(key[1]) + len(seen))
     return resource, errors
 
 

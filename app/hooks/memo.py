@@ -16,7 +16,7 @@ from msgspec import Raw
 from app.kube import field
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_spec
-from app.kube.jsonvalue import TOO_DEEP, depth_exceeds
+from app.kube.jsonvalue import TOO_DEEP, depth_exceeds, excess
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
@@ -66,6 +66,8 @@ def decode_related(raw: bytes | Raw, type_: type[ModelT]) -> tuple[ModelT | None
         return known, []
     if depth_exceeds(key[1]):
         return None, [field.invalid(SPEC, "…", TOO_DEEP)]
+    if errors := excess(key[1], SPEC):
+        return None, errors
     try:
         orjson.loads(key[1])  # the typed reading takes 1e400 for a number
         spec, errors = decode_spec(raw, type_)

@@ -110,7 +110,7 @@ class _Renderer:
 
     def _text(self, text: str) -> str:
         try:
-            template = presets.TEMPLATES.get(text)
+            template = presets.TEMPLATES.get(id(text))
             return self._foreign(text) if template is None else self._rendered(template, Meter())
         except TemplateError as error:
             raise self._broken(error, text) from None

@@ -64,8 +64,8 @@ class UnknownFieldError(TemplateError):
 class ServiceData:
     """The data that one service's templates are rendered with.
 
-    ``guessed`` says whether anything was asked for that may be different when the service is synced: its spec before it
-    is combined, the installation's settings, and metadata that it does not have yet; of a ``sample``, everything.
+    ``guessed`` says whether anything was asked for that may be different when the service is synced: what its spec
+    has not set itself, the installation's settings, metadata that it does not have yet; of a ``sample``, everything.
     """
 
     def __init__(
@@ -90,9 +90,12 @@ class ServiceData:
     def field(self, path: Sequence[str], meter: Meter) -> Any:
         """The value at ``path``. Raises :class:`TemplateError` for one that does not exist."""
         root, *rest = path
-        self.guessed |= self._sample or root in ("Spec", "GlobalConfig")
+        self.guessed |= self._sample or root == "GlobalConfig"
         if root == "Spec":
-            return _spec_field(self._spec, LLMInferenceServiceConfigSpec, rest, path, meter)
+            before, self.guessed = self.guessed, True
+            value = _spec_field(self._spec, LLMInferenceServiceConfigSpec, rest, path, meter)
+            self.guessed = before or rest == ["Model", "Name"] or not _is_final(value)
+            return value
         if root == "ObjectMeta":
             return self._metadata_field(rest, path, meter) if rest else "{}"
         if root in _METADATA:
@@ -141,6 +144,12 @@ def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path:
             return _below(item, rest, path, meter, "" if shape.container else shape.embedded)
         return Pointer(item) if zero is None and not isinstance(item, list) else item
     return Pointer(value)
+
+
+def _is_final(value: Any) -> bool:
+    """Whether a service's own spec sets the value, and no base can change it; only a model's name is a base's first."""
+    inner = value.value if isinstance(value, Pointer) else value
+    return isinstance(inner, (str, int, float)) and (isinstance(value, Pointer) or bool(value))
 
 
 def _below(value: Any, names: Sequence[str], path: Sequence[str], meter: Meter, type_name: str = "") -> Any:

@@ -6,14 +6,17 @@ the name has a default: a newly created object has no status yet.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from app.kube.conditions import Condition
 from app.kube.jsonvalue import without_nulls
 from app.kube.labels import LAST_APPLIED
+
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""What every integer of Kubernetes is; more than that could not be answered with."""
 
 
 class Observed(msgspec.Struct, rename="camel"):
@@ -37,7 +40,7 @@ class ObjectMeta(Observed):
     generate_name: str = ""
     namespace: str = ""
     uid: str = ""
-    generation: int | None = None
+    generation: Int64 | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     creation_timestamp: str | None = None
@@ -52,7 +55,7 @@ class ChildMeta(Observed):
     name: str
     namespace: str = ""
     uid: str = ""
-    generation: int | None = None
+    generation: Int64 | None = None
     labels: dict[str, str] | None = None
     annotations: Raw = Raw(b"null")
     creation_timestamp: str | None = None

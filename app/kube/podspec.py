@@ -120,7 +120,8 @@ def _is_zero(key: str, value: Any) -> bool:
 def _items(key: str, items: list[Any]) -> list[Any]:
     given = [item for item in items if item is not None]
     stored: list[Any] = [
-        normalised(item) if type(item) is dict else _items("", item) if type(item) is list else item for item in given
+        normalised(item) if type(item) is dict else _items("", item) if type(item) is list else _whole(item)
+        for item in given
     ]
     if key in _WITH_TEXT:
         for before, after in zip(given, stored, strict=True):

@@ -77,3 +77,41 @@ def test_a_deep_config_is_named_as_the_cause(cluster: Cluster) -> None:
     assert ready["status"] == "False"
     assert "nested too deeply" in ready["message"]
     assert answer["children"] == []
+
+
+BEYOND = (b"1e400", b"-1e400", b"9" * 5000, b"9" * 20, b'"\\ud800"')
+"""Numbers that no double, or no integer of Kubernetes, can hold, and half a character."""
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each object or list with each key or position in it; the first two items of lists stand for all."""
+    if isinstance(value, dict):
+        for key, item in list(value.items()):
+            yield value, key
+            yield from places(item)
+    elif isinstance(value, list):
+        for position, item in enumerate(value[:2]):
+            yield value, position
+            yield from places(item)
+
+
+@pytest.mark.parametrize("beyond", BEYOND, ids=["1e400", "-1e400", "5,000 digits", "20 digits", "half a character"])
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+def test_what_json_cannot_say_is_no_fault_of_ours(kind: Kind[Any, Any], beyond: bytes, cluster: Cluster) -> None:
+    """Anywhere in the parent, its children and related objects: an answer, or a refusal of the request."""
+    spec = VALID[name_of(kind)]
+    if kind.resource.kind == "LLMInferenceService":
+        spec = {**spec, "baseRefs": [{"name": "there"}]}
+    request = orjson.loads(cluster.request(kind, parent(kind, spec)))
+    seen = 0
+    for owner, key in places(request):
+        before, owner[key] = owner[key], "@@"
+        body = orjson.dumps(request).replace(b'"@@"', beyond)
+        owner[key] = before
+        seen += 1
+        try:
+            answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW))
+        except ProtocolError:
+            continue
+        assert isinstance(answer["children"], list)
+    assert seen > 10

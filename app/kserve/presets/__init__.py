@@ -62,15 +62,15 @@ PINNED = tuple(PRESETS)
 """Suffixes whose names are kept in ``status.annotations``."""
 
 
-def _templates(value: Any) -> dict[str, Template]:
+def _templates(value: Any) -> dict[int, Template]:
     if isinstance(value, str):
-        return {value: Template(value)} if OPEN in value else {}
+        return {id(value): Template(value)} if OPEN in value else {}
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return {text: template for item in items for text, template in _templates(item).items()}
 
 
-TEMPLATES: dict[str, Template] = _templates(PRESETS)
-"""Every template of the presets, read once."""
+TEMPLATES: dict[int, Template] = _templates(PRESETS)
+"""Every template of the presets, read once, by the identity of its text: the same text of a user's is another one."""
 
 
 def _plain(value: Any, found: set[int]) -> bool:
