@@ -20,6 +20,7 @@ from app.hooks.keep import keep
 from app.hooks.memo import Memo
 from app.hooks.origin import Origin
 from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
+from app.hooks.template import keep_templates
 from app.kube import field as fields
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_spec
@@ -110,6 +111,7 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
     request = _decode(kind.decoder, body)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     answer, namespace = sync(kind, request, settings, now), request.parent.metadata.namespace
+    answer = keep_templates(answer, request.parent, request.children, body)
     try:
         encoded = response.encode(answer, namespace)
         errors = response.unstorable(answer) if len(encoded) > ANNOTATIONS_MAX else []

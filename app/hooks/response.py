@@ -93,6 +93,15 @@ def encode_related(rules: Sequence[RelatedRule]) -> bytes:
     return msgspec.json.encode({"relatedResources": list(rules)})
 
 
+def is_sendable(value: Any) -> bool:
+    """Whether a part of a child may be in an answer."""
+    try:
+        _check_values(value, "")
+    except ResponseError:
+        return False
+    return True
+
+
 def _check_children(children: list[Any], namespace: str) -> None:
     seen = set()
     for child in children:

@@ -16,6 +16,7 @@ import orjson
 from app.hooks.memo import Memo
 from app.hooks.protocol import observed_children
 from app.hooks.response import Prepared
+from app.hooks.template import stands_for, without_template
 from app.kube.objects import ObservedObject, last_applied
 
 
@@ -66,9 +67,15 @@ def _compare(answered: list[dict[str, Any]], observed: list[ObservedObject]) -> 
         child = there.get(identity)
         if child is None:
             absent.append(" ".join(identity))
-        elif (record := last_applied(child)) is not None and _substance(wanted) != _substance(record):
+        elif (record := last_applied(child)) is not None and _differ(wanted, record, child):
             pending.append(" ".join(identity))
     return Outstanding(absent, pending)
+
+
+def _differ(wanted: dict[str, Any], record: dict[str, Any], child: ObservedObject) -> bool:
+    if stands_for(child, wanted):
+        wanted, record = without_template(wanted), without_template(record)
+    return _substance(wanted) != _substance(record)
 
 
 def _substance(child: dict[str, Any]) -> dict[str, Any]:

@@ -77,14 +77,14 @@ def sync(
     widget: Resource[WidgetSpec, WidgetStatus], request: SyncRequest[Any, Any], settings: Settings, now: datetime
 ) -> SyncResponse:
     meta = widget.metadata
-    labels = {"app": meta.name}
+    labels, image = {"app": meta.name}, (meta.annotations or {}).get("image", "widget")
     deployment = Deployment(
         metadata=ObjectMeta(name=meta.name, namespace=meta.namespace, labels=labels),
         spec=DeploymentSpec(
             replicas=widget.spec.replicas,
             selector=LabelSelector(match_labels=labels),
             template=PodTemplateSpec(
-                metadata=TemplateMeta(labels=labels), spec=PodSpec(containers=[Container(name="main", image="widget")])
+                metadata=TemplateMeta(labels=labels), spec=PodSpec(containers=[Container(name="main", image=image)])
             ),
         ),
     )

@@ -217,7 +217,10 @@ def test_a_gpu_added_to_a_recorded_service_switches_at_once() -> None:
 
 
 def test_a_gpu_added_to_a_service_taken_over_switches_in_two_steps() -> None:
-    """Without a record the block is claimed first, as it is; only the next answer can remove it (D.8)."""
+    """Without a record the block is claimed first, as it is; only the next answer can remove it (D.8).
+
+    The pods stay as they are until the user changes something after that.
+    """
     taken = tuple(map(observed, running()))
     first = sync(service(), model(hardware=GPU), children=taken)
     deployment = child(first, "Deployment")
@@ -227,7 +230,9 @@ def test_a_gpu_added_to_a_service_taken_over_switches_in_two_steps() -> None:
     assert between[0]["spec"] == taken[0]["spec"]
     second = applied(sync(service(), model(hardware=GPU), children=between), between)
     assert second[0]["spec"]["strategy"] == {"type": "Recreate"}
-    assert second[0]["spec"]["template"]["spec"]["tolerations"]
+    assert second[0]["spec"]["template"] == taken[0]["spec"]["template"]
+    third = applied(sync(service(image="mine"), model(hardware=GPU), children=second), second)
+    assert third[0]["spec"]["template"]["spec"]["tolerations"]
 
 
 def test_an_old_selector_is_kept() -> None:
