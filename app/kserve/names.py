@@ -83,6 +83,9 @@ OPERATOR_CONFIG = "inferenceservice-config"
 SYSTEM_SCHEDULER_CONFIG_PREFIX = "config-scheduler-"
 """A scheduler config of a name like this may stand in the system namespace."""
 
+GLOBAL_CA_BUNDLE = "global-ca-bundle"
+"""KServe's name of the CA bundle's ConfigMap in every namespace but the system one."""
+
 _HASH = 32
 
 
@@ -136,6 +139,11 @@ class Names:
     @property
     def certificates(self) -> str:
         return self._child("-kserve-self-signed-certs")
+
+    @property
+    def ca_bundle(self) -> str:
+        """The service's own copy of the operator's CA bundle."""
+        return self._child("-kserve-ca-bundle")
 
     @property
     def role(self) -> str:

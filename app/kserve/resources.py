@@ -10,6 +10,7 @@ LWS_COMPONENT = "leaderworkerset"
 GATEWAY_COMPONENT = "gateway-api"
 POOL_COMPONENT = "inference-extension"
 RBAC_COMPONENT = "scheduler-rbac"
+CA_BUNDLE_COMPONENT = "ca-bundle"
 
 _READY = ".status.conditions[?(@.type=='Ready')]"
 
@@ -40,6 +41,7 @@ LLM_INFERENCE_SERVICE = CustomResource(
         ChildKind("v1", "ServiceAccount", "serviceaccounts", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "Role", "roles", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
+        ChildKind("v1", "ConfigMap", "configmaps", optional=True, component=CA_BUNDLE_COMPONENT),
     ),
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),

@@ -24,8 +24,6 @@ Json = dict[str, Any]
 PROVISION_VOLUME = "kserve-provision-location"
 CLAIM_VOLUME = "kserve-pvc-source"
 CA_BUNDLE_VOLUME = "cabundle-cert"
-GLOBAL_CA_BUNDLE = "global-ca-bundle"
-"""Name of the CA bundle's ConfigMap in every namespace but the system one."""
 
 _MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""
@@ -82,8 +80,8 @@ class Attachment:
     env: Sequence[Json] = ()
     live_image: str = ""
     """Image of the storage initializer that runs now: a new release of ours restarts no pods."""
-    ca_bundle_namespace: str = ""
-    """The service's namespace."""
+    ca_bundle: str = ""
+    """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""
 
 
 def attach(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
@@ -134,13 +132,8 @@ def _added(containers: list[Json], container: Json) -> list[Json]:
 
 def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra: Attachment) -> tuple[Json, Json]:
     values = {variable["name"]: variable.get("value", "") for variable in extra.env}
-    config_map, path = (
-        operator.storage_initializer.ca_bundle_config_map_name,
-        operator.storage_initializer.ca_bundle_volume_mount_path,
-    )
-    if config_map and extra.ca_bundle_namespace != operator.system_namespace:
-        config_map = GLOBAL_CA_BUNDLE
-    config_map = values.get(CA_BUNDLE_CONFIG_MAP) or config_map
+    config_map = values.get(CA_BUNDLE_CONFIG_MAP) or extra.ca_bundle
+    path = operator.storage_initializer.ca_bundle_volume_mount_path
     if not config_map:
         return container, pod
     if values.get(CA_BUNDLE):

@@ -14,6 +14,7 @@ from app.kserve.names import (
     GATEWAY_API,
     GATEWAY_GROUP,
     GATEWAY_NAME_LABEL,
+    GLOBAL_CA_BUNDLE,
     NAME,
     OPERATOR_CONFIG,
     PART_OF,
@@ -23,6 +24,7 @@ from app.kserve.names import (
     SYSTEM_SCHEDULER_CONFIG_PREFIX,
 )
 from app.kserve.operator import OperatorConfig
+from app.kserve.template import OPEN
 from app.kube.resource import Resource
 from app.settings import Settings
 
@@ -35,7 +37,7 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     rules = [
         RelatedRule(API_VERSION, "llminferenceserviceconfigs", where) for where in dict.fromkeys((namespace, system))
     ]
-    rules += _config_maps(service.spec, namespace, system)
+    rules += _config_maps(service.spec, namespace, system, copied="configmaps" in declared)
     rules.append(RelatedRule("v1", "serviceaccounts", namespace))
     if settings.watch_pods:
         selector = {"matchLabels": {NAME: service.metadata.name, PART_OF: PART_OF_VALUE}}
@@ -47,8 +49,11 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     return rules
 
 
-def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str) -> list[RelatedRule]:
-    """The operator's settings, and whatever may hold a scheduler configuration."""
+def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str, *, copied: bool) -> list[RelatedRule]:
+    """The operator's settings, whatever may hold a scheduler configuration, and the CA bundle of downloads from S3.
+
+    ``copied``: whether the bundle is copied here. Its name is in the settings, so that any ConfigMap there may be it.
+    """
     scheduler = spec.router.scheduler if spec.router is not None else None
     config = scheduler.config if scheduler is not None else None
     if config is None and spec.base_refs:
@@ -58,9 +63,12 @@ def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str) -> 
     wanted = {system: in_system}
     if name:
         wanted.setdefault(namespace, []).append(name)
-    return [
-        RelatedRule("v1", "configmaps", where, tuple(dict.fromkeys(names))) for where, names in wanted.items() if names
-    ]
+    downloads = spec.base_refs or (spec.model is not None and spec.model.uri.lower().startswith(("s3:", OPEN)))
+    if downloads:
+        wanted.setdefault(namespace, []).append(GLOBAL_CA_BUNDLE)
+    if downloads and (copied or namespace == system):
+        wanted[system] = []
+    return [RelatedRule("v1", "configmaps", where, tuple(dict.fromkeys(names))) for where, names in wanted.items()]
 
 
 def _routed(spec: LLMInferenceServiceSpec) -> bool:

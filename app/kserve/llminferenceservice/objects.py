@@ -205,6 +205,7 @@ class Children(
         "pools": f"InferencePool.{POOL_API}",
         "service_accounts": "ServiceAccount.v1",
         "roles": "Role.rbac.authorization.k8s.io/v1",
+        "config_maps": "ConfigMap.v1",
         "role_bindings": "RoleBinding.rbac.authorization.k8s.io/v1",
     },
 ):
@@ -218,6 +219,7 @@ class Children(
     service_accounts: dict[str, ObservedObject] | None = None
     roles: dict[str, ObservedObject] | None = None
     role_bindings: dict[str, ObservedObject] | None = None
+    config_maps: dict[str, ObservedObject] | None = None
 
 
 class Related(

@@ -19,7 +19,7 @@ from app.kserve.llminferenceservice.conditions import (
     RECONCILE_SINGLE_NODE_ERROR,
     WORKER_WORKLOAD_READY,
 )
-from app.kserve.llminferenceservice.credentials import ENDPOINT, credentials
+from app.kserve.llminferenceservice.credentials import CA_BUNDLE_CONFIG_MAP, ENDPOINT, credentials
 from app.kserve.llminferenceservice.metadata import Labels, Propagated, kept_selector, laid_over, propagated, selector
 from app.kserve.llminferenceservice.objects import Children, ObservedWorkload, Related, ServiceAccount, TemplatePart
 from app.kserve.llminferenceservice.scalable import replicas, with_account
@@ -31,6 +31,7 @@ from app.kserve.names import (
     COMPONENT_WORKER,
     COMPONENT_WORKER_PREFILL,
     COMPONENT_WORKLOAD,
+    GLOBAL_CA_BUNDLE,
     POOL_NAME_VARIABLE,
     ROLE_BOTH,
     ROLE_DECODE,
@@ -119,6 +120,8 @@ class WorkloadPlan:
     deployments: tuple[DeploymentPlan, ...]
     groups: tuple[GroupPlan, ...]
     accounts: tuple[AccountPlan, ...]
+    ca_bundle: bool = False
+    """Whether some pod downloads with the operator's CA bundle."""
     unknown_endpoint: bool = False
     """Whether some pod downloads from S3 with a Secret, and nothing says where that is."""
 
@@ -137,6 +140,20 @@ class Surroundings:
     def managed_accounts(self) -> bool:
         """Whether ServiceAccounts, Roles and RoleBindings are declared."""
         return self.children.service_accounts is not None
+
+    @property
+    def ca_bundle(self) -> str:
+        """The ConfigMap of the operator's CA bundle in this namespace; empty where the settings have none.
+
+        The one that KServe's operator made, or an administrator, as long as the service has no copy of its own.
+        """
+        wanted, namespace = self.operator.storage_initializer.ca_bundle_config_map_name, self.metadata.namespace
+        if not wanted or namespace == self.operator.system_namespace:
+            return wanted
+        own = one(self.children.config_maps, self.names.ca_bundle, namespace) is not None
+        common = one(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
+        copied = self.children.config_maps is not None and (own or not common)
+        return self.names.ca_bundle if copied else GLOBAL_CA_BUNDLE
 
     def deployment(self, name: str) -> ObservedWorkload | None:
         return one(self.children.deployments, name, self.metadata.namespace)
@@ -182,6 +199,7 @@ class _Planner:
         self._around = around
         self._passed: Propagated = propagated(around.metadata.labels, around.metadata.annotations)
         self._unknown_endpoint = False
+        self._ca_bundle = False
         initializer = spec.storage_initializer
         self._source: Artifact = artifact(
             spec.model.uri if spec.model is not None else "",
@@ -224,6 +242,7 @@ class _Planner:
             deployments=tuple(self._deployment(side) for side in sides if side.spec.worker is None),
             groups=tuple(self._group(side) for side in sides if side.spec.worker is not None),
             accounts=tuple(accounts),
+            ca_bundle=self._ca_bundle,
             unknown_endpoint=self._unknown_endpoint,
         )
 
@@ -359,7 +378,10 @@ class _Planner:
             env = credentials(self._source.scheme, notes, found, around.operator.credentials)
             named = {variable["name"] for variable in env}
             self._unknown_endpoint |= self._source.scheme == "s3" and bool(named) and ENDPOINT not in named
-        extra = Attachment(env, _live_image(running), around.metadata.namespace)
+            self._ca_bundle |= (
+                self._source.scheme == "s3" and bool(around.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
+            )
+        extra = Attachment(env, _live_image(running), around.ca_bundle)
         return attach(pod, self._source, around.operator, extra)
 
 

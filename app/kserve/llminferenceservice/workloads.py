@@ -10,6 +10,7 @@ from typing import Any, cast
 from app.hooks.protocol import every, one
 from app.kserve.effectivespec import EffectiveSpec
 from app.kserve.llminferenceservice.accounts import accounts
+from app.kserve.llminferenceservice.cabundle import ca_bundle_causes, ca_bundle_children
 from app.kserve.llminferenceservice.conditions import (
     KIND_NOT_INSTALLED,
     MAIN_WORKLOAD_READY,
@@ -49,6 +50,7 @@ def _workload_children(plan: WorkloadPlan, around: Surroundings) -> list[Any]:
         *(leader_worker_set(group, namespace) for group in plan.groups if installed),
         workload_service(around.names, namespace),
         *(child for account in plan.accounts for child in accounts(account, namespace)),
+        *(ca_bundle_children(around) if plan.ca_bundle else []),
     ]
 
 
@@ -76,7 +78,8 @@ def _workload_causes(plan: WorkloadPlan, around: Surroundings) -> list[Cause]:
         for cause in deployment_causes(cast("ObservedDeployment", child))
     ]
     of_pods = pod_causes(pods_of(around, scheduler=False))
-    return [*causes, *of_pods, *([_NO_ENDPOINT] if plan.unknown_endpoint and of_pods else [])]
+    bundle = ca_bundle_causes(around) if plan.ca_bundle else []
+    return [*bundle, *causes, *of_pods, *([_NO_ENDPOINT] if plan.unknown_endpoint and of_pods else [])]
 
 
 _NO_ENDPOINT = Cause(

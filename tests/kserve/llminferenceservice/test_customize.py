@@ -50,6 +50,7 @@ def scheduler(**config: Any) -> Json:
     return {"router": {"scheduler": {"config": config} if config else {}}}
 
 
+CA_BUNDLE = {"namespace": OWN, "names": ["global-ca-bundle"]}
 OPERATOR = {"namespace": SYSTEM, "names": ["inferenceservice-config"]}
 
 
@@ -66,7 +67,9 @@ OPERATOR = {"namespace": SYSTEM, "names": ["inferenceservice-config"]}
         ),
         (scheduler(inline={"kind": "X"}), [OPERATOR]),
         ({"baseRefs": [{"name": "b"}]}, [{"namespace": OWN}, {"namespace": SYSTEM}]),
-        ({"baseRefs": [{"name": "b"}], **scheduler(inline={"kind": "X"})}, [OPERATOR]),
+        ({"baseRefs": [{"name": "b"}], **scheduler(inline={"kind": "X"})}, [OPERATOR, CA_BUNDLE]),
+        ({"model": {"uri": "S3://b/m"}}, [OPERATOR, CA_BUNDLE]),
+        ({"model": {"uri": "hf://o/m"}}, [OPERATOR]),
     ],
 )
 def test_config_maps(spec: Json, wanted: list[Json]) -> None:
