@@ -25,6 +25,7 @@ demo: $(STAMP) ## run the service here and drive the examples through it; no clu
 	$(BIN)/modelhooks demo examples manifests/llmaz-runtimes
 
 test: unit ## all tests; those on a real control plane where Go or KUBEBUILDER_ASSETS is at hand
+	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
@@ -32,7 +33,7 @@ unit: $(STAMP) ## the tests that need no cluster
 	$(BIN)/python -m pytest -m 'not e2e' -n auto --dist loadfile $(if $(COVERAGE),--cov=app --cov-report=) $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
-	$(BIN)/python -m tests.e2e.binaries
+	MODELHOOKS_E2E=required $(BIN)/python -m tests.e2e.binaries
 	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
 
 lint: $(STAMP) generated ## style, types, layers, and generated files that are up to date

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,40 @@ def test_nothing_is_missing_with_go(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", str(_assets(tmp_path, "go")))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     assert binaries.missing() is None
+
+
+def test_each_program_is_told_with_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before it is built, because that takes minutes, and after it."""
+    built: list[str] = []
+
+    def go(_module: str, *arguments: str) -> str:
+        if arguments[0] == "build":
+            built.append(capsys.readouterr().err)
+            Path(arguments[arguments.index("-o") + 1]).touch()
+        return ""
+
+    monkeypatch.setattr(binaries, "_go", go)
+    target = tmp_path / "target"
+    binaries._build(target)
+    assert sorted(path.name for path in target.iterdir()) == sorted(binaries.PROGRAMS)
+    assert [text.splitlines()[-1] for text in built] == [f"  {name} …" for name in binaries.PROGRAMS]
+    assert re.fullmatch(rf"  {binaries.PROGRAMS[-1]}: \d+ s\n", capsys.readouterr().err)
+
+
+def test_main_builds_nothing_where_nothing_can_be_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`make test` goes on: its tests on the control plane are skipped for the same reason."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.delenv("MODELHOOKS_E2E", raising=False)
+    binaries.main()
+    assert capsys.readouterr().err == "no control plane: there is neither a Go toolchain nor KUBEBUILDER_ASSETS\n"
+    monkeypatch.setenv("MODELHOOKS_E2E", "required")
+    with pytest.raises(binaries.BinariesMissingError):
+        binaries.main()
 
 
 def test_cache_name_depends_on_the_module_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

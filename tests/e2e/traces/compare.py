@@ -47,6 +47,7 @@ class Memory:
     versions: dict[str, list[Json]] = field(default_factory=lambda: defaultdict(list))
     events: set[EventKey] = field(default_factory=set)
     event_counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    refused: list[str] = field(default_factory=list)
     failing: bool = False
 
     def after(self, step: Json) -> dict[str, Json]:
@@ -66,6 +67,7 @@ class Memory:
         for event in step["events"]:
             self.event_counts[event["on"]] += event["count"]
         self.events = {_event_key(event) for event in step["events"]}
+        self.refused = _refused([*step["writes"], *seen.writes])
         refused = any(write["code"] >= 400 for write in step["writes"])
         failed = any(call.get("repeats", 1) > 1 or call["answered"] != 200 for call in step["requests"])
         self.failing = refused or failed or any(event["type"] == "Warning" for event in step["events"])
@@ -92,7 +94,7 @@ def differences(step: Json, seen: Seen, memory: Memory, *, raced: bool = False) 
         return found + _calls_per_parent(step, seen)
     found += _objects(memory.after(step), seen.objects)
     found += _requests(step, seen, memory, raced=raced)
-    found += [] if raced else _writes(step["writes"], seen.writes)
+    found += [] if raced else _writes(step["writes"], seen.writes, memory)
     found += _events(step["events"], seen, memory, raced=raced)
     return found
 
@@ -244,12 +246,14 @@ def _parent_key(call: Json) -> tuple[str, str]:
     return call["hook"], (parent.get("metadata") or {}).get("name", "")
 
 
-def _writes(theirs: list[Json], ours: list[Json]) -> list[str]:
+def _writes(theirs: list[Json], ours: list[Json], memory: Memory) -> list[str]:
+    """A write that was refused in the step before may be tried again in this one: the back-off decides when."""
     found = []
     for label, pick in (("written", _accepted), ("no-op", _noops), ("refused", _refused)):
         expected, actual = pick(theirs), pick(ours)
         found += [f"{label}, recorded only: {item}" for item in expected if item not in actual]
-        found += [f"{label}, here only: {item}" for item in actual if item not in expected]
+        retried = memory.refused if label == "refused" else []
+        found += [f"{label}, here only: {item}" for item in actual if item not in expected and item not in retried]
     if not found and _one_parent(theirs) and (orders := (_order(theirs), _order(ours)))[0] != orders[1]:
         found.append(f"order of writes:\n  recorded {orders[0]}\n  here     {orders[1]}")
     return found

@@ -1,0 +1,45 @@
+"""What the comparison of traces forgives, and what not. No cluster is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.traces.compare import Memory, Seen, differences
+
+Json = dict[str, Any]
+
+REFUSED: Json = {"verb": "update", "resource": "services", "name": "ns/w", "code": 422}
+OTHER: Json = {**REFUSED, "resource": "deployments"}
+ACCEPTED: Json = {**REFUSED, "code": 200, "object": {}}
+
+
+def step(*writes: Json) -> Json:
+    return {"requests": [], "writes": list(writes), "events": [], "objects": []}
+
+
+def seen(*writes: Json) -> Seen:
+    return Seen([], list(writes), {}, {}, {}, died=False)
+
+
+@pytest.mark.parametrize(
+    ("former", "here", "found"),
+    [
+        ([REFUSED], [REFUSED, ACCEPTED], 0),
+        ([OTHER], [REFUSED, ACCEPTED], 1),
+        ([], [REFUSED, ACCEPTED], 1),
+        ([REFUSED], [REFUSED], 1),
+    ],
+)
+def test_a_refused_write_may_be_tried_again_in_the_next_step(former: list[Json], here: list[Json], found: int) -> None:
+    """How often is up to the back-off; anything else that is refused was not recorded."""
+    memory = Memory()
+    memory.remember(step(*former), seen(*former))
+    assert len(differences(step(ACCEPTED), seen(*here), memory)) == found
+
+
+def test_a_recorded_refusal_has_to_come() -> None:
+    memory = Memory()
+    memory.remember(step(REFUSED), seen(REFUSED))
+    assert len(differences(step(REFUSED), seen(), memory)) == 1
