@@ -12,7 +12,7 @@ from typing import Any
 from app.hooks.mergekeys import clashes
 from app.kserve import address
 from app.kserve.effectivespec import EffectiveSpec
-from app.kserve.llminferenceservice import rules
+from app.kserve.llminferenceservice import parentrefs, rules
 from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceSpec,
     LLMInferenceServiceStatus,
@@ -204,12 +204,8 @@ def _route(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     http = router.route.http if router is not None and router.route is not None else None
     if router is None or http is None or http.spec is None:
         return
-    if http.spec.parent_refs and router.gateway is not None and router.gateway.refs:
-        yield field.invalid(
-            rules.HTTP.child("spec"),
-            {"parentRefs": [ref.name for ref in http.spec.parent_refs]},
-            "parentRefs and gateway.refs exclude each other: remove parentRefs, the route is attached to gateway.refs",
-        )
+    if (both := parentrefs.conflict(spec)) is not None:
+        yield both
     yield from gatewayapi_rules.check(http.spec, rules.HTTP.child("spec"))
 
 

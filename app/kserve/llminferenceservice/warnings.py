@@ -9,6 +9,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from app.kserve.llminferenceservice import parentrefs
 from app.kserve.llminferenceservice.rules import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceSpec,
@@ -44,6 +45,7 @@ def warnings(service: Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatu
         found += _workload(workload, path, Names(service.metadata.name), bool(spec.base_refs))
     if spec.router is not None:
         found += _router(spec.router, bool(spec.base_refs))
+        found += filter(None, [parentrefs.warning(spec)])
         found += _picker(spec.router.scheduler, Names(service.metadata.name))
     if spec.prefill is not None and not spec.base_refs and (spec.router is None or spec.router.scheduler is None):
         found.append(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kserve.llminferenceservice.test_artifacts import container, named, operator, service, template
-from tests.kserve.objects import OPTIONAL_KINDS, Cluster, Json
+from tests.kserve.llminferenceservice.test_artifacts import container, named, operator
+from tests.kserve.llminferenceservice.test_workloads import template
+from tests.kserve.objects import OPTIONAL_KINDS, Cluster, Json, service
 
 SETTINGS = operator(storageInitializer={"caBundleConfigMapName": "ca"})
 OWN, COMMON = "demo-kserve-ca-bundle", "global-ca-bundle"
@@ -23,11 +24,12 @@ def source(**data: str) -> Json:
 def mounted(cluster: Cluster) -> str:
     """The ConfigMap that pods mount, which the initializer is told too."""
     pod = template(cluster)["spec"]
-    name = named(pod["volumes"], "cabundle-cert")["configMap"]["name"]
-    assert {"name": "CA_BUNDLE_CONFIGMAP_NAME", "value": name} in container(
-        pod, "storage-initializer", "initContainers"
-    )["env"]
-    return str(name)
+    volume = named(pod["volumes"], "cabundle-cert")
+    assert volume is not None
+    name: str = volume["configMap"]["name"]
+    initializer = container(pod, "storage-initializer", "initContainers")
+    assert {"name": "CA_BUNDLE_CONFIGMAP_NAME", "value": name} in initializer["env"]
+    return name
 
 
 def copying(*related: Json) -> Cluster:
