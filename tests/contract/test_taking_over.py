@@ -7,33 +7,22 @@ have no record of a hook's answer. Both forms are tried: as sent, and with what 
 from __future__ import annotations
 
 import copy
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any
 
-import orjson
 import pytest
 
-from app.families import find
-from app.hooks.kind import answer_customize, answer_sync
 from app.hooks.template import KEPT
 from app.kube.labels import LAST_APPLIED
-from app.settings import Settings
+from tests.contract import recordings
+from tests.contract import world as worlds
 from tests.contract.defaults import defaulted
-from tests.contract.replay import compare
+from tests.contract.recordings import FAMILIES, Json
+from tests.contract.test_goldens import settings
+from tests.contract.world import Key, World, expanded, key
 from tests.e2e.standin import apply
-from tests.shared import GOLDEN, needs_shared
 
-pytestmark = needs_shared
-
-Json = dict[str, Any]
-Identity = tuple[str, str, str]
-"""Kind, namespace and name, as the replay has them."""
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-FAMILIES = ("llmkube", "llmaz", "kserve")
 TEMPLATE = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate"}
 PARENTS = {"llmkube": "InferenceService", "llmaz": "Service", "kserve": "LLMInferenceService"}
 
@@ -41,21 +30,18 @@ PARENTS = {"llmkube": "InferenceService", "llmaz": "Service", "kserve": "LLMInfe
 @pytest.fixture(autouse=True)
 def _merge(monkeypatch: pytest.MonkeyPatch) -> None:
     """The replay's world merges as the stand-in for Metacontroller does, which the real one's traces are held to."""
-    monkeypatch.setattr(compare, "apply3", apply.merge)
+    monkeypatch.setattr(worlds, "merged", apply.merge)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_pod_template_changes(
-    family: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_pod_template_changes(family: str, capsys: pytest.CaptureFixture[str]) -> None:
     """By the first answer, or by those that follow it until nothing changes."""
     rows: dict[str, list[tuple[str, int, list[str]]]] = defaultdict(list)
     for case in _cases(family):
         for form in (_as_sent, defaulted):
             world = _world(case, form)
             before = _templates(world)
-            _settings(monkeypatch, case)
-            _run(world)
+            world.run()
             changed = _changes(before, world)
             if before:
                 rows[_topology(before)].append((f"{case['name']} ({form.__name__.strip('_')})", len(before), changed))
@@ -67,7 +53,7 @@ def test_no_pod_template_changes(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_change_by_the_user_brings_our_template_along(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_by_the_user_brings_our_template_along(family: str) -> None:
     """Nothing of the other operator's is left then: the template is as we sent it, to the last field.
 
     An entry that was there twice under one name stays twice, as the merge has it, but is the same both times.
@@ -75,14 +61,13 @@ def test_a_change_by_the_user_brings_our_template_along(family: str, monkeypatch
     rolled = 0
     for case in _cases(family):
         world = _world(case, _as_sent)
-        _settings(monkeypatch, case)
-        _run(world)
+        world.run()
         kept = _kept(world)
-        for parent in world.parents():
-            if parent["kind"] == PARENTS[family]:
+        for parent in list(world.objects.values()):
+            if parent["kind"] == PARENTS[family] and parent["apiVersion"] != "v1":
                 _CHANGES[family](parent["spec"])
                 parent["metadata"]["generation"] = parent["metadata"].get("generation", 0) + 1
-        _run(world)
+        world.run()
         templates = _templates(world)
         for identity in kept - _kept(world):
             sent = apply.last_applied(world.objects[identity])
@@ -112,35 +97,24 @@ _CHANGES = {"llmkube": _new_image, "llmaz": _new_image_in_template, "kserve": _n
 # The world of a case.
 
 
-def _cases(family: str) -> Iterator[Json]:
-    for file in sorted((GOLDEN / family).glob("*.json")):
-        yield json.loads(file.read_text())
-
-
-def _settings(monkeypatch: pytest.MonkeyPatch, case: Json) -> None:
-    """The operator's settings of a case; KServe has them in a ConfigMap."""
-    for name, variable in compare.SETTINGS_ENV.items():
-        if case["family"] != "kserve" and name in case["settings"]:
-            monkeypatch.setenv(variable, str(case["settings"][name]))
-        else:
-            monkeypatch.delenv(variable, raising=False)
+def _cases(family: str) -> list[Json]:
+    return [case for case in recordings.cases(family) if "objects" in case]
 
 
 def _as_sent(child: Json) -> Json:
     return child
 
 
-def _world(case: Json, form: Callable[[Json], Json]) -> Any:
+def _world(case: Json, form: Callable[[Json], Json]) -> World:
     """What the operator left: its children without any record, and the statuses that it wrote last."""
-    case = copy.deepcopy(case)
-    objects = {compare.key(item): item for item in case["objects"]}
-    objects |= {compare.key(item): form(item) for item in case["expect"].get("children") or []}
-    world = compare.World({**case, "objects": list(objects.values())}, True)
+    objects = {key(item): item for item in case["objects"]}
+    objects |= {key(item): form(item) for item in case["expect"].get("children") or []}
+    world = World({**case, "objects": list(objects.values())}, settings(case))
     for item in world.objects.values():
         (item["metadata"].get("annotations") or {}).pop(LAST_APPLIED, None)
         status = (case["expect"].get("status") or {}).get(f"{item['kind']}/{item['metadata']['name']}")
         if status is not None:
-            item["status"] = compare.expand(status)
+            item["status"] = expanded(status)
     owners = {(item["kind"], item["metadata"]["name"]): item["metadata"]["uid"] for item in world.objects.values()}
     for item in world.objects.values():
         for owner in item["metadata"].get("ownerReferences") or []:
@@ -148,21 +122,7 @@ def _world(case: Json, form: Callable[[Json], Json]) -> Any:
     return world
 
 
-def _run(world: Any) -> None:
-    """Until nothing changes, however often that takes; a case that never settles fails."""
-    settings = Settings()
-
-    def call(path: str, body: Json) -> Json:
-        kind = find(body["parent"]["apiVersion"], body["parent"]["kind"])
-        assert kind is not None
-        raw = orjson.dumps(body)
-        answer = answer_customize(kind, raw, settings) if path.endswith("customize") else None
-        return cast("Json", orjson.loads(answer or answer_sync(kind, raw, settings, NOW)))
-
-    world.run(call)
-
-
-def _templates(world: Any) -> dict[Identity, Json]:
+def _templates(world: World) -> dict[Key, Json]:
     found = {identity: copy.deepcopy(_template(item)) for identity, item in world.objects.items()}
     return {identity: template for identity, template in found.items() if template}
 
@@ -172,7 +132,7 @@ def _template(workload: Json) -> Json:
     return template
 
 
-def _kept(world: Any) -> set[Identity]:
+def _kept(world: World) -> set[Key]:
     """The workloads whose template stays as the other operator made it."""
     return {identity for identity, item in world.objects.items() if KEPT in (item["metadata"].get("annotations") or {})}
 
@@ -186,7 +146,7 @@ def _once(value: Any) -> Any:
     return value
 
 
-def _changes(before: Mapping[Identity, Json], world: Any) -> list[str]:
+def _changes(before: Mapping[Key, Json], world: World) -> list[str]:
     """The workloads whose template is another one now. One that the spec no longer asks for may go."""
     return [
         f"{identity[0]} {identity[2]}"
@@ -198,12 +158,12 @@ def _changes(before: Mapping[Identity, Json], world: Any) -> list[str]:
 # The table.
 
 
-def _topology(before: Mapping[Identity, Json]) -> str:
+def _topology(before: Mapping[Key, Json]) -> str:
     """Kinds and roles of a case's workloads, by the ends of their names."""
     return " + ".join(sorted({_role(identity) for identity in before}))
 
 
-def _role(identity: Identity) -> str:
+def _role(identity: Key) -> str:
     kind, _, name = identity
     ends = ("-kserve-mn-prefill", "-kserve-mn", "-kserve-prefill", "-kserve-router-scheduler", "-kserve")
     return kind.partition(".")[0] + next((f" …{end}" for end in ends if name.endswith(end)), "")

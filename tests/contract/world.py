@@ -39,7 +39,11 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "In": lambda have, values: have in values,
     "NotIn": lambda have, values: have not in values,
 }
-_UNDECLARED = {"llmkube": ("PodMonitor",), "llmaz": (), "kserve": ("ServiceAccount", "Role", "RoleBinding")}
+_UNDECLARED = {
+    "llmkube": ("PodMonitor",),
+    "llmaz": (),
+    "kserve": ("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
+}
 """Optional children that the recordings were compared without."""
 _PARENTS = {
     "llmkube": ("Model", "InferenceService"),
