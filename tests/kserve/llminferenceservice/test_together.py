@@ -1,0 +1,94 @@
+"""What KServe's integration tests see of a whole service, where no test of a part shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.kserve.llminferenceservice.test_workloads import DP
+from tests.kserve.objects import Cluster, Json, config, gateway, service
+
+GROUP: Json = {"parallelism": DP, "worker": {}}
+CONTAINER = {"name": "main", "image": "example.com/vllm:1"}
+
+
+def settled(parent: Json, *related: Json) -> Cluster:
+    cluster = Cluster(parent, *related)
+    cluster.settle()
+    return cluster
+
+
+def test_a_service_of_bases_only() -> None:
+    """Model, router and workload each from a config: the image is the workload's, and all presets are pinned."""
+    bases = [
+        config("model", model={"uri": "hf://facebook/opt-125m", "name": "facebook/opt-125m"}),
+        config("router", router={"route": {}, "gateway": {}, "scheduler": {}}),
+        config("workload", template={"containers": [CONTAINER]}),
+    ]
+    references: Any = [{"name": base["metadata"]["name"]} for base in bases]
+    cluster = settled(service("test-llm", uri=None, baseRefs=references), *bases, gateway())
+    deployment = cluster.child("Deployment", "test-llm-kserve")
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "example.com/vllm:1"
+    assert len(cluster.answer["status"]["annotations"]) == 8
+    assert ("HTTPRoute", "test-llm-kserve-route") in cluster.names
+    assert ("Deployment", "test-llm-kserve-router-scheduler") in cluster.names
+
+
+@pytest.mark.parametrize(("wanted", "after"), [(None, 5), (2, 2)])
+def test_a_group_scaled_from_outside(wanted: int | None, after: int) -> None:
+    """Left alone where the service says no number, set back where it does."""
+    given: dict[str, Any] = {} if wanted is None else {"replicas": wanted}
+    cluster = settled(service(**GROUP, **given))
+    group = cluster.child("LeaderWorkerSet", "demo-kserve-mn")
+    group["spec"]["replicas"] = 5
+    sent = next(c for c in cluster.sync()["children"] if c["kind"] == "LeaderWorkerSet")["spec"]
+    assert sent.get("replicas", 5) == after
+
+
+@pytest.mark.parametrize(
+    ("router", "missing"),
+    [
+        ({"route": {}, "gateway": {"refs": [{"name": "mine", "namespace": "infra"}]}}, gateway("mine", "infra")),
+        (
+            {"route": {"http": {"refs": [{"name": "mine"}]}}},
+            {
+                "apiVersion": "gateway.networking.k8s.io/v1",
+                "kind": "HTTPRoute",
+                "metadata": {"name": "mine", "namespace": "default"},
+                "spec": {"parentRefs": [{"name": "kserve-ingress-gateway", "namespace": "kserve"}]},
+            },
+        ),
+    ],
+)
+def test_a_reference_that_is_made_later(router: Json, missing: Json) -> None:
+    cluster = settled(service(router=router), gateway())
+    assert cluster.says("RouterReady") == "RefsInvalid"
+    cluster.related.append(missing)
+    cluster.settle()
+    assert cluster.says("RouterReady") != "RefsInvalid"
+
+
+@pytest.mark.parametrize("part", ["worker", "prefill"])
+def test_a_part_that_is_removed_goes_with_its_condition(part: str) -> None:
+    """And comes back with it."""
+    spec = GROUP if part == "worker" else {"prefill": {}}
+    condition = "WorkerWorkloadReady" if part == "worker" else "PrefillWorkloadReady"
+    gone = ("LeaderWorkerSet", "demo-kserve-mn") if part == "worker" else ("Deployment", "demo-kserve-prefill")
+    cluster = settled(service(**spec))
+    assert gone in cluster.names
+    assert cluster.condition(condition) is not None
+    cluster.parent = {**service(), "status": cluster.parent["status"]}
+    cluster.settle()
+    assert gone not in cluster.names
+    assert cluster.condition(condition) is None
+
+
+def test_kueues_labels_and_annotations_reach_object_and_pods() -> None:
+    parent = service(notes={"kueue.x-k8s.io/job-min-parallelism": "1"})
+    parent["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    deployment = settled(parent).child("Deployment", "demo-kserve")
+    for metadata in (deployment["metadata"], deployment["spec"]["template"]["metadata"]):
+        assert metadata["labels"]["kueue.x-k8s.io/queue-name"] == "q"
+        assert metadata["annotations"]["kueue.x-k8s.io/job-min-parallelism"] == "1"
+    assert "kueue.x-k8s.io/queue-name" not in deployment["spec"]["selector"]["matchLabels"]
