@@ -2,18 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
+import orjson
+from msgspec import Raw
 
 from app.hooks.protocol import observed_children
 from app.kube.jsonvalue import without_nulls
-from app.kube.objects import ObservedObject, last_applied, spec_replicas
+from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_replicas
 
 
-def keep(children: msgspec.Struct) -> list[dict[str, Any]]:
-    """Every observed child, re-emitted so that Metacontroller writes nothing."""
-    return [keep_child(group[key]) for _, group in observed_children(children) for key in sorted(group)]
+def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[dict[str, Any]]:
+    """Every observed child, re-emitted so that Metacontroller writes nothing but ``replicas: 0`` of the stopped ones.
+
+    ``stopped`` is asked for children that have replicas. Stopping has to work whatever else is unknown or wrong.
+    """
+    return [
+        keep_stopped(child) if stopped is not None and _has_replicas(child) and stopped(child) else keep_child(child)
+        for _, group in observed_children(children)
+        for child in (group[key] for key in sorted(group))
+    ]
+
+
+def keep_or_stop(children: msgspec.Struct, *, stop: bool) -> list[dict[str, Any]]:
+    """As :func:`keep`, with all that has replicas stopped when ``stop`` says so."""
+    return keep(children, (lambda _: True) if stop else None)
+
+
+def keep_stopped(child: ObservedObject) -> dict[str, Any]:
+    """One observed child as it was last applied, without replicas."""
+    kept = keep_child(child)
+    spec = kept.get("spec")
+    return {**kept, "spec": {**(spec if isinstance(spec, dict) else {}), "replicas": 0}}
+
+
+def wants_none(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
+    """Whether a spec has ``replicas: 0`` below that path, however wrong the rest of it is."""
+    value: Any = spec if isinstance(spec, dict) else _loaded(bytes(spec))
+    for key in (*path, "replicas"):
+        value = value.get(key) if isinstance(value, dict) else None
+    return type(value) in (int, float) and value == 0
+
+
+def _loaded(raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _has_replicas(child: ObservedObject) -> bool:
+    return isinstance(getattr(child, "spec", None), ReplicasSpec)
 
 
 def keep_child(child: ObservedObject) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from app.kube.jsonvalue import (
     may_have_controls,
 )
 from app.kube.labels import ANNOTATIONS_MAX
-from app.kube.objects import ObjectMeta
+from app.kube.nulls import Decoder
 from app.kube.resource import CustomResource, Resource
 from app.kube.shape import check_embedded
 from app.settings import Settings
@@ -49,10 +49,10 @@ class Kind(Generic[SpecT, StatusT]):
 
     ``validate`` gets the old object on updates only and returns every error; ``warnings`` never refuses anything,
     nor do ``changed`` (the new and the old object of an update) and ``deleted`` (the name of an object that goes).
-    ``sync`` may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: children are kept by the caller,
-    it only writes the family's own conditions and ``Ready=False``/``InvalidSpec`` into the status. ``stopped``: whether
-    a parent's metadata says that there are to be no children; then even errors keep none. ``customize`` gets
-    the spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod values that do not
+    ``sync`` may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: it only writes the family's own
+    conditions and ``Ready=False``/``InvalidSpec`` into the status. ``kept`` says what becomes of such a parent's
+    children: they stay as they are, unless what can be read of it says that they are to stop. ``customize`` gets the
+    spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod values that do not
     show when fields are changed one by one, such as built-in presets. ``across`` warns of what does not fit together
     with the related objects. Only the command line asks the two.
     """
@@ -66,19 +66,19 @@ class Kind(Generic[SpecT, StatusT]):
     warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[str]] | None = None
     deleted: Callable[[str, Settings], list[str]] | None = None
-    stopped: Callable[[ObjectMeta], bool] | None = None
+    kept: Callable[[SyncRequest[Any, Any]], list[Any]] = lambda request: keep(request.children)
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[str]] | None = None
     judges_changes: bool = True
     """Whether ``validate`` looks at the old object; where it does not, an update is judged without reading it."""
-    decoder: msgspec.json.Decoder[Any] = field(init=False)
-    status_decoder: msgspec.json.Decoder[Any] = field(init=False)
+    decoder: Decoder[Any] = field(init=False)
+    status_decoder: Decoder[Any] = field(init=False)
 
     def __post_init__(self) -> None:
         request = cast("Any", SyncRequest)[self.children, self.related]
-        object.__setattr__(self, "decoder", msgspec.json.Decoder(request))
-        object.__setattr__(self, "status_decoder", msgspec.json.Decoder(self.resource.status))
+        object.__setattr__(self, "decoder", Decoder(request))
+        object.__setattr__(self, "status_decoder", Decoder(self.resource.status))
 
     def status_of(self, parent: Parent) -> StatusT:
         """The status last written; a fresh one where it is absent or not of our making."""
@@ -143,8 +143,7 @@ def _keeping(
     now: datetime,
 ) -> SyncResponse:
     judged = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-    stopped = kind.stopped is not None and kind.stopped(judged.metadata)
-    return SyncResponse(kind.invalid(judged, errors, now), children=[] if stopped else keep(request.children))
+    return SyncResponse(kind.invalid(judged, errors, now), children=kind.kept(request))
 
 
 def _checked(
@@ -198,10 +197,10 @@ def _check_json(parent: Parent) -> None:
         raise ProtocolError("parent.spec is not valid JSON") from None
 
 
-_CUSTOMIZE = msgspec.json.Decoder(CustomizeRequest)
+_CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)
 
 
-def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+def _decode(decoder: Decoder[Any], body: bytes) -> Any:
     try:
         check_text(body)
         return decoder.decode(body)

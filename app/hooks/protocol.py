@@ -19,17 +19,18 @@ ChildrenT = TypeVar("ChildrenT", bound=msgspec.Struct)
 RelatedT = TypeVar("RelatedT", bound=msgspec.Struct)
 ObjectT = TypeVar("ObjectT")
 
-EMPTY = Raw(b"{}")
+ABSENT = Raw(b"null")
+"""What stands for a part that is not there: null and no field at all are the same."""
 
 
 class Parent(Observed):
     """The custom resource as it came: metadata decoded, spec and status still bytes."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
-    spec: Raw = EMPTY
-    status: Raw = EMPTY
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: Raw = ABSENT
+    status: Raw = ABSENT
 
 
 RelatedResource = Parent

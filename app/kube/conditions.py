@@ -25,11 +25,11 @@ class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
 
     type: Annotated[
         str, Meta(description="What the condition is about, in PascalCase.", extra_json_schema={"maxLength": 316})
-    ]
+    ] = ""
     status: Annotated[
         str,
         Meta(description="Whether the condition holds.", extra_json_schema={"enum": ["True", "False", "Unknown"]}),
-    ]
+    ] = ""
     reason: Annotated[
         str,
         Meta(
@@ -71,7 +71,7 @@ class Conditions:
     """
 
     def __init__(self, previous: Sequence[Condition] | None, generation: int | None, now: datetime) -> None:
-        self._items = {c.type: c for c in previous or ()}
+        self._items = {c.type: c for c in previous or () if c.type and c.status}
         self._generation = generation
         self._now = rfc3339(now)
 

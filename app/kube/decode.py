@@ -32,6 +32,8 @@ def decode_spec(
     the strict reading failed. Raises ``orjson.JSONDecodeError`` when ``raw`` is no JSON.
     """
     text = bytes(raw)
+    if text == b"null":
+        text = b"{}"
     try:
         return type_.model_validate_json(text), []
     except ValidationError:

@@ -1,7 +1,7 @@
 """Objects as the cluster reports them: only the fields that some decision needs.
 
-Partial structs skip everything else unread, which is what makes a sync cheap (performance.md). Every field but
-the name has a default: a newly created object has no status yet.
+Partial structs skip everything else unread, which is what makes a sync cheap. Every field has a default: a newly
+created object has no status yet, and null counts as absent (:mod:`app.kube.nulls`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import Meta, Raw
 from app.kube.conditions import Condition
 from app.kube.jsonvalue import without_nulls
 from app.kube.labels import LAST_APPLIED
+from app.kube.nulls import Decoder
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """What every integer of Kubernetes is; more than that could not be answered with."""
@@ -52,7 +53,7 @@ class ObjectMeta(Observed):
 class ChildMeta(Observed):
     """Metadata of an observed child. Annotations stay undecoded until :func:`last_applied` asks for them."""
 
-    name: str
+    name: str = ""
     namespace: str = ""
     uid: str = ""
     generation: Int64 | None = None
@@ -65,9 +66,9 @@ class ChildMeta(Observed):
 class ObservedObject(Observed):
     """A child or related object of which only the metadata matters."""
 
-    api_version: str
-    kind: str
-    metadata: ChildMeta
+    api_version: str = ""
+    kind: str = ""
+    metadata: ChildMeta = msgspec.field(default_factory=ChildMeta)
 
 
 class ReplicasSpec(Observed):
@@ -97,7 +98,7 @@ class DeploymentStrategy(Observed):
     """How pods are replaced; ``rolling_update`` has numbers and percentages, as they were written."""
 
     type: str = ""
-    rolling_update: dict[str, Any] | None = None
+    rolling_update: dict[str, int | str] | None = None
 
 
 class DeploymentSpec(ReplicasSpec):
@@ -125,6 +126,24 @@ class ObservedDeployment(ObservedObject):
 
     spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
     status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
+
+
+class GroupStatus(Observed):
+    """Counts of groups; which of them there are depends on LeaderWorkerSet's version."""
+
+    observed_generation: int | None = None
+    replicas: int = 0
+    updated_replicas: int = 0
+    ready_replicas: int = 0
+    hpa_pod_selector: str = ""
+    conditions: list[Condition] | None = None
+
+
+class ObservedGroups(ObservedObject):
+    """A LeaderWorkerSet, as far as every family reads it."""
+
+    spec: ReplicasSpec = msgspec.field(default_factory=ReplicasSpec)
+    status: GroupStatus = msgspec.field(default_factory=GroupStatus)
 
 
 class JobStatus(Observed):
@@ -206,6 +225,19 @@ class ContainerStatus(Observed):
     last_state: ContainerState = msgspec.field(default_factory=ContainerState)
 
 
+class ReadinessGate(Observed):
+    """A condition that somebody else has to make true before the pod is ready."""
+
+    condition_type: str = ""
+
+
+class PodSpec(Observed):
+    """Of a pod's spec, what can keep it from being ready while its containers are."""
+
+    node_name: str = ""
+    readiness_gates: list[ReadinessGate] | None = None
+
+
 class PodStatus(Observed):
     """``reason`` and ``message`` are of the pod as a whole, such as an eviction."""
 
@@ -223,7 +255,7 @@ class PodStatus(Observed):
 class PodMeta(Observed):
     """Metadata of a pod: a service of hundreds has hundreds, so nothing more than is read."""
 
-    name: str
+    name: str = ""
     labels: dict[str, str] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
@@ -232,22 +264,26 @@ class PodMeta(Observed):
 class ObservedPod(Observed):
     """A pod, ours by its labels: not a child, so nothing but a status follows from it."""
 
-    metadata: PodMeta
+    metadata: PodMeta = msgspec.field(default_factory=PodMeta)
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 
 
 class RelatedMeta(Observed):
     """An object of which the existence and the metadata matter (runtime classes, secrets-free look-ups)."""
 
-    metadata: ObjectMeta
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
 def annotations_of(child: ObservedObject) -> dict[str, str]:
     """The child's annotations; empty where there are none or they are no map of strings."""
     try:
-        return msgspec.json.decode(child.metadata.annotations, type=dict[str, str] | None) or {}
+        return _ANNOTATIONS.decode(child.metadata.annotations) or {}
     except msgspec.DecodeError:
         return {}
+
+
+_ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
 
 
 def last_applied(child: ObservedObject) -> dict[str, Any] | None:

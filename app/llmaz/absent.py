@@ -1,4 +1,4 @@
-"""Children that are not there or not as they should be, from what the status said before (design, decision 4)."""
+"""Children that cannot be as they should be: kept while nothing better is known, and what is said of the others."""
 
 from __future__ import annotations
 
@@ -8,16 +8,27 @@ from typing import Any
 
 import msgspec
 
+from app.hooks.keep import keep_or_stop, wants_none
+from app.hooks.protocol import SyncRequest
 from app.kube.conditions import Condition, find
 from app.workload.absent import absent_causes
 from app.workload.cause import Cause
 from app.workload.outstanding import outstanding
-from app.workload.pending import CHANGE_REFUSED, ROLLING_OUT, change_causes
+from app.workload.pending import CHANGE_REFUSED, change_causes
+from app.workload.rollout import ROLLING_OUT
 
 _ABSENT = ("Creating", "NameConflict")
 """Reasons of ``Ready`` while a child is waited for."""
-_CHANGING = (ROLLING_OUT.reason, CHANGE_REFUSED)
+_CHANGING = (ROLLING_OUT, CHANGE_REFUSED)
 """Reasons of ``Ready`` while a change is waited for."""
+
+
+def kept(request: SyncRequest[Any, Any]) -> list[Any]:
+    """The children while it is not known what they should be: as they are, without replicas where the spec wants none.
+
+    Read from the spec as it came, whatever is wrong with the rest of it.
+    """
+    return keep_or_stop(request.children, stop=wants_none(request.parent.spec))
 
 
 def outstanding_causes(

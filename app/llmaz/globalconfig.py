@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 import yaml
 
 from app.hooks.protocol import one
@@ -22,7 +23,7 @@ MAX_TEXT = 64 * 1024
 class ObservedConfigMap(Observed):
     """The ConfigMap, as far as it is read."""
 
-    metadata: ObjectMeta
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     data: dict[str, str] | None = None
 
 

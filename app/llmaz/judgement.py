@@ -38,6 +38,11 @@ def stopped(previous: Sequence[Condition], reason: str, message: str, now: datet
     return conditions.list()
 
 
+def left_alone(why: str, replicas: int) -> str:
+    """What happens to the pods while nothing can be made. A number of 0 always counts."""
+    return f"{why}; what runs is left as it is" if replicas else f"{why}; replicas is 0, so nothing is left running"
+
+
 def with_notes(message: str, notes: Sequence[str]) -> str:
     """Notes after the message: what stops nothing and should be known all the same."""
     return "; ".join([*([message] if message else []), *(f"note: {note}" for note in notes)])

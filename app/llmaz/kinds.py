@@ -2,6 +2,7 @@
 
 from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects
+from app.llmaz.absent import kept
 from app.llmaz.backendruntime import sync as backendruntime
 from app.llmaz.backendruntime.validation import validate as validate_backendruntime
 from app.llmaz.backendruntime.warnings import warnings as backendruntime_warnings
@@ -46,6 +47,7 @@ KINDS = (
         related=playground_related.Related,
         sync=playground.sync,
         invalid=playground.invalid,
+        kept=kept,
         validate=validate_playground,
         warnings=playground_warnings,
         customize=playground_related.customize,
@@ -57,6 +59,7 @@ KINDS = (
         related=service_related.Related,
         sync=service.sync,
         invalid=service.invalid,
+        kept=kept,
         validate=validate_service,
         warnings=service_warnings,
         changed=service_update_warnings,

@@ -28,6 +28,7 @@ KINDS = (
         related=inferenceservice.Related,
         sync=inferenceservice.sync,
         invalid=inferenceservice.invalid,
+        kept=inferenceservice.kept,
         validate=inferenceservice_rules.validate,
         warnings=inferenceservice_warnings,
         customize=inferenceservice.customize,

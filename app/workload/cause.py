@@ -8,16 +8,16 @@ from enum import IntEnum
 
 
 class Stage(IntEnum):
-    """Where in a pod's life something holds it up; the order of a message's causes."""
+    """What holds a pod up; the order of a message's causes, which is that of a pod's life but for the first."""
 
-    SPEC = 0
+    QUOTA = 0
+    """Pods are refused before they exist: quota, or another rule of the API server. Nothing else matters until then."""
+    SPEC = 1
     """What the user wrote contradicts something else in the cluster."""
-    MODEL = 1
+    MODEL = 2
     """The weights: missing, being downloaded, failed."""
-    CLAIM = 2
+    CLAIM = 3
     """A volume claim is missing or has no volume."""
-    QUOTA = 3
-    """Pods are refused before they exist: quota, or another rule of the API server."""
     SCHEDULING = 4
     """No node takes the pod."""
     IMAGE = 5

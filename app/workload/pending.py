@@ -10,10 +10,11 @@ from datetime import datetime
 
 from app.workload.absent import waited_in_vain
 from app.workload.cause import Cause, Stage
+from app.workload.rollout import ROLLING_OUT
 
 CHANGE_REFUSED = "ChangeRefused"
 """Reason of ``Ready`` when a child stays as it is."""
-ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out", "RollingOut")
+_ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out", ROLLING_OUT)
 """Said while a change that was asked for is on its way."""
 
 
@@ -21,7 +22,7 @@ def change_causes(pending: Iterable[str], since: str | None, now: datetime) -> l
     """Why these children are not as they should be. ``since``: as for :func:`app.workload.absent.absent_causes`."""
     if waited_in_vain(since, now):
         return [Cause(Stage.SPEC, _refused(child), CHANGE_REFUSED) for child in pending]
-    return [ROLLING_OUT for _ in pending]
+    return [_ROLLING_OUT for _ in pending]
 
 
 def _refused(child: str) -> str:

@@ -7,7 +7,7 @@ alternates between several for one trouble, one is chosen, so that a message doe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from app.kube.conditions import Condition, find, is_true
@@ -35,6 +35,28 @@ def counts(pod: ObservedPod) -> bool:
         if condition.type == "Ready":
             return condition.status != "True"
     return True
+
+
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+"""Label of all pods of a LeaderWorkerSet."""
+_REVISIONS = ("leaderworkerset.sigs.k8s.io/template-revision-hash", "pod-template-hash")
+"""Labels that tell which template a pod was made from, by LeaderWorkerSets and Deployments."""
+
+
+def newest_first(pods: Iterable[ObservedPod]) -> list[list[ObservedPod]]:
+    """The pods of one workload by the template they were made from, those of the present one first.
+
+    That is the one whose first pod is the youngest: a lost pod of an earlier template may be made anew at any time.
+    """
+    revisions: dict[str, list[ObservedPod]] = {}
+    for pod in pods:
+        labels = pod.metadata.labels or {}
+        revisions.setdefault(next((labels[key] for key in _REVISIONS if key in labels), ""), []).append(pod)
+    return sorted(revisions.values(), key=_begun, reverse=True)
+
+
+def _begun(pods: list[ObservedPod]) -> str:
+    return min(pod.metadata.creation_timestamp or "" for pod in pods)
 
 
 def findings(pod: ObservedPod) -> list[Finding]:
@@ -155,16 +177,31 @@ _NEVER_RAN = ("StartError", "ContainerCannotRun")
 
 
 def _crash(status: ContainerStatus, what: str) -> Finding | None:
-    """A container that ended, now or the last time: while it runs again it has not proved anything yet."""
+    """A container that ended, now or the last time: while it runs again it has not proved anything yet.
+
+    An end without an error says nothing: a container that ends so for ever is told by its waiting to be started again.
+    """
     ended = status.state.terminated or _before(status)
     if ended is None:
         return None
+    if ended.exit_code == 0:
+        return _ended_well(status, what)
     text = f"{what} {status.name} {_ending(ended)}"
     if ended.reason == "OOMKilled":
         return Finding(Stage.CRASH, "OOMKilled", text)
     if ended.reason in _NEVER_RAN:
         return Finding(Stage.CONFIGURATION, ended.reason, text)
     return Finding(Stage.CRASH, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff", text)
+
+
+def _ended_well(status: ContainerStatus, what: str) -> Finding | None:
+    waiting = status.state.waiting
+    if waiting is not None and waiting.reason == "CrashLoopBackOff":
+        text = f"{what} {status.name} ends again and again, without an error; a server has to go on running"
+        return Finding(Stage.CRASH, waiting.reason, text)
+    if status.state.terminated is not None:
+        return Finding(Stage.STARTING, "ContainerRestarting", f"{what} {status.name} is about to be started again")
+    return None
 
 
 def _before(status: ContainerStatus) -> ContainerStateTerminated | None:
@@ -194,11 +231,30 @@ def _otherwise(pod: ObservedPod) -> Finding:
             "containers are being made; if this lasts, its events tell which volume cannot be attached or mounted",
         )
     ready = find(status.conditions, "Ready")
+    containers = status.container_statuses or ()
+    if containers and all(container.ready for container in containers):
+        return _held_back(pod)
     if status.phase == "Running" and ready is not None and ready.message:
         return Finding(Stage.PROBE, reason_word(ready.reason, "NotReady"), f"is not ready: {one_line(ready.message)}")
     if is_true(status.conditions, "PodScheduled"):
         return Finding(Stage.STARTING, "PodStarting", "has a node and is about to start")
     return Finding(Stage.STARTING, "PodPending", "waits for the scheduler")
+
+
+def _held_back(pod: ObservedPod) -> Finding:
+    """A pod that is not ready although its containers are: a readiness gate is closed, or its node is lost."""
+    for gate in pod.spec.readiness_gates or ():
+        condition = find(pod.status.conditions, gate.condition_type)
+        if condition is None or condition.status != "True":
+            why = f": {one_line(condition.message)}" if condition is not None and condition.message else ""
+            text = f"its containers are ready, but its readiness gate {gate.condition_type} is not{why}"
+            return Finding(Stage.PROBE, "ReadinessGatesNotReady", text)
+    ready = find(pod.status.conditions, "Ready")
+    if ready is not None and ready.message:
+        text = f"its containers are ready, but it is not: {one_line(ready.message)}"
+        return Finding(Stage.PROBE, reason_word(ready.reason, "NotReady"), text)
+    node = f"node {pod.spec.node_name}" if pod.spec.node_name else "its node"
+    return Finding(Stage.PROBE, "NodeNotReady", f"its containers are ready, but {node} is not ready")
 
 
 def _last_words(text: str) -> str:

@@ -18,7 +18,8 @@ from collections.abc import Iterable
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
-from app.workload.pods import Finding, counts, failures, findings
+from app.workload.pods import Finding, counts, failures, findings, newest_first
+from app.workload.rollout import ROLLING_OUT
 
 MAX_CAUSES = 8
 """Causes that a message spells out; the others are only counted."""
@@ -41,9 +42,14 @@ def ready_message(causes: Iterable[Cause]) -> str:
     return "; ".join(texts)
 
 
-def ready_reason(causes: Iterable[Cause], default: str = "NotReady") -> str:
-    """The reason of the first cause."""
+def ready_reason(causes: Iterable[Cause], default: str = "NotReady", *, replacing: bool = False) -> str:
+    """The reason of the first cause; of a rollout that is replacing something, that it is one.
+
+    Whatever its pods suffer from, what was there before may still serve. A mistake of the user's comes before that.
+    """
     sequence = ordered(causes)
+    if replacing and not any(cause.stage is Stage.SPEC for cause in sequence):
+        return ROLLING_OUT
     return sequence[0].reason if sequence else default
 
 
@@ -104,10 +110,15 @@ def job_causes(job: ObservedJob, pods: Iterable[ObservedPod], stage: Stage = Sta
 
 
 def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
-    """Why pods are not ready. Pods that are ready, finished or being deleted count for nothing.
+    """Why the pods of one workload are not ready. Pods that are ready, finished or being deleted count for nothing.
 
+    Pods of an earlier template count only when those of the present one have no trouble: they are on their way out.
     Pods with the same trouble make one cause: ``pod a: …``, or ``3 pods: …``.
     """
+    return next((causes for revision in newest_first(pods) if (causes := _revision_causes(revision))), [])
+
+
+def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
     found: dict[Finding, list[str]] = {}
     for pod in pods:
         if counts(pod):

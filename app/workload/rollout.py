@@ -1,38 +1,105 @@
-"""How far a Deployment is, as its controller reports it."""
+"""How far a Deployment or a LeaderWorkerSet is, as its controller reports it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.kube.objects import ObservedDeployment
+from app.kube.conditions import is_true
+from app.kube.objects import ObservedDeployment, ObservedGroups
+from app.workload.cause import Cause, Stage
+
+ROLLING_OUT = "RollingOut"
+"""Reason of ``Ready`` while replicas are being replaced, or the last change is about to be rolled out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """What a Deployment's status says. Numbers are pods; ``current`` tells whether they are about the present spec."""
+    """What a workload's status says. Numbers are pods, or groups of a LeaderWorkerSet."""
 
     desired: int | None
-    """``spec.replicas``, whoever wrote it; ``None`` without a Deployment."""
+    """``spec.replicas``, whoever wrote it; ``None`` where nobody did, or without a workload."""
+    wanted: int
+    """The same with the API server's default; 0 without a workload."""
     replicas: int
+    """All of them, whatever their template; those that are being deleted do not count."""
     ready: int
-    current: bool
+    updated: int
+    """Those made from the present template."""
+    available: int
+    seen: bool
+    """Whether the controller has seen the present spec; else the numbers are about an earlier one."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it says anything of replicas."""
+        return bool(self.replicas or self.ready or self.updated or self.available)
+
+    @property
+    def replacing(self) -> bool:
+        """Whether the present template has yet to take the place of an earlier one."""
+        return self.replicas > (self.updated if self.seen else 0)
+
+    @property
+    def current(self) -> bool:
+        """Whether all wanted replicas have the present template and are available, and none has an earlier one."""
+        return self.seen and not self.replacing and min(self.updated, self.available) >= self.wanted
+
+    @property
+    def progress(self) -> str:
+        """For people: how many of the wanted replicas are new, and how many are not."""
+        text = f"{min(self.updated, self.available)} of {self.wanted} replicas are updated and available"
+        old = self.replicas - self.updated
+        return f"{text}, {old} of an earlier revision still there" if old > 0 else text
 
 
-NOTHING = Rollout(desired=None, replicas=0, ready=0, current=True)
+NOTHING = Rollout(desired=None, wanted=0, replicas=0, ready=0, updated=0, available=0, seen=True)
 
 
 def rollout(deployment: ObservedDeployment | None) -> Rollout:
-    """Reads a Deployment; one that does not exist has nothing.
-
-    A status is distrusted while its ``observedGeneration`` is behind: the controller has not seen the last change yet.
-    """
+    """Reads a Deployment; one that does not exist has nothing."""
     if deployment is None:
         return NOTHING
     status = deployment.status
     return Rollout(
         desired=deployment.spec.replicas,
+        wanted=_wanted(deployment.spec.replicas),
         replicas=status.replicas,
         ready=status.ready_replicas,
-        current=(status.observed_generation or 0) >= (deployment.metadata.generation or 0)
-        or status.observed_generation is None,
+        updated=status.updated_replicas,
+        available=status.available_replicas,
+        seen=(status.observed_generation or 0) >= (deployment.metadata.generation or 0),
     )
+
+
+def group_rollout(groups: ObservedGroups | None) -> Rollout:
+    """Reads a LeaderWorkerSet, whose ready groups count as available once it calls itself so.
+
+    ``Available`` of a LeaderWorkerSet turns false during a rollout. Versions that count neither updated nor ready
+    groups are believed by it alone; those without ``observedGeneration`` are never behind.
+    """
+    if groups is None:
+        return NOTHING
+    status, wanted = groups.status, _wanted(groups.spec.replicas)
+    available, observed = is_true(status.conditions, "Available"), status.observed_generation
+    counted = bool(status.updated_replicas or status.ready_replicas)
+    ready = status.ready_replicas if counted or not available else wanted
+    return Rollout(
+        desired=groups.spec.replicas,
+        wanted=wanted,
+        replicas=status.replicas,
+        ready=ready,
+        updated=status.updated_replicas if counted else max(wanted, status.replicas),
+        available=ready if available else 0,
+        seen=not observed or observed >= (groups.metadata.generation or 0),
+    )
+
+
+def _wanted(replicas: int | None) -> int:
+    """The API server's default."""
+    return 1 if replicas is None else replicas
+
+
+def rolling_out(kind: str, name: str, progress: Rollout) -> Cause:
+    """Said of a workload that is not current, and of which nothing else is known."""
+    text = progress.progress if progress.seen else "its last change has not begun yet"
+    return Cause(Stage.STARTING, f"{kind} {name} is rolling out: {text}", ROLLING_OUT)

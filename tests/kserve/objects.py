@@ -197,7 +197,7 @@ class Cluster:
 
 AVAILABLE: Json = {
     "observedGeneration": 1,
-    "availableReplicas": 1,
+    **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1),
     "conditions": [{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}],
 }
 """Status of a Deployment that serves."""

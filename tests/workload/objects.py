@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
+from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedGroups, ObservedJob, ObservedPod
 
 Json = dict[str, Any]
 
@@ -15,9 +15,19 @@ def condition(type_: str, status: str, reason: str = "", message: str = "") -> J
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
-def pod(name: str = "chat-1", phase: str = "Pending", **status: Any) -> ObservedPod:
+def pod(
+    name: str = "chat-1",
+    phase: str = "Pending",
+    *,
+    spec: Json | None = None,
+    labels: Json | None = None,
+    created: str = "2030-01-01T00:00:00Z",
+    **status: Any,
+) -> ObservedPod:
     """A pod; ``status`` as in the API (``containerStatuses=[...]``)."""
-    return msgspec.convert({"metadata": {"name": name}, "status": {"phase": phase, **status}}, ObservedPod)
+    metadata = {"name": name, "labels": labels, "creationTimestamp": created}
+    document = {"metadata": metadata, "spec": spec or {}, "status": {"phase": phase, **status}}
+    return msgspec.convert(document, ObservedPod)
 
 
 def scheduled(*more: Json) -> list[Json]:
@@ -54,6 +64,20 @@ def deployment(*conditions: Json, **status: Any) -> ObservedDeployment:
             "status": {"conditions": list(conditions), **status},
         },
         ObservedDeployment,
+    )
+
+
+def groups(*conditions: Json, **status: Any) -> ObservedGroups:
+    """A LeaderWorkerSet that should have two groups."""
+    return msgspec.convert(
+        {
+            "apiVersion": "leaderworkerset.x-k8s.io/v1",
+            "kind": "LeaderWorkerSet",
+            "metadata": {"name": "chat", "namespace": "ns1", "generation": 2},
+            "spec": {"replicas": 2},
+            "status": {"conditions": list(conditions), **status},
+        },
+        ObservedGroups,
     )
 
 

@@ -36,6 +36,17 @@ from tests.workload.objects import (
     waiting,
 )
 
+LOST: dict[str, Any] = {
+    "phase": "Running",
+    "conditions": [
+        condition("PodScheduled", "True"),
+        condition("ContainersReady", "True"),
+        condition("Ready", "False"),
+    ],
+    "containerStatuses": [container(state=RUNNING, ready=True, started=True)],
+}
+"""A pod as the control plane leaves it when its node does not report any more."""
+
 PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
     "no node has a GPU": (
         {"conditions": unscheduled("0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")},
@@ -123,9 +134,24 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
     ),
     "the server ends although it should not": (
         {"phase": "Running", "containerStatuses": [container(state=terminated(0, "Completed"))]},
+        Stage.STARTING,
+        "ContainerRestarting",
+        "container server is about to be started again",
+    ),
+    "the server ends without an error, again and again": (
+        {
+            "phase": "Running",
+            "containerStatuses": [container(state=waiting("CrashLoopBackOff", "back-off 5m0s"), last=terminated(0))],
+        },
         Stage.CRASH,
         "CrashLoopBackOff",
-        "container server exited with code 0 (Completed)",
+        "container server ends again and again, without an error",
+    ),
+    "the server runs again after an end without an error": (
+        {"phase": "Running", "containerStatuses": [container(state=RUNNING, last=terminated(0), started=False)]},
+        Stage.PROBE,
+        "StartupProbe",
+        "container server runs, its startup probe fails so far",
     ),
     "the server runs again after a crash": (
         {
@@ -201,7 +227,29 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         },
         Stage.PROBE,
         "ReadinessGatesNotReady",
-        "is not ready: gate example.com/x is false",
+        "its containers are ready, but it is not: gate example.com/x is false",
+    ),
+    "a readiness gate is closed, and its condition says why": (
+        {
+            **LOST,
+            "conditions": [*LOST["conditions"], condition("example.com/lb", "False", "Draining", "no target yet")],
+            "spec": {"nodeName": "gpu-1", "readinessGates": [{"conditionType": "example.com/lb"}]},
+        },
+        Stage.PROBE,
+        "ReadinessGatesNotReady",
+        "its containers are ready, but its readiness gate example.com/lb is not: no target yet",
+    ),
+    "nobody has judged a readiness gate": (
+        {**LOST, "spec": {"readinessGates": [{"conditionType": "example.com/lb"}]}},
+        Stage.PROBE,
+        "ReadinessGatesNotReady",
+        "its containers are ready, but its readiness gate example.com/lb is not",
+    ),
+    "its node is lost": (
+        {**LOST, "spec": {"nodeName": "gpu-1"}},
+        Stage.PROBE,
+        "NodeNotReady",
+        "its containers are ready, but node gpu-1 is not ready",
     ),
     "the kubelet has not looked yet": (
         {"conditions": [condition("PodScheduled", "True")]},
@@ -424,3 +472,44 @@ def test_any_pods_give_a_sound_message(pods: list[Any]) -> None:
     for cause in causes:
         assert reason_word(cause.reason, "illegal") == cause.reason
         Condition(type="Ready", status="False", reason=cause.reason)
+
+
+BROKEN: dict[str, Any] = {
+    "conditions": scheduled(),
+    "containerStatuses": [container(state=waiting("ImagePullBackOff", "no such tag"))],
+}
+CRASHING: dict[str, Any] = {"conditions": scheduled(), "containerStatuses": [container(state=terminated(1))]}
+
+
+@pytest.mark.parametrize("label", ["pod-template-hash", "leaderworkerset.sigs.k8s.io/template-revision-hash"])
+def test_pods_of_the_present_template_come_first(label: str) -> None:
+    """An old pod is on its way out, even one that was made anew after the update began."""
+    old = [
+        pod("old-1", labels={label: "a"}, created="2030-01-01T00:00:00Z", conditions=[condition("Ready", "True")]),
+        pod("old-2", labels={label: "a"}, created="2030-01-01T00:09:00Z", **CRASHING),
+    ]
+    new = pod("new-1", labels={label: "b"}, created="2030-01-01T00:05:00Z", **BROKEN)
+    for pods in ([*old, new], [new, *old]):
+        (cause,) = pod_causes(pods)
+        assert (cause.reason, cause.text.partition(":")[0]) == ("ImagePullBackOff", "pod new-1")
+    fine = pod("new-1", labels={label: "b"}, created="2030-01-01T00:05:00Z", conditions=[condition("Ready", "True")])
+    assert [cause.text.partition(":")[0] for cause in pod_causes([*old, fine])] == ["pod old-2"]
+
+
+def test_a_refusal_is_named_before_anything_else() -> None:
+    """As long as pods are refused, whatever the ones that are there suffer from is no news."""
+    refused = deployment(
+        condition("ReplicaFailure", "True", "FailedCreate", 'pods "x" is forbidden: exceeded quota: q')
+    )
+    mistake = Cause(Stage.SPEC, "two fields contradict each other", "Contradiction")
+    causes = [mistake, *deployment_causes(refused), *pod_causes([pod(**CRASHING)])]
+    assert ready_reason(causes) == "QuotaExceeded"
+    assert ready_message(causes).startswith("Deployment chat cannot create pods: exceeded quota: q; ")
+
+
+def test_the_reason_of_an_update_is_that_it_is_one() -> None:
+    """Whatever the new pods suffer from, the old ones may serve; only the user's own mistake comes before that."""
+    causes = pod_causes([pod(**BROKEN)])
+    assert (ready_reason(causes), ready_reason(causes, replacing=True)) == ("ImagePullBackOff", "RollingOut")
+    mistake = Cause(Stage.SPEC, "two fields contradict each other", "Contradiction")
+    assert ready_reason([mistake, *causes], replacing=True) == "Contradiction"

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from app.workload.absent import absent_causes
 from app.workload.gpu import GPURequest, missing, toleration
 from app.workload.hpa import pods_metric, resource_metric
 from app.workload.probes import http_get, probes
-from app.workload.rollout import NOTHING, rollout
-from tests.workload.objects import deployment
+from app.workload.rollout import NOTHING, group_rollout, rollout
+from tests.workload.objects import condition, deployment, groups
 
 NOW = datetime(2030, 1, 1, 0, 2, tzinfo=UTC)
+COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+
+
+def counts(number: int) -> dict[str, int]:
+    return dict.fromkeys(COUNTS, number)
 
 
 def test_absent_deployment_has_nothing() -> None:
@@ -22,9 +29,48 @@ def test_absent_deployment_has_nothing() -> None:
 
 def test_status_behind_the_spec_is_not_current() -> None:
     """A status is distrusted while its controller has not seen the last change."""
-    assert not rollout(deployment(observedGeneration=1, readyReplicas=1)).current
-    assert rollout(deployment(observedGeneration=2, readyReplicas=1)).current
-    assert rollout(deployment(readyReplicas=1)).current
+    assert not rollout(deployment(observedGeneration=1, **counts(1))).current
+    assert rollout(deployment(observedGeneration=2, **counts(1))).current
+    assert not rollout(deployment(**counts(1))).current
+
+
+STATES: dict[str, tuple[dict[str, int], bool, bool]] = {
+    "complete": ({}, True, False),
+    "the new pod does not start beside the old one": ({"replicas": 2, "unavailableReplicas": 1}, False, True),
+    "the new pods are refused": ({"updatedReplicas": 0}, False, True),
+    "the old pod went first": ({"readyReplicas": 0, "availableReplicas": 0}, False, False),
+    "ready, and not for long enough yet": ({"availableReplicas": 0}, False, False),
+    "nothing is there yet": (dict.fromkeys(COUNTS, 0), False, False),
+}
+
+
+@pytest.mark.parametrize(("numbers", "current", "replacing"), STATES.values(), ids=STATES)
+def test_a_deployment_is_current_when_all_its_pods_are_new_and_available(
+    numbers: dict[str, int], current: bool, replacing: bool
+) -> None:
+    """Otherwise an update that cannot work would look like success for as long as the old pods serve."""
+    seen = rollout(deployment(observedGeneration=2, **{**counts(1), **numbers}))
+    assert (seen.current, seen.replacing) == (current, replacing)
+
+
+GROUPS: dict[str, tuple[dict[str, int], str, bool]] = {
+    "complete": ({"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2}, "True", True),
+    "one group is of the earlier template": ({"replicas": 2, "updatedReplicas": 1, "readyReplicas": 2}, "True", False),
+    "one group is missing": ({"replicas": 1, "updatedReplicas": 1, "readyReplicas": 1}, "True", False),
+    "it says that it is not available": ({"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2}, "False", False),
+    "it does not count the new ones": ({"replicas": 2}, "True", True),
+    "it has not seen the change": (
+        {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "observedGeneration": 1},
+        "True",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("numbers", "available", "current"), GROUPS.values(), ids=GROUPS)
+def test_a_leader_worker_set_is_current_by_its_groups(numbers: dict[str, int], available: str, current: bool) -> None:
+    """And by its own word, which older versions give without any number of new groups."""
+    assert group_rollout(groups(condition("Available", available), **numbers)).current is current
 
 
 def test_absent_child_is_a_conflict_only_after_a_minute() -> None:

@@ -16,6 +16,7 @@ from app.kserve.llminferenceservice.objects import (
 from app.kserve.names import GATEWAY_GROUP
 from app.kube.conditions import Condition, find, is_true
 from app.workload.cause import Cause, Stage, one_line
+from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +51,42 @@ def deployment_finding(deployment: ObservedWorkload | None) -> Finding:
         return Finding(
             False, PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out"
         )
-    return READY
+    return _rolled_out("Deployment", deployment.metadata.name, rollout(deployment))
 
 
 def leader_worker_set_finding(workload: ObservedLeaderWorkerSet | None) -> Finding:
+    """Of a main or prefill LeaderWorkerSet."""
     available = find(workload.status.conditions, "Available") if workload is not None else None
-    if available is None:
+    if workload is None or available is None:
         return Finding(False, PROGRESSING, "the LeaderWorkerSet is not available yet")
-    return READY if available.status == "True" else _by_condition(available)
+    if available.status != "True":
+        return _by_condition(available)
+    return _rolled_out("LeaderWorkerSet", workload.metadata.name, group_rollout(workload))
+
+
+def _rolled_out(kind: str, name: str, progress: Rollout) -> Finding:
+    """Of a workload that is available, which it also is while an update that cannot work is being tried.
+
+    One that counts no pods at all is believed by its condition.
+    """
+    if progress.current or (progress.seen and not progress.counts):
+        return READY
+    cause = rolling_out(kind, name, progress)
+    return Finding(False, cause.reason, cause.text, Stage.PROBE)
 
 
 def scheduler_finding(deployment: ObservedWorkload | None) -> Finding:
-    """Of the endpoint picker: one available pod is enough, because standbys are never ready (6.4)."""
+    """Of the endpoint picker: one available pod is enough, because standbys are never ready (6.4).
+
+    It has to be one of the present template, so none of an earlier one may be left.
+    """
     status = deployment.status if deployment is not None else None
-    if status is not None and status.available_replicas > 0:
-        return READY
+    if deployment is not None and deployment.status.available_replicas > 0:
+        progress = rollout(deployment)
+        if not progress.replacing:
+            return READY
+        cause = rolling_out("Deployment", deployment.metadata.name, progress)
+        return Finding(False, cause.reason, cause.text, Stage.PROBE)
     conditions = status.conditions if status is not None else None
     progressing = find(conditions, "Progressing")
     if progressing is not None and progressing.status == "False" and progressing.reason == PROGRESS_DEADLINE_EXCEEDED:

@@ -10,14 +10,15 @@ from app.hooks.protocol import Parent
 from app.kserve.names import GATEWAY_API, LEADER_WORKER_SET_API, POOL_API
 from app.kube.conditions import Condition
 from app.kube.objects import (
-    DeploymentStatus,
-    LabelSelector,
+    DeploymentSpec,
     ObjectMeta,
     Observed,
+    ObservedDeployment,
+    ObservedGroups,
     ObservedObject,
     ObservedPod,
+    ObservedTemplate,
     ReplicasSpec,
-    TemplateMeta,
 )
 
 # Workloads.
@@ -37,21 +38,18 @@ class PodPart(Observed):
     containers: list[ContainerPart] | None = None
 
 
-class TemplatePart(Observed):
-    metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
+class TemplatePart(ObservedTemplate):
     spec: PodPart = msgspec.field(default_factory=PodPart)
 
 
-class WorkloadSpec(ReplicasSpec):
-    selector: LabelSelector = msgspec.field(default_factory=LabelSelector)
+class WorkloadSpec(DeploymentSpec):
     template: TemplatePart = msgspec.field(default_factory=TemplatePart)
 
 
-class ObservedWorkload(ObservedObject):
+class ObservedWorkload(ObservedDeployment):
     """A Deployment."""
 
     spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
-    status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
 
 
 class LeaderWorkerTemplate(Observed):
@@ -63,15 +61,8 @@ class LeaderWorkerSetSpec(ReplicasSpec):
     leader_worker_template: LeaderWorkerTemplate = msgspec.field(default_factory=LeaderWorkerTemplate)
 
 
-class LeaderWorkerSetStatus(Observed):
-    conditions: list[Condition] | None = None
-    replicas: int = 0
-    ready_replicas: int = 0
-
-
-class ObservedLeaderWorkerSet(ObservedObject):
+class ObservedLeaderWorkerSet(ObservedGroups):
     spec: LeaderWorkerSetSpec = msgspec.field(default_factory=LeaderWorkerSetSpec)
-    status: LeaderWorkerSetStatus = msgspec.field(default_factory=LeaderWorkerSetStatus)
 
 
 # Gateway API and its inference extension.
@@ -166,7 +157,7 @@ class GatewayStatus(Observed):
 
 
 class Gateway(Observed):
-    metadata: ObjectMeta
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: GatewaySpec = msgspec.field(default_factory=GatewaySpec)
     status: GatewayStatus = msgspec.field(default_factory=GatewayStatus)
 
@@ -175,7 +166,7 @@ class Gateway(Observed):
 
 
 class ConfigMap(Observed):
-    metadata: ObjectMeta
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     data: dict[str, str] | None = None
 
 
@@ -184,12 +175,12 @@ class SecretName(Observed):
 
 
 class ServiceAccount(Observed):
-    metadata: ObjectMeta
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     secrets: list[SecretName] | None = None
 
 
 class RelatedService(Observed):
-    metadata: ObjectMeta
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
 # The hook's view.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from app.hooks.keep import keep_child
 from app.hooks.protocol import one
@@ -33,7 +33,7 @@ from app.kserve.llminferenceservice.routerstatus import gateways_finding, pool_f
 from app.kserve.llminferenceservice.routerview import RouterError, RouterView
 from app.kserve.llminferenceservice.types import Address
 from app.kserve.names import PUBLIC_PORT, Names
-from app.kube.objects import ObservedDeployment, ObservedObject
+from app.kube.objects import ObservedObject
 from app.settings import Settings
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes
@@ -167,7 +167,7 @@ def _schedule(work: _Work) -> None:
         finding = Finding(False, finding.reason, f"{finding.message}; {INSTALL_RBAC}".removeprefix("; "))
     work.findings[SCHEDULER_WORKLOAD_READY] = finding
     if observed is not None:
-        work.causes += deployment_causes(cast("ObservedDeployment", observed))
+        work.causes += deployment_causes(observed)
 
 
 def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:

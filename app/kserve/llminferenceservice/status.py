@@ -147,7 +147,10 @@ def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> Findin
     message = ready_message(_causes(outcome, absent))
     if conflict is not None:
         return Finding(False, conflict.reason, message)
-    return Finding(False, deciding.reason, message or deciding.message) if deciding is not None else None
+    if deciding is None:
+        return None
+    said = message or deciding.message or f"not ready yet ({deciding.reason or 'no reason is known'})"
+    return Finding(False, deciding.reason, said)
 
 
 def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
@@ -167,7 +170,7 @@ class _Ledger:
     """The conditions by type while they are judged; a transition time moves only with ``status``."""
 
     def __init__(self, previous: Iterable[Condition], now: datetime) -> None:
-        self._items = {condition.type: condition for condition in previous}
+        self._items = {condition.type: condition for condition in previous if condition.type and condition.status}
         self._now = rfc3339(now)
 
     def set(self, type_: str, finding: Finding | None) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from app.hooks.keep import keep
+from app.hooks.keep import keep, wants_none
 from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.kserve.choice import pinned
 from app.kserve.effective import Effective, Inputs, combine
@@ -30,7 +30,7 @@ from app.kserve.llminferenceservice.router import route_requests
 from app.kserve.llminferenceservice.status import refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceservice.validation import check_effective, check_rendered, reserved
-from app.kserve.llminferenceservice.workloads import make_workloads, pods_of
+from app.kserve.llminferenceservice.workloads import make_workloads, pods_by_workload
 from app.kserve.lookup import ConfigFinder, layer
 from app.kserve.names import OPERATOR_CONFIG, STOP, Names
 from app.kserve.operator import OperatorConfig, OperatorConfigError, operator_config
@@ -56,17 +56,19 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         around = surroundings(service, request, settings)
     except OperatorConfigError as error:
         finding = Finding(False, OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
-        return _answer(service, Outcome(pins, None, None, None, finding), keep(request.children), now)
+        return _answer(service, Outcome(pins, None, None, None, finding), kept(request), now)
     try:
         effective = effective_spec(service, request, around, settings)
     except CombineError as error:
         finding = Finding(False, COMBINE_BASE_ERROR, str(error), Stage.SPEC)
-        return _answer(service, Outcome(pins, finding, None, None), keep(request.children), now)
+        return _answer(service, Outcome(pins, finding, None, None), kept(request), now)
     workloads = make_workloads(effective.spec, around)
     if workloads.failed:
-        return _answer(service, Outcome(pins, READY, workloads, None), keep(request.children), now)
+        children = _kept(request, effective.document)
+        return _answer(service, Outcome(pins, READY, workloads, None), children, now)
     router = route_requests(effective.spec, around, settings)
-    router = replace(router, causes=[*router.causes, *pod_causes(pods_of(around, scheduler=True))])
+    of_pods = [cause for pods in pods_by_workload(around, scheduler=True) for cause in pod_causes(pods)]
+    router = replace(router, causes=[*router.causes, *of_pods])
     children = [*workloads.children, *router.children]
     waited = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request.children)
     return _answer(service, Outcome(pins, READY, workloads, router, outstanding=waited), children, now)
@@ -83,6 +85,23 @@ def invalid(
     if is_stopped(service.metadata):
         outcome = replace(outcome, workloads=None, stopped=True)
     return status(service.status, service.metadata.generation, outcome, now)
+
+
+def kept(request: Request) -> list[Any]:
+    """The children of a service that cannot be carried out: as they are, but a stop and ``replicas: 0`` work."""
+    return _kept(request, bytes(request.parent.spec))
+
+
+def _kept(request: Request, spec: bytes | dict[str, Any]) -> list[Any]:
+    metadata = request.parent.metadata
+    if is_stopped(metadata):
+        return []
+    names, idle = Names(metadata.name), set[str]()
+    if wants_none(spec):
+        idle |= {names.main, names.multi_node}
+    if wants_none(spec, "prefill"):
+        idle |= {names.prefill, names.multi_node_prefill}
+    return keep(request.children, lambda child: child.metadata.name in idle)
 
 
 def is_stopped(metadata: ObjectMeta) -> bool:

@@ -340,10 +340,10 @@ class LLMInferenceServiceSpec(WorkloadSpec):
 class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """KServe's form of a condition: a true one has neither reason nor message, and there is no generation in it."""
 
-    type: Annotated[str, Meta(description="What the condition is about.")]
+    type: Annotated[str, Meta(description="What the condition is about.")] = ""
     status: Annotated[
         str, Meta(description="Whether the condition holds.", extra_json_schema={"enum": ["True", "False", "Unknown"]})
-    ]
+    ] = ""
     severity: Annotated[str, Meta(description="Info for conditions that Ready does not depend on directly.")] = ""
     reason: Annotated[str, Meta(description="Why not, as one word for programs.")] = ""
     message: Annotated[str, Meta(description="Why not, for people.")] = ""

@@ -5,7 +5,7 @@ Source: kserve spec 3 and 6.2.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from app.hooks.protocol import every, one
 from app.kserve.effectivespec import EffectiveSpec
@@ -25,8 +25,9 @@ from app.kserve.llminferenceservice.phases import WorkloadResult
 from app.kserve.llminferenceservice.plan import Surroundings, WorkloadError, WorkloadPlan, workload_plan
 from app.kserve.llminferenceservice.service import workload_service
 from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER
-from app.kube.objects import ObservedDeployment, ObservedPod
+from app.kube.objects import ObservedPod
 from app.workload.cause import Cause, Stage
+from app.workload.pods import LWS_NAME
 from app.workload.ready import deployment_causes, pod_causes
 
 
@@ -71,13 +72,8 @@ def _workload_findings(plan: WorkloadPlan, around: Surroundings) -> dict[str, Fi
 def _workload_causes(plan: WorkloadPlan, around: Surroundings) -> list[Cause]:
     """What Deployments and pods of the model servers say of themselves."""
     observed = [current(around.deployment(one_.name), one_.selector) for one_ in plan.deployments]
-    causes = [
-        cause
-        for child in observed
-        if child is not None
-        for cause in deployment_causes(cast("ObservedDeployment", child))
-    ]
-    of_pods = pod_causes(pods_of(around, scheduler=False))
+    causes = [cause for child in observed if child is not None for cause in deployment_causes(child)]
+    of_pods = [cause for pods in pods_by_workload(around, scheduler=False) for cause in pod_causes(pods)]
     bundle = ca_bundle_causes(around) if plan.ca_bundle else []
     return [*bundle, *causes, *of_pods, *([_NO_ENDPOINT] if plan.unknown_endpoint and of_pods else [])]
 
@@ -90,13 +86,15 @@ _NO_ENDPOINT = Cause(
 )
 
 
-def pods_of(around: Surroundings, *, scheduler: bool) -> list[ObservedPod]:
-    """Pods of the endpoint picker, or all others."""
-    return [
-        pod
-        for pod in every(around.related.pods)
-        if ((pod.metadata.labels or {}).get(COMPONENT) == COMPONENT_SCHEDULER) is scheduler
-    ]
+def pods_by_workload(around: Surroundings, *, scheduler: bool) -> list[list[ObservedPod]]:
+    """Pods of the endpoint picker, or those of each model server: a LeaderWorkerSet's, or a Deployment's."""
+    found: dict[str, list[ObservedPod]] = {}
+    for pod in every(around.related.pods):
+        labels = pod.metadata.labels or {}
+        component = labels.get(COMPONENT, "")
+        if (component == COMPONENT_SCHEDULER) is scheduler:
+            found.setdefault(labels.get(LWS_NAME, component), []).append(pod)
+    return list(found.values())
 
 
 _NO_GROUPS = Finding(

@@ -7,18 +7,19 @@ from datetime import datetime
 
 from app.kube import field
 from app.kube.conditions import Conditions, find, is_true
-from app.llmaz.judgement import stopped, with_notes
+from app.llmaz.judgement import left_alone, stopped, with_notes
 from app.llmaz.playground.related import ObservedService
 from app.llmaz.playground.types import ConditionType, PlaygroundStatus, Reason
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
 
 _WAITING = "waits for the inference Service to be ready"
+_AVAILABLE = "the inference Service is available"
 
 
-def aborted(previous: PlaygroundStatus, cause: Cause, now: datetime) -> PlaygroundStatus:
-    """Rows 1 to 3: nothing is touched, neither children nor what was mirrored from them."""
-    return _stopped(previous, cause.reason, f"{cause.text}; what runs is left as it is", now)
+def aborted(previous: PlaygroundStatus, cause: Cause, now: datetime, *, replicas: int) -> PlaygroundStatus:
+    """Rows 1 to 3: nothing is touched, neither children nor what was mirrored from them, but by ``replicas: 0``."""
+    return _stopped(previous, cause.reason, left_alone(cause.text, replicas), now)
 
 
 def invalid(previous: PlaygroundStatus, errors: Sequence[field.Error], now: datetime) -> PlaygroundStatus:
@@ -50,14 +51,16 @@ def judged(
 
 
 def _upstream(conditions: Conditions, *, available: bool) -> None:
-    """Upstream's two conditions. Progressing never becomes false here, as upstream has it."""
+    """Upstream's two conditions; unlike upstream's, Progressing becomes false once nothing is waited for."""
     progressing, before = conditions.get(ConditionType.PROGRESSING), conditions.get(ConditionType.AVAILABLE)
-    fresh = progressing is None and before is None
-    if fresh or (progressing is not None and progressing.status == "False"):
-        conditions.set(ConditionType.PROGRESSING, True, Reason.PENDING, _WAITING)
     if available:
-        conditions.set(ConditionType.AVAILABLE, True, Reason.PLAYGROUND_READY, "the inference Service is available")
-    elif before is not None:
+        conditions.set(ConditionType.AVAILABLE, True, Reason.PLAYGROUND_READY, _AVAILABLE)
+        if progressing is not None:
+            conditions.set(ConditionType.PROGRESSING, False, Reason.PLAYGROUND_READY, _AVAILABLE)
+        return
+    if (progressing is None and before is None) or (progressing is not None and progressing.status == "False"):
+        conditions.set(ConditionType.PROGRESSING, True, Reason.PENDING, _WAITING)
+    if before is not None:
         conditions.set(ConditionType.PROGRESSING, True, Reason.PLAYGROUND_IN_PROGRESS, _WAITING)
         message = "the inference Service was available and is not now"
         conditions.set(ConditionType.AVAILABLE, False, Reason.PLAYGROUND_NOT_READY, message)
@@ -75,9 +78,11 @@ def _ready(conditions: Conditions, service: ObservedService | None, outstanding:
         reason = Reason.PLAYGROUND_READY if ready else Reason.PLAYGROUND_NOT_READY
         conditions.set(ConditionType.READY, ready, reason, with_notes("" if ready else _WAITING, notes))
         return
-    ready = told.status == "True"
-    reason_told = Reason.PLAYGROUND_READY if ready else told.reason
-    conditions.set(ConditionType.READY, ready, reason_told, with_notes(told.message, notes))
+    if told.status == "True":
+        conditions.set(ConditionType.READY, True, Reason.PLAYGROUND_READY, with_notes(told.message, notes))
+        return
+    reason_told, message = told.reason or Reason.PLAYGROUND_NOT_READY, told.message or _WAITING
+    conditions.set(ConditionType.READY, False, reason_told, with_notes(message, notes))
 
 
 def _not_reported(service: ObservedService | None) -> list[Cause]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from app.hooks.keep import keep
 from app.hooks.memo import Memo
 from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.hooks.response import Prepared
 from app.kube import field
 from app.kube.resource import Resource
-from app.llmaz.absent import outstanding_causes
+from app.llmaz.absent import kept, outstanding_causes
 from app.llmaz.playground import status
 from app.llmaz.playground.hpa import horizontal_pod_autoscaler
 from app.llmaz.playground.plan import Plan, plan
@@ -31,7 +30,8 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     related = request.related or Related()
     decided = _conflict(playground, request.children, related) or plan(playground, related)
     if isinstance(decided, Cause):
-        return SyncResponse(status=status.aborted(playground.status, decided, now), children=keep(request.children))
+        judged = status.aborted(playground.status, decided, now, replicas=playground.spec.replicas)
+        return SyncResponse(status=judged, children=kept(request))
     children = _made(decided)
     deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
     waited = [] if deleted else outstanding_causes(children, request.children, conditions, now)

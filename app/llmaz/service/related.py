@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from app.hooks.protocol import RelatedResource, RelatedRule
-from app.kube.conditions import Condition
 from app.kube.labels import is_label_value
 from app.kube.objects import (
     DeploymentSpec,
     Observed,
     ObservedDeployment,
+    ObservedGroups,
     ObservedObject,
     ObservedPod,
     ObservedTemplate,
@@ -43,18 +43,8 @@ class GroupSpec(ReplicasSpec):
     leader_worker_template: GroupTemplate = msgspec.field(default_factory=GroupTemplate)
 
 
-class GroupStatus(Observed):
-    """What LeaderWorkerSet says; ``replicas`` are groups, ready or not."""
-
-    replicas: int = 0
-    ready_replicas: int = 0
-    hpa_pod_selector: str = ""
-    conditions: list[Condition] | None = None
-
-
-class ObservedLeaderWorkerSet(ObservedObject):
+class ObservedLeaderWorkerSet(ObservedGroups):
     spec: GroupSpec = msgspec.field(default_factory=GroupSpec)
-    status: GroupStatus = msgspec.field(default_factory=GroupStatus)
 
 
 class PodPart(Observed):

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.hooks.keep import keep
 from app.hooks.memo import Memo
 from app.hooks.mergekeys import clashes
 from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.hooks.response import Prepared
 from app.kube import field
 from app.kube.resource import Resource
-from app.llmaz.absent import outstanding_causes
+from app.llmaz.absent import kept, outstanding_causes
 from app.llmaz.embedded import Json
 from app.llmaz.service import status, template
 from app.llmaz.service.deployment import deployment, selector_of
@@ -58,7 +57,8 @@ def invalid(
 
 
 def _aborted(service: Service, cause: Cause, request: Request, now: datetime) -> SyncResponse:
-    return SyncResponse(status=status.aborted(service.status, cause, now), children=keep(request.children))
+    judged = status.aborted(service.status, cause, now, replicas=service.spec.replicas)
+    return SyncResponse(status=judged, children=kept(request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,9 @@ def _kept(decided: Plan, children: Children) -> Kept:
 
 def _observed(decided: Plan, children: Children, selector: dict[str, str]) -> status.Observed:
     if decided.workload is Workload.DEPLOYMENT:
-        return status.of_deployment(one(children.deployments, decided.name, decided.namespace), selector)
-    return status.of_group(one(children.leaderworkersets, decided.name, decided.namespace))
+        deployed = one(children.deployments, decided.name, decided.namespace)
+        return status.of_deployment(decided.name, deployed, selector)
+    return status.of_group(decided.name, one(children.leaderworkersets, decided.name, decided.namespace))
 
 
 def _conflict(workload: Json) -> Cause | None:

@@ -46,7 +46,7 @@ class SliceEndpoint(Observed):
 class ObservedSlice(Observed):
     """An EndpointSlice, as a metal agent writes it (appendix C.3)."""
 
-    metadata: ObjectMeta
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     endpoints: list[SliceEndpoint] | None = None
 
 
@@ -57,12 +57,12 @@ class NeighbourStatus(Observed):
 class Neighbour(Observed):
     """Another InferenceService, of any namespace: only its place in the queue matters."""
 
-    metadata: ObjectMeta
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     status: NeighbourStatus = msgspec.field(default_factory=NeighbourStatus)
 
 
 class ObservedPriorityClass(Observed):
-    metadata: ObjectMeta
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     value: int = 0
 
 

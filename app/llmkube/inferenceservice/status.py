@@ -30,9 +30,8 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.updated import stamp
 from app.workload.cause import Cause, Stage
-from app.workload.pending import ROLLING_OUT
 from app.workload.ready import ready_message, ready_reason
-from app.workload.rollout import Rollout
+from app.workload.rollout import Rollout, rolling_out
 
 Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
 
@@ -58,11 +57,14 @@ class Judgement:
     queue_position: int = 0
     causes: list[Cause] = field(default_factory=list)
     """Why the service is not ready; empty exactly when it is."""
+    replacing: bool = False
+    """Whether pods of an earlier template are being replaced."""
 
 
 def waiting(service: Service, gate: Gate, rollout: Rollout, facts: Facts) -> InferenceServiceStatus:
     """The Model cannot be used: no numbers, no address, and what runs goes on running."""
-    judgement = Judgement(gate.phase, replicas=rollout.replicas, causes=[gate.cause])
+    stopped = [] if wanted_replicas(service.spec) else [_STOPPED]
+    judgement = Judgement(gate.phase, replicas=rollout.replicas, causes=[*stopped, gate.cause])
     conditions = _conditions(service, facts)
     progress(conditions, judgement.phase, rollout.ready, 0, gate.cause.text)
     return _status(service, judgement, conditions, facts)
@@ -108,7 +110,7 @@ class Observation:
     scheduling: Scheduling
     queue_position: int
     causes: Sequence[Cause]
-    """What may hold the pods up; nobody asks while they are ready."""
+    """What may hold the pods up; nobody asks while all of them are ready and current."""
     outstanding: Sequence[Cause]
     """Children that are not there or not as they should be, or cannot be made yet, which counts in any case."""
 
@@ -121,8 +123,9 @@ def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceSe
         phase = Phase.WAITING_FOR_GPU
     shown = seen.scheduling if phase in (Phase.CREATING, Phase.WAITING_FOR_GPU) else NOT_WAITING
     place = seen.queue_position if phase is Phase.WAITING_FOR_GPU else 0
-    causes = _causes(phase, seen, desired)
-    judgement = Judgement(phase, ready, desired, seen.rollout.replicas, shown, place, causes)
+    causes = _causes(service.metadata.name, phase, seen, desired)
+    replacing = phase is not Phase.STOPPED and not seen.outstanding and seen.rollout.replacing
+    judgement = Judgement(phase, ready, desired, seen.rollout.replicas, shown, place, causes, replacing)
     conditions = _conditions(service, facts)
     progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
     speculative(conditions, service.spec)
@@ -130,8 +133,8 @@ def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceSe
 
 
 def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
-    """Whether all the pods that are wanted are ready, and some are."""
-    return rollout.ready > 0 and rollout.ready == desired_replicas(spec, rollout)
+    """Whether all the pods that are wanted are ready with the present template, and some are."""
+    return rollout.ready > 0 and rollout.ready == desired_replicas(spec, rollout) and rollout.current
 
 
 def invalid(
@@ -174,14 +177,15 @@ def _phase(ready: int, desired: int) -> Phase:
 _STOPPED = Cause(Stage.SPEC, "replicas is 0", Reason.MANUALLY_SCALED_TO_ZERO)
 
 
-def _causes(phase: Phase, seen: Observation, desired: int) -> list[Cause]:
-    """Why a service with pods is not ready; empty when it is. The bare count is said when nothing better is known."""
+def _causes(name: str, phase: Phase, seen: Observation, desired: int) -> list[Cause]:
+    """Why a service with pods is not ready; empty when it is. Bare numbers are said when nothing better is known."""
     if phase is Phase.STOPPED:
         return [_STOPPED]
+    causes = [*seen.outstanding, *seen.causes]
     if phase is not Phase.READY:
-        return [*seen.outstanding, *seen.causes] or [_count(seen.rollout.ready, desired, "pods")]
+        return causes or [_count(seen.rollout.ready, desired, "pods")]
     if not seen.rollout.current:
-        return [*seen.outstanding, ROLLING_OUT]
+        return causes or [rolling_out("Deployment", name, seen.rollout)]
     return list(seen.outstanding)
 
 
@@ -195,7 +199,8 @@ def _conditions(service: Service, facts: Facts) -> Conditions:
 
 def _status(service: Service, judgement: Judgement, conditions: Conditions, facts: Facts) -> InferenceServiceStatus:
     if judgement.causes:
-        reason, message = ready_reason(judgement.causes), ready_message(judgement.causes)
+        reason = ready_reason(judgement.causes, replacing=judgement.replacing)
+        message = ready_message(judgement.causes)
         conditions.set(ConditionType.READY, False, reason, message)
     else:
         message = f"{judgement.ready} of {judgement.desired} replicas are ready"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from app.hooks.keep import keep
+from app.hooks.keep import keep_or_stop, wants_none
 from app.hooks.memo import PLAN_BYTES, Memo
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
 from app.hooks.response import Prepared
@@ -22,7 +22,7 @@ from app.llmkube.inferenceservice.gpu import known_resources
 from app.llmkube.inferenceservice.hpa import horizontal_pod_autoscaler
 from app.llmkube.inferenceservice.metal import heartbeat
 from app.llmkube.inferenceservice.observed import Children, Related
-from app.llmkube.inferenceservice.plan import Plan, endpoint, plan, priority_class, proposing_model
+from app.llmkube.inferenceservice.plan import Plan, endpoint, plan, priority_class, proposing_model, wanted_replicas
 from app.llmkube.inferenceservice.podmonitor import pod_monitor
 from app.llmkube.inferenceservice.proposer import hold_up
 from app.llmkube.inferenceservice.scheduling import NOT_WAITING, queue_position, scan
@@ -39,7 +39,7 @@ from app.workload.pending import change_causes
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
 
-__all__ = ["Children", "Related", "customize", "invalid", "sync"]
+__all__ = ["Children", "Related", "customize", "invalid", "kept", "sync"]
 
 Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
 Request = SyncRequest[Children, Related]
@@ -53,7 +53,7 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
     if isinstance(model, models.Gate):
         observed = one(request.children.deployments, metadata.name, metadata.namespace)
         judged = status.waiting(resource, model, rollout(observed), facts)
-        return SyncResponse(status=judged, children=keep(request.children))
+        return SyncResponse(status=judged, children=_kept(request.children, spec))
     facts = Facts(now, facts.effective_priority, endpoint(metadata, spec, settings))
     if model.spec.hardware and model.spec.hardware.accelerator == METAL:
         heard = heartbeat(every(related.slices), now)
@@ -74,7 +74,9 @@ def _in_cluster(
     wanted = _planned(metadata, spec, model, proposer, kept_claim, settings)
     observed = one(children.deployments, metadata.name, metadata.namespace)
     held_up = hold_up(proposing_model(spec), proposing, observed)
-    desired = keep(children) if held_up else _desired(wanted, observed, monitored=children.pod_monitors is not None)
+    desired = (
+        _kept(children, spec) if held_up else _desired(wanted, observed, monitored=children.pod_monitors is not None)
+    )
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
     waited = [held_up] if held_up else _outstanding(resource, desired, children, facts.now)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
@@ -99,6 +101,16 @@ def _in_cluster(
         children=desired,
         resync_after_seconds=RESYNC if waited and not held_up else None,
     )
+
+
+def kept(request: Request) -> list[Any]:
+    """The children of a service with errors: as they are, without pods where ``replicas`` is 0 all the same."""
+    return keep_or_stop(request.children, stop=wants_none(request.parent.spec))
+
+
+def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:
+    """The children of a service that has to wait for something else: stopping it does not."""
+    return keep_or_stop(children, stop=wanted_replicas(spec) == 0)
 
 
 def _planned(

@@ -114,7 +114,7 @@ def _job_verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: dat
     """An http or local source: what the Job made of it."""
     if observed.problem:
         problem = Cause(Stage.CLAIM, observed.problem, Reason.INVALID_SETTINGS)
-        return Verdict(Phase.FAILED, _failure(plan), observed.problem, (problem,))
+        return Verdict(Phase.FAILED, Reason.INVALID_SETTINGS, observed.problem, (problem,))
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
@@ -263,7 +263,8 @@ def _conditions(metadata: ObjectMeta, judged: Verdict, previous: ModelStatus, no
         conditions.set(ConditionType.READY, True, reason, message)
     else:
         causes = ordered(judged.causes)
-        conditions.set(ConditionType.READY, False, ready_reason(causes), ready_message(causes))
+        why = reason if judged.phase is Phase.FAILED else ready_reason(causes)
+        conditions.set(ConditionType.READY, False, why, ready_message(causes))
     return conditions
 
 

@@ -26,6 +26,7 @@ from tests.llmaz.world import (
 
 PENDING = ("Progressing", "True", "Pending")
 IN_PROGRESS = ("Progressing", "True", "PlaygroundInProgress")
+DONE = ("Progressing", "False", "PlaygroundReady")
 ABORTED = ("Progressing", "False", "AbortProcessing")
 AVAILABLE = ("Available", "True", "PlaygroundReady")
 UNAVAILABLE = ("Available", "False", "PlaygroundNotReady")
@@ -51,12 +52,12 @@ def seen(service_status: Json, **spec: Any) -> Json:
 
 ROWS: dict[str, tuple[Json | None, bool, list[tuple[str, str, str]]]] = {
     "4 the first time": (None, False, [PENDING]),
-    "4 and 5 in one pass": (None, True, [PENDING, AVAILABLE]),
+    "4 and 5 in one pass": (None, True, [AVAILABLE]),
     "4 after an abort": (status(ABORTED), False, [PENDING]),
-    "5 available": (status(PENDING), True, [PENDING, AVAILABLE]),
+    "5 available": (status(PENDING), True, [DONE, AVAILABLE]),
     "6 never available yet": (status(PENDING), False, [PENDING]),
     "7 no longer available": (status(PENDING, AVAILABLE), False, [IN_PROGRESS, UNAVAILABLE]),
-    "5 available again": (status(IN_PROGRESS, UNAVAILABLE), True, [IN_PROGRESS, AVAILABLE]),
+    "5 available again": (status(IN_PROGRESS, UNAVAILABLE), True, [DONE, AVAILABLE]),
     "5 only Available is there": (status(AVAILABLE), True, [AVAILABLE]),
 }
 

@@ -18,8 +18,10 @@ PENDING: Json = {"phase": "Pending"}
 
 
 def deployed(parent: Json, *related: Json, ready: int, exist: int | None = None, **more: Any) -> tuple[Json, ...]:
-    """The children of a service of whose pods so many are ready."""
-    status = {"replicas": ready if exist is None else exist, "readyReplicas": ready, "observedGeneration": 1, **more}
+    """The children of a service of whose pods, all of the present template, so many are ready."""
+    pods = ready if exist is None else exist
+    counts = {"replicas": pods, "updatedReplicas": pods, "readyReplicas": ready, "availableReplicas": ready}
+    status = {**counts, "observedGeneration": 1, **more}
     return applied(sync(parent, *(related or (model(),))), Deployment=status)
 
 
@@ -356,16 +358,16 @@ def test_vllm_spec_valid_goes_with_the_runtime() -> None:
 
 
 def test_why_not_ready_is_ordered_and_quoted() -> None:
-    """What the user contradicts himself in comes first, then missing classes, then what pods say (design 8)."""
+    """What refuses pods comes first, then what the user contradicts himself in, then what pods say."""
     other = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "other"}, "value": 1}
     parent = service(runtime="vllm", vllmConfig={"tensorParallelSize": 8}, resources={"gpu": 2})
     children = deployed(parent, ready=0)
     answer = sync(parent, model(), other, pod("a", GPU_MESSAGE), children=children)
     ready = condition(answer, "Ready")
-    assert ready["reason"] == "TensorParallelSize"
+    assert ready["reason"] == "PriorityClassNotFound"
     assert ready["message"] == (
-        "vllmConfig.tensorParallelSize is 8, but a pod has 2 nvidia.com/gpu; "
         "PriorityClass llmkube-normal does not exist; "
+        "vllmConfig.tensorParallelSize is 8, but a pod has 2 nvidia.com/gpu; "
         f"pod a: cannot be scheduled: {GPU_MESSAGE}"
     )
 
@@ -417,3 +419,49 @@ def test_stopped_says_so() -> None:
     answer = sync(parent, model(), children=deployed(parent, ready=0))
     assert condition(answer, "Ready")["reason"] == "ManuallyScaledToZero"
     assert not condition(answer, "Progressing")
+
+
+def failing(name: str, revision: str, created: str) -> Json:
+    """A pod whose image cannot be pulled."""
+    waiting = {"reason": "ImagePullBackOff", "message": "manifest unknown"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "ns1",
+            "labels": {"pod-template-hash": revision},
+            "creationTimestamp": created,
+        },
+        "status": {**PENDING, "containerStatuses": [{"name": "llama-server", "state": {"waiting": waiting}}]},
+    }
+
+
+def test_a_broken_update_is_not_ready() -> None:
+    """The old pod serves, so the phase stays and ``Available`` too; but what was asked for is not there."""
+    parent = service()
+    children = deployed(parent, ready=1, exist=2, updatedReplicas=1)
+    answer = sync(parent, model(), failing("s-new", "b", "2030-01-01T00:00:00Z"), children=children)
+    ready = condition(answer, "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "RollingOut")
+    assert ready["message"] == "pod s-new: container llama-server cannot pull its image: manifest unknown"
+    assert (answer["status"]["phase"], condition(answer, "Available")["status"]) == ("Ready", "True")
+
+
+def test_an_update_that_is_refused_is_not_ready() -> None:
+    """No new pod exists that could say why."""
+    parent = service()
+    refused = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: gpus"}
+    answer = sync(parent, model(), children=deployed(parent, ready=1, updatedReplicas=0, conditions=[refused]))
+    ready = condition(answer, "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "RollingOut")
+    assert ready["message"] == "Deployment s cannot create pods: exceeded quota: gpus"
+
+
+def test_an_update_that_only_takes_its_time_is_not_ready() -> None:
+    """With the numbers, where nothing is wrong."""
+    parent = service(replicas=2)
+    answer = sync(parent, model(), children=deployed(parent, ready=2, exist=3, updatedReplicas=1))
+    ready = condition(answer, "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "RollingOut")
+    assert "1 of 2 replicas are updated and available, 2 of an earlier revision still there" in ready["message"]

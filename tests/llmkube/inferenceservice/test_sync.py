@@ -24,7 +24,8 @@ from tests.llmkube.inferenceservice.world import (
 
 Json = dict[str, Any]
 
-RUNNING: Json = {"replicas": 1, "readyReplicas": 1, "observedGeneration": 1}
+COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+RUNNING: Json = {**dict.fromkeys(COUNTS, 1), "observedGeneration": 1}
 GPU: Json = {"accelerator": "cuda", "gpu": {"count": 1}}
 
 

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from app.errors import ProtocolError
+from app.hooks.keep import keep
 from app.hooks.kind import answer_customize, answer_sync
 from app.settings import Settings
 from tests.unit.hooks.test_keep import RECORD, deployment
@@ -55,7 +56,7 @@ def test_an_invalid_parent_keeps_its_children(spec: Any) -> None:
 @pytest.mark.parametrize(("stopped", "children"), [(False, [RECORD]), (True, [])])
 def test_an_invalid_parent_that_is_stopped_keeps_none(stopped: bool, children: list[dict[str, Any]]) -> None:
     """Where a kind knows a way to stop that does not depend on the spec."""
-    kind = replace(WIDGET, stopped=lambda metadata: stopped and metadata.name == "w")
+    kind = replace(WIDGET, kept=lambda request: [] if stopped else keep(request.children))
     body = request(parent=widget({"size": "x"}), children={"Deployment.apps/v1": {"ns/d": deployment(RECORD, 2)}})
     answer = orjson.loads(answer_sync(kind, orjson.dumps(body), SETTINGS, NOW))
     assert answer["children"] == children

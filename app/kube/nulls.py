@@ -1,0 +1,82 @@
+"""Reading what the cluster reports: ``null`` counts as absent in every field.
+
+The API server returns what small controllers wrote, ``lastTransitionTime: null`` included, and for Kubernetes' own
+types that is the same as no field at all. Strict decoding is tried first, so nothing is paid for where no null matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, inspect
+
+ObservedT = TypeVar("ObservedT")
+
+
+class Decoder(Generic[ObservedT]):
+    """As ``msgspec.json.Decoder``; where that refuses a document, nulls are taken out of all that the type reads.
+
+    What the type leaves undecoded (``Raw``, such as a parent's spec) keeps its bytes. Raises ``msgspec.DecodeError``.
+    """
+
+    __slots__ = ("_strict", "_type")
+
+    def __init__(self, type_: Any) -> None:
+        self._type: Hashable = type_
+        self._strict: msgspec.json.Decoder[ObservedT] = msgspec.json.Decoder(type_)
+
+    def decode(self, document: bytes | Raw) -> ObservedT:
+        """The typed document."""
+        try:
+            return self._strict.decode(document)
+        except msgspec.ValidationError:
+            raw = bytes(document)
+            if _NULL not in raw:
+                raise
+        return self._strict.decode(_without(raw, _shape(self._type)))
+
+
+_NULL = b"null"
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_ITEMS = msgspec.json.Decoder(list[Raw])
+
+
+@lru_cache(maxsize=64)
+def _shape(type_: Hashable) -> inspect.Type:
+    return inspect.type_info(type_)
+
+
+def _without(raw: bytes, shape: inspect.Type) -> bytes:
+    """The JSON text without the nulls that are in the way of this type."""
+    shape = _essence(shape)
+    if _NULL not in raw or not isinstance(shape, (inspect.StructType, inspect.DictType, inspect.ListType)):
+        return raw
+    if isinstance(shape, inspect.ListType):
+        return _encoded(
+            [Raw(_without(item, shape.item_type)) for item in map(bytes, _ITEMS.decode(raw)) if item != _NULL]
+        )
+    members = {key: bytes(item) for key, item in _MEMBERS.decode(raw).items()}
+    if isinstance(shape, inspect.DictType):
+        types = dict.fromkeys(members, shape.value_type)
+        if isinstance(_essence(shape.value_type), inspect.StructType):  # whole objects by name: none may get lost
+            return _encoded({key: Raw(_without(item, shape.value_type)) for key, item in members.items()})
+    else:
+        types = {field.encode_name: field.type for field in shape.fields}
+    return _encoded(
+        {key: Raw(_without(item, types[key])) for key, item in members.items() if item != _NULL and key in types}
+    )
+
+
+_encoded = msgspec.json.encode
+
+
+def _essence(shape: inspect.Type) -> inspect.Type:
+    """What remains of a type without its description, and without ``None``."""
+    if isinstance(shape, inspect.Metadata):
+        return _essence(shape.type)
+    if isinstance(shape, inspect.UnionType):
+        return next((_essence(one) for one in shape.types if not isinstance(one, inspect.NoneType)), shape)
+    return shape

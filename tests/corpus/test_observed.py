@@ -1,0 +1,214 @@
+"""Whatever is null, missing or zero in what the cluster reports: an answer, and null is the same as missing.
+
+The API server returns objects as small controllers wrote them, ``lastTransitionTime: null`` included. The fields are
+those that our types read, so that a new one is tried by itself.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+import orjson
+import pytest
+from msgspec import inspect
+
+from app.cli import world
+from app.cli.simulate import Cluster
+from app.families import KINDS
+from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.protocol import CustomizeRequest, SyncRequest
+from app.kube.nulls import Decoder
+from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
+from tests.corpus.requests import Json
+from tests.unit.widgets import NOW
+
+Path = tuple[str | int, ...]
+
+IDENTITY = {
+    *((part, name) for part in ("parent", "children") for name in ("apiVersion", "kind")),
+    *((part, "metadata", name) for part in ("parent", "children") for name in ("name", "namespace", "uid")),
+    *((part, "metadata") for part in ("parent", "children")),
+}
+"""Without these a request is none of Metacontroller's: they are how it finds the objects."""
+TIME = "2026-01-01T00:00:00Z"
+
+
+def essence(shape: inspect.Type) -> inspect.Type:
+    """The type without its description and without ``None``."""
+    if isinstance(shape, inspect.Metadata):
+        return essence(shape.type)
+    if isinstance(shape, inspect.UnionType):
+        return next(essence(one) for one in shape.types if not isinstance(one, inspect.NoneType))
+    return shape
+
+
+def sample(shape: inspect.Type) -> Any:
+    """A value with every field that the type has."""
+    match essence(shape):
+        case inspect.StructType(fields=fields):
+            return {field.encode_name: sample(field.type) for field in fields}
+        case inspect.ListType(item_type=item):
+            return [sample(item)]
+        case inspect.DictType(value_type=value):
+            return {"key": sample(value)}
+        case inspect.BoolType():
+            return True
+        case inspect.IntType() | inspect.FloatType():
+            return 1
+        case inspect.StrType():
+            return TIME
+    return {}
+
+
+def zero(shape: inspect.Type) -> Any:
+    """What the field has in Go when nobody set it."""
+    match essence(shape):
+        case inspect.ListType():
+            return []
+        case inspect.BoolType():
+            return False
+        case inspect.IntType() | inspect.FloatType():
+            return 0
+        case inspect.StrType():
+            return ""
+    return {}
+
+
+def places(shape: inspect.Type, here: Path = ()) -> Iterator[tuple[Path, inspect.Type]]:
+    """Every field below a type, in the first item of lists and the one key of a sample's maps."""
+    match essence(shape):
+        case inspect.StructType(fields=fields):
+            for field in fields:
+                yield (*here, field.encode_name), field.type
+                yield from places(field.type, (*here, field.encode_name))
+        case inspect.ListType(item_type=item):
+            yield (*here, 0), item
+            yield from places(item, (*here, 0))
+        case inspect.DictType(value_type=value):
+            yield (*here, "key"), value
+            yield from places(value, (*here, "key"))
+
+
+def filled(document: Any, whole: Any) -> Any:
+    """The document, with what a sample has and it has not."""
+    if isinstance(document, dict) and isinstance(whole, dict):
+        return {**whole, **{key: filled(item, whole.get(key)) for key, item in document.items()}}
+    if isinstance(document, list) and isinstance(whole, list) and whole:
+        return [filled(item, whole[0]) for item in document] or whole
+    return document
+
+
+def objects(kind: Kind[Any, Any], request: Json) -> Iterator[tuple[Path, inspect.Type]]:
+    """Where each observed object is, and its type; kinds of which there is none get one with every field."""
+    for part, type_ in (("children", kind.children), ("related", kind.related)):
+        for field in cast("inspect.StructType", inspect.type_info(type_)).fields:
+            shape = cast("inspect.DictType", essence(field.type)).value_type
+            group = request[part].setdefault(field.encode_name, {})
+            if not group and part == "related":
+                group["ns/x"] = {"metadata": {"name": "x", "namespace": "ns"}}
+            for key in list(group)[:1]:
+                kept = group[key].get("metadata", {}).get("annotations", {})
+                group[key] = filled(group[key], sample(shape))
+                group[key]["metadata"].pop("deletionTimestamp", None)
+                group[key]["metadata"]["annotations"] = kept
+                yield (part, field.encode_name, key), shape
+
+
+def changed(document: Json, path: Path, value: Any) -> bytes:
+    """With that value at the path; ``...`` takes it out."""
+    document = copy.deepcopy(document)
+    holder: Any = document
+    for step in path[:-1]:
+        holder = holder[step]
+    if value is not ...:
+        holder[path[-1]] = value
+    elif isinstance(holder, list):
+        holder.pop(cast("int", path[-1]))
+    else:
+        holder.pop(path[-1], None)
+    return orjson.dumps(document)
+
+
+def exists(document: Any, path: Path) -> bool:
+    for step in path:
+        if not isinstance(document, (dict, list)) or (
+            step not in document if isinstance(document, dict) else not document
+        ):
+            return False
+        document = cast("Any", document)[step]
+    return True
+
+
+def whole_request(cluster: Cluster, kind: Kind[Any, Any]) -> tuple[Json, list[tuple[Path, inspect.Type]]]:
+    """A request with every field in it that our types read, and where they are."""
+    held = next((held for own, held in cluster.parents() if own is kind), parent(kind, VALID[name_of(kind)]))
+    request: Json = orjson.loads(cluster.request(kind, held))
+    found = []
+    for at, shape in list(objects(kind, request)):
+        found += [((*at, *path), of) for path, of in places(shape)]
+    request["parent"] = filled(request["parent"], sample(inspect.type_info(type_of_parent())))
+    request["parent"]["metadata"].pop("deletionTimestamp")
+    request["parent"]["spec"] = held["spec"]
+    request["parent"]["status"] = filled(held.get("status", {}), sample(inspect.type_info(kind.resource.status)))
+    found += [(("parent", *path), of) for path, of in places(inspect.type_info(type_of_parent()))]
+    status = places(inspect.type_info(kind.resource.status))
+    found += [(("parent", "status", *path), of) for path, of in status]
+    return request, [(path, of) for path, of in found if path != ("parent", "spec")]
+
+
+def type_of_parent() -> Any:
+    return next(field.type for field in msgspec.structs.fields(CustomizeRequest) if field.name == "parent")
+
+
+def is_identity(path: Path) -> bool:
+    """Of the parent, or of a child (whose path has its kind and key in it)."""
+    bare = path if path[0] != "children" else (path[0], *path[3:])
+    return bare in IDENTITY
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+def test_null_is_missing_in_every_observed_field(cluster: Cluster, kind: Kind[Any, Any]) -> None:
+    """And no zero value is a fault of the request."""
+    request, found = whole_request(cluster, kind)
+    tried = 0
+    for path, shape in found:
+        if is_identity(path) or not exists(request, path[:-1]):
+            continue
+        missing = answer_sync(kind, changed(request, path, ...), SETTINGS, NOW)
+        assert answer_sync(kind, changed(request, path, None), SETTINGS, NOW) == missing, path
+        assert answer_sync(kind, changed(request, path, zero(shape)), SETTINGS, NOW), path
+        tried += 1
+    assert tried > 20
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+def test_customize_takes_null_for_missing(cluster: Cluster, kind: Kind[Any, Any]) -> None:
+    """Deletion waits for that hook too."""
+    request, found = whole_request(cluster, kind)
+    body = {**orjson.loads(world.customize_request(kind, request["parent"])), "parent": request["parent"]}
+    for path, shape in found:
+        if path[0] != "parent" or is_identity(path) or not exists(request, path[:-1]):
+            continue
+        missing = answer_customize(kind, changed(body, path, ...), SETTINGS)
+        assert answer_customize(kind, changed(body, path, None), SETTINGS) == missing, path
+        assert answer_customize(kind, changed(body, path, zero(shape)), SETTINGS), path
+
+
+def test_what_stays_undecoded_keeps_its_bytes() -> None:
+    """A null in a spec is the user's, and may mean something there."""
+    decoder: Decoder[Any] = Decoder(SyncRequest[Any, Any])
+    body = b'{"parent":{"metadata":{"name":null,"labels":{"a":null}},"spec":{"a": null}},"children":{},"related":null}'
+    decoded = decoder.decode(body)
+    assert bytes(decoded.parent.spec) == b'{"a": null}'
+    assert (decoded.parent.metadata.name, decoded.parent.metadata.labels) == ("", {})
+
+
+def test_what_is_wrong_without_any_null_is_refused() -> None:
+    """Nulls excuse nothing else."""
+    decoder: Decoder[Any] = Decoder(SyncRequest[Any, Any])
+    for body in (b'{"parent":[],"children":{}}', b'{"parent":{"metadata":{"name":null,"uid":1}},"children":{}}'):
+        with pytest.raises(msgspec.ValidationError):
+            decoder.decode(body)

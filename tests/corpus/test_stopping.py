@@ -1,0 +1,195 @@
+"""``replicas: 0`` and a stop always work: whatever else is missing, failing, being fetched or wrong.
+
+Every case starts from a workload that runs, with its child observed, and ends with none of its pods wanted.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from app.cli.simulate import Cluster
+from app.cli.world import inner_key, outer_key, stored
+from app.families import KINDS
+from app.hooks.kind import Kind, answer_sync
+from app.kube.labels import LAST_APPLIED
+from tests.corpus.kinds import SETTINGS, VALID, cluster_of_all, name_of, parent
+from tests.corpus.requests import Json
+from tests.unit.widgets import NOW
+
+KIND: dict[str, Kind[Any, Any]] = {name_of(kind): kind for kind in KINDS}
+ISVC, PLAYGROUND = "inference.llmkube.dev/InferenceService", "inference.llmaz.io/Playground"
+SERVICE, LLM = "inference.llmaz.io/Service", "serving.kserve.io/LLMInferenceService"
+SCALED = ("Deployment", "LeaderWorkerSet", "Service.inference.llmaz.io/v1alpha1")
+
+Break = Callable[[Json], None]
+
+
+def without_related(request: Json) -> None:
+    """Nothing that the spec refers to is there."""
+    request["related"] = {outer: {} for outer in request["related"]}
+
+
+def model_says(phase: str) -> Break:
+    def breaks(request: Json) -> None:
+        (model,) = request["related"]["Model.inference.llmkube.dev/v1alpha1"].values()
+        model["status"] = {**model["status"], "phase": phase}
+
+    return breaks
+
+
+def invalid_related(request: Json) -> None:
+    """What the spec refers to has a spec that cannot be read."""
+    for group in request["related"].values():
+        for related in group.values():
+            if "spec" in related:
+                related["spec"] = {"source": 5, "image": {}, "model": "x"}
+
+
+def wrong_type(request: Json) -> None:
+    """A field of the spec does not even decode."""
+    for name in ("modelRef", "modelClaim", "modelClaims", "workloadTemplate", "model"):
+        if name in request["parent"]["spec"]:
+            request["parent"]["spec"][name] = [5]
+
+
+def broken_rule(request: Json) -> None:
+    request["parent"]["spec"] |= {
+        "env": [{"name": "A B"}],
+        "elasticConfig": {"minReplicas": 5, "maxReplicas": 2},
+        "rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": "x"}},
+        "baseRefs": [{"name": "does-not-exist"}],
+    }
+
+
+def missing_account(request: Json) -> None:
+    """The workloads of the service cannot be made."""
+    request["parent"]["spec"]["template"] = {"serviceAccountName": "does-not-exist"}
+
+
+GROUPS: Json = {"workloadTemplate": {**VALID[SERVICE]["workloadTemplate"], "size": 2}}
+WORKERS: Json = {
+    "parallelism": {"data": 2, "dataLocal": 1},
+    "worker": {"containers": [{"name": "main", "image": "x"}]},
+}
+BREAKS: list[tuple[str, Json, Break]] = [
+    *((ISVC, {}, model_says(phase)) for phase in ("Failed", "Downloading", "Pending")),
+    *(
+        (name, spec, breaks)
+        for name, spec in ((ISVC, {}), (PLAYGROUND, {}), (SERVICE, {}), (SERVICE, GROUPS), (LLM, {}), (LLM, WORKERS))
+        for breaks in (without_related, invalid_related, wrong_type, broken_rule)
+    ),
+    (LLM, {}, missing_account),
+    (LLM, WORKERS, missing_account),
+]
+
+
+def running(name: str, spec: Json) -> tuple[Cluster, Json]:
+    """A cluster in which an object of the kind runs."""
+    cluster = cluster_of_all()
+    document = stored(parent(KIND[name], {**VALID[name], "replicas": 2, **spec}), "ns")
+    document["metadata"]["uid"] = "runs"
+    cluster.objects[outer_key(document), inner_key(document)] = document
+    cluster.settle()
+    return cluster, cluster.objects[outer_key(document), inner_key(document)]
+
+
+def workloads(children: list[Json]) -> dict[str, int]:
+    """Replicas by kind and name of all that has any, but for the endpoint picker, which serves nothing alone."""
+    return {
+        f"{child['kind']}/{child['metadata']['name']}": child["spec"]["replicas"]
+        for child in children
+        if workloads_of(child)
+        if child["kind"] in SCALED or outer_key(child) in SCALED
+        if "scheduler" not in child["metadata"]["name"]
+    }
+
+
+def stopping(cluster: Cluster, held: Json, breaks: Break, **spec: Any) -> Json:
+    """The request of a sync after the user wrote ``spec`` while something is wrong."""
+    request: Json = orjson.loads(cluster.request(KIND[of(held)], held))
+    request["parent"] = copy.deepcopy(held)
+    request["parent"]["spec"] |= spec
+    breaks(request)
+    return request
+
+
+def of(held: Json) -> str:
+    return f"{held['apiVersion'].partition('/')[0]}/{held['kind']}"
+
+
+def answered(held: Json, request: Json) -> Json:
+    answer: Json = orjson.loads(answer_sync(KIND[of(held)], orjson.dumps(request), SETTINGS, NOW))
+    return answer
+
+
+@pytest.mark.parametrize(("name", "spec", "breaks"), BREAKS)
+def test_no_replicas_whatever_is_wrong(name: str, spec: Json, breaks: Break) -> None:
+    """The workload stays, without pods; all else of it is as it was applied last."""
+    cluster, held = running(name, spec)
+    before = answered(held, stopping(cluster, held, breaks))
+    assert workloads(before["children"])
+    assert set(workloads(before["children"]).values()) == {2}, "what runs goes on while nobody stops it"
+    after = answered(held, stopping(cluster, held, breaks, replicas=0))
+    assert workloads(after["children"]) == dict.fromkeys(workloads(before["children"]), 0)
+    assert [{**child, "spec": {}} for child in after["children"]] == [{**c, "spec": {}} for c in before["children"]]
+    ready = next(c for c in after["status"]["conditions"] if c["type"] == "Ready")
+    assert ready["status"] == "True" or ready["message"]
+
+
+def test_an_autoscaled_service_stops_too() -> None:
+    """Whose number of pods is nobody's but the autoscaler's until then."""
+    cluster, held = running(ISVC, {"autoscaling": {"maxReplicas": 3}})
+    assert not any(
+        workloads_of(child) for child in answered(held, stopping(cluster, held, without_related))["children"]
+    )
+    after = answered(held, stopping(cluster, held, without_related, replicas=0))
+    assert workloads(after["children"]) == {"Deployment/x": 0}
+
+
+@pytest.mark.parametrize("name", [ISVC, PLAYGROUND, SERVICE, LLM])
+def test_a_workload_that_was_just_taken_over_stops_too(name: str) -> None:
+    """Without a record of ours nothing but the number is sent."""
+    cluster, held = running(name, {})
+    request = stopping(cluster, held, wrong_type, replicas=0)
+    for group in request["children"].values():
+        for child in group.values():
+            child["metadata"]["annotations"].pop(LAST_APPLIED)
+    stopped = [child for child in answered(held, request)["children"] if workloads_of(child)]
+    assert [child["spec"] for child in stopped] == [{"replicas": 0}] * len(stopped)
+    assert stopped
+
+
+def workloads_of(child: Json) -> bool:
+    return "replicas" in child.get("spec", {})
+
+
+def test_each_half_of_a_disaggregated_service_stops_alone() -> None:
+    """``prefill.replicas`` is about the prefill pods, and the endpoint picker goes on."""
+    cluster, held = running(LLM, {"prefill": {"replicas": 2}})
+    request = stopping(cluster, held, missing_account, prefill={"replicas": 0})
+    assert workloads(answered(held, request)["children"]) == {
+        "Deployment/x-kserve": 2,
+        "Deployment/x-kserve-prefill": 0,
+    }
+
+
+def test_the_stop_annotation_works_whatever_is_wrong() -> None:
+    """It takes every child away."""
+    for breaks in (without_related, invalid_related, wrong_type, broken_rule, missing_account):
+        cluster, held = running(LLM, {})
+        request = stopping(cluster, held, breaks)
+        request["parent"]["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
+        assert answered(held, request)["children"] == []
+
+
+def test_a_stop_while_nothing_is_wrong() -> None:
+    """Goes the usual way."""
+    for name in (ISVC, PLAYGROUND, SERVICE, LLM):
+        cluster, held = running(name, {})
+        answer = answered(held, stopping(cluster, held, lambda _: None, replicas=0))
+        assert set(workloads(answer["children"]).values()) == {0}
