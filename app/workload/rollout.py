@@ -74,23 +74,23 @@ def rollout(deployment: ObservedDeployment | None) -> Rollout:
 def group_rollout(groups: ObservedGroups | None) -> Rollout:
     """Reads a LeaderWorkerSet, whose ready groups count as available once it calls itself so.
 
-    ``Available`` of a LeaderWorkerSet turns false during a rollout. Versions that count neither updated nor ready
-    groups are believed by it alone; those without ``observedGeneration`` are never behind.
+    ``Available`` of a LeaderWorkerSet turns false during a rollout. One that counts no updated group is believed by it
+    alone, and one without ``observedGeneration`` is never behind: older versions have neither.
     """
     if groups is None:
         return NOTHING
     status, wanted = groups.status, _wanted(groups.spec.replicas)
-    available, observed = is_true(status.conditions, "Available"), status.observed_generation
-    counted = bool(status.updated_replicas or status.ready_replicas)
-    ready = status.ready_replicas if counted or not available else wanted
+    available = is_true(status.conditions, "Available") and not is_true(status.conditions, "UpdateInProgress")
+    believed = available and not status.updated_replicas
+    ready = max(wanted, status.ready_replicas) if believed else status.ready_replicas
     return Rollout(
         desired=groups.spec.replicas,
         wanted=wanted,
         replicas=status.replicas,
         ready=ready,
-        updated=status.updated_replicas if counted else max(wanted, status.replicas),
+        updated=max(wanted, status.replicas) if believed else status.updated_replicas,
         available=ready if available else 0,
-        seen=not observed or observed >= (groups.metadata.generation or 0),
+        seen=(status.observed_generation or groups.metadata.generation or 0) >= (groups.metadata.generation or 0),
     )
 
 

@@ -58,7 +58,8 @@ GROUPS: dict[str, tuple[dict[str, int], str, bool]] = {
     "one group is of the earlier template": ({"replicas": 2, "updatedReplicas": 1, "readyReplicas": 2}, "True", False),
     "one group is missing": ({"replicas": 1, "updatedReplicas": 1, "readyReplicas": 1}, "True", False),
     "it says that it is not available": ({"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2}, "False", False),
-    "it does not count the new ones": ({"replicas": 2}, "True", True),
+    "it does not count the new ones": ({"replicas": 2, "readyReplicas": 2}, "True", True),
+    "it only says that it is available": ({"replicas": 2}, "True", True),
     "it has not seen the change": (
         {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "observedGeneration": 1},
         "True",
@@ -71,6 +72,8 @@ GROUPS: dict[str, tuple[dict[str, int], str, bool]] = {
 def test_a_leader_worker_set_is_current_by_its_groups(numbers: dict[str, int], available: str, current: bool) -> None:
     """And by its own word, which older versions give without any number of new groups."""
     assert group_rollout(groups(condition("Available", available), **numbers)).current is current
+    updating = groups(condition("Available", available), condition("UpdateInProgress", "True"), **numbers)
+    assert not group_rollout(updating).current
 
 
 def test_absent_child_is_a_conflict_only_after_a_minute() -> None:

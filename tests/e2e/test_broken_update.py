@@ -1,0 +1,155 @@
+"""An update whose new pods cannot start, in every family: Ready says so while the old pods serve, and recovers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import Installation
+from tests.e2e.processes import wait_until
+
+pytestmark = pytest.mark.e2e
+
+Json = dict[str, Any]
+
+BROKEN, FIXED = "ImagePullBackOff", "v3"
+"""Tags of the server's image: the first makes pods fail (``stages/pod-fails.yaml``)."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """What serves, and how its image gets another tag."""
+
+    documents: list[Json]
+    kind: str
+    spec: dict[str, Any]
+    """The change, with ``TAG`` where the tag goes."""
+    available: str
+    """The condition by which the family says that something serves, if that stays true."""
+
+
+LLMKUBE, LLMAZ = "inference.llmkube.dev/v1alpha1", "inference.llmaz.io/v1alpha1"
+MAIN = {"name": "main", "image": "registry.example/server:v1"}
+RUNTIME: Json = {
+    "command": ["serve"],
+    "image": "registry.example/server",
+    "version": "v1",
+    "recommendedConfigs": [{"name": "default", "args": ["--model", "{{ .ModelPath }}"]}],
+}
+
+
+def document(api_version: str, kind: str, name: str, spec: Json) -> Json:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+UPDATES = {
+    "llmkube": Update(
+        [
+            document(LLMKUBE, "Model", "small", {"source": "example-org/small"}),
+            document(
+                LLMKUBE,
+                "InferenceService",
+                "chat",
+                {"modelRef": "small", "runtime": "vllm", "skipModelInit": True, "image": MAIN["image"]},
+            ),
+        ],
+        "inferenceservices.inference.llmkube.dev",
+        {"image": "registry.example/server:TAG"},
+        "Available",
+    ),
+    "llmaz": Update(
+        [
+            document(
+                "llmaz.io/v1alpha1",
+                "OpenModel",
+                "updated",
+                {"familyName": "test", "source": {"modelHub": {"modelID": "example-org/updated"}}},
+            ),
+            document(LLMAZ, "BackendRuntime", "updated", RUNTIME),
+            document(
+                LLMAZ,
+                "Playground",
+                "chat",
+                {
+                    "replicas": 2,
+                    "modelClaim": {"modelName": "updated"},
+                    "backendRuntimeConfig": {"backendName": "updated"},
+                },
+            ),
+        ],
+        "playgrounds.inference.llmaz.io",
+        {"backendRuntimeConfig": {"version": "TAG"}},
+        "",
+    ),
+    "kserve": Update(
+        [
+            document(
+                "serving.kserve.io/v1alpha1",
+                "LLMInferenceService",
+                "chat",
+                {"model": {"uri": "hf://example-org/small"}, "template": {"containers": [MAIN]}},
+            ),
+        ],
+        "llminferenceservices.serving.kserve.io",
+        {"template": {"containers": [{**MAIN, "image": "registry.example/server:TAG"}]}},
+        "",
+    ),
+}
+
+
+@pytest.fixture
+def cluster(installation: Installation) -> Iterator[ControlPlane]:
+    """Leaves nothing behind that belongs to no namespace."""
+    yield installation.cluster
+    installation.cluster.kubectl("delete", "openmodels,backendruntimes", "updated", "--ignore-not-found")
+
+
+@pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
+def test_a_broken_update_is_not_ready_until_it_is_mended(cluster: ControlPlane, namespace: str, update: Update) -> None:
+    """Its reason is that it is rolling out, its message what the new pod suffers from."""
+
+    def said(type_: str) -> Json:
+        conditions = cluster.get(update.kind, "chat", "-n", namespace).get("status", {}).get("conditions", [])
+        return next((c for c in conditions if c["type"] == type_), {})
+
+    def is_ready() -> bool:
+        return said("Ready").get("status") == "True"
+
+    def is_broken() -> bool:
+        ready = said("Ready")
+        return ready.get("reason") == "RollingOut" and BROKEN in ready.get("message", "")
+
+    def change(tag: str) -> None:
+        spec = json.dumps({"spec": update.spec}).replace("TAG", tag)
+        cluster.kubectl("patch", update.kind, "chat", "-n", namespace, "--type=merge", "-p", spec)
+
+    try:
+        cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(update.documents))
+        wait_until(is_ready, "the first pods serve", 60)
+        change(BROKEN)
+        wait_until(is_broken, "Ready tells what is wrong with the new pod", 60)
+        serving = [
+            d["status"].get("availableReplicas", 0) for d in cluster.get("deployments", "-n", namespace)["items"]
+        ]
+        assert serving == [1]
+        assert not is_ready()
+        assert not update.available or said(update.available)["status"] == "True"
+        change(FIXED)
+        wait_until(is_ready, "the mended update is through", 60)
+    except TimeoutError:
+        raise AssertionError(
+            json.dumps(cluster.get(update.kind, "chat", "-n", namespace)["status"], indent=1)
+        ) from None
+    images = {
+        container["image"]
+        for pod in cluster.get("pods", "-n", namespace)["items"]
+        if "deletionTimestamp" not in pod["metadata"]
+        for container in pod["spec"]["containers"]
+    }
+    assert images == {f"registry.example/server:{FIXED}"}
