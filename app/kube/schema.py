@@ -68,11 +68,12 @@ def _as_conditions(conditions: Schema) -> None:
     if (
         "observedGeneration" not in item["properties"]
     ):  # the older, shorter form, in which a true condition has no reason
-        item["required"] = ["type", "status"]
+        conditions["items"] = _ordered({**item, "required": ["type", "status"]})
         return
-    item["required"] = ["type", "status", "reason", "message", "lastTransitionTime"]
     item["properties"]["type"]["pattern"] = _QUALIFIED_NAME
     item["properties"]["observedGeneration"]["minimum"] = 0
+    required = ["type", "status", "reason", "message", "lastTransitionTime"]
+    conditions["items"] = _ordered({**item, "required": required})
 
 
 _QUALIFIED_NAME = (

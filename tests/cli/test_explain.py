@@ -126,7 +126,7 @@ def cluster(*pods: Json) -> list[Json]:
             "selector": {"matchLabels": {"app": "s"}},
             "template": {"metadata": {"labels": {"app": "s"}}, "spec": {"containers": []}},
         },
-        "status": {"observedGeneration": 1, "replicas": 1, "unavailableReplicas": 1},
+        "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "unavailableReplicas": 1},
     }
     parent = service(status={"conditions": CONDITIONS})
     parent["metadata"] |= {"uid": UID, "namespace": "default", "generation": 1}
