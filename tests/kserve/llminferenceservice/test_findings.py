@@ -23,6 +23,7 @@ from app.kserve.llminferenceservice.objects import (
     ObservedRoute,
     ObservedWorkload,
 )
+from app.kube.nulls import Decoder
 from tests.kserve.objects import Json
 
 GENERATION = 2
@@ -34,7 +35,8 @@ ObservedT = TypeVar("ObservedT", bound=msgspec.Struct)
 def seen(type_: type[ObservedT], status: Json, spec: Json | None = None) -> ObservedT:
     metadata = {"name": "x", "namespace": "default", "generation": GENERATION}
     document = {"apiVersion": "v1", "kind": "X", "metadata": metadata, "spec": spec or {}, "status": status}
-    return msgspec.json.decode(json.dumps(document), type=type_)
+    decoder: Decoder[ObservedT] = Decoder(type_)
+    return decoder.decode(json.dumps(document).encode())
 
 
 def condition(type_: str, status: str, reason: str = "R", **more: int) -> Json:
@@ -65,6 +67,37 @@ def deployment(*conditions: Json, **status: int) -> ObservedWorkload:
 def test_deployment(observed: ObservedWorkload | None, finding: Finding) -> None:
     """``Available`` alone decides; without it the Deployment has not said anything."""
     assert deployment_finding(observed) == finding
+
+
+NUMBERS: Json = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ok"),
+    [
+        ({}, True),
+        ({"replicas": 3, "updatedReplicas": 1}, False),
+        ({"updatedReplicas": 0}, False),
+        ({"availableReplicas": 1}, False),
+    ],
+)
+def test_available_pods_have_to_be_new(numbers: Json, ok: bool) -> None:
+    """Kubernetes calls a Deployment available while an update that cannot work is being tried."""
+    status = {"observedGeneration": GENERATION, "conditions": [condition("Available", "True")], **NUMBERS, **numbers}
+    finding = deployment_finding(seen(ObservedWorkload, status, {"replicas": 2}))
+    assert (finding.ok, finding.reason) == (ok, "" if ok else "RollingOut")
+    groups = {**status, "availableReplicas": None, "readyReplicas": numbers.get("availableReplicas", 2)}
+    believed = not groups["updatedReplicas"]  # that is how older versions count, and Available turns false in a rollout
+    finding = leader_worker_set_finding(seen(ObservedLeaderWorkerSet, groups, {"replicas": 2}))
+    assert finding.ok == (ok or believed)
+
+
+def test_an_endpoint_picker_of_an_earlier_template_does_not_count() -> None:
+    """Standbys are never ready, but none of them may be the only new one."""
+    available = condition("Available", "True")
+    assert scheduler_finding(deployment(available, replicas=3, updatedReplicas=3, availableReplicas=1)).ok
+    finding = scheduler_finding(deployment(available, replicas=2, updatedReplicas=1, availableReplicas=1))
+    assert (finding.ok, finding.reason) == (False, "RollingOut")
 
 
 def test_a_status_about_an_earlier_generation_does_not_count() -> None:

@@ -141,3 +141,40 @@ def test_a_broken_rule_keeps_children() -> None:
     assert child(answer, "Deployment")["spec"] == children[0]["spec"]
     assert state(answer, "Ready") == ("False", "InvalidSpec")
     assert state(answer, "Progressing") == ("False", "AbortProcessing")
+
+
+def broken(revision: str, label: str, created: str) -> Json:
+    """A pod whose image cannot be pulled, and the template it was made from."""
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}
+    metadata = {"name": f"chat-{revision}", "namespace": "team", "labels": {label: revision}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**metadata, "creationTimestamp": created},
+        "status": {"phase": "Pending", "containerStatuses": [{"name": "model-runner", "state": state}]},
+    }
+
+
+UPDATES: dict[str, tuple[Json, Json, str]] = {
+    "a Deployment": ({}, {}, "pod-template-hash"),
+    "a LeaderWorkerSet": (
+        {"workload": {"size": 2}},
+        {"conditions": [{"type": "Available", "status": "True", "reason": "X"}]},
+        "leaderworkerset.sigs.k8s.io/template-revision-hash",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "status", "label"), UPDATES.values(), ids=UPDATES)
+def test_a_broken_update_is_not_ready(given: Json, status: Json, label: str) -> None:
+    """Old replicas serve; the new ones cannot start, and their trouble is the one that is told."""
+    item = service(replicas=2, **given)
+    workload, *rest = (observed(c) for c in sync(SERVICE, item, model())["children"])
+    workload["status"] = {**counts(2, replicas=2, updatedReplicas=1, readyReplicas=1, availableReplicas=1), **status}
+    pods = [broken("old", label, "2029-12-01T00:00:00Z"), broken("new", label, "2029-12-31T00:00:00Z")]
+    answer = sync(SERVICE, item, model(), *pods, children=[workload, *rest])
+    assert state(answer, "Ready") == ("False", "RollingOut")
+    assert condition(answer, "Ready")["message"].startswith(
+        "pod chat-new: container model-runner cannot pull its image"
+    )
+    assert "chat-old" not in condition(answer, "Ready")["message"]
