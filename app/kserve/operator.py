@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from app.kube.nulls import Decoder
 from app.kube.quantity import QuantityError, canonical
 
 
@@ -128,8 +129,8 @@ class OperatorConfig(msgspec.Struct, frozen=True):
 
 
 DocumentT = TypeVar("DocumentT", bound=_Document)
-_DECODERS: dict[type[_Document], msgspec.json.Decoder[Any]] = {
-    type_: msgspec.json.Decoder(type_) for type_ in (Ingress, StorageInitializer, Credentials, Scheduler)
+_DECODERS: dict[type[_Document], Decoder[Any]] = {
+    type_: Decoder(type_) for type_ in (Ingress, StorageInitializer, Credentials, Scheduler)
 }
 
 
@@ -150,7 +151,7 @@ def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> Op
 
 def _document(key: str, text: str, type_: type[DocumentT]) -> DocumentT:
     try:
-        document: DocumentT = _DECODERS[type_].decode(text)
+        document: DocumentT = _DECODERS[type_].decode(text.encode())
         document.check()
     except (msgspec.DecodeError, QuantityError, ValueError) as error:
         raise OperatorConfigError(f"ConfigMap key {key}: {error}") from None

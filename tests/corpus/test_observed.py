@@ -33,6 +33,10 @@ IDENTITY = {
     *((part, "metadata") for part in ("parent", "children")),
 }
 """Without these a request is none of Metacontroller's: they are how it finds the objects."""
+STATUS = {
+    f"{kind.resource.kind}.{kind.resource.api_version}": inspect.type_info(kind.resource.status) for kind in KINDS
+}
+"""What is read of a related object of ours, which leaves it undecoded at first."""
 TIME = "2026-01-01T00:00:00Z"
 
 
@@ -115,6 +119,10 @@ def objects(kind: Kind[Any, Any], request: Json) -> Iterator[tuple[Path, inspect
                 group[key]["metadata"].pop("deletionTimestamp", None)
                 group[key]["metadata"]["annotations"] = kept
                 yield (part, field.encode_name, key), shape
+                status = STATUS.get(field.encode_name)
+                if part == "related" and status is not None:
+                    group[key]["status"] = filled(group[key]["status"], sample(status))
+                    yield (part, field.encode_name, key, "status"), status
 
 
 def changed(document: Json, path: Path, value: Any) -> bytes:
@@ -171,7 +179,7 @@ def is_identity(path: Path) -> bool:
 
 def says_why(answer: Json) -> bool:
     """Whether ``Ready`` has a message, unless it is true or unknown."""
-    ready = next((c for c in answer["status"].get("conditions", []) if c["type"] == "Ready"), {})
+    ready: Json = next((c for c in answer["status"].get("conditions", []) if c["type"] == "Ready"), {})
     return ready.get("status") != "False" or bool(ready.get("message"))
 
 

@@ -77,3 +77,9 @@ def test_quantities_are_canonical() -> None:
     resources = pod["initContainers"][0]["resources"]
     assert resources["requests"]["cpu"] == "1"
     assert resources["limits"]["memory"] == "2Gi"
+
+
+def test_null_in_a_document_is_no_setting() -> None:
+    """As everywhere, and as the Go operator reads it."""
+    config = operator_config({"ingress": json.dumps({"urlScheme": None, "kserveIngressGateway": "infra/gw"})}, "kserve")
+    assert (config.ingress.url_scheme, config.gateway) == ("http", ("infra", "gw"))

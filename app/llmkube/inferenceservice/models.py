@@ -9,6 +9,7 @@ import msgspec
 from app.hooks.memo import decode_related
 from app.hooks.protocol import RelatedResource
 from app.kube.conditions import find
+from app.kube.nulls import Decoder
 from app.kube.resource import Resource
 from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import Phase
@@ -18,7 +19,7 @@ from app.llmkube.model.types import Phase as ModelPhase
 from app.llmkube.source import METAL, parse, recorded_key
 from app.workload.cause import Cause, Stage
 
-_STATUS = msgspec.json.Decoder(ModelStatus)
+_STATUS: Decoder[ModelStatus] = Decoder(ModelStatus)
 
 
 @dataclass(frozen=True, slots=True)
