@@ -62,7 +62,7 @@ class Service(FastAPI):
         self.settings = settings or Settings()
         self.log = log or Log()
         self.certificate = certificate
-        self.load = Load(max(BODIES_BYTES, 2 * self.settings.max_sync_bytes))
+        self.load = Load(max(BODIES_BYTES, 4 * self.settings.max_sync_bytes))
         self.beat = time.monotonic()
         self.sound: asyncio.Task[bool] | None = None
         self._clock = clock
@@ -125,8 +125,8 @@ class Service(FastAPI):
         return True
 
     async def _healthz(self) -> Response:
-        """Alive: the event loop turned within the last seconds."""
-        stalled = time.monotonic() - self.beat > STALLED_SECONDS
+        """Alive: the event loop turned within the last seconds, and the worker is not stuck in one request."""
+        stalled = time.monotonic() - self.beat > STALLED_SECONDS or self.load.worker.stuck
         return JSONResponse({"status": "stalled" if stalled else "ok"}, 503 if stalled else 200)
 
     async def _readyz(self) -> Response:

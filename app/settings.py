@@ -83,7 +83,7 @@ class Settings(BaseSettings):
     graceful_shutdown_seconds: int = Field(default=20, ge=0)
     """After the lame-duck time: how long requests that are still running may take."""
 
-    max_sync_bytes: int = Field(default=32 * 1024 * 1024, ge=1024)
+    max_sync_bytes: int = Field(default=8 * 1024 * 1024, ge=1024)
     """The largest hook request that is read. A parent above it is answered 413 and keeps its children as they are."""
 
     # All families.

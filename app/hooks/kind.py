@@ -107,7 +107,18 @@ class Kind(Generic[SpecT, StatusT]):
 
 
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
-    """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a malformed request."""
+    """A sync hook's answer to a request body.
+
+    Raises :class:`ProtocolError` for a malformed request, and for one whose answer would be too large: that leaves
+    every child as it is, too.
+    """
+    try:
+        return _answer_sync(kind, body, settings, now)
+    except response.TooLarge as fault:
+        raise ProtocolError(f"{fault}, more than {response.MAX_BYTES}: the children stay as they are", 413) from None
+
+
+def _answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
     request = _decode(kind.decoder, body)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     answer, namespace = sync(kind, request, settings, now), request.parent.metadata.namespace

@@ -8,6 +8,7 @@ An object's identity stands for its content only while the entry holds the objec
 from __future__ import annotations
 
 from collections.abc import Hashable
+from threading import Lock
 from typing import Generic, TypeVar
 
 import orjson
@@ -28,14 +29,18 @@ PLAN_BYTES = 8 * 1024
 
 
 class Memo(Generic[ValueT]):
-    """A map that forgets its oldest entries. ``size`` is what an entry counts against the budget, in bytes."""
+    """A map that forgets its oldest entries. ``size`` is what an entry counts against the budget, in bytes.
 
-    __slots__ = ("_budget", "_entries", "_held")
+    Requests are answered by the event loop and by a thread: one of them writes at a time, and a look-up is one step.
+    """
+
+    __slots__ = ("_budget", "_entries", "_held", "_writing")
 
     def __init__(self, budget: int = BUDGET) -> None:
         self._budget = budget
         self._entries: dict[Hashable, tuple[ValueT, int]] = {}
         self._held = 0
+        self._writing = Lock()
 
     def get(self, key: Hashable) -> ValueT | None:
         """What is known for the key; asking does not keep an entry from being forgotten."""
@@ -44,12 +49,13 @@ class Memo(Generic[ValueT]):
 
     def put(self, key: Hashable, value: ValueT, size: int) -> None:
         """Remember; an entry larger than the whole budget is not."""
-        if size > self._budget or key in self._entries:
-            return
-        self._entries[key] = (value, size)
-        self._held += size
-        while self._held > self._budget:
-            self._held -= self._entries.pop(next(iter(self._entries)))[1]
+        with self._writing:
+            if size > self._budget or key in self._entries:
+                return
+            self._entries[key] = (value, size)
+            self._held += size
+            while self._held > self._budget:
+                self._held -= self._entries.pop(next(iter(self._entries)))[1]
 
 
 _specs: Memo[KubeModel] = Memo()

@@ -1,28 +1,33 @@
 """Reading one request: every rule of the transport, checked before a byte is parsed, and a bound on what is held.
 
-Memory is what a caller could take from everybody else, so the bodies that are being read share one budget: a declared
-length counts from the start, a chunked body as it grows (reliability 4.3, F16).
+Memory is what a caller could take from everybody else, so the bodies that are being read share one budget. What counts
+is what has arrived: a length that is only declared takes nothing from anybody, and who sends slowly gives way.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+from app.server.worker import Worker
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 IN_FLIGHT_MAX = 512
-BODIES_BYTES = 64 * 1024 * 1024
-"""Of all bodies that are being read: two of the largest, or some hundred of the ordinary."""
+SMALL_BYTES = 32 * 1024
+"""A body up to this is read whatever the others hold: as many as there may be connections are 16 MiB."""
+LARGE_BYTES = 1024 * 1024
+BODIES_BYTES = 32 * 1024 * 1024
+"""Of all bodies above :data:`SMALL_BYTES` that are being read, wait or are worked on, and of answers that are not read.
+Those above :data:`LARGE_BYTES` have three quarters of it, so that they leave something to the ordinary ones."""
 
 
 class Load:
     """What is being worked on: shared by all endpoints of a process. ``budget`` is in bytes of bodies."""
 
-    __slots__ = ("budget", "draining", "held", "in_flight", "last", "turn")
+    __slots__ = ("budget", "draining", "held", "in_flight", "last", "reading", "worker")
 
     def __init__(self, budget: int = BODIES_BYTES) -> None:
         self.budget = budget
@@ -31,8 +36,28 @@ class Load:
         self.draining = False
         self.last = time.perf_counter()
         """When the last request began while the process was stopping."""
-        self.turn = asyncio.Lock()
-        """Whoever works on a large body has it, so that small requests get in between two of them."""
+        self.reading: set[Reader] = set()
+        """Those that hold a part of the budget for a body that is not complete."""
+        self.worker = Worker()
+
+    def make_room(self, asker: Reader) -> bool:
+        """Whether there is room for what the asker holds, after incomplete bodies that came in more slowly gave way.
+
+        A client that sends as fast as it can is the last to lose.
+        """
+        limit = self.budget if asker.held <= LARGE_BYTES else self.budget * 3 // 4
+        if self.held <= limit:
+            return True
+        if self.held - sum(reader.held for reader in self.reading if reader is not asker) > limit:
+            return False
+        now = time.monotonic()
+        for reader in sorted(self.reading, key=lambda reader: reader.rate(now)):
+            if reader is asker:
+                return False
+            reader.give_way()
+            if self.held <= limit:
+                return True
+        return False
 
 
 class Refusal(Exception):
@@ -50,57 +75,89 @@ class Disconnected(Exception):
 
 
 class Reader:
-    """Reads the body of one request and holds its share of the budget until :meth:`release`."""
+    """Reads the body of one request and holds its share of the budget until :meth:`release`.
 
-    __slots__ = ("_held", "_load", "_max_bytes", "_retry_after")
+    What counts is what has arrived: a length is easily declared.
+    """
+
+    __slots__ = ("_load", "_lost", "_max_bytes", "_parts", "_retry_after", "_since", "held")
 
     def __init__(self, load: Load, max_bytes: int, retry_after: bytes) -> None:
         self._load = load
         self._max_bytes = max_bytes
         self._retry_after = retry_after
-        self._held = 0
+        self.held = 0
+        self._lost = False
+        self._parts: list[bytes] = []
+        self._since = 0.0
 
     async def read(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body. Raises :class:`Refusal` or :class:`Disconnected`."""
-        length = self._check_head(scope)
+        self._check_head(scope)
         if self._load.in_flight > IN_FLIGHT_MAX:
             raise self._overloaded()
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
         body: bytes = message.get("body", b"")
-        return await self._rest(body, length, receive) if message.get("more_body") else body
+        if message.get("more_body"):
+            return await self._rest(body, receive)
+        if len(body) > SMALL_BYTES:
+            self.hold(len(body))
+        return body
+
+    def hold(self, size: int) -> None:
+        """Count so many bytes against the budget from now on. Raises :class:`Refusal` where they do not fit."""
+        self._load.held += size - self.held
+        self.held = size
+        if not self._load.make_room(self):
+            self.give_way()
+            raise self._overloaded()
+
+    def rate(self, now: float) -> float:
+        """Bytes per second since the first that counted."""
+        return self.held / max(now - self._since, 1e-6)
+
+    def give_way(self) -> None:
+        """What has arrived is let go; the client is told when it sends more, or by its deadline."""
+        self._lost = True
+        self._parts = []
+        self.release()
 
     def release(self) -> None:
         """The body is of no more use."""
-        if self._held:
-            self._load.held -= self._held
-            self._held = 0
+        self._load.held -= self.held
+        self.held = 0
+        self._load.reading.discard(self)
 
-    async def _rest(self, first: bytes, length: int, receive: Receive) -> bytes:
-        parts, size, more = [first], len(first), True
+    async def _rest(self, first: bytes, receive: Receive) -> bytes:
+        self._since = time.monotonic()
+        size, more = self._take(first, 0), True
         while more:
-            self._hold(max(size, length))
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise Disconnected
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self._max_bytes:
-                raise self._too_large()
+            size = self._take(message.get("body", b""), size)
             more = bool(message.get("more_body"))
+        self._load.reading.discard(self)
+        parts, self._parts = self._parts, []
         return b"".join(parts)
 
-    def _hold(self, size: int) -> None:
-        more = size - self._held
-        if more > 0:
-            if self._load.held + more > self._load.budget:
-                raise self._overloaded()
-            self._load.held += more
-            self._held = size
+    def _take(self, part: bytes, before: int) -> int:
+        """Add a part to those of ``before`` bytes; how many they are now."""
+        size = before + len(part)
+        if size > self._max_bytes:
+            raise self._too_large()
+        if self._lost:
+            raise self._overloaded()
+        self._parts.append(part)
+        if size > SMALL_BYTES:
+            self._load.reading.add(self)
+            self.hold(size)
+        return size
 
-    def _check_head(self, scope: Scope) -> int:
-        """Refuse by method, media type, encoding or declared length; the declared length otherwise, 0 without one."""
+    def _check_head(self, scope: Scope) -> None:
+        """Refuse by method, media type, encoding or declared length."""
         if scope["method"] != "POST":
             raise Refusal(405, "only POST is allowed", (b"allow", b"POST"))
         media, length = b"", 0
@@ -115,7 +172,6 @@ class Reader:
             raise Refusal(415, "content-type must be application/json")
         if length > self._max_bytes:
             raise self._too_large()
-        return length
 
     def _too_large(self) -> Refusal:
         return Refusal(413, f"the body is larger than {self._max_bytes} bytes")

@@ -22,8 +22,8 @@ from app.server.metrics import observe
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-BIG_BODY = 1024 * 1024
-"""Bodies above this take turns: working on one blocks the loop for long."""
+AWAITED_BYTES = 64 * 1024
+"""Of a larger answer the end waits until the client has read it, and so long it counts as held."""
 LINGER_SECONDS = 1.0
 """How long a refused body is still read and thrown away. A connection that is closed over unread bytes is reset, and
 its client would learn nothing of the reason."""
@@ -68,7 +68,7 @@ class Endpoint:
         error, unread = "", False
         try:
             body = await reader.read(scope, receive)
-            status, answer = 200, self._handle(body) if len(body) <= BIG_BODY else await self._in_turn(body)
+            status, answer = 200, await load.worker.answer(self._handle, body)
         except Refusal as refusal:
             status, error, headers, unread = refusal.status, refusal.code, refusal.headers, True
             answer = _problem(error)
@@ -88,16 +88,14 @@ class Endpoint:
         if unread or load.draining:
             headers = (*headers, _CLOSE)
         seconds = time.perf_counter() - started
-        await _respond(send, status, answer, headers, receive if unread else None)
+        load.held += len(answer)
+        try:
+            await _respond(send, status, answer, headers, receive if unread else None)
+        finally:
+            load.held -= len(answer)
         denial = self._denial(answer) if self._denial is not None and status == 200 else None
         observe(self._name, status, seconds, denied=denial is not None)
         self._log.request(self._name, status, seconds, len(body), error, denial)
-
-    async def _in_turn(self, body: bytes) -> bytes:
-        async with self._load.turn:
-            answer = self._handle(body)
-            await asyncio.sleep(0)  # whoever waited meanwhile, before the next large one
-        return answer
 
     def _internal(self, fault: Exception, body: bytes) -> bytes:
         """Where it happened, and to which object, goes to the log; the caller gets an id to look for."""
@@ -148,10 +146,11 @@ async def _respond(
 ) -> None:
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [_JSON, length, *headers]})
-    if unread is not None:
+    if unread is not None or len(body) > AWAITED_BYTES:
         await send({"type": "http.response.body", "body": body, "more_body": True})
-        await _throw_away(unread)
         body = b""
+    if unread is not None:
+        await _throw_away(unread)
     await send({"type": "http.response.body", "body": body})
 
 

@@ -1,15 +1,16 @@
 """uvicorn's HTTP protocol with the limits it lacks: deadlines for each request and answer, and a bound on a head.
 
 Without them a client that sends nothing, or one byte a second, or never reads, holds a connection for ever, and a head
-of 200 MB is read whole (reliability 4.3).
+of 200 MB is read whole, as are trailers and extensions of chunks without end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 HEAD_SECONDS = 5.0
 """From connecting, or from a request's first byte, to the end of its head."""
@@ -18,6 +19,8 @@ BODY_SECONDS = 10.0
 WRITE_SECONDS = 10.0
 """How long a client may take until it has read an answer."""
 HEAD_BYTES = 32 * 1024
+"""Of a head, and of what is neither head nor body: chunk sizes, their extensions, trailers. Of those there may be as
+many again as there are bytes of the body, so that small chunks pass."""
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -31,7 +34,24 @@ class LimitedProtocol(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._head_bytes = 0
+        self._framing_bytes = 0
+        self._body_bytes = 0
         self._in_head = True
+        self.asked = False
+        """Whether there was a request."""
+        self.since = time.monotonic()
+        """Since when the connection is as it is: open, or at rest after its last answer."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing was begun that is not answered: the connection may end without a loss to its client."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return self._in_head and not self._head_bytes and (cycle is None or cycle.response_complete)
+
+    def abort(self) -> None:
+        """End the connection at once: others need its place."""
+        self.connections.discard(self)
+        self.transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -51,7 +71,16 @@ class LimitedProtocol(HttpToolsProtocol):
             if self._head_bytes > HEAD_BYTES and data.find(b"\r\n\r\n") < 0:
                 self._refuse(_TOO_LARGE)
                 return
+            super().data_received(data)
+            return
+        self._framing_bytes += len(data)
         super().data_received(data)
+        if self._framing_bytes > HEAD_BYTES + 2 * self._body_bytes:
+            self._refuse(_TOO_LARGE)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # else it is a trailer: nobody reads it
+            super().on_header(name, value)
 
     def on_message_begin(self) -> None:
         if self._deadline is None:  # it came together with the end of another
@@ -62,7 +91,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
             self._refuse(_TOO_LARGE)
             return
-        self._in_head = False
+        self._in_head, self.asked = False, True
         self._disarm()
         self._arm(BODY_SECONDS)
         super().on_headers_complete()
@@ -70,11 +99,12 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._disarm()
         self._in_head = True
-        self._head_bytes = 0
+        self._head_bytes = self._framing_bytes = self._body_bytes = 0
         if self.cycle is not None:
             super().on_message_complete()
 
     def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
         if self.cycle is not None:
             super().on_body(body)
 
@@ -88,6 +118,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self.since = time.monotonic()
         if self.transport.is_closing():
             self._expect_progress()
 

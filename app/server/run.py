@@ -20,6 +20,7 @@ import uvicorn
 
 from app.main import Service
 from app.server import logs
+from app.server.listener import Listener
 from app.server.protocol import LimitedProtocol
 from app.settings import Settings, unknown_variables
 
@@ -42,14 +43,32 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
         self._lameduck_seconds = lameduck_seconds
+        self._listeners: list[Listener] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Say so when requests are answered and signals are listened to, not before."""
-        await super().startup(sockets)
+        await super().startup([])  # the sockets are listened to below, with a bound on their connections
         scheme = "https" if self.config.is_ssl else "http"
-        for listener in sockets or ():
-            host, port = listener.getsockname()[:2]
+        for listening in sockets or ():
+            host, port = listening.getsockname()[:2]
+            opened = self.server_state.connections
+            self._listeners.append(Listener(listening, self._protocol, opened, self.config.ssl))
             self._service.log.write("info", "serving", address=f"{scheme}://{host}:{port}", pid=os.getpid())
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    def _protocol(self) -> LimitedProtocol:
+        return LimitedProtocol(self.config, self.server_state, self.lifespan.state)
+
+    def _hang_up(self) -> None:
+        """SIGHUP: look at the certificate's files now; there is nothing else that is read again."""
+        if self._service.certificate is not None:
+            self._service.certificate.reload()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing more, then as uvicorn does it."""
+        for listener in self._listeners:
+            listener.close()
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A first SIGTERM begins the lame-duck phase, a second one ends it.
@@ -81,6 +100,7 @@ class Server(uvicorn.Server):
 
 def run(settings: Settings) -> int:
     """Serve until told to stop. Returns the exit status."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a certificate to look at
     log = logs.Log(settings.log_level, settings.log_format == "json")
     logs.install(log)
     log.start()
@@ -136,6 +156,7 @@ def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.bind((host, port))
     listener.listen(2048)
     listener.setblocking(False)

@@ -1,15 +1,13 @@
 """The serving certificate, and its replacement without a restart.
 
-``load_cert_chain`` on the live context changes every later handshake and no open connection. It is not atomic, and
-reads paths only: so both files are read once, tried on a scratch context, and then loaded through memory (reliability
-4.2).
+Each good pair becomes a context of its own, and a handshake takes the newest: the ``sni_callback`` is called in every
+one of them, also without a server name. So nothing changes for open connections, and nothing is half replaced.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import os
 import ssl
 import time
 from pathlib import Path
@@ -23,6 +21,9 @@ POLL_SECONDS = 2.0
 READY_MARGIN_SECONDS = 300
 """A certificate this close to its end makes the process not ready."""
 
+
+PEM_BYTES = 256 * 1024
+"""A certificate with its chain has some ten thousand. What is larger is something else, and would keep the loop."""
 
 Pair = tuple[bytes, bytes]
 """Certificate and key, as they stand in the files."""
@@ -46,8 +47,9 @@ class Certificate:
         self._refused: list[Pair | None] = []
         self._again = math.inf
         self._expires = 0.0
-        self.context = _context()
+        self._newest = self.context = _context()
         self._load(self._read())
+        self.context.sni_callback = self._choose
 
     @property
     def usable(self) -> bool:
@@ -84,13 +86,16 @@ class Certificate:
             self._refused = []
             self._log.write("info", "certificate reloaded")
 
+    def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._newest
+
     def _read(self) -> Pair:
-        return self._files[0].read_bytes(), self._files[1].read_bytes()
+        return _bounded(self._files[0]), _bounded(self._files[1])
 
     def _read_quietly(self) -> Pair | None:
         try:
             return self._read()
-        except OSError:
+        except (OSError, ValueError):
             return None
 
     def _load(self, pair: Pair) -> None:
@@ -102,9 +107,12 @@ class Certificate:
             raise ValueError("expired")
         if now < self._expires and now < begins:
             raise _EarlyError(begins)
-        _load_chain(_context(), pair)
-        _load_chain(self.context, pair)
-        self._loaded, self._expires = pair, ends
+        context = _context()
+        # An encrypted key is an error: without a password given, OpenSSL would ask the terminal for it.
+        context.load_cert_chain(*self._files, password="")
+        if self._read() != pair:
+            raise ValueError("replaced while it was read")
+        self._newest, self._loaded, self._expires = context, pair, ends
         CERTIFICATE_EXPIRY.set(ends)
 
 
@@ -115,18 +123,11 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def _load_chain(context: ssl.SSLContext, pair: Pair) -> None:
-    descriptors = [_memory_file(content) for content in pair]
-    certificate, key = (f"/proc/self/fd/{descriptor}" for descriptor in descriptors)
-    try:
-        # An encrypted key is an error: without a password given, OpenSSL would ask the terminal for it.
-        context.load_cert_chain(certificate, key, password="")
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
-
-
-def _memory_file(content: bytes) -> int:
-    descriptor = os.memfd_create("certificate")
-    os.write(descriptor, content)
-    return descriptor
+def _bounded(path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a file")
+    with path.open("rb") as file:
+        content = file.read(PEM_BYTES + 1)
+    if len(content) > PEM_BYTES:
+        raise ValueError(f"{path} has more than {PEM_BYTES} bytes")
+    return content

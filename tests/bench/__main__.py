@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import multiprocessing
 import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import timeit
 from collections.abc import Iterator
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import orjson
@@ -45,6 +47,7 @@ def main() -> int:
         _compare(case, args.seconds, args.rounds)
     _slope()
     _largest()
+    _crowd(args.seconds * args.rounds)
     _memory(args.requests)
     _start()
     return 0
@@ -108,6 +111,51 @@ def _largest() -> None:
         f"largest sync (KServe, {size:.0f} KiB) {ours / plain:.1f} x orjson.loads of the same request (target 12)",
         flush=True,
     )
+
+
+def _crowd(seconds: float) -> None:
+    """Small requests while twenty clients send syncs of 5 MB, back to back, from another process."""
+    review, path = payloads.inference_service_review(), "/kserve/llminferenceservices/sync"
+    with _service() as port:
+        load.run(port, ADMISSION, review, 1, 1)
+        context = multiprocessing.get_context("fork")
+        crowd = [context.Process(target=_insist, args=(port, path, payloads.many_pods(7000), 5)) for _ in range(4)]
+        for process in crowd:
+            process.start()
+        try:
+            small = load.run(port, ADMISSION, review, 4, seconds, pause=0.01)
+            resident = _resident(_LAST_PID[0])
+        finally:
+            for process in crowd:
+                process.terminate()
+                process.join()
+    print(
+        f"small requests among twenty syncs of 5 MB: p99 {small.p99:.0f} ms (target 250), {small.rate:.0f} req/s, "
+        f"resident memory {resident / 1024:.0f} MiB",
+        flush=True,
+    )
+
+
+def _insist(port: int, path: str, body: bytes, clients: int) -> None:
+    """Ask again and again, at once after an answer and a moment after a refusal, though that asks for two seconds."""
+
+    def ask() -> None:
+        while True:
+            connection, status = HTTPConnection("127.0.0.1", port, timeout=60), 0
+            with contextlib.suppress(OSError, HTTPException):
+                connection.request("POST", path, body, {"Content-Type": "application/json"})
+                response = connection.getresponse()
+                status = response.status
+                response.read()
+            connection.close()
+            if status != 200:
+                time.sleep(0.2)
+
+    threads = [threading.Thread(target=ask) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _time(call: object) -> float:

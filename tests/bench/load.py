@@ -23,8 +23,8 @@ class LoadError(Exception):
     """The server answered something else than 200, or closed the connection."""
 
 
-def run(port: int, path: str, body: bytes, connections: int, seconds: float) -> Result:
-    """Ask as often as the server answers, on keep-alive connections."""
+def run(port: int, path: str, body: bytes, connections: int, seconds: float, *, pause: float = 0) -> Result:
+    """Ask as often as the server answers, on keep-alive connections; or with a pause after each answer."""
     request = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
@@ -42,6 +42,7 @@ def run(port: int, path: str, body: bytes, connections: int, seconds: float) -> 
             client = key.data
             if client.read():
                 latencies.append(time.perf_counter() - client.asked)
+                time.sleep(pause)
                 client.ask()
     elapsed = now - started
     for client in clients:

@@ -187,3 +187,36 @@ def inference_service_review() -> bytes:
         "oldObject": old,
     }
     return orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
+def many_pods(count: int) -> bytes:
+    """A sync of an LLMInferenceService with so many pods that wait for a node, of 750 bytes each."""
+    return orjson.dumps(
+        {
+            "controller": {},
+            "parent": {
+                "apiVersion": "serving.kserve.io/v1alpha1",
+                "kind": "LLMInferenceService",
+                "metadata": {"name": "chat", "namespace": "team-a", "uid": UID},
+                "spec": {"model": {"uri": "hf://a/b"}},
+            },
+            "children": {"Deployment.apps/v1": {}, "Service.v1": {}},
+            "related": {"Pod.v1": {f"team-a/chat-{n}": _waiting(n) for n in range(count)}},
+            "finalizing": False,
+        }
+    )
+
+
+def _waiting(number: int) -> Json:
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": f"0/{number} nodes are available: {'insufficient memory ' * 25}",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"chat-{number}", "namespace": "team-a", "labels": {"app.kubernetes.io/name": "chat"}},
+        "status": {"phase": "Pending", "conditions": [condition]},
+    }

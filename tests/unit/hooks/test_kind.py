@@ -9,6 +9,7 @@ import pytest
 from app.errors import ProtocolError
 from app.hooks.keep import keep
 from app.hooks.kind import answer_customize, answer_sync
+from app.hooks.response import MAX_BYTES
 from app.settings import Settings
 from tests.unit.hooks.test_keep import RECORD, deployment
 from tests.unit.widgets import NOW, NOW_TEXT, WIDGET, widget
@@ -132,3 +133,16 @@ def test_customize_never_fails_for_a_users_mistake(spec: Any) -> None:
     """Deletion waits for it too."""
     body = orjson.dumps({"controller": {}, "parent": {**widget(), "spec": spec}})
     assert "relatedResources" in orjson.loads(answer_customize(WIDGET, body, SETTINGS))
+
+
+def test_an_answer_that_would_be_too_large_is_refused() -> None:
+    """The children that are kept may be many: no fault of ours, and on 413 Metacontroller leaves them."""
+    records = [
+        {**RECORD, "metadata": {"name": f"d{n}", "namespace": "ns"}, "spec": {"text": "x" * 100_000}}
+        for n in range(MAX_BYTES // 100_000 + 1)
+    ]
+    children = {f"ns/d{n}": deployment(record, name=f"d{n}") for n, record in enumerate(records)}
+    body = request(parent=widget(spec=5), children={"Deployment.apps/v1": children})
+    with pytest.raises(ProtocolError, match="the children stay as they are") as refused:
+        answer_sync(WIDGET, orjson.dumps(body), SETTINGS, NOW)
+    assert refused.value.status == 413

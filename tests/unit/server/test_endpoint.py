@@ -11,8 +11,8 @@ from prometheus_client import REGISTRY
 
 from app.admission import protocol
 from app.errors import ProtocolError, ResponseError
-from app.server.body import IN_FLIGHT_MAX, Load
-from app.server.endpoint import BIG_BODY, Endpoint
+from app.server.body import IN_FLIGHT_MAX, LARGE_BYTES, SMALL_BYTES, Disconnected, Load, Reader, Refusal
+from app.server.endpoint import Endpoint
 from app.server.logs import Log
 
 LIMIT = 2 * 1024 * 1024
@@ -101,40 +101,124 @@ def test_overload_is_429_with_an_integer_retry_after() -> None:
     assert busy.in_flight == IN_FLIGHT_MAX
 
 
-@pytest.mark.parametrize("declared", [True, False])
-@pytest.mark.parametrize(("held", "status"), [(0, 200), (LIMIT // 2, 429)])
-def test_bodies_share_a_budget(declared: bool, held: int, status: int) -> None:
-    """A declared length counts from the start, a chunked body as it grows; and afterwards nothing is held."""
-    load = Load(budget=LIMIT)
-    load.held = held
-    chunks = (b"[", *[b" " * (LIMIT // 4)] * 3, b"]")
-    headers = {"content-type": "application/json"}
-    if declared:
-        headers["content-length"] = str(sum(len(chunk) for chunk in chunks))
-    answered, answer_headers, _ = ask(lambda _body: b"{}", headers=headers, chunks=chunks, load=load)
-    assert (answered, load.held) == (status, held)
-    assert status == 200 or answer_headers["retry-after"] == "2"
+class Client:
+    """Sends a body in parts, as the test says."""
+
+    def __init__(self, load: Load, headers: dict[str, str] | None = None) -> None:
+        self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.reader = Reader(load, LIMIT, b"2")
+        given = {"content-type": "application/json", **(headers or {})}
+        scope = {"method": "POST", "headers": [(k.encode(), v.encode()) for k, v in given.items()]}
+        self.task = asyncio.create_task(self.reader.read(scope, self.sent.get))
+
+    async def send(self, size: int, *, more: bool = True) -> None:
+        """So many bytes, and let them be read."""
+        self.sent.put_nowait({"type": "http.request", "body": b" " * size, "more_body": more})
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def outcome(self) -> int:
+        """The length of what was read, or the status of the refusal."""
+        try:
+            return len(await self.task)
+        except Refusal as refusal:
+            return refusal.status
 
 
-def test_small_requests_get_in_between_large_ones() -> None:
-    """Large bodies are worked on one at a time, with a turn of the loop after each."""
-    order: list[str] = []
-
-    def handle(body: bytes) -> bytes:
-        order.append("large" if len(body) > BIG_BODY else "small")
-        return b"{}"
-
-    async def send(message: dict[str, Any]) -> None:
-        pass
+def test_a_declared_length_takes_nothing_from_anybody() -> None:
+    """Only what has arrived counts, and a small body not at all: two idle clients held the whole budget."""
 
     async def main() -> None:
-        endpoint = Endpoint("/x", handle, LIMIT, 2, Load(), Log())
-        large = [asyncio.create_task(endpoint(SCOPE, source(b" " * (BIG_BODY + 1)), send)) for _ in range(3)]
-        await asyncio.sleep(0)
-        await asyncio.gather(*large, endpoint(SCOPE, source(b"{}"), send))
+        load = Load(budget=LIMIT)
+        idle = [Client(load, {"content-length": str(LIMIT)}) for _ in range(50)]
+        for client in idle:
+            await client.send(1)
+        assert load.held == 0
+        honest = Client(load)
+        await honest.send(LARGE_BYTES // 2)
+        assert load.held == LARGE_BYTES // 2
+        await honest.send(LARGE_BYTES // 2, more=False)
+        assert await honest.outcome() == LARGE_BYTES
+        honest.reader.release()
+        assert load.held == 0
+        for client in idle:
+            client.task.cancel()
 
     asyncio.run(main())
-    assert order == ["large", "small", "large", "large"]
+
+
+def test_the_slowest_incomplete_body_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By bytes per second; what it had sent is let go at once, and it is told 429 when it sends more."""
+    now = [100.0]
+    monkeypatch.setattr("app.server.body.time.monotonic", lambda: now[0])
+
+    async def main() -> None:
+        load = Load(budget=LIMIT)
+        slow, slower = Client(load), Client(load)
+        for client, size in ((slow, LIMIT // 2 - 2), (slower, LIMIT // 4)):
+            await client.send(1)
+            await client.send(size)
+        now[0] += 5
+        quick = Client(load)
+        await quick.send(1)
+        await quick.send(LIMIT // 2 - LIMIT // 8)
+        assert (slower.reader.held, load.held) == (0, slow.reader.held + quick.reader.held)
+        await slower.send(1)
+        assert await slower.outcome() == 429
+        await quick.send(1, more=False)
+        await slow.send(1, more=False)
+        assert [await quick.outcome(), await slow.outcome()] == [LIMIT // 2 - LIMIT // 8 + 2, LIMIT // 2]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("size", "outcome"), [(SMALL_BYTES, SMALL_BYTES), (SMALL_BYTES + 1, 429)])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_small_body_is_read_whatever_the_others_hold(size: int, outcome: int, parts: int) -> None:
+    """Bodies that wait to be worked on may hold everything, and give no way."""
+
+    async def main() -> None:
+        load = Load(budget=LIMIT)
+        load.held = LIMIT
+        client = Client(load)
+        if parts == 2:
+            await client.send(1)
+        await client.send(size - parts + 1, more=False)
+        assert await client.outcome() == outcome
+        assert load.held == LIMIT
+
+    asyncio.run(main())
+
+
+def test_large_bodies_leave_a_quarter_to_the_others() -> None:
+    """So that twenty of them do not send every ordinary sync away."""
+
+    async def main() -> None:
+        load = Load(budget=LIMIT)
+        load.held = LIMIT * 3 // 4 - LARGE_BYTES
+        large, ordinary = Client(load), Client(load)
+        await large.send(LARGE_BYTES + 1, more=False)
+        await ordinary.send(LARGE_BYTES // 8, more=False)
+        assert [await large.outcome(), await ordinary.outcome()] == [429, LARGE_BYTES // 8]
+
+    asyncio.run(main())
+
+
+def test_a_client_that_goes_lets_go() -> None:
+    """Of all that it had sent."""
+
+    async def main() -> None:
+        load = Load(budget=LIMIT)
+        client = Client(load)
+        await client.send(1)
+        await client.send(LIMIT // 2)
+        client.sent.put_nowait({"type": "http.disconnect"})
+        with pytest.raises(Disconnected):
+            await client.task
+        client.reader.release()
+        assert (load.held, load.reading) == (0, set())
+
+    asyncio.run(main())
 
 
 def source(body: bytes) -> Any:

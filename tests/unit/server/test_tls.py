@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -87,3 +90,47 @@ def test_an_encrypted_key_is_an_error(files: Files) -> None:
     files.write(certs.KeyPair(BUNDLE.leaf.certificate, sealed.decode()))
     with pytest.raises(OSError, match="PEM"):
         files.open()
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_is_too_large_for_a_certificate_is_not_read(files: Files, place: int) -> None:
+    """The loop would stand still for it."""
+    certificate, before = files.open(), served()
+    files.paths[place].write_bytes(b"-" * (tls.PEM_BYTES + 1))
+    certificate.reload()
+    assert (certificate.usable, served()) == (True, before)
+    with pytest.raises(ValueError, match="more than"):
+        files.open()
+
+
+def test_a_pipe_is_no_certificate(files: Files) -> None:
+    """Reading it would wait for somebody to write."""
+    files.paths[0].unlink()
+    os.mkfifo(files.paths[0])
+    with pytest.raises(ValueError, match="not a file"):
+        files.open()
+
+
+def test_every_handshake_takes_the_newest_context(files: Files) -> None:
+    """With a server name and without one."""
+    certificate = files.open()
+    new = issued(0)
+    files.write(new)
+    certificate.reload()
+    for name in ("localhost", None):
+        assert handshake(certificate.context, name) == ssl.PEM_cert_to_DER_cert(
+            certs.first_certificate(new.certificate)
+        )
+
+
+def handshake(context: ssl.SSLContext, name: str | None) -> bytes | None:
+    """The certificate that a client is given."""
+    trusting = ssl.create_default_context(cadata=BUNDLE.trusted)
+    trusting.check_hostname = name is not None
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting.wrap_bio(back, there, server_hostname=name)
+    server = context.wrap_bio(there, back, server_side=True)
+    for side in (client, server) * 3:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    return client.getpeercert(binary_form=True)

@@ -1,0 +1,158 @@
+"""What one caller takes from the others, on the real process: counted in bytes and connections."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import ssl
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.server.listener import CONNECTIONS_MAX
+from app.server.protocol import HEAD_BYTES
+from tests.corpus.requests import REVIEW, SYNC, is_allowed, review, sync
+from tests.server.test_tls import BUNDLE, Files
+from tests.service import NEVER, Service, running, statuses, stop
+
+HEAD = f"POST {SYNC} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+READ_AT_ONCE = 256 * 1024
+"""The most that the process takes from a socket before it looks at it."""
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    with running() as started:
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (b"0\r\n", b"a: b\r\n" * 2000),
+        (b"0\r\na: ", b"x" * 12_000),
+        (b"5;", b"x" * 12_000),
+        (b"", b"1;" + b"x" * 2000 + b"\r\ny\r\n"),
+    ],
+    ids=["many trailers", "one trailer", "an extension", "an extension of each chunk"],
+)
+def test_what_is_neither_head_nor_body_is_bounded(service: Service, first: bytes, again: bytes) -> None:
+    """Beyond the bound the connection ends, so that a client can send no more than what lies in buffers."""
+    sent = 0
+    with service.socket(NEVER) as connection, contextlib.suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+        connection.sendall(CHUNKED + first)
+        while sent < 64 * READ_AT_ONCE:
+            connection.sendall(again)
+            sent += len(again)
+    assert HEAD_BYTES < sent < 64 * READ_AT_ONCE
+    assert is_allowed(service.post(REVIEW, review())) is not None
+
+
+def test_small_chunks_and_a_trailer_are_no_attack(service: Service) -> None:
+    """As many bytes around the body as there are in it, and some to spare."""
+    body = b"{" + b" " * 20_000 + b"}"
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body[:4000]) + b"%x\r\n%s\r\n" % (len(body) - 4000, body[4000:])
+    answer = service.raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\na: b\r\n\r\n")
+    assert statuses(answer) == [400]  # read to its end, and found to be no request of Metacontroller's
+
+
+def test_idle_declarations_send_nobody_away(service: Service) -> None:
+    """Each declares the largest body and sends a byte of it."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(40):
+            idle = stack.enter_context(service.socket())
+            idle.sendall(HEAD + b"Content-Length: 8000000\r\n\r\n{")
+        for path, document in ((REVIEW, review()), (SYNC, sync())):
+            assert service.post(path, document).status == 200
+
+
+@pytest.fixture
+def encrypted(tmp_path: Path) -> Iterator[Service]:
+    files = Files(tmp_path)
+    files.write(BUNDLE.leaf.certificate, BUNDLE.leaf.key)
+    with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as started:
+        started.tls = ssl.create_default_context(cadata=BUNDLE.trusted)
+        yield started
+
+
+MORE = 100
+
+
+def test_silent_connections_give_way_to_new_ones(encrypted: Service) -> None:
+    """Never more than the bound, the oldest first, and whoever comes is served."""
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(encrypted.socket(NEVER)) for _ in range(CONNECTIONS_MAX + MORE)]
+        assert encrypted.ask("GET", "/healthz").status == 200
+        ended = sum(map(_has_ended, silent[: MORE + 1]))
+        assert ended == MORE + 1
+        assert is_allowed(encrypted.post(REVIEW, review())) is not None
+
+
+def test_a_handshake_has_a_deadline(encrypted: Service) -> None:
+    """The process ends the connection, not the client."""
+    with encrypted.socket(NEVER) as silent:
+        assert silent.recv(1) == b""
+
+
+def test_idle_connections_give_way_and_busy_ones_do_not(service: Service) -> None:
+    """What has begun a request is answered, however many come after it."""
+    with contextlib.ExitStack() as stack:
+        busy = stack.enter_context(service.socket(NEVER))
+        busy.sendall(HEAD + b"Content-Length: 2\r\n\r\n{")
+        for _ in range(CONNECTIONS_MAX + MORE):
+            idle = stack.enter_context(service.socket(NEVER))
+            idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert idle.recv(12) == b"HTTP/1.1 200"
+        busy.sendall(b"}")
+        assert busy.recv(12) == b"HTTP/1.1 400"
+
+
+def _has_ended(connection: socket.socket) -> bool:
+    with contextlib.suppress(ConnectionResetError):
+        return connection.recv(1) == b""
+    return True
+
+
+def test_a_client_that_leaves_is_no_fault() -> None:
+    """Neither in the middle of its request nor before it has read the answer; nothing of it stands in the log."""
+    with running() as service:
+        for path in ("/metrics", "/healthz", "/readyz", SYNC):
+            for rude in (b"\1\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\0"):
+                for read in (0, 1):
+                    with service.socket() as connection:
+                        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("8s", rude))
+                        connection.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode())
+                        connection.recv(read)
+        assert service.ask("GET", "/healthz").status == 200
+        log = stop(service)
+    assert b"Traceback" not in log
+    assert b'"level":"error"' not in log
+
+
+def test_sighup_ends_nothing() -> None:
+    """There is no other configuration that is read again."""
+    with running() as service:
+        service.process.send_signal(signal.SIGHUP)
+        assert is_allowed(service.post(REVIEW, review())) is not None
+
+
+def test_sighup_reads_the_certificate_again(tmp_path: Path) -> None:
+    """At once, and without harm where it is none: a file of 60 MB is not read to its end."""
+    files = Files(tmp_path)
+    files.write(BUNDLE.leaf.certificate, BUNDLE.leaf.key)
+    with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as service:
+        service.tls = ssl.create_default_context(cadata=BUNDLE.trusted)
+        files.certificate.write_bytes(b"-" * 60_000_000)
+        service.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + NEVER
+        while b"certificate not usable" not in service.lines[-1] and time.monotonic() < deadline:
+            assert service.process.stdout is not None
+            service.lines.append(service.process.stdout.readline())
+        assert b"certificate not usable" in service.lines[-1]
+        assert service.ask("GET", "/readyz").status == 200

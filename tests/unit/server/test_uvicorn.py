@@ -1,0 +1,142 @@
+"""What we override in uvicorn without a promise from it: one test per part, so that a release says what it broke."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Any, cast
+
+import pytest
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import HANDLED_SIGNALS, ServerState
+
+from app.server.protocol import LimitedProtocol
+
+REQUEST = b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\na: b\r\n\r\n"
+
+
+class Transport(asyncio.Transport):
+    """Takes what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+async def answer(scope: Any, receive: Any, send: Any) -> None:
+    """An application that reads its request."""
+    assert (await receive())["body"] == b"{}"
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def callbacks(protocol_class: type[HttpToolsProtocol]) -> list[str]:
+    """The names of the methods that uvicorn or its parser calls for one request, in turn."""
+    called: list[str] = []
+
+    class Recording(protocol_class):  # type: ignore[misc,valid-type]
+        pass
+
+    def record(name: str) -> None:
+        def method(self: Any, *args: Any) -> Any:
+            called.append(name)
+            return getattr(protocol_class, name)(self, *args)
+
+        setattr(Recording, name, method)
+
+    for name in OVERRIDDEN:
+        record(name)
+
+    async def main() -> None:
+        config = uvicorn.Config(cast("Any", answer), ws="none", log_config=None)
+        state = ServerState()
+        protocol = Recording(config, state, {}, asyncio.get_running_loop())
+        protocol.connection_made(Transport())
+        assert protocol in state.connections
+        protocol.data_received(REQUEST)
+        await asyncio.gather(*state.tasks)
+        protocol.connection_lost(None)
+        assert not state.connections
+
+    asyncio.run(main())
+    return called
+
+
+OVERRIDDEN = (
+    "connection_made",
+    "data_received",
+    "on_message_begin",
+    "on_header",
+    "on_headers_complete",
+    "on_body",
+    "on_message_complete",
+    "on_response_complete",
+    "connection_lost",
+)
+
+
+def test_the_protocols_methods_are_called_in_this_order() -> None:
+    """A trailer comes as another header: that is what its bound stands on."""
+    expected = [
+        "connection_made",
+        "data_received",
+        "on_message_begin",
+        *["on_header"] * 2,
+        "on_headers_complete",
+        "on_body",
+        "on_header",
+        "on_message_complete",
+        "on_response_complete",
+        "connection_lost",
+    ]
+    assert callbacks(HttpToolsProtocol) == expected
+    assert callbacks(LimitedProtocol) == expected
+
+
+@pytest.mark.parametrize("name", ["pause_writing", "resume_writing", "timeout_keep_alive_handler", *OVERRIDDEN])
+def test_what_is_overridden_is_there(name: str) -> None:
+    """With the arguments that we pass on."""
+    theirs = inspect.signature(getattr(HttpToolsProtocol, name)).parameters
+    assert list(inspect.signature(getattr(LimitedProtocol, name)).parameters) == list(theirs)
+
+
+def test_a_cycle_knows_whether_it_is_answered() -> None:
+    """Which decides whether a connection is idle."""
+    assert "response_complete" in inspect.getsource(RequestResponseCycle.__init__)
+    parameters = inspect.signature(HttpToolsProtocol.__init__).parameters
+    assert list(parameters) == ["self", "config", "server_state", "app_state", "_loop"]
+
+
+def test_a_server_without_sockets_starts_and_stops() -> None:
+    """We accept connections ourselves; everything else of its start and stop is uvicorn's."""
+
+    async def main() -> uvicorn.Server:
+        server = uvicorn.Server(uvicorn.Config(cast("Any", answer), lifespan="off", log_config=None))
+        server.should_exit = True
+        await server.serve([])
+        return server
+
+    server = asyncio.run(main())
+    assert (server.started, server.servers) == (True, [])
+
+
+def test_signals_go_to_handle_exit() -> None:
+    """And SIGHUP, which is ours, is none of them."""
+    assert {signal.name for signal in HANDLED_SIGNALS} == {"SIGINT", "SIGTERM"}
+    assert list(inspect.signature(uvicorn.Server.handle_exit).parameters) == ["self", "sig", "frame"]

@@ -1,0 +1,168 @@
+"""Who is answered where, and that nothing keeps the loop: by what happens first, never by how long it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from app.hooks.memo import Memo
+from app.server.worker import INLINE_BYTES, SLOW_SECONDS, STUCK_SECONDS, Worker
+
+LARGE = b" " * (INLINE_BYTES + 1)
+
+
+def where(_body: bytes) -> bytes:
+    return threading.current_thread().name.encode()
+
+
+def test_only_large_bodies_go_to_the_thread() -> None:
+    """A thread costs more than a small answer does."""
+
+    async def main() -> list[bytes]:
+        worker = Worker()
+        return [await worker.answer(where, body) for body in (LARGE[1:], LARGE)]
+
+    small, large = asyncio.run(main())
+    assert (small, large) == (threading.current_thread().name.encode(), b"worker")
+
+
+def test_small_requests_are_answered_while_a_large_one_is_worked_on() -> None:
+    """Whatever that costs: it ends only after the small one was answered."""
+    answered = threading.Event()
+
+    def endless(_body: bytes) -> bytes:
+        assert answered.wait(60)
+        return b"late"
+
+    async def main() -> tuple[bytes, bytes]:
+        worker = Worker()
+        large = asyncio.create_task(worker.answer(endless, LARGE))
+        await asyncio.sleep(0)
+        small = await worker.answer(where, b"{}")
+        answered.set()
+        return small, await large
+
+    assert asyncio.run(main()) == (threading.current_thread().name.encode(), b"late")
+
+
+def test_the_smallest_waits_least() -> None:
+    """Of what waits when the thread comes free."""
+    order: list[int] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def first(_body: bytes) -> bytes:
+        begun.set()
+        assert go_on.wait(60)
+        return b""
+
+    def note(body: bytes) -> bytes:
+        order.append(len(body) - len(LARGE))
+        return b""
+
+    async def main() -> None:
+        worker = Worker()
+        tasks = [asyncio.create_task(worker.answer(first, LARGE))]
+        await asyncio.to_thread(begun.wait, 60)
+        tasks += [asyncio.create_task(worker.answer(note, LARGE + b" " * more)) for more in (3, 1, 2)]
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    assert order == [1, 2, 3]
+
+
+@pytest.mark.parametrize("fault", [KeyError("x"), RecursionError(), SystemExit(3)])
+def test_the_thread_survives_what_it_works_on(fault: BaseException) -> None:
+    """The fault is raised where the answer is waited for."""
+
+    def fail(_body: bytes) -> bytes:
+        raise fault
+
+    async def main() -> bytes:
+        worker = Worker()
+        with pytest.raises(type(fault)):
+            await worker.answer(fail, LARGE)
+        return await worker.answer(where, LARGE)
+
+    assert asyncio.run(main()) == b"worker"
+
+
+def test_a_slow_small_request_sends_the_next_ones_to_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For ten times as long as it took, so that slow ones take a tenth of the loop at most."""
+    spent, now = [0.0], [1000.0]
+    monkeypatch.setattr("app.server.worker.time.thread_time", lambda: spent[0])
+    monkeypatch.setattr("app.server.worker.time.monotonic", lambda: now[0])
+
+    def slow(body: bytes) -> bytes:
+        spent[0] += 2 * SLOW_SECONDS
+        return where(body)
+
+    async def main() -> list[bytes]:
+        worker = Worker()
+        found = [await worker.answer(handle, b"{}") for handle in (where, slow, where)]
+        now[0] += 21 * SLOW_SECONDS
+        return [*found, await worker.answer(where, b"{}")]
+
+    here = threading.current_thread().name.encode()
+    assert asyncio.run(main()) == [here, here, b"worker", here]
+
+
+def test_a_thread_that_does_not_come_back_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a thread at rest never is, however long."""
+    now = [1000.0]
+    monkeypatch.setattr("app.server.worker.time.monotonic", lambda: now[0])
+    begun, go_on = threading.Event(), threading.Event()
+
+    def endless(_body: bytes) -> bytes:
+        begun.set()
+        assert go_on.wait(60)
+        return b""
+
+    async def main() -> None:
+        worker = Worker()
+        task = asyncio.create_task(worker.answer(endless, LARGE))
+        await asyncio.to_thread(begun.wait, 60)
+        found = [worker.stuck]
+        now[0] += STUCK_SECONDS + 1
+        found.append(worker.stuck)
+        go_on.set()
+        await task
+        assert [*found, worker.stuck] == [False, True, False]
+
+    asyncio.run(main())
+
+
+def test_memos_are_shared_by_two_threads() -> None:
+    """Each put forgets others at the same time: nothing is lost of the count, nothing raised."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    memo: Memo[int] = Memo(budget=50)
+    faults: list[BaseException] = []
+
+    def fill(offset: int) -> None:
+        try:
+            for n in range(20_000):
+                memo.put(offset + n, n, 1)
+                memo.get(offset + n - 10)
+        except BaseException as fault:  # noqa: BLE001 - reported by the assertion below
+            faults.append(fault)
+
+    try:
+        _together(lambda: fill(0), lambda: fill(1_000_000))
+    finally:
+        sys.setswitchinterval(usual)
+    assert (faults, memo._held, len(memo._entries)) == ([], 50, 50)
+
+
+def _together(*calls: Callable[[], None]) -> None:
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
