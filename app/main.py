@@ -1,4 +1,4 @@
-"""The ASGI application: routes of every kind, metrics and health."""
+"""The application: a FastAPI route for every hook and every admission webhook, metrics and health."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_fastapi_instrumentator import Instrumentator
-from starlette.exceptions import HTTPException
-from starlette.routing import Route
 
-from app.admission import protocol, review
+from app.admission import review
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.selftest import check
 from app.server.body import BODIES_BYTES, Load
-from app.server.endpoint import Endpoint
-from app.server.logs import Log
+from app.server.endpoint import Endpoint, HookRoute, Report
+from app.server.logs import Log, logged
+from app.server.metrics import HTTP, reviewed, synced
+from app.server.openapi import ADMISSION, CUSTOMIZE, DESCRIPTION, SYNC, Hook, document, operation
+from app.server.problems import handlers
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def utc_now() -> datetime:
 
 
 class Service(FastAPI):
-    """The application. Hooks and admission are looked up by path before FastAPI routes anything else."""
+    """The application, and what its routes share."""
 
     def __init__(
         self,
@@ -51,14 +52,6 @@ class Service(FastAPI):
         certificate: Certificate | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        super().__init__(
-            title="modelhooks",
-            docs_url=None,
-            redoc_url=None,
-            openapi_url=None,
-            redirect_slashes=False,
-            lifespan=_lifespan,
-        )
         self.settings = settings or Settings()
         self.log = log or Log()
         self.certificate = certificate
@@ -66,52 +59,58 @@ class Service(FastAPI):
         self.beat = time.monotonic()
         self.sound: asyncio.Task[bool] | None = None
         self._clock = clock
-        self._endpoints: dict[str, Endpoint] = {}
+        super().__init__(
+            title="modelhooks",
+            description=DESCRIPTION,
+            docs_url="/docs" if self.settings.openapi else None,
+            redoc_url=None,
+            openapi_url="/openapi.json" if self.settings.openapi else None,
+            redirect_slashes=False,
+            lifespan=_lifespan,
+            exception_handlers=handlers(self.load, self.log),  # type: ignore[arg-type] # each takes its own class
+        )
+        self.router.route_class = HookRoute
         for kind in KINDS:
             self._add_kind(kind)
         self._add_operations()
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Hot paths go straight to their endpoint; everything else through FastAPI and its middleware."""
-        endpoint = self._endpoints.get(scope["path"]) if scope["type"] == "http" else None
-        if endpoint is not None:
-            await endpoint(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
+    def openapi(self) -> dict[str, Any]:
+        """The document of ``/openapi.json``, made when it is first asked for."""
+        if self.openapi_schema is None:
+            self.openapi_schema = document(super().openapi(), KINDS, self.settings, self._clock())
+        return self.openapi_schema
 
     def _add_kind(self, kind: Kind[Any, Any]) -> None:
-        settings, clock = self.settings, self._clock
-        hook, limit = kind.resource.hook_path, settings.max_sync_bytes
-        self._add(f"{hook}/sync", lambda body: answer_sync(kind, body, settings, clock()), limit, RETRY_SYNC)
-        if kind.customize is not None:
-            self._add(f"{hook}/customize", lambda body: answer_customize(kind, body, settings), limit, RETRY_SYNC)
-        self._add(
-            kind.resource.admission_path,
-            lambda body: review.answer(kind, body, settings),
-            MAX_REVIEW_BYTES,
-            RETRY_ADMISSION,
-            protocol.denial,
-        )
+        settings, clock, resource = self.settings, self._clock, kind.resource
+        limit = settings.max_sync_bytes
 
-    def _add(
-        self,
-        path: str,
-        handle: Callable[[bytes], bytes],
-        max_bytes: int,
-        retry_after: int,
-        denial: Callable[[bytes], dict[str, str] | None] | None = None,
-    ) -> None:
-        endpoint = Endpoint(path, handle, max_bytes, retry_after, self.load, self.log, denial=denial)
-        self._endpoints[path] = endpoint
-        self.router.routes.append(Route(path, endpoint))
+        def sync(body: bytes) -> bytes:
+            return answer_sync(kind, body, settings, clock())
+
+        def customize(body: bytes) -> bytes:
+            return answer_customize(kind, body, settings)
+
+        def admit(body: bytes) -> bytes:
+            return review.answer(kind, body, settings)
+
+        self._add(kind, SYNC, Endpoint(sync, limit, RETRY_SYNC, self.load, synced(resource.kind)))
+        if kind.customize is not None:
+            self._add(kind, CUSTOMIZE, Endpoint(customize, limit, RETRY_SYNC, self.load))
+        report: Report = reviewed(resource.kind)
+        self._add(kind, ADMISSION, Endpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, report))
+
+    def _add(self, kind: Kind[Any, Any], hook: Hook, endpoint: Endpoint) -> None:
+        self.add_api_route(
+            hook.path(kind.resource), endpoint.answer, methods=["POST"], **operation(kind.resource, hook)
+        )
 
     def _add_operations(self) -> None:
-        self.add_exception_handler(HTTPException, _refused)
         self.add_api_route("/healthz", self._healthz, include_in_schema=False)
         self.add_api_route("/readyz", self._readyz, include_in_schema=False)
-        Instrumentator(excluded_handlers=["/healthz", "/readyz", "/metrics"]).instrument(self).expose(
-            self, include_in_schema=False
+        instrumentator = Instrumentator(
+            should_group_status_codes=False, excluded_handlers=["^/healthz$", "^/readyz$", "^/metrics$"]
         )
+        instrumentator.add(*HTTP, logged(self.log)).instrument(self).expose(self, include_in_schema=False)
 
     async def test_itself(self) -> bool:
         """Whether every kind answers; beside the requests that come meanwhile."""
@@ -124,12 +123,12 @@ class Service(FastAPI):
             await asyncio.sleep(0)
         return True
 
-    async def _healthz(self) -> Response:
+    async def _healthz(self, _request: Request) -> Response:
         """Alive: the event loop turned within the last seconds, and the worker is not stuck in one request."""
         stalled = time.monotonic() - self.beat > STALLED_SECONDS or self.load.worker.stuck
         return JSONResponse({"status": "stalled" if stalled else "ok"}, 503 if stalled else 200)
 
-    async def _readyz(self) -> Response:
+    async def _readyz(self, _request: Request) -> Response:
         """Ready: not stopping, with a certificate that is valid for a while, and sound by its own test."""
         if self.load.draining:
             return JSONResponse({"status": "stopping"}, 503, {"connection": "close"})
@@ -140,12 +139,6 @@ class Service(FastAPI):
         if not await asyncio.shield(self.sound):
             return JSONResponse({"status": "self-test failed"}, 503)
         return JSONResponse({"status": "ok"})
-
-
-async def _refused(_request: Request, problem: Exception) -> Response:
-    """No such path, or not by this method; in the form of every other refusal."""
-    assert isinstance(problem, HTTPException)
-    return JSONResponse({"error": problem.detail.lower()}, problem.status_code, problem.headers)
 
 
 @contextlib.asynccontextmanager

@@ -86,6 +86,9 @@ class Settings(BaseSettings):
     max_sync_bytes: int = Field(default=8 * 1024 * 1024, ge=1024)
     """The largest hook request that is read. A parent above it is answered 413 and keeps its children as they are."""
 
+    openapi: bool = False
+    """Whether `/openapi.json` and `/docs` are served. The page of `/docs` loads Swagger UI from cdn.jsdelivr.net."""
+
     # All families.
 
     cluster_domain: str = "cluster.local"

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import orjson
 from msgspec import Raw
 
 from app.errors import ProtocolError
@@ -115,16 +114,46 @@ def refuse(uid: str, message: str) -> bytes:
     return _encode(uid, {"allowed": False, "status": status}, ())
 
 
-def denial(answer: bytes) -> dict[str, str] | None:
-    """What a log says of a review's answer when it is a denial: the verdict and the uid, nothing of the object."""
-    if answer.find(_DENIED, 0, _VERDICT_WITHIN) < 0:
-        return None
-    return {"verdict": "denied", "uid": orjson.loads(answer)["response"]["uid"]}
+class _Cause(msgspec.Struct):
+    reason: str = ""
 
 
-_DENIED = b'","allowed":false'
-_VERDICT_WITHIN = 6 * MAX_UID + 200
-"""The verdict follows the uid, of which each character may take an escape of six bytes."""
+class _Details(msgspec.Struct):
+    causes: list[_Cause] = []
+
+
+class _Status(msgspec.Struct):
+    reason: str = ""
+    details: _Details | None = None
+
+
+class Given(msgspec.Struct):
+    """What an answer of ours says, for those who count."""
+
+    uid: str
+    allowed: bool
+    warnings: list[str] = []
+    status: _Status | None = None
+
+    @property
+    def reasons(self) -> set[str]:
+        """Of a denial: the types of its mistakes, or why the review was refused as a whole."""
+        if self.status is None:
+            return set()
+        causes = self.status.details.causes if self.status.details is not None else []
+        return {cause.reason for cause in causes} or {self.status.reason}
+
+
+class _Answer(msgspec.Struct):
+    response: Given
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+
+
+def read(answer: bytes) -> Given:
+    """The answer that :func:`allow`, :func:`deny` or :func:`refuse` made."""
+    return _ANSWER.decode(answer).response
 
 
 def _encode(uid: str, response: dict[str, Any], warnings: Sequence[str]) -> bytes:

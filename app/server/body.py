@@ -7,13 +7,10 @@ is what has arrived: a length that is only declared takes nothing from anybody, 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any
+
+from starlette.types import Receive, Scope
 
 from app.server.worker import Worker
-
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 IN_FLIGHT_MAX = 512
 SMALL_BYTES = 32 * 1024
@@ -157,9 +154,7 @@ class Reader:
         return size
 
     def _check_head(self, scope: Scope) -> None:
-        """Refuse by method, media type, encoding or declared length."""
-        if scope["method"] != "POST":
-            raise Refusal(405, "only POST is allowed", (b"allow", b"POST"))
+        """Refuse by media type, encoding or declared length."""
         media, length = b"", 0
         for name, value in scope["headers"]:
             if name == b"content-type":

@@ -1,26 +1,25 @@
 """One POST endpoint: transport rules, then a pure function from body to body.
 
-FastAPI routes come here with the raw request (design, decision 2). Every refusal is a short JSON text that names no
-content of the request: Metacontroller copies it into an Event (reliability 4.3, 4.7).
+FastAPI finds the route and hands over the raw request; what an endpoint raises, its exception handlers answer
+(:mod:`app.server.problems`). Nothing between the socket and the decoder of a hook looks at a body.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
-from uuid import uuid4
 
-import msgspec
-import orjson
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.types import Receive, Scope, Send
 
-from app.errors import ProtocolError, ResponseError
-from app.server.body import Disconnected, Load, Reader, Receive, Refusal, Scope
-from app.server.logs import Log
-from app.server.metrics import observe
+from app.errors import ProtocolError
+from app.server.body import Disconnected, Load, Reader, Refusal
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Header = tuple[bytes, bytes]
+Report = Callable[[bytes], dict[str, str] | None]
 
 AWAITED_BYTES = 64 * 1024
 """Of a larger answer the end waits until the client has read it, and so long it counts as held."""
@@ -32,126 +31,99 @@ _JSON = (b"content-type", b"application/json")
 _CLOSE = (b"connection", b"close")
 
 
-class Endpoint:
-    """An ASGI application for one path.
+class HookRoute(APIRoute):
+    """A route whose endpoint gets the request as it came and makes the answer itself: there is no model in between."""
 
-    ``handle`` turns a request body into an answer's body, or raises :class:`ProtocolError` (the caller's fault). Any
-    other exception is ours and becomes a 500 without details, upon which nothing happens to any child. ``denial`` finds
-    in an answer what the log says of it, where it is a denial.
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The endpoint, without FastAPI's reading and checking around it."""
+        return self.endpoint
+
+
+class Answer(Response):
+    """JSON that is encoded already. It counts as held until the client has read it.
+
+    ``unread``: the request's body is not read to its end, and so the connection ends.
+    """
+
+    def __init__(
+        self, load: Load, body: bytes, status: int = 200, headers: Sequence[Header] = (), *, unread: bool = False
+    ) -> None:
+        self.status_code = status
+        self.body = body
+        self.background = None
+        self.raw_headers = [_JSON, (b"content-length", str(len(body)).encode()), *headers]
+        if unread or load.draining:
+            self.raw_headers.append(_CLOSE)
+        self._load = load
+        self._unread = unread
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as Starlette has it
+        """Send it, and take in what is left of the request."""
+        size, rest = len(self.body), bytes(self.body)
+        self._load.held += size
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            if self._unread or size > AWAITED_BYTES:
+                await send({"type": "http.response.body", "body": rest, "more_body": True})
+                rest = b""
+            if self._unread:
+                await _throw_away(receive)
+            await send({"type": "http.response.body", "body": rest})
+        finally:
+            self._load.held -= size
+
+
+class Fault(Exception):
+    """An exception of ours (the cause): answered 500 without details, upon which nothing happens to any child."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__("internal")
+        self.body = body
+
+
+class Endpoint:
+    """Answers one path.
+
+    ``handle`` turns a request body into an answer's body, or raises :class:`ProtocolError` (the caller's fault).
+    ``report`` counts what an answer says, and returns what the log should have of it.
     """
 
     def __init__(
         self,
-        name: str,
         handle: Callable[[bytes], bytes],
         max_bytes: int,
         retry_after: int,
         load: Load,
-        log: Log,
-        *,
-        denial: Callable[[bytes], dict[str, str] | None] | None = None,
+        report: Report | None = None,
     ) -> None:
-        self._name = name
         self._handle = handle
         self._max_bytes = max_bytes
         self._retry_after = str(retry_after).encode()
         self._load = load
-        self._log = log
-        self._denial = denial
+        self._report = report
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = time.perf_counter()
-        load = self._load
+    async def answer(self, request: Request) -> Response:
+        """The answer to one request. Raises what :mod:`app.server.problems` answers."""
+        load, body = self._load, b""
+        if load.draining:
+            load.last = time.perf_counter()
         load.in_flight += 1
-        reader, body = Reader(load, self._max_bytes, self._retry_after), b""
-        headers: tuple[tuple[bytes, bytes], ...] = ()
-        error, unread = "", False
+        reader = Reader(load, self._max_bytes, self._retry_after)
         try:
-            body = await reader.read(scope, receive)
-            status, answer = 200, await load.worker.answer(self._handle, body)
-        except Refusal as refusal:
-            status, error, headers, unread = refusal.status, refusal.code, refusal.headers, True
-            answer = _problem(error)
-        except ProtocolError as fault:
-            status, error = fault.status, str(fault)
-            answer = _problem(error)
-        except Disconnected:
-            return
-        except Exception as fault:  # noqa: BLE001 - the last line of defence: never a 200, never a word of the request
-            status, error = 500, "internal"
-            answer = self._internal(fault, body)
+            body = await reader.read(request.scope, request.receive)
+            answer = await load.worker.answer(self._handle, body)
+        except (Refusal, ProtocolError, Disconnected):
+            raise
+        except Exception as fault:
+            raise Fault(body) from fault
         finally:
             reader.release()
             load.in_flight -= 1
-        if load.draining:
-            load.last = started
-        if unread or load.draining:
-            headers = (*headers, _CLOSE)
-        seconds = time.perf_counter() - started
-        load.held += len(answer)
-        try:
-            await _respond(send, status, answer, headers, receive if unread else None)
-        finally:
-            load.held -= len(answer)
-        denial = self._denial(answer) if self._denial is not None and status == 200 else None
-        observe(self._name, status, seconds, denied=denial is not None)
-        self._log.request(self._name, status, seconds, len(body), error, denial)
-
-    def _internal(self, fault: Exception, body: bytes) -> bytes:
-        """Where it happened, and to which object, goes to the log; the caller gets an id to look for."""
-        identifier = uuid4().hex[:12]
-        known_text = isinstance(fault, ResponseError)
-        self._log.fault(self._name, identifier, fault, _subject(body), with_message=known_text)
-        return orjson.dumps({"error": "internal", "id": identifier})
-
-
-class _Metadata(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-
-
-class _Parent(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-
-
-class _Review(msgspec.Struct):
-    uid: str = ""
-    name: str = ""
-    namespace: str = ""
-
-
-class _Subject(msgspec.Struct):
-    parent: _Parent | None = None
-    request: _Review | None = None
-
-
-def _subject(body: bytes) -> dict[str, str]:
-    """Whom a request was about: of all that it holds, only the names and a review's uid."""
-    try:
-        found = msgspec.json.decode(body, type=_Subject)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    if found.request is not None:
-        return {"uid": found.request.uid, "object": f"{found.request.namespace}/{found.request.name}"}
-    metadata = found.parent.metadata if found.parent is not None else _Metadata()
-    return {"object": f"{metadata.namespace}/{metadata.name}"}
-
-
-def _problem(text: str) -> bytes:
-    return orjson.dumps({"error": text[:400]})
-
-
-async def _respond(
-    send: Send, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...], unread: Receive | None
-) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [_JSON, length, *headers]})
-    if unread is not None or len(body) > AWAITED_BYTES:
-        await send({"type": "http.response.body", "body": body, "more_body": True})
-        body = b""
-    if unread is not None:
-        await _throw_away(unread)
-    await send({"type": "http.response.body", "body": body})
+        state = request.scope.setdefault("state", {})
+        state["bytes"] = len(body)
+        if self._report is not None:
+            state["report"] = self._report(answer)
+        return Answer(load, answer)
 
 
 async def _throw_away(receive: Receive) -> None:

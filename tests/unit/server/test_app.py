@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import httpx
 import pytest
+from prometheus_client import REGISTRY
 
 from app import selftest
-from app.families import RESOURCES
+from app.families import KINDS, RESOURCES
 from app.hooks.kind import Kind
 from app.main import create_app
 from app.settings import Settings
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
-def get(path: str) -> httpx.Response:
+
+def get(path: str, settings: Settings | None = None) -> httpx.Response:
     """What a fresh application answers."""
 
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(app=create_app(Settings()))
+        transport = httpx.ASGITransport(app=create_app(settings or Settings()))
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.get(path)
 
@@ -54,11 +58,87 @@ def test_a_process_that_cannot_answer_is_not_ready(broken: str, status: int, mon
     assert (answer.status_code, answer.json()["status"]) == (status, "self-test failed" if broken else "ok")
 
 
-def test_every_endpoint_is_a_route_too() -> None:
-    """Hooks and admission are looked up before routing; whoever lists the routes finds them all the same."""
-    paths = {getattr(route, "path", "") for route in create_app(Settings()).routes}
-    for resource in RESOURCES:
-        assert {f"{resource.hook_path}/sync", resource.admission_path} <= paths
+HOOKS = {
+    path
+    for kind in KINDS
+    for path in (
+        f"{kind.resource.hook_path}/sync",
+        kind.resource.admission_path,
+        *([f"{kind.resource.hook_path}/customize"] if kind.customize is not None else []),
+    )
+}
+
+
+def test_every_hook_is_a_route_that_is_counted() -> None:
+    """Found by FastAPI, counted by the instrumentator, whatever the answer is."""
+
+    async def ask() -> None:
+        transport = httpx.ASGITransport(app=create_app(Settings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            for path in HOOKS:
+                assert (await client.post(path, json={})).status_code == 400
+                assert (await client.request("PURGE", path)).status_code == 405
+
+    before = [counted(path) for path in HOOKS]
+    asyncio.run(ask())
+    assert [counted(path) for path in HOOKS] == [(posts + 1, others + 1) for posts, others in before]
+
+
+def counted(path: str) -> tuple[float, float]:
+    """Requests of a path that were malformed, and those by another method."""
+    labels = ({"method": "POST", "status": "400"}, {"method": "other", "status": "405"})
+    found = [REGISTRY.get_sample_value("http_requests_total", {"handler": path, **more}) or 0.0 for more in labels]
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_the_document_is_there_for_those_who_want_it(wanted: bool) -> None:
+    """And nothing of it where it is not wanted."""
+    for path in ("/openapi.json", "/docs"):
+        assert get(path, Settings(openapi=wanted)).status_code == (200 if wanted else 404)
+
+
+def test_the_document_describes_every_hook() -> None:
+    """With schemas and examples that exist; what an example says is answered, is answered."""
+    app, found = create_app(Settings(), clock=lambda: NOW), documented()
+    assert set(found["paths"]) == HOOKS
+    assert len(HOOKS) == 8 + 5 + 8
+    assert references(found) <= {f"#/components/{p}/{name}" for p, part in found["components"].items() for name in part}
+
+    async def ask() -> None:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://test") as client:
+            for path, operations in found["paths"].items():
+                example = f"{operations['post']['operationId']}Request"
+                answer = await client.post(path, json=found["components"]["examples"][example]["value"])
+                expected = found["components"]["examples"][example.replace("Request", "Response")]["value"]
+                assert (answer.status_code, answer.json()) == (200, expected), path
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource.kind)
+def test_an_example_is_a_good_one(kind: Kind[Any, Any]) -> None:
+    """It is allowed without a warning, and what has children gets them."""
+    examples = documented()["components"]["examples"]
+    review = examples[f"{kind.resource.kind}AdmissionResponse"]["value"]["response"]
+    assert (review["allowed"], review.get("warnings", [])) == (True, [])
+    answer = examples[f"{kind.resource.kind}SyncResponse"]["value"]
+    assert bool(answer["children"]) == bool(kind.resource.children)
+
+
+@cache
+def documented() -> Any:
+    return create_app(Settings(), clock=lambda: NOW).openapi()
+
+
+def references(value: Any) -> set[str]:
+    """Every ``$ref`` in a document."""
+    if isinstance(value, list):
+        return set().union(*map(references, value))
+    if not isinstance(value, dict):
+        return set()
+    own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+    return own.union(*map(references, value.values()))
 
 
 def test_an_endpoint_takes_posts_only() -> None:

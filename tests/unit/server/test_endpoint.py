@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
+from fastapi import FastAPI
 from prometheus_client import REGISTRY
+from prometheus_fastapi_instrumentator import Instrumentator
 
 from app.admission import protocol
 from app.errors import ProtocolError, ResponseError
+from app.kube import field
 from app.server.body import IN_FLIGHT_MAX, LARGE_BYTES, SMALL_BYTES, Disconnected, Load, Reader, Refusal
-from app.server.endpoint import Endpoint
-from app.server.logs import Log
+from app.server.endpoint import AWAITED_BYTES, Answer, Endpoint, HookRoute, Report
+from app.server.logs import Log, logged
+from app.server.metrics import reviewed
+from app.server.problems import CLIENT_GONE, handlers
 
 LIMIT = 2 * 1024 * 1024
 
@@ -29,24 +34,30 @@ def ask(
     headers: dict[str, str] | None = None,
     chunks: tuple[bytes, ...] = (b"{}",),
     load: Load | None = None,
+    log: Log | None = None,
+    report: Report | None = None,
 ) -> tuple[int, dict[str, str], Any]:
-    """One request through an endpoint: status, headers, decoded body."""
+    """One request through an application with one endpoint: status, headers, decoded body."""
+    load, log = load or Load(), log or Log()
+    app = FastAPI(openapi_url=None, exception_handlers=cast("Any", handlers(load, log)))
+    app.router.route_class = HookRoute
+    app.add_api_route("/x", Endpoint(handle, LIMIT, 2, load, report).answer, methods=["POST"])
+    Instrumentator(should_group_status_codes=False).add(logged(log)).instrument(app)
     sent: list[dict[str, Any]] = []
     messages = [{"type": "http.request", "body": c, "more_body": i < len(chunks) - 1} for i, c in enumerate(chunks)]
 
-    async def receive() -> dict[str, Any]:
+    async def receive() -> Any:
         return messages.pop(0) if messages else {"type": "http.disconnect"}
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: Any) -> None:
         sent.append(message)
 
     given = {"content-type": "application/json"} if headers is None else headers
-    scope = {"method": method, "headers": [(k.encode(), v.encode()) for k, v in given.items()]}
-    endpoint = Endpoint("/x", handle, LIMIT, 2, load or Load(), Log())
-    asyncio.run(endpoint(scope, receive, send))
-    if not sent:
-        return 0, {}, None
-    return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}, orjson.loads(sent[1]["body"])
+    encoded = [(k.encode(), v.encode()) for k, v in given.items()]
+    scope = {"type": "http", "method": method, "path": "/x", "query_string": b"", "headers": encoded}
+    asyncio.run(app(scope, receive, send))
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}, orjson.loads(body)
 
 
 def test_an_answer_has_a_length_and_a_type() -> None:
@@ -59,7 +70,7 @@ def test_an_answer_has_a_length_and_a_type() -> None:
 @pytest.mark.parametrize(
     ("given", "status"),
     [
-        ({"method": "GET"}, 405),
+        ({"method": "PUT"}, 405),
         ({"headers": {}}, 415),
         ({"headers": {"content-type": "text/plain"}}, 415),
         ({"headers": {"content-type": "application/json; charset=utf-16"}}, 415),
@@ -221,18 +232,6 @@ def test_a_client_that_goes_lets_go() -> None:
     asyncio.run(main())
 
 
-def source(body: bytes) -> Any:
-    """A body that is all there already."""
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive
-
-
-SCOPE = {"method": "POST", "headers": [(b"content-type", b"application/json")]}
-
-
 def test_the_log_names_whom_a_fault_is_about(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names and uid, and nothing else that was sent."""
     written: list[dict[str, Any]] = []
@@ -251,25 +250,43 @@ def test_the_log_names_whom_a_fault_is_about(monkeypatch: pytest.MonkeyPatch) ->
     assert "secret" not in str(written)
 
 
-def test_a_denial_is_counted_and_logged_with_its_uid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_denial_is_counted_by_its_reasons_and_logged_with_its_uid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them, while successes are sampled."""
     written: list[dict[str, Any]] = []
     monkeypatch.setattr(Log, "write", lambda _self, _level, _message, **fields: written.append(fields))
-    before = counted("/x")
-    answers = [protocol.allow('u","allowed":false'), protocol.refuse("u\x9f" * 100, "no"), protocol.refuse("v", "no")]
-    endpoint = Endpoint("/x", lambda _body: answers.pop(0), LIMIT, 2, Load(), Log(), denial=protocol.denial)
-
-    async def send(message: dict[str, Any]) -> None:
-        pass
-
-    for _ in range(3):
-        asyncio.run(endpoint(SCOPE, source(b"{}"), send))
+    path, request = field.Path("spec"), protocol.AdmissionRequest(uid="u\x9f" * 100)
+    mistakes = [field.required(path), field.required(path.child("a")), field.invalid(path, 1, "no")]
+    answers = [
+        protocol.allow('u","allowed":false', ["a", "b"]),
+        protocol.deny(request, "n", mistakes, ["c"]),
+        protocol.refuse("v", "no"),
+    ]
+    for answer in answers:
+        ask(lambda _body, answer=answer: answer, report=reviewed("Test"))
     assert [fields["uid"] for fields in written if fields.get("verdict") == "denied"] == ["u\x9f" * 100, "v"]
-    assert counted("/x") == before + 2
+    reasons = ("FieldValueRequired", "FieldValueInvalid", "BadRequest")
+    assert [counted("denials", kind="Test", reason=reason) for reason in reasons] == [1, 1, 1]
+    assert counted("warnings", kind="Test") == 3
 
 
-def counted(endpoint: str) -> float:
-    return REGISTRY.get_sample_value("modelhooks_denials_total", {"endpoint": endpoint}) or 0.0
+def counted(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(f"modelhooks_{name}_total", labels) or 0.0
+
+
+def test_an_answer_counts_until_it_is_read() -> None:
+    """As a body does: a client that asks for large answers and reads none holds no more than its share."""
+
+    async def main() -> list[int]:
+        load, held = Load(), []
+
+        async def send(_message: Any) -> None:
+            held.append(load.held)
+
+        answer = Answer(load, b"x" * (AWAITED_BYTES + 1))
+        await answer({}, cast("Any", None), send)
+        return [*held, load.held]
+
+    assert asyncio.run(main()) == [AWAITED_BYTES + 1] * 3 + [0]
 
 
 def test_a_lame_duck_says_goodbye() -> None:
@@ -282,5 +299,5 @@ def test_a_lame_duck_says_goodbye() -> None:
 def test_a_client_that_left_is_not_answered() -> None:
     """And nothing is counted as in flight afterwards."""
     load = Load()
-    assert ask(chunks=(), load=load)[0] == 0
+    assert ask(chunks=(), load=load)[0] == CLIENT_GONE
     assert load.in_flight == 0

@@ -1,0 +1,97 @@
+"""What is answered when there is no answer: one exception handler for each class of reason.
+
+Every refusal is a short JSON text that names no content of the request: Metacontroller copies it into an Event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import orjson
+from fastapi import Request, Response
+from starlette.exceptions import HTTPException
+
+from app.errors import ProtocolError, ResponseError
+from app.server.body import Disconnected, Load, Refusal
+from app.server.endpoint import Answer, Fault, Header
+from app.server.logs import Log
+
+CLIENT_GONE = 499
+"""Not sent, since nobody is there to read it; it is what the metrics have."""
+
+Handler = Callable[[Request, Any], Awaitable[Response]]
+
+
+def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
+    """For FastAPI's ``exception_handlers``."""
+
+    def problem(request: Request, status: int, text: str, *headers: Header, unread: bool = False) -> Response:
+        request.scope.setdefault("state", {})["error"] = text
+        return Answer(load, orjson.dumps({"error": text[:400]}), status, headers, unread=unread)
+
+    async def refused(request: Request, refusal: Refusal) -> Response:
+        return problem(request, refusal.status, refusal.code, *refusal.headers, unread=True)
+
+    async def malformed(request: Request, fault: ProtocolError) -> Response:
+        return problem(request, fault.status, str(fault))
+
+    async def gone(request: Request, _: Disconnected) -> Response:
+        return problem(request, CLIENT_GONE, "the client left")
+
+    async def not_routed(request: Request, fault: HTTPException) -> Response:
+        """No such path, or not by this method. Its body is not read, so the connection ends."""
+        headers = [(name.lower().encode(), value.encode()) for name, value in (fault.headers or {}).items()]
+        unread = request.method in ("POST", "PUT", "PATCH")
+        return problem(request, fault.status_code, fault.detail.lower(), *headers, unread=unread)
+
+    async def internal(request: Request, fault: Fault) -> Response:
+        """Where it happened, and to which object, goes to the log; the caller gets an id to look for."""
+        identifier, cause = uuid4().hex[:12], fault.__cause__
+        assert isinstance(cause, Exception)
+        known_text = isinstance(cause, ResponseError)
+        log.fault(request.url.path, identifier, cause, subject(fault.body), with_message=known_text)
+        request.scope.setdefault("state", {})["error"] = "internal"
+        return Answer(load, orjson.dumps({"error": "internal", "id": identifier}), 500)
+
+    return {
+        Refusal: refused,
+        ProtocolError: malformed,
+        Disconnected: gone,
+        HTTPException: not_routed,
+        Fault: internal,
+    }
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Parent(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class _Review(msgspec.Struct):
+    uid: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+class _Subject(msgspec.Struct):
+    parent: _Parent | None = None
+    request: _Review | None = None
+
+
+def subject(body: bytes) -> dict[str, str]:
+    """Whom a request was about: of all that it holds, only the names and a review's uid."""
+    try:
+        found = msgspec.json.decode(body, type=_Subject)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    if found.request is not None:
+        return {"uid": found.request.uid, "object": f"{found.request.namespace}/{found.request.name}"}
+    metadata = found.parent.metadata if found.parent is not None else _Metadata()
+    return {"object": f"{metadata.namespace}/{metadata.name}"}
