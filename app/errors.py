@@ -13,4 +13,4 @@ class ProtocolError(Exception):
 
 
 class ResponseError(Exception):
-    """We were about to send what Metacontroller chokes on: answered 500, so that nothing happens (design 3)."""
+    """We were about to send what Metacontroller chokes on: answered 500, so that nothing happens."""

@@ -1,4 +1,4 @@
-"""What a process asks itself before it says that it is ready (reliability 4.7).
+"""What a process asks itself before it says that it is ready.
 
 An image without a part of its dependencies, or with wheels of another Python, may start all the same and fail at the
 first request. One request of each kind finds that out while other replicas serve, and builds what is built lazily.

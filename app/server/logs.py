@@ -1,7 +1,7 @@
 """Log lines that never block an answer.
 
 Lines are put into a bounded queue that a thread empties; when nobody reads the output, or more lines come in a second
-than anybody would read, they are dropped and counted (reliability 4.7). Successful requests are sampled. No line
+than anybody would read, they are dropped and counted. Successful requests are sampled. No line
 contains a body, and an exception's text only where it is known to hold nothing of the request.
 """
 

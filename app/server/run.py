@@ -1,7 +1,7 @@
 """Running the service: uvicorn with our limits, and a stop that loses no request.
 
 On SIGTERM the process turns lame duck: not ready any more, every answer says ``Connection: close``, and it goes on
-serving until the endpoints have forgotten it (reliability 4.5: no request lost; with a plain stop up to 1 %).
+serving until the endpoints have forgotten it: no request is lost, while with a plain stop up to 1 % are.
 """
 
 from __future__ import annotations

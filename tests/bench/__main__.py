@@ -1,4 +1,4 @@
-"""Measure the service against the bare echo and print the ratios with their targets (spec: performance).
+"""Measure the service against the bare echo and print the ratios with their targets.
 
 Nothing here decides a test: machines differ and are shared. The server has one core, the load the other; each figure is
 the median of rounds in which the two servers take turns.

@@ -1,4 +1,4 @@
-"""``make soak``: the loads of an ordinary and of a bad day, over TLS, with every answer compared (reliability 3.3).
+"""``make soak``: the loads of an ordinary and of a bad day, over TLS, with every answer compared.
 
 Each load says how many answers were wrong, what the latency was and how the process' memory moved. Wrong answers fail
 the run; the times are for reading, as the generator shares the machine with the service.

@@ -1,4 +1,4 @@
-"""Clients that take their time (reliability T01 to T04, F5): each is closed at its deadline, and nobody else waits."""
+"""Clients that take their time: each is closed at its deadline, and nobody else waits."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_each_slow_client_is_closed_at_its_deadline(service: Service) -> None:
 
 
 def test_a_client_that_does_not_read_is_dropped(service: Service) -> None:
-    """Its answers would wait for it for ever, and a plain close would too (T27)."""
+    """Its answers would wait for it for ever, and a plain close would too."""
     body = orjson.dumps(sync())
     request = HEAD.replace(REVIEW.encode(), SYNC.encode()) + b"Content-Length: %d\r\n\r\n" % len(body) + body
     before = sockets(service)

@@ -1,4 +1,4 @@
-"""The serving certificate while the process runs (F3): a new one is taken up, a bad one changes nothing."""
+"""The serving certificate while the process runs: a new one is taken up, a bad one changes nothing."""
 
 from __future__ import annotations
 

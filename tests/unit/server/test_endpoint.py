@@ -1,4 +1,4 @@
-"""The transport's rules, over real HTTP semantics but without a network (reliability 6.1)."""
+"""The transport's rules, over real HTTP semantics but without a network."""
 
 from __future__ import annotations
 
