@@ -14,7 +14,7 @@ from app.server.worker import Worker
 
 IN_FLIGHT_MAX = 512
 SMALL_BYTES = 32 * 1024
-"""A body up to this is read whatever the others hold: as many as there may be connections are 16 MiB."""
+"""A body up to this is read whatever the others hold: as many as there may be connections are 8 MiB."""
 LARGE_BYTES = 1024 * 1024
 BODIES_BYTES = 32 * 1024 * 1024
 """Of all bodies above :data:`SMALL_BYTES` that are being read, wait or are worked on, and of answers that are not read.

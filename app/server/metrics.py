@@ -83,7 +83,8 @@ LOG_DROPPED = Counter(
     "modelhooks_log_lines_dropped", "Log lines not written: nobody read the output, or too many came in one second."
 )
 CONNECTIONS_REFUSED = Counter(
-    "modelhooks_connections_refused", "Connections refused, or closed while idle, because there were too many."
+    "modelhooks_connections_refused",
+    "Connections refused, or closed without a complete request, because there were too many.",
 )
 CERTIFICATE_EXPIRY = Gauge("modelhooks_certificate_expiry_seconds", "When the serving certificate ends, Unix time.")
 CERTIFICATE_FAILURES = Counter("modelhooks_certificate_reload_failures", "Certificates that were found but not usable.")

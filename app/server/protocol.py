@@ -40,13 +40,19 @@ class LimitedProtocol(HttpToolsProtocol):
         self.asked = False
         """Whether there was a request."""
         self.since = time.monotonic()
-        """Since when the connection is as it is: open, or at rest after its last answer."""
+        """When it was opened, began its request, or had its last answer."""
 
     @property
-    def idle(self) -> bool:
-        """Whether nothing was begun that is not answered: the connection may end without a loss to its client."""
+    def gives_way(self) -> tuple[int, float] | None:
+        """How soon the connection should end where there are too many, the least first; ``None``: not at all.
+
+        Those that never asked, then those at rest, then requests that are not complete, each from the oldest. A
+        complete request is answered.
+        """
         cycle: RequestResponseCycle | None = self.cycle
-        return self._in_head and not self._head_bytes and (cycle is None or cycle.response_complete)
+        if not self._in_head or self._head_bytes:
+            return 2, self.since
+        return (int(self.asked), self.since) if cycle is None or cycle.response_complete else None
 
     def abort(self) -> None:
         """End the connection at once: others need its place."""
@@ -85,6 +91,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if self._deadline is None:  # it came together with the end of another
             self._arm(HEAD_SECONDS)
+        self.since = time.monotonic()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:

@@ -240,7 +240,7 @@ def main() -> int:
             _report(target, "steady", drive(target, ordinary(), 25, 320, seconds)),
             _report(target, "peak, 16 connections", drive(target, ordinary(), 16, 0, short)),
             _report(target, "a new connection each, 50/s", drive(target, ordinary(), 10, 50, short, reuse=False)),
-            _report(target, "overload, 256 connections", drive(target, ordinary(), 256, 0, short)),
+            _report(target, "overload, 200 connections", drive(target, ordinary(), 200, 0, short)),
             _report(target, "steady again", drive(target, ordinary(), 25, 320, short)),
             _report(target, "reviews of 2.8 MiB among others", drive(target, large_reviews(), 25, 150, short)),
             _report(target, "syncs of 7 MiB, 1,000 children", drive(target, large_syncs(), 2, 2, short)),

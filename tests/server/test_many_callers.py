@@ -113,6 +113,18 @@ def test_idle_connections_give_way_and_busy_ones_do_not(service: Service) -> Non
         assert busy.recv(12) == b"HTTP/1.1 400"
 
 
+def test_requests_that_are_not_complete_give_way(service: Service) -> None:
+    """A caller that begins as many as there may be connections, and ends none, keeps nobody out."""
+    begun = (HEAD, HEAD + b"Content-Length: 100\r\n\r\n{")
+    with contextlib.ExitStack() as stack:
+        for n in range(CONNECTIONS_MAX + MORE):
+            stack.enter_context(service.socket(NEVER)).sendall(begun[n % 2])
+            if n % 50 == 0:
+                assert service.ask("GET", "/healthz").status == 200
+        for _ in range(10):
+            assert is_allowed(service.post(REVIEW, review())) is not None
+
+
 def _has_ended(connection: socket.socket) -> bool:
     with contextlib.suppress(ConnectionResetError):
         return connection.recv(1) == b""
