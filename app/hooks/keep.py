@@ -1,16 +1,16 @@
-"""Leaving children as they are: the answer whenever the desired state is not known (design, decision 4)."""
+"""Leaving children as they are: the answer whenever the desired state is not known (docs/decisions/0002)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import orjson
 from msgspec import Raw
 
+from app.hooks import response
 from app.hooks.protocol import observed_children
-from app.kube.jsonvalue import without_nulls
 from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_replicas
 
 
@@ -61,21 +61,21 @@ def keep_child(child: ObservedObject) -> dict[str, Any]:
     """One observed child as it was last applied.
 
     With the observed ``spec.replicas`` where the record holds one: an old number would undo an autoscaler. A child
-    without a record (taken over from another operator) is named only, which owns nothing and changes nothing.
+    without a record (taken over from another operator), or with one that no answer of ours can have left, is named
+    only, which owns nothing and changes nothing.
     """
     record = last_applied(child)
-    if record is None:
+    kept = None if record is None else child.resendable(record)
+    if kept is None or response.unsendable(kept):
         return {
             "apiVersion": child.api_version,
             "kind": child.kind,
             "metadata": {"name": child.metadata.name, "namespace": child.metadata.namespace},
         }
-    record = cast("dict[str, Any]", without_nulls(record))  # users can write to the annotation
-    replicas = spec_replicas(child)
-    spec = record.get("spec")
+    replicas, spec = spec_replicas(child), kept.get("spec")
     if replicas is not None and isinstance(spec, dict) and "replicas" in spec:
         spec["replicas"] = replicas
-    return record
+    return kept
 
 
 def desired_replicas(wanted: int, autoscaled: bool, child: ObservedObject | None) -> int | None:

@@ -122,6 +122,15 @@ def _check_children(children: list[Any], namespace: str) -> None:
         _check_values(child, where)
 
 
+def unsendable(value: Any) -> str:
+    """Why :func:`encode` would refuse a child that has this value, or an empty text."""
+    try:
+        _check_values(value, "")
+    except ResponseError as error:
+        return str(error)
+    return ""
+
+
 def _check_values(value: Any, where: str, *, merged: bool = True) -> None:
     """No null, no float where the API has integers, no number that JSON lacks, no clash of merge keys.
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from app.kserve.names import POOL_GROUP, POOL_GROUP_ALPHA
+from app.kube.objects import Observed, ObservedObject
 
 Json = dict[str, Any]
 
@@ -60,3 +63,53 @@ def binding(metadata: Json, role_name: str, account: str) -> Json:
 def service_account(metadata: Json) -> Json:
     """An account."""
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+
+
+# What is observed of them. A record on one of these never grants anything: it is anybody's who may edit the object, and
+# it would be written with Metacontroller's rights. What it may say comes from here, or from what is there already.
+
+
+class ObservedAccount(ObservedObject):
+    """A ServiceAccount, of which nothing but metadata is ours."""
+
+    def resendable(self, record: Json) -> Json | None:
+        return service_account(record["metadata"])
+
+
+class ObservedRole(ObservedObject):
+    """A Role. Its name says which rules it has to have."""
+
+    def resendable(self, record: Json) -> Json | None:
+        rules = next((rules for suffix, rules in _RULES.items() if self.metadata.name.endswith(suffix)), None)
+        return None if rules is None or "rules" not in record else role(record["metadata"], rules)
+
+
+_RULES = {"-epp-role": SCHEDULER_RULES, "-kserve-role": SIDECAR_RULES, "-kserve-mn-role": SIDECAR_RULES}
+"""The rules of each Role by the end of its name (:class:`app.kserve.names.Names`)."""
+
+
+class RoleReference(Observed):
+    kind: str = ""
+    name: str = ""
+
+
+class Subject(Observed):
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+class ObservedBinding(ObservedObject):
+    """A RoleBinding. Kubernetes never changes the Role of a binding, so the observed one is the one to name."""
+
+    role_ref: RoleReference = msgspec.field(default_factory=RoleReference)
+    subjects: list[Subject] | None = None
+
+    def resendable(self, record: Json) -> Json | None:
+        bound, where = self.role_ref, self.metadata
+        subject = self.subjects[0] if self.subjects and len(self.subjects) == 1 else Subject()
+        ours = bound.kind == "Role" and bound.name.endswith(tuple(_RULES))
+        if not ours or (subject.kind, subject.namespace) != ("ServiceAccount", where.namespace):
+            return None
+        metadata = {**record["metadata"], "namespace": where.namespace}
+        return None if "roleRef" not in record else binding(metadata, bound.name, subject.name)

@@ -64,5 +64,10 @@ def reserved_keys(keys: Iterable[str], path: field.Path) -> list[field.Error]:
     return [
         field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")
         for key in keys
-        if key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX)
+        if is_reserved(key)
     ]
+
+
+def is_reserved(key: str) -> bool:
+    """Whether the key of a label or annotation is Metacontroller's own."""
+    return key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
+import orjson
 from msgspec import Meta, Raw
 
 from app.kube.conditions import Condition
-from app.kube.jsonvalue import without_nulls
-from app.kube.labels import LAST_APPLIED
+from app.kube.jsonvalue import depth_exceeds, without_nulls
+from app.kube.labels import LAST_APPLIED, is_reserved
 from app.kube.nulls import Decoder
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -69,6 +70,14 @@ class ObservedObject(Observed):
     api_version: str = ""
     kind: str = ""
     metadata: ChildMeta = msgspec.field(default_factory=ChildMeta)
+
+    def resendable(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        """The part of the child's record that may be sent again, ``None`` to name the child only.
+
+        Whoever may edit a child may edit its record, and what is sent is written with Metacontroller's rights. For most
+        kinds that is no gain: who edits the record could edit the child. Kinds that hand on rights override this.
+        """
+        return record
 
 
 class ReplicasSpec(Observed):
@@ -287,27 +296,50 @@ _ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
 
 
 def last_applied(child: ObservedObject) -> dict[str, Any] | None:
-    """What the hook answered last for this child, from Metacontroller's record; ``None`` without a readable record.
+    """What the hook answered last for this child, from Metacontroller's record; ``None`` without a usable record.
 
-    Whoever may edit the child may edit its record: it always names the child it is on, and holds no null.
+    Whoever may edit the child may edit its record. So it always names the child it is on, holds no null in a map, and
+    of metadata only what our answers have: labels and annotations that are texts, without the keys that belong to
+    Metacontroller, which puts its own back. Owners, finalizers and everything else there never come from a record.
     """
     if LAST_APPLIED.encode() not in bytes(child.metadata.annotations):
         return None
-    text = annotations_of(child).get(LAST_APPLIED, "null")
-    try:
-        record = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    record = _parsed(annotations_of(child).get(LAST_APPLIED, ""))
+    if not isinstance(record, dict) or record.get("kind") != child.kind or not isinstance(record.get("spec", {}), dict):
         return None
-    if not isinstance(record, dict) or record.get("kind") != child.kind:
+    metadata = _recorded_metadata(record.get("metadata", {}), child.metadata)
+    if metadata is None:
         return None
-    if "null" in text:
-        record = without_nulls(record)
-    named = record.get("metadata")
-    metadata = dict(named) if isinstance(named, dict) else {}
-    metadata["name"] = child.metadata.name
-    if "namespace" in metadata:
-        metadata["namespace"] = child.metadata.namespace
+    record.pop("status", None)
     return {**record, "apiVersion": child.api_version, "metadata": metadata}
+
+
+def _parsed(text: str) -> Any:
+    """The record's JSON without nulls in maps; ``None`` where it is none, or nested beyond measure."""
+    raw = text.encode()
+    if depth_exceeds(raw):
+        return None
+    try:
+        record = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return without_nulls(record)
+
+
+def _recorded_metadata(recorded: Any, observed: ChildMeta) -> dict[str, Any] | None:
+    if not isinstance(recorded, dict):
+        return None
+    metadata: dict[str, Any] = {"name": observed.name}
+    if "namespace" in recorded:
+        metadata["namespace"] = observed.namespace
+    for key in ("labels", "annotations"):
+        texts = recorded.get(key)
+        if texts is None:
+            continue
+        if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+            return None
+        metadata[key] = {name: text for name, text in texts.items() if not is_reserved(name)}
+    return metadata
 
 
 def spec_replicas(child: ObservedObject) -> int | None:

@@ -8,6 +8,7 @@ import msgspec
 
 from app.hooks.protocol import Parent
 from app.kserve.names import GATEWAY_API, LEADER_WORKER_SET_API, POOL_API
+from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
 from app.kube.conditions import Condition
 from app.kube.objects import (
     DeploymentSpec,
@@ -207,9 +208,9 @@ class Children(
     leader_worker_sets: dict[str, ObservedLeaderWorkerSet] | None = None
     routes: dict[str, ObservedRoute] | None = None
     pools: dict[str, ObservedPool] | None = None
-    service_accounts: dict[str, ObservedObject] | None = None
-    roles: dict[str, ObservedObject] | None = None
-    role_bindings: dict[str, ObservedObject] | None = None
+    service_accounts: dict[str, ObservedAccount] | None = None
+    roles: dict[str, ObservedRole] | None = None
+    role_bindings: dict[str, ObservedBinding] | None = None
     config_maps: dict[str, ObservedObject] | None = None
 
 

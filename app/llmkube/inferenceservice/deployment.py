@@ -17,6 +17,7 @@ from app.kube.desired import (
     ResourceRequirements,
     TemplateMeta,
 )
+from app.kube.merge import find
 from app.kube.objects import ObservedDeployment, last_applied
 from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
 
@@ -71,8 +72,7 @@ def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     """Whether leaving ``rollingUpdate`` out will remove it: there is none, or it is on record."""
     if observed.spec.strategy.rolling_update is None:
         return True
-    spec = (last_applied(observed) or {}).get("spec") or {}
-    return bool((spec.get("strategy") or {}).get("rollingUpdate"))
+    return bool(find(last_applied(observed), ("spec", "strategy", "rollingUpdate")))
 
 
 def _with_strategy(observed: ObservedDeployment) -> Json:

@@ -115,3 +115,59 @@ def test_a_record_without_a_namespace_gets_none() -> None:
     """It was so when it was applied, and a field more would be a change."""
     record = {**RECORD, "metadata": {"name": "d"}}
     assert keep_child(observed(deployment(record, 2))) == record
+
+
+NAMED = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "ns"}}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}]},
+        {"finalizers": ["example.com/never"]},
+        {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0},
+        {"uid": "u", "resourceVersion": "7", "generateName": "d", "managedFields": [{}], "generation": 3},
+        {"labels": {"controller-uid": "other", "metacontroller.k8s.io/x": "y"}},
+        {"annotations": {LAST_APPLIED: "{}", "metacontroller.k8s.io/decorator": "true"}},
+    ],
+)
+def test_what_no_answer_has_does_not_come_from_a_record(metadata: dict[str, Any]) -> None:
+    """Owners, finalizers and Metacontroller's keys would be written with Metacontroller's rights."""
+    record = {**RECORD, "metadata": {**RECORD["metadata"], **metadata}, "status": {"readyReplicas": 9}}
+    kept = keep_child(observed(deployment(record, 2)))
+    assert {key for key, value in kept["metadata"].items() if value} == {"name", "namespace"}
+    assert {**kept, "metadata": RECORD["metadata"]} == RECORD
+
+
+def test_labels_and_annotations_of_a_record_stay() -> None:
+    """They are ours, and leaving them out would take them away."""
+    metadata = {**RECORD["metadata"], "labels": {"app": "d"}, "annotations": {"example.com/a": "b"}}
+    record = {**RECORD, "metadata": {**metadata, "labels": {"app": "d", "controller-uid": "u"}}}
+    assert keep_child(observed(deployment(record, 2)))["metadata"] == metadata
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        [None],
+        "text",
+        5,
+        {**RECORD, "kind": "Job"},
+        {**RECORD, "metadata": [None]},
+        {**RECORD, "metadata": {**RECORD["metadata"], "labels": {"a": 1}}},
+        {**RECORD, "metadata": {**RECORD["metadata"], "annotations": ["a"]}},
+        {**RECORD, "spec": [1]},
+        {**RECORD, "spec": {"paused": [None]}},
+        {**RECORD, "spec": {"replicas": 1e300}},
+        {**RECORD, "spec": {"ports": [{"port": 1}, {"port": 1}]}},
+    ],
+)
+def test_a_record_that_no_answer_left_is_none(record: Any) -> None:
+    """Its child is named, and nothing of what somebody wrote there is sent."""
+    assert keep_child(observed(deployment(record, 2))) == NAMED
+
+
+@pytest.mark.parametrize("text", ['{"kind":' * 5000, '{"kind":"Deployment","spec":{"a":1e400}}', "[" * 300 + "]" * 300])
+def test_a_record_that_cannot_be_read_is_none(text: str) -> None:
+    """However deep it is, and whatever numbers it has."""
+    assert keep_child(observed(deployment(None, 2, **{LAST_APPLIED: text}))) == NAMED

@@ -1,0 +1,99 @@
+"""Whoever may edit an account, a Role or a binding may edit its record, and gains no right by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+
+from app.hooks.keep import keep_child
+from app.kserve.names import Names
+from app.kserve.permissions import (
+    RBAC_GROUP,
+    RBAC_VERSION,
+    SCHEDULER_RULES,
+    SIDECAR_RULES,
+    ObservedAccount,
+    ObservedBinding,
+    ObservedRole,
+    binding,
+    role,
+    service_account,
+)
+from app.kube.labels import LAST_APPLIED
+from app.kube.objects import ObservedObject
+
+Json = dict[str, Any]
+LONG = "a" * 60
+EVERYTHING = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+
+
+def metadata(name: str, **over: Any) -> Json:
+    return {"name": name, "namespace": "team", **over}
+
+
+def kept(type_: type[ObservedObject], there: Json, record: Json) -> Json:
+    annotations = {LAST_APPLIED: orjson.dumps(record).decode()}
+    document = {**there, "metadata": {**there["metadata"], "annotations": annotations}}
+    return keep_child(msgspec.json.decode(orjson.dumps(document), type=type_))
+
+
+def named(document: Json) -> Json:
+    return {key: document[key] for key in ("apiVersion", "kind", "metadata")}
+
+
+@pytest.mark.parametrize("service", ["x", LONG])
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [("role", SIDECAR_RULES), ("multi_node_role", SIDECAR_RULES), ("scheduler_role", SCHEDULER_RULES)],
+)
+def test_the_rules_of_a_role_are_ours(service: str, name: str, rules: tuple[Json, ...]) -> None:
+    """Whatever the record says, and whatever stands in the Role."""
+    own = role(metadata(getattr(Names(service), name), labels={"app": "x"}), rules)
+    assert kept(ObservedRole, own, own) == own
+    assert kept(ObservedRole, {**own, "rules": []}, {**own, "rules": EVERYTHING, "aggregationRule": {}}) == own
+
+
+def test_a_role_of_another_name_is_named_only() -> None:
+    """None of ours: there is nothing to say of it."""
+    adopted = role(metadata("x-epp"), ())
+    assert kept(ObservedRole, adopted, {**adopted, "rules": EVERYTHING}) == named(adopted)
+
+
+def test_a_binding_binds_whom_it_binds() -> None:
+    """The Role and the account are the observed ones, of which the API server made sure."""
+    own = binding(metadata("x-epp-rb", labels={"app": "x"}), "x-epp-role", "own")
+    forged = {
+        **own,
+        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "evil", "namespace": "other"}],
+    }
+    assert kept(ObservedBinding, own, own) == own
+    assert kept(ObservedBinding, own, forged) == own
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": "x-epp-role"}},
+        {"roleRef": {"apiGroup": RBAC_GROUP, "kind": "Role", "name": "admin"}},
+        {"subjects": []},
+        {"subjects": [{"kind": "User", "name": "jane", "namespace": "team"}]},
+        {"subjects": [{"kind": "ServiceAccount", "name": "a", "namespace": "other"}]},
+        {"subjects": [{"kind": "ServiceAccount", "name": n, "namespace": "team"} for n in "ab"]},
+    ],
+)
+def test_a_binding_that_is_not_of_our_form_is_named_only(over: Json) -> None:
+    """Somebody else's, and its record may say that it is ours."""
+    own = binding(metadata("x-epp-rb"), "x-epp-role", "own")
+    assert kept(ObservedBinding, {**own, **over}, own) == named(own)
+
+
+def test_an_account_has_metadata_and_nothing_else() -> None:
+    """No secrets and no tokens."""
+    own = service_account(metadata("x-epp-sa", labels={"app": "x"}))
+    forged = {**own, "secrets": [{"name": "token"}], "imagePullSecrets": [{"name": "a"}]}
+    assert kept(ObservedAccount, own, forged) == own
+    assert RBAC_VERSION not in str(kept(ObservedAccount, own, forged))
