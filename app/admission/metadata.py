@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -9,68 +11,97 @@ import orjson
 from msgspec import Raw
 
 from app.kube import field
+from app.kube.bounds import METADATA, SMALL, MetadataParts, excessive
 from app.kube.decode import json_type
 from app.kube.labels import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObjectMeta
-
-METADATA = field.Path("metadata")
 
 
 def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObjectMeta, list[field.Error]]:
     """The typed metadata and what is wrong with it. The API server has checked it, other callers have not.
 
     Metacontroller's own keys are its to set on the children it makes, of which some are of our kinds; and they stay
-    when an object is orphaned, so only a new object without a controller may not have them.
+    when an object is orphaned, so only a new object without a controller may not have them. What is larger than any
+    object's is not looked into.
     """
+    text = bytes(raw)
     try:
-        metadata = msgspec.json.decode(raw, type=ObjectMeta)
+        errors = list(excessive(msgspec.json.decode(text, type=MetadataParts))) if len(text) > SMALL else []
+        if errors:
+            return _identity(text), errors
+        metadata = msgspec.json.decode(text, type=ObjectMeta)
     except msgspec.DecodeError:
-        return _repaired(bytes(raw))
+        return _repaired(text)
     reserved = created and not any(owner.controller for owner in metadata.owner_references or ())
-    return metadata, _validate(metadata, reserved=reserved)
+    return metadata, list(islice(_validate(metadata, reserved=reserved), field.MAX_ERRORS))
 
 
-def _validate(metadata: ObjectMeta, *, reserved: bool) -> list[field.Error]:
-    errors: list[field.Error] = []
+class _Identity(msgspec.Struct, rename="camel"):
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    deletion_timestamp: str | None = None
+
+
+def _identity(text: bytes) -> ObjectMeta:
+    """What an answer needs of metadata that is too large to be read."""
+    try:
+        found = msgspec.json.decode(text, type=_Identity)
+    except msgspec.DecodeError:
+        return ObjectMeta()
+    return ObjectMeta(found.name, found.generate_name, found.namespace, deletion_timestamp=found.deletion_timestamp)
+
+
+def _validate(metadata: ObjectMeta, *, reserved: bool) -> Iterator[field.Error]:
     if not metadata.name and not metadata.generate_name:
-        errors.append(field.required(METADATA.child("name"), "name or generateName is required"))
+        yield field.required(METADATA.child("name"), "name or generateName is required")
     if metadata.labels:
         labels = {k: v for k, v in metadata.labels.items() if reserved or k != CONTROLLER_UID}
-        errors += validate_labels(labels, METADATA.child("labels"))
+        yield from validate_labels(labels, METADATA.child("labels"))
     annotations = metadata.annotations or {}
     path = METADATA.child("annotations")
     if reserved:
-        errors += reserved_keys(annotations, path)
+        yield from reserved_keys(annotations, path)
     if sum(len(key) + len(value) for key, value in annotations.items()) > ANNOTATIONS_MAX // 4 and (
         sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_MAX
     ):
-        errors.append(field.too_long(path, ANNOTATIONS_MAX))
-    return errors
+        yield field.too_long(path, ANNOTATIONS_MAX)
 
 
-def _repaired(raw: bytes) -> tuple[ObjectMeta, list[field.Error]]:
+def _repaired(text: bytes) -> tuple[ObjectMeta, list[field.Error]]:
     """What can be read of metadata with wrong types, and an error for each of them."""
-    document = orjson.loads(raw)
-    if not isinstance(document, dict):
-        return ObjectMeta(), [_wrong(METADATA, "object", document)]
-    errors = []
-    for key in ("labels", "annotations"):
-        value = document.get(key)
-        if value is not None and not isinstance(value, dict):
-            errors.append(_wrong(METADATA.child(key), "object", value))
-        elif value:
-            errors += [
-                _wrong(METADATA.child(key).key(k), "string", v) for k, v in value.items() if not isinstance(v, str)
-            ]
-    for key in ("name", "generateName", "namespace", "uid", "creationTimestamp", "deletionTimestamp"):
-        value = document.get(key)
-        if value is not None and not isinstance(value, str):
-            errors.append(_wrong(METADATA.child(key), "string", value))
+    try:
+        parts = msgspec.json.decode(text, type=MetadataParts)
+    except msgspec.DecodeError:
+        kinds: dict[bytes, Any] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
+        return ObjectMeta(), [_wrong(METADATA, "object", kinds.get(text.lstrip()[:1], 0))]
+    document = {key: orjson.loads(bytes(value)) for key, value in _members(parts)}
+    errors = list(islice(_wrong_types(document), field.MAX_ERRORS))
     name, namespace = document.get("name"), document.get("namespace")
     metadata = ObjectMeta(
         name=name if isinstance(name, str) else "", namespace=namespace if isinstance(namespace, str) else ""
     )
     return metadata, errors or [_wrong(METADATA, "object", document)]
+
+
+def _members(parts: MetadataParts) -> Iterator[tuple[str, Raw]]:
+    for info in msgspec.structs.fields(MetadataParts):
+        yield info.encode_name, getattr(parts, info.name)
+
+
+def _wrong_types(document: dict[str, Any]) -> Iterator[field.Error]:
+    for key in ("labels", "annotations"):
+        value = document[key]
+        if value is not None and not isinstance(value, dict):
+            yield _wrong(METADATA.child(key), "object", value)
+        elif value:
+            yield from (
+                _wrong(METADATA.child(key).key(k), "string", v) for k, v in value.items() if not isinstance(v, str)
+            )
+    for key in ("name", "generateName", "namespace", "uid", "creationTimestamp", "deletionTimestamp"):
+        value = document[key]
+        if value is not None and not isinstance(value, str):
+            yield _wrong(METADATA.child(key), "string", value)
 
 
 def _wrong(path: field.Path, wanted: str, value: Any) -> field.Error:

@@ -1,12 +1,12 @@
 """The verdict on one object: every rule of its kind, the ratchet for updates, and the warnings.
 
-A bad object is an answer, never an HTTP error (design, decision 5). The same functions serve ``modelhooks validate``.
+A bad object is an answer, never an HTTP error. The same functions serve ``modelhooks validate``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -16,29 +16,19 @@ from app.admission.metadata import decode_metadata
 from app.errors import ProtocolError
 from app.hooks.alone import too_large
 from app.hooks.kind import Kind
+from app.hooks.reader import Fault, Reading
 from app.kube import field
-from app.kube.decode import SPEC, decode_rest, decode_spec
-from app.kube.jsonvalue import MAX_DEPTH, TOO_DEEP, control_characters, depth_exceeds, excess, may_have_controls
+from app.kube.decode import SPEC, decode_rest
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
-from app.kube.shape import check_embedded, unknown_fields
+from app.kube.shape import check_embedded
 from app.settings import Settings
-
-MAX_UNKNOWN = 100
-"""Unknown fields that are named: each costs a search for what was meant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What is wrong with an object, and what its user should know."""
 
-    errors: list[field.Error]
-    warnings: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    resource: Resource[Any, Any] | None
     errors: list[field.Error]
     warnings: list[str]
 
@@ -75,10 +65,7 @@ def _answer_object(
         return protocol.refuse(request.uid, mismatch)
     if metadata.deletion_timestamp:
         return protocol.allow(request.uid)
-    try:
-        verdict = judge(kind, metadata, reviewed, request.old_object, settings)
-    except orjson.JSONDecodeError:
-        raise ProtocolError("the object is not valid JSON") from None
+    verdict = judge(kind, metadata, reviewed, request.old_object, settings)
     name = metadata.name or request.name or metadata.generate_name
     if errors or verdict.errors:
         return protocol.deny(request, name, [*errors, *verdict.errors], verdict.warnings)
@@ -111,91 +98,85 @@ def judge(
     settings: Settings,
 ) -> Verdict:
     """Errors and warnings of an object's spec; on an update, errors that the old object has too are only warnings."""
-    before = _decoded(kind, old) if old is not None and kind.judges_changes else None
-    judged = _judge(kind, metadata, reviewed, before, settings)
-    if old is None or not judged.errors:
-        return Verdict(judged.errors, judged.warnings)
-    known = set(_judge(kind, _metadata(old)[0], old, None, settings).errors)
+    before = _Old(kind, old) if old is not None else None
+    changes = before.resource if before is not None and kind.judges_changes else None
+    judged = _judge(kind, metadata, _read(kind, reviewed), changes, settings)
+    if before is None or not judged.errors:
+        return judged
+    known = set(_judge(kind, before.metadata, before.reading, None, settings).errors)
     stale = [f"{error} (was so before; accepted)" for error in judged.errors if error in known]
     return Verdict([error for error in judged.errors if error not in known], [*stale, *judged.warnings])
 
 
-def _decoded(kind: Kind[Any, Any], old: protocol.ReviewedObject) -> Resource[Any, Any] | None:
-    """The object before an update, for rules about changes; ``None`` where it is not valid by today's schema."""
-    if bytes(old.spec) == b"null" or depth_exceeds(old.spec):
-        return None
-    spec, _ = decode_spec(old.spec, kind.resource.spec)
-    return None if spec is None else Resource(_metadata(old)[0], spec, kind.resource.status())
+class _Old:
+    """The object before an update, read when it is asked for."""
+
+    def __init__(self, kind: Kind[Any, Any], document: protocol.ReviewedObject) -> None:
+        self._kind = kind
+        self._document = document
+
+    @cached_property
+    def metadata(self) -> ObjectMeta:
+        return _metadata(self._document)[0]
+
+    @cached_property
+    def reading(self) -> Reading[Any]:
+        return _read(self._kind, self._document)
+
+    @property
+    def resource(self) -> Resource[Any, Any] | None:
+        """For rules about changes; ``None`` where it is not valid by today's schema."""
+        if self.reading.spec is None:
+            return None
+        return Resource(self.metadata, self.reading.spec, self._kind.resource.status())
+
+
+def _read(kind: Kind[Any, Any], reviewed: protocol.ReviewedObject) -> Reading[Any]:
+    """Raises :class:`ProtocolError` for what is no JSON."""
+    reading = kind.read(reviewed.spec)
+    if reading.fault is Fault.JSON:
+        raise ProtocolError("the object is not valid JSON")
+    return reading
 
 
 def _judge(
     kind: Kind[Any, Any],
     metadata: ObjectMeta,
-    reviewed: protocol.ReviewedObject,
+    reading: Reading[Any],
     old: Resource[Any, Any] | None,
     settings: Settings,
-) -> _Judged:
-    if depth_exceeds(reviewed.spec):
-        return _Judged(None, [_too_deep(bytes(reviewed.spec))], [])
-    if too_much := excess(reviewed.spec, SPEC):
-        return _Judged(None, too_much, [])
-    raw = bytes(reviewed.spec)
-    document = orjson.loads(raw)
-    if document is None:
-        if kind.resource.spec_required:
-            return _Judged(None, [field.required(SPEC)], [])
-        document, raw = {}, b"{}"
-    warnings = list(islice(unknown_fields(document, kind.resource.spec, SPEC), MAX_UNKNOWN))
-    errors = list(islice(control_characters(document, SPEC), field.MAX_ERRORS)) if may_have_controls(raw) else []
-    spec, wrong = decode_spec(raw, kind.resource.spec)
-    if spec is None:
-        others, unknown = _rest(kind, metadata, document, wrong, settings)
-        return _Judged(None, [*wrong, *errors, *others], [*warnings, *unknown])
-    embedded_errors, embedded_warnings = check_embedded(spec, SPEC)
-    resource = Resource(metadata, spec, kind.resource.status())
-    errors += embedded_errors
-    warnings += embedded_warnings
-    if not embedded_errors:  # rules and warnings may rely on the types of what is embedded
-        errors += kind.validate(resource, old, settings) or too_large(kind, resource, raw, settings)
+) -> Verdict:
+    errors, warnings = [*reading.errors], reading.warnings
+    if reading.spec is None:
+        others, unknown = _rest(kind, metadata, reading, settings)
+        return Verdict([*errors, *others], [*warnings, *unknown])
+    if reading.fits:
+        resource = Resource(metadata, reading.spec, kind.resource.status())
+        errors += kind.validate(resource, old, settings) or too_large(kind, resource, reading.text, settings)
         warnings += kind.warnings(resource)
         warnings += kind.changed(resource, old, settings) if old is not None and kind.changed is not None else []
-    return _Judged(resource, errors, warnings)
+    return Verdict(errors, warnings)
 
 
 def _rest(
-    kind: Kind[Any, Any], metadata: ObjectMeta, document: Any, wrong: list[field.Error], settings: Settings
+    kind: Kind[Any, Any], metadata: ObjectMeta, reading: Reading[Any], settings: Settings
 ) -> tuple[list[field.Error], list[str]]:
     """What the rules find in the part of a spec that the schema has no complaint about, and what is unknown in it.
 
-    Not when the complaints alone are more than anybody is shown.
+    Not when the complaints alone are more than anybody is shown, nor for a spec that could not be read.
     """
-    if len(wrong) >= field.MAX_SHOWN:
+    if reading.document is None or len(reading.errors) >= field.MAX_SHOWN:
         return [], []
-    spec = decode_rest(document, kind.resource.spec, wrong)
+    spec = decode_rest(reading.document, kind.resource.spec, reading.errors)
     if spec is None:
         return [], []
     found, unknown = check_embedded(spec, SPEC)
     if not found:
         found = kind.validate(Resource(metadata, spec, kind.resource.status()), None, settings)
-    about = [str(error.path) for error in wrong]
+    about = [str(error.path) for error in reading.errors]
     return [error for error in found if not _holds(str(error.path), about)], unknown
 
 
 def _holds(path: str, refused: list[str]) -> bool:
     """Whether something at or below ``path`` was refused: without it, a rule about ``path`` misjudges."""
     return any(place == path or place.startswith((f"{path}.", f"{path}[")) for place in refused)
-
-
-def _too_deep(raw: bytes) -> field.Error:
-    """Names the first field that holds the nesting, where the text can be read at all."""
-    try:
-        document = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return field.invalid(SPEC, "…", TOO_DEEP)
-    for key, value in document.items() if isinstance(document, dict) else ():
-        try:
-            if depth_exceeds(orjson.dumps(value), MAX_DEPTH - 1):
-                return field.invalid(SPEC.child(key), "…", TOO_DEEP)
-        except TypeError:
-            return field.invalid(SPEC.child(key), "…", TOO_DEEP)
-    return field.invalid(SPEC, "…", TOO_DEEP)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from app.admission.metadata import METADATA, decode_metadata
+from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.cli.manifests import Manifest, ManifestError, read
@@ -24,6 +24,7 @@ from app.cli.offline import DEFAULT_NAMESPACE, holding, in_cluster, served
 from app.families import KINDS, find
 from app.hooks.kind import Kind
 from app.kube import field
+from app.kube.bounds import METADATA
 from app.kube.names import is_dns1123_subdomain
 from app.settings import Settings
 

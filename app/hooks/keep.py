@@ -13,16 +13,23 @@ from app.hooks import response
 from app.hooks.protocol import observed_children
 from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_replicas
 
+MAX_RECORDED = 6 * 1024 * 1024
+"""Bytes of all annotations of the children that are kept: with the quotes in them, about as many as an answer takes."""
+
 
 def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[dict[str, Any]]:
     """Every observed child, re-emitted so that Metacontroller writes nothing but ``replicas: 0`` of the stopped ones.
 
     ``stopped`` is asked for children that have replicas. Stopping has to work whatever else is unknown or wrong.
+    Raises :class:`app.hooks.response.TooLarge` where that is more than an answer can hold.
     """
+    kept = [group[key] for _, group in observed_children(children) for key in sorted(group)]
+    recorded = sum(memoryview(child.metadata.annotations).nbytes for child in kept)
+    if recorded > MAX_RECORDED:
+        raise response.TooLarge(f"the children have {recorded} bytes of annotations, at most {MAX_RECORDED} are read")
     return [
         keep_stopped(child) if stopped is not None and _has_replicas(child) and stopped(child) else keep_child(child)
-        for _, group in observed_children(children)
-        for child in (group[key] for key in sorted(group))
+        for child in kept
     ]
 
 
@@ -66,7 +73,7 @@ def keep_child(child: ObservedObject) -> dict[str, Any]:
     """
     record = last_applied(child)
     kept = None if record is None else child.resendable(record)
-    if kept is None or response.unsendable(kept):
+    if kept is None or not response.is_sendable(kept):
         return {
             "apiVersion": child.api_version,
             "kind": child.kind,

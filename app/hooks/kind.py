@@ -8,35 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
-import orjson
+from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.hooks import response
 from app.hooks.keep import keep
-from app.hooks.memo import Memo
+from app.hooks.memo import remembered
 from app.hooks.origin import Origin
 from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
+from app.hooks.reader import Fault, Reading, read
 from app.hooks.template import keep_templates
+from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import KubeModel
-from app.kube.decode import SPEC, decode_spec
-from app.kube.jsonvalue import (
-    MAX_BYTES,
-    MAX_DEPTH,
-    check_text,
-    control_characters,
-    depth_exceeds,
-    excess,
-    may_have_controls,
-)
+from app.kube.jsonvalue import check_text
 from app.kube.labels import ANNOTATIONS_MAX
 from app.kube.nulls import Decoder
+from app.kube.objects import ObjectMeta
 from app.kube.resource import CustomResource, Resource
-from app.kube.shape import check_embedded
 from app.settings import Settings
 
 SpecT = TypeVar("SpecT", bound=KubeModel)
@@ -88,56 +81,50 @@ class Kind(Generic[SpecT, StatusT]):
             status = self.resource.status()
         return cast("StatusT", status)
 
+    def read(self, spec: bytes | Raw) -> Reading[SpecT]:
+        """What a spec of this kind says, and what is wrong with it by the schema."""
+        return read(spec, cast("type[SpecT]", self.resource.spec), needed=self.resource.spec_required)
+
     def decode(self, parent: Parent) -> tuple[Resource[SpecT, StatusT] | None, list[fields.Error]]:
         """The typed parent, or every error of its schema and of what is embedded in it."""
-        raw = bytes(parent.spec)
-        if raw == b"null":
-            if self.resource.spec_required:
-                return None, [fields.required(SPEC)]
-            raw = b"{}"
-        if errors := excess(raw, SPEC):
-            return None, errors
-        spec, errors = decode_spec(raw, self.resource.spec)
-        if spec is None:
-            return None, errors
-        errors, _ = check_embedded(spec, SPEC)
-        if may_have_controls(raw):
-            errors += islice(control_characters(orjson.loads(raw), SPEC), fields.MAX_ERRORS)
-        return Resource(parent.metadata, cast("SpecT", spec), self.status_of(parent)), errors
+        reading = self.read(parent.spec)
+        if reading.spec is None:
+            return None, reading.errors
+        return Resource(parent.metadata, reading.spec, self.status_of(parent)), reading.errors
 
 
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
-    """A sync hook's answer to a request body.
-
-    Raises :class:`ProtocolError` for a malformed request, and for one whose answer would be too large: that leaves
-    every child as it is, too.
-    """
-    try:
-        return _answer_sync(kind, body, settings, now)
-    except response.TooLarge as fault:
-        raise ProtocolError(f"{fault}, more than {response.MAX_BYTES}: the children stay as they are", 413) from None
-
-
-def _answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
+    """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a request that cannot be answered."""
     request = _decode(kind.decoder, body)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
-    answer, namespace = sync(kind, request, settings, now), request.parent.metadata.namespace
-    answer = keep_templates(answer, request.parent, request.children, body)
+    try:
+        answer = sync(kind, request, settings, now)
+        answer = keep_templates(answer, request.parent, request.children, body)
+        return _encoded(kind, request, answer, settings, now)
+    except response.TooLarge as error:  # fewer children, or less of them, would be deletions: they stay as they are
+        raise ProtocolError(str(error), 413) from None
+
+
+def _encoded(
+    kind: Kind[Any, Any], request: SyncRequest[Any, Any], answer: SyncResponse, settings: Settings, now: datetime
+) -> bytes:
+    """The answer; where a child in it could not be stored, one that keeps all as they are and says so."""
+    namespace = request.parent.metadata.namespace
     try:
         encoded = response.encode(answer, namespace)
-        errors = response.unstorable(answer) if len(encoded) > ANNOTATIONS_MAX else []
-        if not errors:
-            return encoded
     except response.TooLarge:
-        errors = response.unstorable(answer)
-        if not errors:
-            raise
+        encoded = b""
+    if 0 < len(encoded) <= ANNOTATIONS_MAX:
+        return encoded
+    errors = response.unstorable(answer)
+    if not errors:
+        return encoded or response.encode(answer, namespace)
     resource, _ = _checked(kind, request.parent, settings)
     return response.encode(_keeping(kind, request, resource, errors, now), namespace)
 
 
 def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:
-    """The desired children and status. A parent with errors keeps every child and says so (decisions 4 and 5)."""
+    """The desired children and status. A parent with errors keeps every child and says so."""
     if request.related is None:
         request.related = kind.related()
     resource, errors = _checked(kind, request.parent, settings)
@@ -164,54 +151,49 @@ def _checked(
 
     Raises :class:`ProtocolError` for a spec that no API server would send, by its depth or its numbers.
     """
-    metadata = parent.metadata
-    seen = msgspec.json.encode(metadata)
-    key = (kind.resource.hook_path, bytes(parent.spec), seen, id(settings))
-    sound = _sound.get(key)
-    if sound is not None:
-        return Resource(metadata, sound[0], kind.status_of(parent)), []
-    if depth_exceeds(parent.spec):
-        raise ProtocolError(f"parent.spec is nested deeper than {MAX_DEPTH} levels")
-    _check_json(parent)
-    resource, errors = kind.decode(parent)
-    if resource is not None and not errors:
-        errors = kind.validate(resource, None, settings)
-        if not errors:
-            _sound.put(key, (resource.spec, settings), len(key[1]) + len(seen))
-    return resource, errors
+    metadata, text = parent.metadata, bytes(parent.spec)
+    key = (kind.resource.hook_path, text, msgspec.json.encode(metadata), settings)
+    spec, errors = remembered(key, partial(_judged, kind, text, metadata, settings), _is_sound)
+    return None if spec is None else Resource(metadata, spec, kind.status_of(parent)), errors
 
 
-_sound: Memo[tuple[KubeModel, Settings]] = Memo()
-"""Specs without errors, with the settings they were judged by: held, so that their id stays theirs."""
+Judged = tuple[KubeModel | None, list[fields.Error]]
+
+
+def _judged(kind: Kind[Any, Any], text: bytes, metadata: ObjectMeta, settings: Settings) -> Judged:
+    """The spec and its errors: of the kind, the bytes, the metadata and the settings, and of nothing else."""
+    reading = kind.read(text)
+    if reading.fault is not None:
+        raise ProtocolError(f"parent.spec {reading.fault.value}")
+    if reading.spec is None or reading.errors:
+        return reading.spec, reading.errors
+    errors = kind.validate(Resource(metadata, reading.spec, kind.resource.status()), None, settings)
+    return reading.spec, errors
+
+
+def _is_sound(judged: Judged) -> bool:
+    return not judged[1]
 
 
 def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
     """A customize hook's answer. It never fails for a user's mistake: deletion waits for it too (metacontroller 6)."""
     request = _decode(_CUSTOMIZE, body)
-    if kind.customize is None or depth_exceeds(request.parent.spec):
+    if kind.customize is None:
         return response.encode_related([])
-    _check_json(request.parent)
-    resource, _ = kind.decode(request.parent)
-    return response.encode_related([] if resource is None else kind.customize(resource, request.declared, settings))
-
-
-def _check_json(parent: Parent) -> None:
-    """Refuse a spec with what JSON does not have, such as 1e400 or half a surrogate: no API server sends it.
-
-    The request's decoder skips over a spec without looking that closely.
-    """
-    if len(bytes(parent.spec)) > MAX_BYTES:
-        return  # refused unread
-    try:
-        orjson.loads(bytes(parent.spec))
-    except orjson.JSONDecodeError:
-        raise ProtocolError("parent.spec is not valid JSON") from None
+    reading = kind.read(request.parent.spec)
+    if reading.fault is Fault.JSON:
+        raise ProtocolError(f"parent.spec {reading.fault.value}")
+    if reading.spec is None:
+        return response.encode_related([])
+    resource = Resource(request.parent.metadata, reading.spec, kind.status_of(request.parent))
+    return response.encode_related(kind.customize(resource, request.declared, settings))
 
 
 _CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)
 
 
 def _decode(decoder: Decoder[Any], body: bytes) -> Any:
+    check_weight(body)
     try:
         check_text(body)
         return decoder.decode(body)

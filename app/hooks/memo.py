@@ -1,56 +1,55 @@
-"""Remembering what pure functions found for the same bytes, within a bound.
+"""Remembering what a pure function found for the same input, within a bound: :func:`remembered` is the one way in.
 
-A parent is synced for each tick of its children while its spec stays the same, and an answer mostly repeats the last
-one. Nothing depends on what is remembered but time: a lookup is by the complete input, never by a hash or a version.
-An object's identity stands for its content only while the entry holds the object.
+A parent is synced for each tick of its children while its spec stays the same, and hundreds of workloads name a few
+models and configs. Nothing but time depends on what is remembered: a key is the complete input by value, never a hash,
+a version or an object's identity, and what is remembered is never changed. See docs/decisions/0006.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from threading import Lock
-from typing import Generic, TypeVar
+import sys
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar, cast
 
-import orjson
-from msgspec import Raw
-
-from app.kube import field
-from app.kube.base import KubeModel
-from app.kube.decode import SPEC, decode_spec
-from app.kube.jsonvalue import TOO_DEEP, depth_exceeds, excess
-
-ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
 
-BUDGET = 4 * 1024 * 1024
-"""Bytes of keys that one memo keeps."""
-PLAN_BYTES = 8 * 1024
-"""What a kind's plan counts against that: about what the objects take that it was made from."""
+BUDGET = 8 * 1024 * 1024
+"""Bytes of keys and values together: some thousand ordinary specs, beside bodies and connections at their limits."""
+MAX_ENTRY = BUDGET // 8
+"""A larger entry is not kept: it would push out what is asked for more often."""
+OVERHEAD = 512
+"""Bytes for an entry's place in the map, its tuples and what the allocator rounds up."""
 
 
-class Memo(Generic[ValueT]):
-    """A map that forgets its oldest entries. ``size`` is what an entry counts against the budget, in bytes.
+class Memo:
+    """A map that forgets its oldest entries once all together exceed ``budget`` bytes. Threads may share it."""
 
-    Requests are answered by the event loop and by a thread: one of them writes at a time, and a look-up is one step.
-    """
-
-    __slots__ = ("_budget", "_entries", "_held", "_writing")
+    __slots__ = ("_budget", "_entries", "_held", "_lock")
 
     def __init__(self, budget: int = BUDGET) -> None:
         self._budget = budget
-        self._entries: dict[Hashable, tuple[ValueT, int]] = {}
+        self._entries: dict[Hashable, tuple[Any, int]] = {}
         self._held = 0
-        self._writing = Lock()
+        self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> ValueT | None:
-        """What is known for the key; asking does not keep an entry from being forgotten."""
+    @property
+    def held(self) -> int:
+        """Bytes that the entries count."""
+        return self._held
+
+    def get(self, key: Hashable) -> Any:
+        """What is known for the key, else ``None``; asking does not keep an entry from being forgotten."""
         found = self._entries.get(key)
         return None if found is None else found[0]
 
-    def put(self, key: Hashable, value: ValueT, size: int) -> None:
-        """Remember; an entry larger than the whole budget is not."""
-        with self._writing:
-            if size > self._budget or key in self._entries:
+    def put(self, key: Hashable, value: Any, size: int) -> None:
+        """Remember a value; a key keeps its first one, and what is too large is not kept."""
+        if size > min(MAX_ENTRY, self._budget):
+            return
+        with self._lock:
+            if key in self._entries:
                 return
             self._entries[key] = (value, size)
             self._held += size
@@ -58,27 +57,45 @@ class Memo(Generic[ValueT]):
                 self._held -= self._entries.pop(next(iter(self._entries)))[1]
 
 
-_specs: Memo[KubeModel] = Memo()
+MEMO = Memo()
+"""The process' only one: one budget for all that is remembered."""
 
 
-def decode_related(raw: bytes | Raw, type_: type[ModelT]) -> tuple[ModelT | None, list[field.Error]]:
-    """As :func:`app.kube.decode.decode_spec`, for related resources: the same bytes give the same object.
+def remembered(key: tuple[Hashable, ...], make: Callable[[], ValueT], keep: Callable[[ValueT], bool]) -> ValueT:
+    """``make()``, or what it returned for an equal key; ``keep`` says whether a result is worth remembering.
 
-    A related object may be anybody's, and of any depth: what cannot be read is an error of its spec, never ours.
+    ``key`` begins with what tells the callers apart, and holds every input of ``make`` by value.
     """
-    key = type_, bytes(raw)
-    known = _specs.get(key)
-    if isinstance(known, type_):
-        return known, []
-    if depth_exceeds(key[1]):
-        return None, [field.invalid(SPEC, "…", TOO_DEEP)]
-    if errors := excess(key[1], SPEC):
-        return None, errors
-    try:
-        orjson.loads(key[1])  # the typed reading takes 1e400 for a number
-        spec, errors = decode_spec(raw, type_)
-    except orjson.JSONDecodeError as error:  # half a surrogate, 1e400: not skipped over any more
-        return None, [field.invalid(SPEC, "…", f"not valid JSON: {error.msg}")]
-    if spec is not None and not errors:
-        _specs.put(key, spec, len(key[1]))
-    return spec, errors
+    known = MEMO.get(key)
+    if known is not None:
+        return cast("ValueT", known)
+    made = make()
+    if keep(made):
+        MEMO.put(key, made, footprint(key) + footprint(made) + OVERHEAD)
+    return made
+
+
+_SCALARS = frozenset({type(None), bool, int, float})
+
+
+def footprint(value: Any) -> int:
+    """Bytes of memory that a value takes with everything in it. What stands in it twice counts twice."""
+    total, stack = 0, [value]
+    while stack:
+        item = stack.pop()
+        kind = type(item)
+        if kind in _SCALARS or isinstance(item, type):
+            total += 32
+            continue
+        total += sys.getsizeof(item) + 16
+        if kind is dict:
+            stack.extend(item.keys())
+            stack.extend(item.values())
+        elif kind in (list, tuple, set, frozenset):
+            stack.extend(item)
+        elif hasattr(item, "__dict__"):
+            stack.append(item.__dict__)
+            stack.extend(getattr(item, "model_fields_set", ()))
+        elif is_dataclass(item):
+            stack.extend(getattr(item, field.name) for field in fields(item))
+    return total

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
 import orjson
 
-from app.hooks.memo import decode_related
 from app.hooks.protocol import Parent, one
+from app.hooks.reader import read_related
 from app.kserve import presets
 from app.kserve.document import document
 from app.kserve.layers import CombineError, Layer, MissingConfigMapError
@@ -17,9 +16,6 @@ from app.kserve.llminferenceservice.objects import ConfigMap
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.names import SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kube import field
-from app.kube.decode import SPEC
-from app.kube.jsonvalue import control_characters, may_have_controls
-from app.kube.shape import check_embedded
 
 Json = dict[str, Any]
 
@@ -72,17 +68,16 @@ def _checked(source: str, raw: bytes) -> Layer:
 
     Raises :class:`CombineError`.
     """
-    spec, errors = decode_related(raw, LLMInferenceServiceConfigSpec)
-    if spec is not None:
-        errors, _ = check_embedded(spec, SPEC)
-        if may_have_controls(raw):
-            errors += islice(control_characters(orjson.loads(raw), SPEC), field.MAX_ERRORS)
-    if errors:
-        raise CombineError(f"{source}: {field.aggregate(errors)}")
-    return layer(source, raw)
+    reading = read_related(raw, LLMInferenceServiceConfigSpec)
+    if reading.errors:
+        raise CombineError(f"{source}: {field.aggregate(reading.errors)}")
+    return _layer(source, reading.document, raw)
 
 
 def layer(source: str, raw: bytes) -> Layer:
     """A spec in JSON as a layer of the merge."""
-    spec = orjson.loads(raw)
+    return _layer(source, orjson.loads(raw), raw)
+
+
+def _layer(source: str, spec: Any, raw: bytes) -> Layer:
     return Layer(source, document(spec) if isinstance(spec, dict) else {}, DIRECTIVE in raw, len(raw))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
 
 from app.kube.names import LABEL_MAX
 
@@ -89,7 +88,6 @@ GLOBAL_CA_BUNDLE = "global-ca-bundle"
 _HASH = 32
 
 
-@lru_cache(maxsize=1024)
 def child_name(parent: str, suffix: str) -> str:
     """``parent`` and ``suffix`` in at most 63 characters: KServe's ``ChildName`` (3.1)."""
     if len(parent) + len(suffix) <= LABEL_MAX:

@@ -131,7 +131,7 @@ def _not(operands: list[Expression], scope: Scope) -> bool:
 
 
 def _child_name(parent: Any, suffix: Any) -> str:
-    return child_name.__wrapped__(_text(parent), _text(suffix))  # not to be remembered: it may be of any length
+    return child_name(_text(parent), _text(suffix))
 
 
 def _text(value: Any) -> str:

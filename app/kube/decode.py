@@ -1,4 +1,4 @@
-"""From bytes to typed specs, and from pydantic's complaints to Kubernetes' field errors.
+"""From JSON to typed specs, and from pydantic's complaints to Kubernetes' field errors.
 
 The wording follows the API server's own schema errors, so that a user reads the same sentence whichever layer found the
 mistake (reliability 1.7).
@@ -6,11 +6,10 @@ mistake (reliability 1.7).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-import orjson
-from msgspec import Raw
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
@@ -23,29 +22,18 @@ ModelT = TypeVar("ModelT", bound=KubeModel)
 SPEC = field.Path("spec")
 
 
-def decode_spec(
-    raw: bytes | Raw, type_: type[ModelT], path: field.Path = SPEC
+def decode_document(
+    document: Any, type_: type[ModelT], path: field.Path = SPEC
 ) -> tuple[ModelT | None, list[field.Error]]:
     """The typed spec, or every schema error at once.
 
     ``null`` counts as absent and ``5.0`` as 5, as in the API server; both are rare, so they are looked for only after
-    the strict reading failed. Raises ``orjson.JSONDecodeError`` when ``raw`` is no JSON.
+    the strict reading failed.
     """
-    text = bytes(raw)
-    if text == b"null":
-        text = b"{}"
     try:
-        return type_.model_validate_json(text), []
+        return type_.model_validate(document), []
     except ValidationError:
-        document = orjson.loads(text)
-    return decode_document(document, type_, path)
-
-
-def decode_document(
-    document: Any, type_: type[ModelT], path: field.Path = SPEC
-) -> tuple[ModelT | None, list[field.Error]]:
-    """As :func:`decode_spec`, for JSON that is decoded already."""
-    document = without_nulls(document)
+        document = without_nulls(document, math.inf)  # an integer of any length is of the right type, and too large
     try:
         return type_.model_validate(document), []
     except ValidationError as error:

@@ -5,6 +5,7 @@ A rule yields :class:`Error` values; :func:`aggregate` renders what the API serv
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -196,7 +197,10 @@ def render(value: object) -> str:
         return str(value)
     if isinstance(value, float):
         return _go_float(value)
-    text = orjson.dumps(value, default=str).decode()
+    try:
+        text = orjson.dumps(value, default=str).decode()
+    except TypeError:  # an integer of more than 64 bits
+        text = json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
 
 

@@ -90,8 +90,8 @@ def _values(raw: bytes) -> int:
 
 
 def _heaviest(raw: bytes, path: field.Path, weigh: Callable[[bytes], int], limit: int) -> field.Path:
-    """The innermost field that alone is over the limit. Nothing is decoded but the keys on the way."""
-    while raw.startswith(b"{"):
+    """The innermost field that alone is over the limit. Nothing is decoded but the keys on the way, unless too many."""
+    while raw.startswith(b"{") and raw.count(b",") <= 10 * MAX_VALUES:
         members = _MEMBERS.decode(raw)
         heavy = next((key for key, item in members.items() if weigh(bytes(item)) > limit), None)
         if heavy is None:
@@ -143,13 +143,13 @@ def clean(value: Any) -> Any:
     return value
 
 
-def without_nulls(value: Any) -> Any:
-    """``null`` means absent in Kubernetes; whole floats mean integers. Nothing else changes."""
+def without_nulls(value: Any, largest: float = 2**63) -> Any:
+    """``null`` means absent in Kubernetes; whole floats below ``largest`` mean integers. Nothing else changes."""
     if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+        return {key: without_nulls(item, largest) for key, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [without_nulls(item) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        return [without_nulls(item, largest) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < largest:
         return int(value)
     return value
 

@@ -1,7 +1,7 @@
 """Label and annotation grammar, and the keys that belong to Metacontroller."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from app.kube import field
 from app.kube.names import LABEL_MAX, SUBDOMAIN_MAX, is_dns1123_subdomain
@@ -35,9 +35,9 @@ def key_problem(key: str) -> str:
     return "" if _NAME.fullmatch(name) else f"name part {_NAME_DETAIL}"
 
 
-def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> list[field.Error]:
+def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> Iterator[field.Error]:
     """Keys and values, as Kubernetes checks them on any object; a ``null`` is no value."""
-    errors = _key_errors(labels, path, key_problem)
+    yield from _key_errors(labels, path, key_problem)
     for key, value in labels.items():
         if value and not is_label_value(value):
             detail = (
@@ -45,27 +45,26 @@ def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> list[
                 if len(value) > LABEL_MAX
                 else f"a valid label {_NAME_DETAIL}"
             )
-            errors.append(field.invalid(path.key(key), value, detail))
-    return errors
+            yield field.invalid(path.key(key), value, detail)
 
 
-def validate_annotation_keys(annotations: Mapping[str, str | None], path: field.Path) -> list[field.Error]:
+def validate_annotation_keys(annotations: Mapping[str, str | None], path: field.Path) -> Iterator[field.Error]:
     """Keys only: an annotation's value is free text, and Kubernetes does not mind the case of its key."""
     return _key_errors(annotations, path, lambda key: key_problem(key.lower()))
 
 
-def _key_errors(keys: Iterable[str], path: field.Path, problem_of: Callable[[str], str]) -> list[field.Error]:
-    errors = [field.invalid(path, key, problem) for key in keys if (problem := problem_of(key))]
-    return errors + reserved_keys(keys, path)
+def _key_errors(keys: Iterable[str], path: field.Path, problem_of: Callable[[str], str]) -> Iterator[field.Error]:
+    for key in keys:
+        if problem := problem_of(key):
+            yield field.invalid(path, key, problem)
+    yield from reserved_keys(keys, path)
 
 
-def reserved_keys(keys: Iterable[str], path: field.Path) -> list[field.Error]:
+def reserved_keys(keys: Iterable[str], path: field.Path) -> Iterator[field.Error]:
     """Keys of labels or annotations by which Metacontroller knows its children."""
-    return [
-        field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")
-        for key in keys
-        if is_reserved(key)
-    ]
+    for key in keys:
+        if is_reserved(key):
+            yield field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")
 
 
 def is_reserved(key: str) -> bool:

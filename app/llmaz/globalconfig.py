@@ -42,7 +42,7 @@ def read(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> G
     text = (found.data or {}).get(CONFIG_KEY) if found is not None else None
     if text is None:
         return GlobalConfig()
-    parsed = _parse(text)
+    parsed = _parse(text) if len(text) <= MAX_TEXT else f"longer than {MAX_TEXT} characters"
     if isinstance(parsed, str):
         where = f"ConfigMap {settings.llmaz_system_namespace}/{CONFIG_MAP}, key {CONFIG_KEY}"
         return Cause(Stage.SPEC, f"{where}: {parsed}", Obstacle.GLOBAL_CONFIG_INVALID)
@@ -58,8 +58,6 @@ class _Loader(yaml.SafeLoader):
 
 @lru_cache(maxsize=16)
 def _parse(text: str) -> GlobalConfig | str:
-    if len(text) > MAX_TEXT:
-        return f"longer than {MAX_TEXT} characters"
     try:
         document = _Loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError):

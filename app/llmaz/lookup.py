@@ -1,25 +1,16 @@
-"""The models and runtimes that a workload names, decoded from its related objects.
-
-What is read is remembered by its bytes: hundreds of workloads share a few models and runtimes, and a sync is otherwise
-mostly decoding. The functions stay pure, an answer depends on the bytes alone.
-"""
+"""The models and runtimes that a workload names, decoded from its related objects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
-import orjson
-
-from app.hooks.memo import Memo
 from app.hooks.protocol import RelatedResource, one
+from app.hooks.reader import read_related
 from app.kube import field
-from app.kube.base import Json, KubeModel
-from app.kube.decode import SPEC, decode_spec
-from app.kube.jsonvalue import MAX_DEPTH, control_characters, depth_exceeds, excess, may_have_controls
+from app.kube.base import Json
+from app.kube.decode import SPEC
 from app.kube.labels import is_label_value
-from app.kube.shape import check_embedded
 from app.llmaz import source
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.backendruntime.validation import unusable
@@ -79,28 +70,9 @@ def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime |
     return found
 
 
-_models: Memo[Model | str] = Memo()
-_runtimes: Memo[Runtime | str] = Memo()
-
-
 def _model(name: str, raw: bytes) -> Model | str:
-    known = _models.get((name, raw))
-    if known is None:
-        known = _read_model(name, raw)
-        _models.put((name, raw), known, len(raw))
-    return known
-
-
-def _runtime(raw: bytes) -> Runtime | str:
-    known = _runtimes.get(raw)
-    if known is None:
-        known = _read_runtime(raw)
-        _runtimes.put(raw, known, len(raw))
-    return known
-
-
-def _read_model(name: str, raw: bytes) -> Model | str:
-    spec, errors = _decoded(raw, OpenModelSpec)
+    reading = read_related(raw, OpenModelSpec)
+    spec, errors = reading.spec, reading.errors
     if spec is None or errors:
         return field.aggregate(errors)
     for path, value in ((field.Path("metadata").child("name"), name), (SPEC.child("familyName"), spec.family_name)):
@@ -114,8 +86,9 @@ def _read_model(name: str, raw: bytes) -> Model | str:
     return Model(name, spec.family_name, found, tuple((config.flavors if config else None) or ()))
 
 
-def _read_runtime(raw: bytes) -> Runtime | str:
-    spec, errors = _decoded(raw, BackendRuntimeSpec)
+def _runtime(raw: bytes) -> Runtime | str:
+    reading = read_related(raw, BackendRuntimeSpec)
+    spec, errors = reading.spec, reading.errors
     if spec is not None and not errors:
         errors = list(unusable(spec))
     if spec is None or errors:
@@ -127,24 +100,3 @@ def _read_runtime(raw: bytes) -> Runtime | str:
         "readinessProbe": spec.readiness_probe,
     }
     return Runtime(spec, {name: stored(handler) for name, handler in handlers.items() if handler is not None})
-
-
-SpecT = TypeVar("SpecT", bound=KubeModel)
-
-
-def _decoded(raw: bytes, type_: type[SpecT]) -> tuple[SpecT | None, list[field.Error]]:
-    """The typed spec and what is wrong with it; a related object may be of any size and depth."""
-    if depth_exceeds(raw):
-        return None, [field.invalid(SPEC, "…", f"nested deeper than {MAX_DEPTH} levels")]
-    if errors := excess(raw, SPEC):
-        return None, errors
-    try:
-        orjson.loads(raw)  # the typed reading takes 1e400 for a number
-    except orjson.JSONDecodeError as error:
-        return None, [field.invalid(SPEC, "…", f"not valid JSON: {error.msg}")]
-    spec, errors = decode_spec(raw, type_)
-    if spec is not None:
-        errors, _ = check_embedded(spec, SPEC)
-        if may_have_controls(raw):
-            errors += control_characters(orjson.loads(raw), SPEC)
-    return spec, errors

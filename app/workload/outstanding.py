@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import orjson
 
-from app.hooks.memo import Memo
 from app.hooks.protocol import observed_children
-from app.hooks.response import Prepared
 from app.hooks.template import stands_for, without_template
 from app.kube.objects import ObservedObject, last_applied
 
@@ -42,34 +39,18 @@ def outstanding(answered: Sequence[Any], children: msgspec.Struct) -> Outstandin
     Metadata and ``spec.replicas`` do not count: others write there too. Nor do children without a record, which were
     just taken over, and those that the answer leaves out.
     """
-    observed = [child for _, group in observed_children(children) for child in group.values()]
-    encoded = answered.encoded if isinstance(answered, Prepared) else msgspec.json.encode(answered, order="sorted")
-    key = (encoded, *[(child.kind, child.metadata.name, child.metadata.uid) for child in observed])
-    records = [bytes(child.metadata.annotations) for child in observed]
-    if _settled.get(key) == records:
-        return NOTHING
-    found = _compare(orjson.loads(encoded), observed)
-    if found:
-        return found
-    _settled.put(key, records, len(encoded) + sum(map(len, records)))
-    return NOTHING
-
-
-_settled: Memo[list[bytes]] = Memo()
-"""By answer and observed children: the records that agree with the answer."""
-
-
-def _compare(answered: list[dict[str, Any]], observed: list[ObservedObject]) -> Outstanding:
-    there = {(child.kind, child.metadata.name): child for child in observed}
+    there = {
+        (child.kind, child.metadata.name): child for _, group in observed_children(children) for child in group.values()
+    }
     absent, pending = [], []
-    for wanted in answered:
+    for wanted in msgspec.to_builtins(answered):
         identity = wanted["kind"], wanted["metadata"]["name"]
         child = there.get(identity)
         if child is None:
             absent.append(" ".join(identity))
         elif (record := last_applied(child)) is not None and _differ(wanted, record, child):
             pending.append(" ".join(identity))
-    return Outstanding(absent, pending)
+    return Outstanding(absent, pending) if absent or pending else NOTHING
 
 
 def _differ(wanted: dict[str, Any], record: dict[str, Any], child: ObservedObject) -> bool:

@@ -26,7 +26,7 @@ from app.families import KINDS, find
 from app.hooks.kind import answer_sync
 from app.main import utc_now
 from app.settings import Settings
-from tests.bench import load, payloads, settled
+from tests.bench import load, payloads, search, settled
 from tests.bench.payloads import Case
 from tests.e2e.processes import free_port
 
@@ -41,6 +41,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one round (default: 2)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds per server and case (default: 5)")
     parser.add_argument("--requests", type=int, default=20_000, help="requests before memory is read (default: 20000)")
+    parser.add_argument("--search", type=int, default=20_000, help="mutated requests per kind (default: 20000)")
     args = parser.parse_args()
     _pin(LOAD_CORE)
     for case in _cases():
@@ -50,7 +51,7 @@ def main() -> int:
     _crowd(args.seconds * args.rounds)
     _memory(args.requests)
     _start()
-    return 0
+    return 0 if search.run(args.search) else 1
 
 
 def _cases() -> list[Case]:

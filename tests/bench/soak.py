@@ -26,7 +26,10 @@ from typing import Any
 import orjson
 
 from app import certs
+from app.families import KINDS
 from tests.bench import payloads
+from tests.corpus import kinds
+from tests.corpus.kinds import VALID, cluster_of_all, name_of
 from tests.corpus.requests import REVIEW, SYNC, observed, review, service, spec_with, sync
 from tests.service import JSON, Service, running
 
@@ -85,8 +88,9 @@ def ordinary() -> Iterator[Call]:
 
 
 def large_reviews() -> Iterator[Call]:
-    """Two objects of 1.4 MiB each, and ordinary ones between them."""
-    document = service(spec_with(env=[{"name": f"V{n}", "value": "x" * 1000} for n in range(1400)]))
+    """Two objects of 1.4 MiB each, most of it field ownership, and ordinary ones between them."""
+    document = service(spec_with(env=[{"name": f"V{n}", "value": "x" * 1000} for n in range(100)]))
+    document["metadata"]["managedFields"] = payloads.managed_fields(11_000)
     body = orjson.dumps(review(document, document))
     for number in itertools.count():
         yield Call(REVIEW, body, _is_allowed) if number % 30 == 0 else reviewed(number, valid=True)
@@ -108,6 +112,42 @@ def large_syncs() -> Iterator[Call]:
         yield Call(SYNC, body, lambda answer: len(answer["children"]) == 1000)
 
 
+MARK = "soak-mark"
+
+
+def varied(number: int) -> Iterator[Call]:
+    """So many requests of all kinds of which no two are about the same object, spec or related specs."""
+    cluster, bodies = cluster_of_all(), []
+    for kind in KINDS:
+        spec = {**VALID[name_of(kind)], "soakMark": MARK}
+        document = kinds.parent(kind, spec)
+        document["metadata"] |= {"name": MARK, "uid": MARK, "labels": {"soak": MARK}}
+        asked = orjson.loads(cluster.request(kind, document))
+        for group in asked["related"].values():
+            for related in group.values():
+                if isinstance(related.get("spec"), dict):
+                    related["spec"] = {**related["spec"], "soakMark": MARK}
+        bodies.append((f"{kind.resource.hook_path}/sync", orjson.dumps(asked), _is_synced))
+        bodies.append((kind.resource.admission_path, orjson.dumps(kinds.reviewed(kind, document)), _is_allowed))
+    for turn in range(number):
+        path, body, verdict = bodies[turn % len(bodies)]
+        yield Call(path, body.replace(MARK.encode(), f"soak-{turn}".encode()), verdict)
+
+
+def _is_synced(answer: Any) -> bool:
+    reasons = {condition.get("reason") for condition in answer["status"].get("conditions", ())}
+    return isinstance(answer["children"], list) and "InvalidSpec" not in reasons
+
+
+LIMIT_MIB = 256
+"""The memory limit of the shipped Deployment."""
+
+
+def largest() -> Iterator[Call]:
+    """About the largest sync that is read: a service with two thousand pods."""
+    yield Call(SYNC, payloads.inference_service_sync(2000), lambda answer: len(answer["children"]) >= 2)
+
+
 def drive(
     target: Service, calls: Iterator[Call], connections: int, rate: float, seconds: float, *, reuse: bool = True
 ) -> Tally:
@@ -119,8 +159,10 @@ def drive(
         connection = target.connect()
         while (now := time.perf_counter()) < begin + seconds:
             with lock:
-                call = next(calls)
+                call = next(calls, None)
                 client_number = next(turns)
+            if call is None:
+                break
             due = begin + client_number / rate if rate else now
             if due > begin + seconds:
                 break
@@ -232,7 +274,9 @@ _CHILDREN: Json = {"Deployment.apps/v1": {}, "Service.v1": {}}
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=300, help="of the steady load; the others take a tenth each")
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--distinct", type=int, default=100_000, help="requests about ever new objects")
+    args = parser.parse_args()
+    seconds = args.seconds
     short = max(2.0, seconds / 10)
     with encrypted() as target:
         drive(target, ordinary(), 8, 0, 2)  # everything was asked for once
@@ -246,8 +290,19 @@ def main() -> int:
             _report(target, "syncs of 7 MiB, 1,000 children", drive(target, large_syncs(), 2, 2, short)),
             _report(target, "steady at the end", drive(target, ordinary(), 25, 320, short)),
             resync(target),
+            _report(target, "ever new objects of all kinds", drive(target, varied(args.distinct), 8, 0, 3600)),
+            _report(target, "the largest sync", drive(target, largest(), 1, 0, 60)),
+            _within_limit(target),
         ]
     return 1 if any(wrong) else 0
+
+
+def _within_limit(target: Service) -> int:
+    """Whether the process was never larger than it may be: 1 where it was."""
+    text = Path(f"/proc/{target.process.pid}/status").read_text()
+    peak = int(next(line for line in text.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+    print(f"{'most memory ever':34} {peak:.0f} MiB of {LIMIT_MIB}", flush=True)
+    return int(peak > LIMIT_MIB)
 
 
 def _report(target: Service, name: str, tally: Tally) -> int:

@@ -27,6 +27,14 @@ def test_every_answer_is_right(target: Service, calls: Callable[[], Iterator[soa
         assert (tally.wrong, tally.shed) == ([], 0)
 
 
+def test_ever_new_objects_of_all_kinds(target: Service) -> None:
+    """Every kind's reviews and syncs are right, and no two requests are the same."""
+    calls = list(soak.varied(64))
+    assert len({call.body for call in calls}) == 64
+    tally = soak.drive(target, iter(calls), 2, 0, 60)
+    assert (len(tally.latencies), tally.wrong, tally.shed) == (64, [], 0)
+
+
 def test_a_wrong_answer_is_seen(target: Service) -> None:
     """A denial where the object is right, and an answer that is none."""
     right = soak.reviewed(1, valid=True)

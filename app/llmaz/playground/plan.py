@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.hooks.memo import PLAN_BYTES, Memo
 from app.llmaz import loadable, lookup
 from app.llmaz.backendruntime.arguments import (
     DRAFT_MODEL_PATH,
@@ -83,17 +82,7 @@ def plan(playground: Playground, related: Related) -> Plan | Cause:
     engine = lookup.runtime(related.runtimes, config.backend_name)
     if isinstance(engine, Cause):
         return engine
-    handed = (metadata.annotations or {}).get(SKIP_LOADER)
-    key = (metadata.name, metadata.namespace, handed, id(spec), id(engine), *map(id, found))
-    known = _plans.get(key)
-    if known is None:
-        known = _decide(playground, found, engine, skip=skip), (spec, engine, found)
-        _plans.put(key, known, PLAN_BYTES)
-    return known[0]
-
-
-_plans: Memo[tuple[Plan | Cause, tuple[object, ...]]] = Memo()
-"""Plans with the objects they were made from: held, so that their ids stay theirs."""
+    return _decide(playground, found, engine, skip=skip)
 
 
 def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip: bool) -> Plan | Cause:

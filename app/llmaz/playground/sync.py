@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from app.hooks.memo import Memo
 from app.hooks.protocol import SyncRequest, SyncResponse, one
-from app.hooks.response import Prepared
 from app.kube import field
 from app.kube.resource import Resource
 from app.llmaz.absent import kept, outstanding_causes
 from app.llmaz.playground import status
 from app.llmaz.playground.hpa import horizontal_pod_autoscaler
-from app.llmaz.playground.plan import Plan, plan
+from app.llmaz.playground.plan import plan
 from app.llmaz.playground.related import Children, Related
 from app.llmaz.playground.service import service
 from app.llmaz.playground.types import PlaygroundSpec, PlaygroundStatus, Reason
@@ -32,7 +30,8 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     if isinstance(decided, Cause):
         judged = status.aborted(playground.status, decided, now, replicas=playground.spec.replicas)
         return SyncResponse(status=judged, children=kept(request))
-    children = _made(decided)
+    autoscaler = horizontal_pod_autoscaler(decided)
+    children = [service(decided), *([autoscaler] if autoscaler else [])]
     deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
     waited = [] if deleted else outstanding_causes(children, request.children, conditions, now)
     observed = one(request.children.services, decided.name, decided.namespace)
@@ -41,21 +40,6 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
         children=children,
         resync_after_seconds=RESYNC if waited else None,
     )
-
-
-def _made(decided: Plan) -> Prepared:
-    """The children; those that were made before for the same plan, where there are such."""
-    known = _children.get(id(decided))
-    if known is not None:
-        return known[0]
-    autoscaler = horizontal_pod_autoscaler(decided)
-    children = Prepared([service(decided), *([autoscaler] if autoscaler else [])], decided.namespace)
-    _children.put(id(decided), (children, decided), len(children.encoded))
-    return children
-
-
-_children: Memo[tuple[Prepared, Plan]] = Memo()
-"""Children with the plan they were made from: held, so that its id stays its own."""
 
 
 def invalid(

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-import msgspec
-
-from app.hooks.memo import PLAN_BYTES, Memo
 from app.hooks.protocol import one
 from app.llmaz import globalconfig, loadable, lookup
 from app.llmaz.claims import ModelClaims, main_first
@@ -79,24 +76,7 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     workload = _workload(spec.workload_template, observed)
     if workload is Workload.LEADER_WORKER_SET and children.leaderworkersets is None:
         return _required(metadata.name)
-    key = (metadata.name, metadata.namespace, skip, config, _fixed(observed), id(spec), *map(id, models))
-    known = _plans.get(key)
-    if known is None:
-        known = _decide(service, models, config, observed, skip=skip), (spec, models)
-        _plans.put(key, known, PLAN_BYTES)
-    return known[0]
-
-
-_plans: Memo[tuple[Plan, tuple[object, ...]]] = Memo()
-"""Plans with the objects they were made from: held, so that their ids stay theirs."""
-
-
-def _fixed(observed: ObservedLeaderWorkerSet | None) -> tuple[object, ...]:
-    """What a plan depends on of a LeaderWorkerSet: that there is one, and what it can never change."""
-    if observed is None:
-        return ()
-    group = observed.spec.leader_worker_template
-    return group.size, group.sub_group_policy and msgspec.structs.astuple(group.sub_group_policy)
+    return _decide(service, models, config, observed, skip=skip)
 
 
 def _decide(

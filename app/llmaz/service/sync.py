@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from app.hooks.memo import Memo
 from app.hooks.mergekeys import clashes
 from app.hooks.protocol import SyncRequest, SyncResponse, one
-from app.hooks.response import Prepared
 from app.kube import field
 from app.kube.resource import Resource
 from app.llmaz.absent import kept, outstanding_causes
@@ -65,7 +64,7 @@ def _aborted(service: Service, cause: Cause, request: Request, now: datetime) ->
 class Made:
     """The children of a plan, and what finds the pods that take requests."""
 
-    children: Prepared
+    children: list[Any]
     selector: dict[str, str]
 
 
@@ -80,23 +79,13 @@ class Kept:
 
 
 def _made(decided: Plan, kept: Kept) -> Made | Cause:
-    """The children; those that were made before for the same plan, where there are such."""
-    key = (id(decided), tuple(kept.selector.items()), kept.account)
-    known = _children.get(key)
-    if known is not None:
-        return known[0]
+    """The children, or what keeps them from being made."""
     workload, selector = _BUILDERS[decided.workload](decided, kept)
     conflict = _conflict(workload)
     if conflict is not None:
         return conflict
-    children = Prepared([workload, load_balancing_service(decided, selector)], decided.namespace)
-    made = Made(children, selector)
-    _children.put(key, (made, decided), len(children.encoded))
-    return made
+    return Made([workload, load_balancing_service(decided, selector)], selector)
 
-
-_children: Memo[tuple[Made, Plan]] = Memo()
-"""Children with the plan they were made from: held, so that its id stays its own."""
 
 Built = tuple[Json, dict[str, str]]
 """A workload, and what finds its pods that take requests."""
@@ -140,7 +129,7 @@ def _conflict(workload: Json) -> Cause | None:
     return None if found is None else Cause(Stage.SPEC, f"the pods cannot be made: {found}", Reason.TEMPLATE_CONFLICT)
 
 
-def _outstanding(service: Service, made: Prepared, children: Children, now: datetime) -> list[Cause]:
+def _outstanding(service: Service, made: list[Any], children: Children, now: datetime) -> list[Cause]:
     """Children that are not there, or not as asked for; of a Service that goes none is asked for."""
     if service.metadata.deletion_timestamp:
         return []

@@ -59,15 +59,6 @@ def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:
     return observed is None or (observed.spec.selector.match_labels or {}).items() <= plan.pod_labels.items()
 
 
-def is_settled(plan: Plan, observed: ObservedDeployment | None) -> bool:
-    """Whether :func:`deployment` answers the same as without an observed Deployment."""
-    if observed is None:
-        return True
-    same_selector = observed.spec.selector.match_labels == plan.selector
-    switching = bool(plan.gpus.count) and observed.spec.strategy.rolling_update is not None
-    return same_selector and plan.scaling is None and not switching
-
-
 def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     """Whether leaving ``rollingUpdate`` out will remove it: there is none, or it is on record."""
     if observed.spec.strategy.rolling_update is None:

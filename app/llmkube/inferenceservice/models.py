@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.hooks.memo import decode_related
 from app.hooks.protocol import RelatedResource
+from app.hooks.reader import read_related
 from app.kube.conditions import find
 from app.kube.nulls import Decoder
 from app.kube.resource import Resource
@@ -34,14 +34,14 @@ def decode(related: RelatedResource | None) -> Model | None:
     """The Model, typed; ``None`` when there is none or its spec breaks the schema."""
     if related is None:
         return None
-    spec, _ = decode_related(related.spec, ModelSpec)
-    if spec is None:
+    reading = read_related(related.spec, ModelSpec)
+    if reading.spec is None or reading.errors:
         return None
     try:
         status = _STATUS.decode(related.status)
     except msgspec.DecodeError:
         status = ModelStatus()
-    return Resource(related.metadata, spec, status)
+    return Resource(related.metadata, reading.spec, status)
 
 
 def usable(name: str, related: RelatedResource | None) -> Model | Gate:

@@ -9,15 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from app.hooks.keep import keep_or_stop, wants_none
-from app.hooks.memo import PLAN_BYTES, Memo
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
-from app.hooks.response import Prepared
-from app.kube.objects import ObjectMeta, ObservedDeployment
+from app.kube.objects import ObservedDeployment
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice import models, status
 from app.llmkube.inferenceservice.causes import contradictions, missing_classes, multi_attach
-from app.llmkube.inferenceservice.deployment import deployment, is_settled, selectable
+from app.llmkube.inferenceservice.deployment import deployment, selectable
 from app.llmkube.inferenceservice.gpu import known_resources
 from app.llmkube.inferenceservice.hpa import horizontal_pod_autoscaler
 from app.llmkube.inferenceservice.metal import heartbeat
@@ -71,11 +69,11 @@ def _in_cluster(
     proposing = one(related.models, proposing_model(spec), metadata.namespace)
     proposer = models.decode(proposing)
     kept_claim = bool(claim) and one(related.claims, claim, metadata.namespace) is not None
-    wanted = _planned(metadata, spec, model, proposer, kept_claim, settings)
+    wanted = plan(metadata, spec, model, proposer, kept_claim, settings)
     observed = one(children.deployments, metadata.name, metadata.namespace)
     held_up = hold_up(proposing_model(spec), proposing, observed)
     desired = (
-        _kept(children, spec) if held_up else _desired(wanted, observed, monitored=children.pod_monitors is not None)
+        _kept(children, spec) if held_up else _children(wanted, observed, monitored=children.pod_monitors is not None)
     )
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
     waited = [held_up] if held_up else _outstanding(resource, desired, children, facts.now)
@@ -113,50 +111,7 @@ def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:
     return keep_or_stop(children, stop=wanted_replicas(spec) == 0)
 
 
-def _planned(
-    metadata: ObjectMeta,
-    spec: InferenceServiceSpec,
-    model: Model,
-    proposer: Model | None,
-    kept_claim: bool,
-    settings: Settings,
-) -> Plan:
-    """The plan; the one made before for the same objects where there is one. Specs are frozen, and decoded once."""
-    objects: tuple[object, ...] = (spec, settings, model.spec, model.status.cache_key, model.metadata.name)
-    if proposer is not None:
-        objects = (*objects, proposer.spec, proposer.status.cache_key, proposer.metadata.name)
-    held = tuple(part if isinstance(part, str) else id(part) for part in objects)
-    key = (metadata.name, metadata.namespace, kept_claim, *held)
-    known = _plans.get(key)
-    if known is not None:
-        return known[0]
-    made = plan(metadata, spec, model, proposer, kept_claim, settings)
-    _plans.put(key, (made, objects), PLAN_BYTES)
-    return made
-
-
-_plans: Memo[tuple[Plan, tuple[object, ...]]] = Memo()
-"""Plans with the objects they were made from: held, so that their ids stay theirs."""
-
-
-def _desired(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool) -> list[Any]:
-    """The children of a plan. Where the Deployment does not depend on the observed one, they are made only once."""
-    if not is_settled(wanted, observed):
-        return _build(wanted, observed, monitored=monitored)
-    key = id(wanted), monitored
-    known = _answers.get(key)
-    if known is not None:
-        return known[0]
-    made = Prepared(_build(wanted, observed, monitored=monitored), wanted.namespace)
-    _answers.put(key, (made, wanted), len(made.encoded))
-    return made
-
-
-_answers: Memo[tuple[Prepared, Plan]] = Memo()
-"""Children with the plan they were made from: held, so that its id stays its own."""
-
-
-def _build(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool) -> list[Any]:
+def _children(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool) -> list[Any]:
     offered = [
         deployment(wanted, observed),
         service(wanted),

@@ -30,7 +30,7 @@ def observed(document: dict[str, Any]) -> ObservedDeployment:
     return msgspec.json.decode(orjson.dumps(document), type=ObservedDeployment)
 
 
-RECORD = {
+RECORD: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "d", "namespace": "ns"},

@@ -1,24 +1,47 @@
-"""What is remembered is bounded, and never shows in an answer (decision record 6)."""
+"""What is remembered is bounded with its value, and never shows in an answer (docs/decisions/0006)."""
 
 from __future__ import annotations
 
+import gc
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
 from app.cli.manifests import read
 from app.cli.offline import NOW, settled
-from app.families import find
-from app.hooks.kind import answer_sync
-from app.hooks.memo import Memo
+from app.families import KINDS, find
+from app.hooks.kind import Kind, answer_sync
+from app.hooks.memo import BUDGET, MEMO, OVERHEAD, Memo, footprint, remembered
+from app.hooks.reader import read_related
+from app.kube.labels import LAST_APPLIED
 from app.settings import Settings
+from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent
+from tests.unit.widgets import WidgetSpec
 
 ROOT = Path(__file__).parents[3]
+Json = dict[str, Any]
+
+
+def forget() -> None:
+    """As in a process that just started."""
+    MEMO.__init__()  # type: ignore[misc]
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    forget()
+    yield
+    forget()
 
 
 def test_the_oldest_is_forgotten_first() -> None:
     """Entries leave as soon as the sizes together exceed the budget."""
-    memo: Memo[int] = Memo(budget=10)
+    memo = Memo(budget=10)
     for key in "abc":
         memo.put(key, 1, 4)
     assert [memo.get(key) for key in "abc"] == [None, 1, 1]
@@ -26,7 +49,7 @@ def test_the_oldest_is_forgotten_first() -> None:
 
 def test_what_is_larger_than_the_budget_is_not_kept() -> None:
     """And nothing makes room for it."""
-    memo: Memo[int] = Memo(budget=10)
+    memo = Memo(budget=10)
     memo.put("small", 1, 1)
     memo.put("large", 2, 11)
     assert (memo.get("small"), memo.get("large")) == (1, None)
@@ -34,28 +57,169 @@ def test_what_is_larger_than_the_budget_is_not_kept() -> None:
 
 def test_a_key_keeps_its_first_value() -> None:
     """Two results for one input would not be a pure function's."""
-    memo: Memo[int] = Memo()
+    memo = Memo()
     memo.put("key", 1, 1)
     memo.put("key", 2, 1)
-    assert memo.get("key") == 1
+    assert (memo.get("key"), memo.held) == (1, 1)
+
+
+def test_threads_may_share_it() -> None:
+    """What is held stays what the entries count."""
+    memo = Memo(budget=1000)
+
+    def work(number: int) -> None:
+        for turn in range(2000):
+            memo.put((number % 2, turn), turn, 10)
+            assert memo.get((number % 2, turn)) in (None, turn)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert memo.held == 1000
+
+
+def test_only_what_is_worth_it_is_remembered() -> None:
+    """A result that nobody asks for again takes no place."""
+    made: list[int] = []
+
+    def make() -> int:
+        made.append(1)
+        return len(made)
+
+    assert [remembered(("a",), make, lambda _: False) for _ in range(2)] == [1, 2]
+    assert [remembered(("a",), make, lambda _: True) for _ in range(2)] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"size": "small"},
+        {"size": "small", "env": [{"name": f"V{n}"} for n in range(500)]},
+        {"size": "small", "other": [[] for _ in range(5000)]},
+        {"size": "small", "other": {f"k{n}": {"a": n} for n in range(3000)}},
+        {"size": "small", "other": "ü" * 50_000},
+    ],
+    ids=["small", "env", "lists", "maps", "text"],
+)
+def test_an_entry_counts_what_it_takes(spec: Json) -> None:
+    """Key and value, whatever they consist of: never less than the interpreter says, nor many times more."""
+    raw = orjson.dumps(spec)
+    read_related(raw, WidgetSpec)  # builds what is built once
+    forget()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        read_related(bytes(bytearray(raw)), WidgetSpec)
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert taken <= MEMO.held <= 4 * taken + 2 * OVERHEAD
+
+
+def test_distinct_requests_do_not_grow_it() -> None:
+    """Ever new specs, of which each is asked about once."""
+    for number in range(4000):
+        read_related(orjson.dumps({"size": "small", "name": "a", "other": "x" * 4000, "n": number}), WidgetSpec)
+    assert BUDGET * 0.9 < MEMO.held <= BUDGET
+    assert footprint(MEMO._entries) <= 1.6 * BUDGET
+
+
+# Nothing but time depends on it.
+
+LLM = "serving.kserve.io/LLMInferenceService"
+SEES_METADATA = [
+    "{{ if index .Labels `x` }}{{ .Bogus }}{{ end }}",
+    "{{ if index .Annotations `x` }}{{ .Bogus }}{{ end }}",
+    "{{ if eq .Generation 2 }}{{ .Bogus }}{{ end }}",
+    "{{ if eq .UID `v` }}{{ .Bogus }}{{ end }}",
+    "{{ if eq .Name `other` }}{{ .Bogus }}{{ end }}",
+    "{{ if eq .Namespace `other` }}{{ .Bogus }}{{ end }}",
+    "{{ if eq .GenerateName `g` }}{{ .Bogus }}{{ end }}",
+    "{{ if .Finalizers }}{{ .Bogus }}{{ end }}",
+]
+
+
+def specs(kind: Kind[Any, Any]) -> Iterator[Json]:
+    """Valid ones, and those of which the verdict hangs on metadata."""
+    valid = VALID[name_of(kind)]
+    yield valid
+    yield {**valid, "unknown": True}
+    yield {"source": 5}
+    if name_of(kind) == LLM:
+        for text in SEES_METADATA:
+            yield {**valid, "template": {"containers": [{"name": "main", "args": [text]}]}}
+
+
+METADATA: list[Json] = [
+    {"name": "other"},
+    {"namespace": "other"},
+    {"labels": {"x": "1"}},
+    {"annotations": {"x": "1"}},
+    {"annotations": {"serving.kserve.io/stop": "true"}},
+    {"generation": 2},
+    {"uid": "v"},
+    {"generateName": "g"},
+    {"finalizers": ["example.com/f"]},
+    {"creationTimestamp": "2026-01-01T00:00:00Z"},
+    {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+    {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "n", "controller": True}]},
+]
+
+
+def requests(kind: Kind[Any, Any]) -> Iterator[bytes]:
+    """Sync requests that differ in one input each: of the parent, and of each related object."""
+    cluster = cluster_of_all()
+    for spec in specs(kind):
+        plain = orjson.loads(cluster.request(kind, parent(kind, spec)))
+        yield orjson.dumps(plain)
+        for over in METADATA:
+            changed = {**plain["parent"], "metadata": {**plain["parent"]["metadata"], **over}}
+            yield orjson.dumps({**plain, "parent": changed, "children": {key: {} for key in plain["children"]}})
+        yield orjson.dumps({**plain, "parent": {**plain["parent"], "status": {"annotations": {"a": "b"}}}})
+        for outer, group in plain["related"].items():
+            for inner, related in group.items():
+                for over in ({"spec": {}}, {"status": {}}, {"metadata": {**related["metadata"], "labels": {"x": "1"}}}):
+                    other = {**plain["related"], outer: {**group, inner: {**related, **over}}}
+                    yield orjson.dumps({**plain, "related": other})
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+def test_every_input_counts(kind: Kind[Any, Any]) -> None:
+    """Requests that differ in one input, in both orders, with two settings, after and without all the others."""
+    everything = list(requests(kind))
+    variants = [Settings(), Settings(llmkube_allowed_source_hosts=(), kserve_config_prefix="other-")]
+
+    def answers(order: list[bytes], before: Callable[[], None]) -> dict[tuple[bytes, int], bytes]:
+        found = {}
+        for body in order:
+            for number, settings in enumerate(variants):
+                before()
+                found[body, number] = answer_sync(kind, body, settings, NOW)
+        return found
+
+    alone = answers(everything, forget)
+    assert len(set(alone.values())) > 1
+    assert answers(everything, lambda: None) == alone
+    assert answers(everything[::-1], lambda: None) == alone
 
 
 @pytest.mark.parametrize("family", ["llmkube", "llmaz", "kserve"])
-def test_answers_are_the_same_bytes_with_and_without(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that has seen everything before, and one that remembers nothing."""
+def test_answers_are_the_same_bytes_with_and_without(family: str) -> None:
+    """For what is shipped as examples, with all their children there."""
     files = [str(f) for f in sorted((ROOT / "examples" / family).glob("*.yaml"))]
     cluster = settled(read([*files, str(ROOT / "manifests" / "llmaz-runtimes")]), "default")
-    settings, requests = Settings(), []
+    settings = Settings()
+    checked = 0
     for document in cluster.objects.values():
         kind = find(document["apiVersion"], document["kind"])
         if kind is not None:
-            requests.append((kind, cluster.request(kind, document)))
-    assert requests
-
-    def answers() -> list[bytes]:
-        return [answer_sync(kind, body, settings, NOW) for kind, body in requests]
-
-    answers()
-    warm = answers()
-    monkeypatch.setattr(Memo, "get", lambda _self, _key: None)
-    assert answers() == warm
+            body = cluster.request(kind, document)
+            answers = [answer_sync(kind, body, settings, NOW) for _ in range(2)]
+            forget()
+            assert {*answers, answer_sync(kind, body, settings, NOW)} == {answers[0]}
+            checked += LAST_APPLIED.encode() in body or not kind.resource.children
+    assert checked

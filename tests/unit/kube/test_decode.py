@@ -2,16 +2,15 @@
 
 from typing import Any
 
-import orjson
 import pytest
 
 from app.kube import field
-from app.kube.decode import decode_spec
+from app.kube.decode import decode_document
 from tests.unit.widgets import WidgetSpec
 
 
 def errors_of(spec: Any) -> list[str]:
-    return [str(error) for error in decode_spec(orjson.dumps(spec), WidgetSpec)[1]]
+    return [str(error) for error in decode_document(spec, WidgetSpec)[1]]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_all_errors_at_once() -> None:
 @pytest.mark.parametrize("spec", [{"size": "small", "replicas": 5.0}, {"size": "small", "replicas": 5, "name": None}])
 def test_null_is_absent_and_a_whole_float_is_an_integer(spec: dict[str, Any]) -> None:
     """JSON has one kind of number, and the API server drops nulls."""
-    decoded, errors = decode_spec(orjson.dumps(spec), WidgetSpec)
+    decoded, errors = decode_document(spec, WidgetSpec)
     assert errors == []
     assert decoded is not None
     assert decoded.replicas == 5
@@ -62,13 +61,13 @@ def test_null_is_absent_and_a_whole_float_is_an_integer(spec: dict[str, Any]) ->
 
 def test_null_for_a_field_with_a_default_is_the_default() -> None:
     """The API server prunes the null, then defaults."""
-    decoded, _ = decode_spec(b'{"size": "small", "replicas": null}', WidgetSpec)
+    decoded, _ = decode_document({"size": "small", "replicas": None}, WidgetSpec)
     assert decoded == WidgetSpec(size="small")
 
 
 def test_embedded_types_are_passed_on_whole() -> None:
     """A field newer than us survives."""
-    decoded, _ = decode_spec(b'{"size": "small", "env": [{"name": "A", "newer": {"x": 1}}]}', WidgetSpec)
+    decoded, _ = decode_document({"size": "small", "env": [{"name": "A", "newer": {"x": 1}}]}, WidgetSpec)
     assert decoded is not None
     assert decoded.env == [{"name": "A", "newer": {"x": 1}}]
 
@@ -76,5 +75,5 @@ def test_embedded_types_are_passed_on_whole() -> None:
 def test_paths_have_segments_for_looking_up() -> None:
     """An error's path leads to the value in the document."""
     document = {"spec": {"size": "small", "ports": [{"number": 1}, {"number": 99999}]}}
-    (error,) = decode_spec(orjson.dumps(document["spec"]), WidgetSpec)[1]
+    (error,) = decode_document(document["spec"], WidgetSpec)[1]
     assert field.lookup(document, error.path) == 99999

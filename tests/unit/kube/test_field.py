@@ -97,3 +97,8 @@ def test_a_long_key_is_cut_in_a_path() -> None:
     for path in (SPEC.child("k" * 1_000_000), SPEC.key("k" * 1_000_000)):
         assert len(str(path)) < 300
         assert path.segments[-1] == "k" * 1_000_000
+
+
+def test_a_number_beyond_64_bits_in_a_value() -> None:
+    """It is printed, inside of a map too."""
+    assert field.render({"a": [2**70]}) == '{"a":[1180591620717411303424]}'

@@ -33,14 +33,14 @@ def test_keys_that_are_refused(key: str, type_: field.ErrorType) -> None:
 def test_ordinary_labels_pass() -> None:
     """Prefixes, dots and empty values are fine."""
     given_labels = {"app.kubernetes.io/name": "x", "tier": "", "a.b_c-d": "X.y_Z-1"}
-    assert labels.validate_labels(given_labels, field.Path("metadata").child("labels")) == []
+    assert list(labels.validate_labels(given_labels, field.Path("metadata").child("labels"))) == []
 
 
 def test_the_case_of_an_annotations_key_does_not_matter() -> None:
     """A prefix in capitals is refused for labels only, as the API server does."""
     keys, path = {"Example.COM/Note": "x"}, field.Path("metadata").child("annotations")
-    assert labels.validate_annotation_keys(keys, path) == []
-    assert labels.validate_labels(keys, path) != []
+    assert list(labels.validate_annotation_keys(keys, path)) == []
+    assert list(labels.validate_labels(keys, path)) != []
 
 
 @pytest.mark.parametrize(

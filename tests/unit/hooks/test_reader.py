@@ -1,0 +1,117 @@
+"""One reader for parents, reviews and related objects: whatever the bytes are, it says what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+
+from app.admission.protocol import ReviewedObject
+from app.admission.review import judge
+from app.families import KINDS
+from app.hooks.kind import Kind
+from app.hooks.reader import Fault, read, read_related
+from app.kube.jsonvalue import MAX_BYTES, MAX_DEPTH, MAX_TEXT, MAX_VALUES
+from app.kube.objects import ObjectMeta
+from app.settings import Settings
+from tests.corpus.kinds import VALID, name_of
+from tests.unit.widgets import WidgetSpec
+
+SETTINGS = Settings()
+
+
+def errors(raw: bytes) -> list[str]:
+    return [str(error) for error in read(raw, WidgetSpec).errors]
+
+
+def test_a_sound_spec() -> None:
+    """Document and typed spec, and a line for what is in neither's type."""
+    found = read(b'{"size":"small","sise":1,"env":[{"name":"A","vlaue":"x"}]}', WidgetSpec)
+    assert found.spec is not None
+    assert (found.spec.size, found.document["sise"], found.errors, found.fits, found.fault) == (
+        "small",
+        1,
+        [],
+        True,
+        None,
+    )
+    assert [line.partition(",")[0] for line in found.warnings] == [
+        'unknown field "spec.sise"',
+        'unknown field "spec.env[0].vlaue"',
+    ]
+
+
+def test_an_absent_spec() -> None:
+    """An error, or nothing set, as the kind has it."""
+    assert errors(b"null") == ["spec: Required value"]
+    assert read(b"null", WidgetSpec, needed=False).errors[0].path.segments == ("spec", "size")
+
+
+def nested(depth: int) -> bytes:
+    return b'{"size":"small","other":' + b"[" * depth + b"]" * depth + b"}"
+
+
+def test_depth() -> None:
+    """Up to the limit it is read, beyond it the field that holds it is named, however deep it is."""
+    assert errors(nested(MAX_DEPTH - 1)) == []
+    for depth in (MAX_DEPTH, 1000, 5000):
+        found = read(nested(depth), WidgetSpec)
+        assert (found.fault, found.spec, found.document) == (Fault.DEPTH, None, None)
+        assert "nested too deeply" in str(found.errors[0])
+
+
+@pytest.mark.parametrize("value", [b"1e400", b"9" * 5000, b'"\\ud800"', b'"' + b"x" * MAX_TEXT + b'\\ud800"'])
+def test_what_no_json_has(value: bytes) -> None:
+    """A decoder that skips it does not see it; the reader does."""
+    found = read(b'{"size":"small","other":' + value + b"}", WidgetSpec)
+    assert (found.fault, found.spec) == (Fault.JSON, None)
+    assert "not valid JSON" in str(found.errors[0])
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (b'"' + b"x" * (MAX_TEXT + 1) + b'"', "spec.other: Too long"),
+        (b"[" + b"1," * MAX_VALUES + b"1]", "spec.other: Too many"),
+        (b"[" + b'"xxxxxxxxx",' * (MAX_BYTES // 12) + b"1]", "spec.other: Too long"),
+    ],
+)
+def test_too_much(other: bytes, words: str) -> None:
+    """Named at the field that makes it so."""
+    assert errors(b'{"size":"small","other":' + other + b"}")[0].startswith(words)
+
+
+def test_control_characters() -> None:
+    """In a value, whether or not the type knows its field."""
+    assert "control characters" in errors(b'{"size":"small","other":["\\u001b"]}')[0]
+
+
+HOSTILE = {
+    "many keys": b'{"a":{' + b",".join(b'"k%d":0' % n for n in range(600_000)) + b"}}",
+    "many lists": b'{"a":[' + b"[]," * 2_000_000 + b"1]}",
+    "many bad values": b'{"size":"small","env":[' + b'{"name":5},' * 40_000 + b'{"name":5}]}',
+    "deep and wide": b'{"a":' + b"[" * 900 + b"[1]," * 300_000 + b"1" + b"]" * 900 + b"}",
+    "many controls": b'{"size":"small","a":[' + b'"\\u0001",' * 49_000 + b"1]}",
+    "many unknown": b'{"size":"small",' + b",".join(b'"sise%d":0' % n for n in range(49_000)) + b"}",
+    "quotes": b'{"size":"small","a":"' + b'\\"' * 130_000 + b'"}',
+}
+
+
+@pytest.mark.parametrize("raw", HOSTILE.values(), ids=list(HOSTILE))
+def test_reading_anything_ends_soon(raw: bytes) -> None:
+    """With no more findings than anybody looks at; what it costs, ``make bench`` says."""
+    found = read(raw, WidgetSpec)
+    assert len(found.warnings) <= 200
+    assert len(found.errors) <= 1100
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+@pytest.mark.parametrize("bad", ["\x1b[31m", "a" * (MAX_TEXT + 1)], ids=["control", "long"])
+def test_everybody_finds_the_same(kind: Kind[Any, Any], bad: str) -> None:
+    """A spec that admission refuses is refused as a related object too."""
+    raw = orjson.dumps({**VALID[name_of(kind)], "other": bad})
+    verdict = judge(kind, ObjectMeta(name="x"), ReviewedObject(spec=msgspec.Raw(raw)), None, SETTINGS)
+    related = read_related(raw, kind.resource.spec)
+    assert [str(error) for error in verdict.errors] == [str(error) for error in related.errors] != []

@@ -1,0 +1,80 @@
+"""A large request that would take too much is refused, so that its resource keeps what it has; ordinary ones pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from app.errors import ProtocolError
+from app.hooks.keep import MAX_RECORDED
+from app.hooks.kind import answer_sync
+from app.hooks.weight import LARGE, MAX_CHILDREN, MAX_READ, MAX_RELATED, check_weight
+from app.kube.bounds import MAX_ANNOTATIONS, MAX_LABELS
+from app.settings import Settings
+from tests.bench.payloads import inference_service_sync
+from tests.unit.hooks.test_keep import RECORD, deployment
+from tests.unit.hooks.test_kind import request
+from tests.unit.widgets import NOW, WIDGET, widget
+
+SETTINGS = Settings()
+
+
+def padded(body: dict[str, Any]) -> bytes:
+    """With so much that nobody reads that it is looked through."""
+    return orjson.dumps({**body, "controller": {"metadata": {"managedFields": ["x" * LARGE]}}})
+
+
+def group(number: int, **document: Any) -> dict[str, Any]:
+    return {"Pod.v1": {f"ns/p{n}": {"metadata": {"name": f"p{n}"}, **document} for n in range(number)}}
+
+
+def refusal(body: bytes) -> str:
+    with pytest.raises(ProtocolError) as caught:
+        answer_sync(WIDGET, body, SETTINGS, NOW)
+    assert caught.value.status == 413
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("over", "words"),
+    [
+        ({"children": group(MAX_CHILDREN + 1)}, "children"),
+        ({"related": group(MAX_RELATED + 1)}, "related objects"),
+        ({"related": group(1, status={"conditions": [{}] * MAX_READ})}, "values to read"),
+        ({"parent": widget(labels={f"k{n}": "v" for n in range(MAX_LABELS // 6)})}, "metadata.labels"),
+        ({"related": group(1, metadata={"annotations": {"a": "x" * MAX_ANNOTATIONS}})}, "metadata.annotations"),
+        ({"parent": widget(ownerReferences=[{}] * 50_000)}, "metadata.ownerReferences"),
+    ],
+)
+def test_too_much(over: dict[str, Any], words: str) -> None:
+    """413, which changes nothing."""
+    assert words in refusal(padded(request(**over)))
+
+
+def test_what_nobody_reads_does_not_count() -> None:
+    """Field ownership, what pods are made of, and the parent's spec, which has bounds of its own."""
+    many: list[Any] = [{}] * MAX_READ
+    pods = group(1, spec={"containers": many})
+    pods["Pod.v1"]["ns/p0"]["metadata"]["managedFields"] = many
+    check_weight(orjson.dumps({"parent": {"spec": many}, "related": pods}))
+
+
+def test_a_large_service_passes() -> None:
+    """With a thousand pods as a cluster sends them."""
+    body = inference_service_sync(1000)
+    assert len(body) > 10 * LARGE
+    check_weight(body)
+
+
+def test_more_than_an_answer_can_keep() -> None:
+    """Fewer children would be deletions, and less of them a change: nothing is answered, and nothing happens."""
+    record = {**RECORD, "spec": {"text": "x" * 250_000}}
+    children = {f"ns/d{n}": deployment({**record, "metadata": {"name": f"d{n}"}}, 2, f"d{n}") for n in range(30)}
+    body = orjson.dumps(request(parent=widget({}), children={"Deployment.apps/v1": children}))
+    assert len(body) > MAX_RECORDED
+    assert "annotations" in refusal(body)
+    fewer = dict(list(children.items())[:20])
+    body = orjson.dumps(request(parent=widget({}), children={"Deployment.apps/v1": fewer}))
+    assert "the answer would have" in refusal(body)

@@ -1,0 +1,34 @@
+"""The search for work of ``make bench``, for a moment: what it finds wrong would be a fault of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.families import KINDS
+from app.hooks.kind import Kind
+from tests.bench import search
+from tests.corpus.kinds import name_of
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[-1]], ids=name_of)
+def test_a_search_finds_no_fault(kind: Kind[Any, Any]) -> None:
+    """Some requests of a kind; the same ones each time, and no two the same."""
+    found = search.search(kind, 12)
+    assert (found.requests, found.faults) == (12, [])
+    assert found.cpu.what
+
+
+def test_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever an answer raises but a refusal."""
+
+    def fail(*_: object) -> bytes:
+        raise RecursionError
+
+    monkeypatch.setattr(search, "answer_sync", fail)
+    monkeypatch.setattr("app.admission.review.answer", fail)
+    monkeypatch.setattr(search, "answer_customize", fail)
+    found = search.search(KINDS[0], 3)
+    assert len(found.faults) == 3
+    assert not found.within_budget
