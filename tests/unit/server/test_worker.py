@@ -141,7 +141,7 @@ def test_memos_are_shared_by_two_threads() -> None:
     """Each put forgets others at the same time: nothing is lost of the count, nothing raised."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
-    memo: Memo[int] = Memo(budget=50)
+    memo = Memo(budget=50)
     faults: list[BaseException] = []
 
     def fill(offset: int) -> None:
