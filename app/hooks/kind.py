@@ -102,7 +102,7 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
         answer = keep_templates(answer, request.parent, request.children, body)
         return _encoded(kind, request, answer, settings, now)
     except response.TooLarge as error:  # fewer children, or less of them, would be deletions: they stay as they are
-        raise ProtocolError(str(error), 413) from None
+        raise ProtocolError(f"{error}: the children stay as they are", 413) from None
 
 
 def _encoded(

@@ -17,7 +17,7 @@ ValueT = TypeVar("ValueT")
 
 BUDGET = 8 * 1024 * 1024
 """Bytes of keys and values together: some thousand ordinary specs, beside bodies and connections at their limits."""
-MAX_ENTRY = BUDGET // 8
+MAX_ENTRY = BUDGET // 4
 """A larger entry is not kept: it would push out what is asked for more often."""
 OVERHEAD = 512
 """Bytes for an entry's place in the map, its tuples and what the allocator rounds up."""

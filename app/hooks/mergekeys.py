@@ -50,16 +50,19 @@ def merge_key_clash(items: list[Any]) -> tuple[str, Any] | None:
 
 
 def clashes(value: Any, path: field.Path) -> Iterator[field.Error]:
-    """Every list in ``value`` of which Metacontroller would lose items; a user has to write them otherwise."""
+    """Every list in ``value`` of which Metacontroller would lose items; a user has to write them otherwise.
+
+    Nulls do not count: they are gone when the list is sent.
+    """
     if type(value) is dict:
         for key, inner in value.items():
             if type(inner) is dict or type(inner) is list:
                 yield from clashes(inner, path.child(key))
-    elif type(value) is list and value and type(value[0]) is dict:
-        clash = merge_key_clash(value)
+    elif type(value) is list and (items := [item for item in value if item is not None]) and type(items[0]) is dict:
+        clash = merge_key_clash(items)
         if clash is not None:
             detail = f"two items of this list have the same {clash[0]}; Metacontroller would keep only one of them"
             yield field.duplicate(path, clash[1], detail)
-        if merge_key(value) is not None:
+        if merge_key(items) is not None:
             for position, inner in enumerate(value):
                 yield from clashes(inner, path.index(position))
