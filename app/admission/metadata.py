@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from app.kube import field
 from app.kube.bounds import METADATA, SMALL, MetadataParts, excessive
-from app.kube.decode import json_type
+from app.kube.correction import wrong_type
 from app.kube.labels import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObjectMeta
 
@@ -74,14 +74,14 @@ def _repaired(text: bytes) -> tuple[ObjectMeta, list[field.Error]]:
         parts = msgspec.json.decode(text, type=MetadataParts)
     except msgspec.DecodeError:
         kinds: dict[bytes, Any] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
-        return ObjectMeta(), [_wrong(METADATA, "object", kinds.get(text.lstrip()[:1], 0))]
+        return ObjectMeta(), [wrong_type(METADATA, kinds.get(text.lstrip()[:1], 0), "object")]
     document = {key: orjson.loads(bytes(value)) for key, value in _members(parts)}
     errors = list(islice(_wrong_types(document), field.MAX_ERRORS))
     name, namespace = document.get("name"), document.get("namespace")
     metadata = ObjectMeta(
         name=name if isinstance(name, str) else "", namespace=namespace if isinstance(namespace, str) else ""
     )
-    return metadata, errors or [_wrong(METADATA, "object", document)]
+    return metadata, errors or [wrong_type(METADATA, document, "object")]
 
 
 def _members(parts: MetadataParts) -> Iterator[tuple[str, Raw]]:
@@ -93,17 +93,12 @@ def _wrong_types(document: dict[str, Any]) -> Iterator[field.Error]:
     for key in ("labels", "annotations"):
         value = document[key]
         if value is not None and not isinstance(value, dict):
-            yield _wrong(METADATA.child(key), "object", value)
+            yield wrong_type(METADATA.child(key), value, "object")
         elif value:
             yield from (
-                _wrong(METADATA.child(key).key(k), "string", v) for k, v in value.items() if not isinstance(v, str)
+                wrong_type(METADATA.child(key).key(k), v, "string") for k, v in value.items() if not isinstance(v, str)
             )
     for key in ("name", "generateName", "namespace", "uid", "creationTimestamp", "deletionTimestamp"):
         value = document[key]
         if value is not None and not isinstance(value, str):
-            yield _wrong(METADATA.child(key), "string", value)
-
-
-def _wrong(path: field.Path, wanted: str, value: Any) -> field.Error:
-    found = json_type(value)
-    return field.type_invalid(path, found, f"{path} in body must be of type {wanted}: {field.go_quote(found)}")
+            yield wrong_type(METADATA.child(key), value, "string")

@@ -165,5 +165,5 @@ def _encode(uid: str, response: dict[str, Any], warnings: Sequence[str]) -> byte
 
 def _one_line(text: str) -> str:
     """A warning travels in an HTTP header: one printable line."""
-    line = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+    line = str(text) if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
     return line if len(line) <= MAX_WARNING else line[: MAX_WARNING - 1] + "…"

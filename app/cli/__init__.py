@@ -1,89 +1,89 @@
 """The ``modelhooks`` command.
 
-A subcommand is a module of this package with ``add_arguments(parser)`` and ``run(args) -> int``. Only the one that is
-asked for is imported, so that ``modelhooks serve`` starts without the rest.
+A subcommand is a module of this package with a click command called ``command``. Only the one that is asked for is
+imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
 """
 
-import argparse
+from __future__ import annotations
+
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import Any, cast
+
+import click
 
 COMMANDS = {
     "serve": "answer Metacontroller's hooks and the API server's admission reviews",
     "validate": "check manifests against the schema and every rule",
-    "render": "print the children and status that manifests lead to",
+    "render": "print the children that manifests lead to",
     "explain": "say why an object is not ready, and who set each value of its pods",
+    "krm": "render as a function of kustomize or kpt",
     "diff": "show which children change between two versions of manifests, and whether pods restart",
     "schema": "print the JSON schema of a kind, for editors",
     "certs": "make the CA and the serving certificate, and write them where they are needed",
     "demo": "run the service and drive the examples through it, without a cluster",
+    "completion": "print what a shell has to know to complete command lines",
 }
 """What each subcommand does, in one line of the help text."""
+NAME = "modelhooks"
 
 
-class Command(Protocol):
-    """What a module of this package offers."""
+class _Lazy(click.Group):
+    """Knows the commands by name and imports the one that runs."""
 
-    __doc__: str | None
+    def list_commands(self, _: click.Context) -> list[str]:
+        return list(COMMANDS)
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the subcommand's arguments."""
+    def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module: Any = importlib.import_module(f"app.cli.{cmd_name}")
+        return cast("click.Command", module.command)
 
-    def run(self, args: argparse.Namespace) -> int:
-        """Do it; the result is the exit status."""
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version  # costs 30 ms, and only --version needs it
+
+    try:
+        number = version(NAME)
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        number = "unknown"
+    click.echo(f"{NAME} {number}")
+    ctx.exit()
+
+
+group = _Lazy(
+    NAME,
+    help="Hooks, admission and a command line for LLM serving resources.",
+    params=[click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version)],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and return its exit status: 0, 1 for findings, 2 for wrong usage."""
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    name = arguments[0] if arguments else ""
-    if name not in COMMANDS:
-        _overview().parse_args(arguments)
-        raise AssertionError("argparse ends the process for anything but a known command")
-    return _run(name, arguments[1:])
-
-
-def _run(name: str, arguments: list[str]) -> int:
-    command = cast("Command", importlib.import_module(f"app.cli.{name}"))
-    parser = argparse.ArgumentParser(
-        prog=f"modelhooks {name}",
-        description=command.__doc__ or COMMANDS[name],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    command.add_arguments(parser)
-    args = parser.parse_args(arguments)
+    if f"_{NAME.upper()}_COMPLETE" in os.environ:
+        group.main(prog_name=NAME)  # answers the shell and ends the process
     try:
-        status = command.run(args)
+        with group.make_context(NAME, sys.argv[1:] if argv is None else list(argv)) as context:
+            status = group.invoke(context)
         sys.stdout.flush()  # while a closed pipe can still be answered
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
     except BrokenPipeError:  # modelhooks render ... | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
         return 130
-    return status
-
-
-def _overview() -> argparse.ArgumentParser:
-    """The parser for a command line without a known subcommand: help, version, or an error that lists them."""
-    width = max(map(len, COMMANDS))
-    parser = argparse.ArgumentParser(
-        prog="modelhooks",
-        description="Hooks, admission and a command line for LLM serving resources.",
-        epilog="commands:\n" + "\n".join(f"  {name:{width}}  {text}" for name, text in COMMANDS.items()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"modelhooks {_version()}")
-    parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help="one of those below")
-    return parser
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # costs 30 ms, and only --version needs it
-
-    try:
-        return version("modelhooks")
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        return "unknown"
+    return int(status or 0)

@@ -10,52 +10,63 @@ CronJob of manifests/overlays/quickstart do: it keeps what is there, renews what
 With --out-dir it keeps plain files instead.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import click
+
 from app import certs
-from app.cli import trust
+from app.cli import options, trust
 from app.cli.kubeapi import ApiError, Client, ConflictError
 from app.installation import NAME, NAMESPACE
 from app.kube import yaml
 from app.settings import Settings
 
+_PATH = click.Path(path_type=Path)
 ATTEMPTS = 5
 """How often a write is tried that somebody else's write came before."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommand's arguments."""
-    parser.add_argument("--apply", action="store_true", help="write through the API server of the cluster we run in")
-    parser.add_argument("--out-dir", type=Path, metavar="DIR", help="keep ca.crt, ca.key, tls.crt and tls.key in DIR")
-    parser.add_argument("--service", default=NAME, help="the Service's name (default: %(default)s)")
-    parser.add_argument("--namespace", default=NAMESPACE, help="its namespace (default: %(default)s)")
-    parser.add_argument("--secret", default="modelhooks-tls", help="the Secret's name (default: %(default)s)")
-    parser.add_argument("--cluster-domain", help="default: $MODELHOOKS_CLUSTER_DOMAIN, or cluster.local")
-    parser.add_argument("--san", action="append", default=[], metavar="NAME", help="one more DNS name or IP address")
-    api = parser.add_argument_group("with --apply outside a pod")
-    api.add_argument("--kube-api", metavar="URL", help="the API server")
-    api.add_argument("--kube-ca-file", type=Path, metavar="FILE", help="its CA")
-    api.add_argument("--kube-token-file", type=Path, metavar="FILE", help="a bearer token")
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command(help=options.doc(__doc__))
+@click.option("--apply", "through_api", is_flag=True, help="Write through the API server of the cluster we run in.")
+@click.option("--out-dir", type=_PATH, metavar="DIR", help="Keep ca.crt, ca.key, tls.crt and tls.key in DIR.")
+@click.option("--service", default=NAME, show_default=True, help="The Service's name.")
+@click.option("--namespace", default=NAMESPACE, show_default=True, help="Its namespace.")
+@click.option("--secret", "secret_name", default="modelhooks-tls", show_default=True, help="The Secret's name.")
+@click.option("--cluster-domain", help="Default: $MODELHOOKS_CLUSTER_DOMAIN, or cluster.local.")
+@click.option("--san", multiple=True, metavar="NAME", help="One more DNS name or IP address.")
+@click.option("--kube-api", metavar="URL", help="The API server, with --apply outside a pod.")
+@click.option("--kube-ca-file", type=_PATH, metavar="FILE", help="Its CA.")
+@click.option("--kube-token-file", type=_PATH, metavar="FILE", help="A bearer token.")
+def command(
+    *,
+    through_api: bool,
+    out_dir: Path | None,
+    service: str,
+    namespace: str,
+    secret_name: str,
+    cluster_domain: str | None,
+    san: tuple[str, ...],
+    kube_api: str | None,
+    kube_ca_file: Path | None,
+    kube_token_file: Path | None,
+) -> int:
     """Print, keep in a directory, or apply."""
-    domain = Settings().cluster_domain if args.cluster_domain is None else args.cluster_domain
-    names = [*certs.service_names(args.service, args.namespace, domain), *args.san]
-    secret = trust.SecretName(args.namespace, args.secret)
-    if args.apply:
+    domain = Settings().cluster_domain if cluster_domain is None else cluster_domain
+    names = [*certs.service_names(service, namespace, domain), *san]
+    secret = trust.SecretName(namespace, secret_name)
+    if through_api:
         try:
-            return apply(_client(args), trust.Clients.installed(), secret, names, datetime.now(UTC))
+            client = _client(kube_api, kube_ca_file, kube_token_file)
+            return apply(client, trust.Clients.installed(), secret, names, datetime.now(UTC))
         except ApiError as error:
             print(f"modelhooks certs: {error}", file=sys.stderr)
             return 1
-    if args.out_dir:
-        return keep_in_directory(args.out_dir, names, datetime.now(UTC))
+    if out_dir:
+        return keep_in_directory(out_dir, names, datetime.now(UTC))
     bundle = certs.ensure(None, names, datetime.now(UTC))
     objects = [trust.secret(secret, bundle), *trust.declared(trust.Clients.installed(), bundle.trusted)]
     print(yaml.dump_all(objects), end="")
@@ -108,10 +119,8 @@ def keep_in_directory(directory: Path, names: Sequence[str], now: datetime) -> i
     return 0
 
 
-def _client(args: argparse.Namespace) -> Client:
-    if args.kube_api:
-        return Client(args.kube_api, _text(args.kube_ca_file), _text(args.kube_token_file))
-    return Client.in_cluster()
+def _client(api: str | None, ca_file: Path | None, token_file: Path | None) -> Client:
+    return Client(api, _text(ca_file), _text(token_file)) if api else Client.in_cluster()
 
 
 def _text(file: Path | None) -> str:

@@ -7,7 +7,6 @@ admission must refuse.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import http.client
 import os
@@ -18,9 +17,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
+from app.cli import options
 from app.cli.manifests import Manifest, ManifestError, read
 from app.cli.simulate import Cluster, Send
-from app.cli.world import Json
+from app.cli.store import Json
 
 NAMESPACE = "demo"
 DIRECTORIES = ("examples", "manifests/llmaz-runtimes")
@@ -29,23 +31,16 @@ REJECTED = "rejected"
 START_SECONDS = 30.0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "dir",
-        nargs="*",
-        default=list(DIRECTORIES),
-        metavar="DIR",
-        help=f"manifests to apply (default: {' and '.join(DIRECTORIES)})",
-    )
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command(help=options.doc(__doc__))
+@click.argument("directories", nargs=-1, metavar="[DIR]...", type=click.Path())
+def command(directories: tuple[str, ...]) -> int:
     """0 when everything became ready and every rejected example was refused."""
     try:
-        manifests = [m for m in read(args.dir) if m.kind != "Kustomization"]  # says what to apply, is no object
+        manifests = [
+            m for m in read(directories or DIRECTORIES) if m.kind != "Kustomization"
+        ]  # says what to apply, is no object
     except ManifestError as error:
-        print(f"modelhooks demo: {error}", file=sys.stderr)
-        return 2
+        return options.fail("demo", error)
     wrong = [m for m in manifests if REJECTED in Path(m.file).parts]
     with serving() as send:
         cluster = Cluster(send)

@@ -8,23 +8,26 @@ changes, 1 when something does, 2 when that cannot be told.
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import click
 import orjson
 
+from app.cli import options
 from app.cli.changes import Change, compare, shown
-from app.cli.manifests import Manifest, ManifestError, read
-from app.cli.offline import DEFAULT_NAMESPACE, desired, in_cluster, served, settled
+from app.cli.kinds import find
+from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli.offline import desired, in_cluster, served, settled
+from app.cli.sets import split
 from app.cli.simulate import Cluster
+from app.cli.store import Json
 from app.cli.validate import check
-from app.cli.world import Json, inner_key, outer_key
-from app.families import KINDS, RESOURCES
+from app.cli.world import inner_key, outer_key
+from app.families import RESOURCES
 from app.kube import field
 from app.settings import Settings
 
@@ -59,35 +62,49 @@ class NotComparable(Exception):
     """Why there is no answer."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("old", metavar="OLD", help="a file or directory: manifests, or a recorded answer")
-    parser.add_argument("new", metavar="NEW", help="likewise")
-    parser.add_argument(
-        "--with", dest="related", action="append", default=[], metavar="FILE", help="related objects of both sides"
-    )
-    parser.add_argument("--namespace", default=DEFAULT_NAMESPACE, help="for objects that name none (default: default)")
-    parser.add_argument("--output", choices=("text", "json"), default="text")
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command(help=options.doc(__doc__))
+@click.argument("old", type=click.Path())
+@click.argument("new", type=click.Path())
+@options.output("text", "json")
+@options.offline
+def command(
+    *,
+    old: str,
+    new: str,
+    output: str,
+    related: tuple[str, ...],
+    namespace: str,
+    without: tuple[str, ...],
+    exclude: tuple[str, ...],
+) -> int:
     """Print the differences."""
     try:
-        found = differences(*_sides(args.old, args.new, args.related, args.namespace))
+        sides = _sides(old, new, _manifests(related, exclude), exclude, namespace, without)
+        found = differences(*sides)
     except (ManifestError, NotComparable) as error:
-        print(f"modelhooks diff: {error}", file=sys.stderr)
-        return 2
-    sys.stdout.write(_json(found) if args.output == "json" else _text(found))
+        return options.fail("diff", error)
+    click.echo(_json(found) if output == "json" else _text(found), nl=False)
     return 1 if found else 0
 
 
-def _sides(old: str, new: str, related: list[str], namespace: str) -> tuple[Children, Children]:
+def _sides(
+    old: str, new: str, others: list[Manifest], exclude: Sequence[str], namespace: str, without: tuple[str, ...]
+) -> tuple[Children, Children]:
     """The children on both sides, from recorded answers or from manifests."""
     before, after = _recorded(old, namespace), _recorded(new, namespace)
     if before is not None and after is not None:
         return before, after
     if before is not None or after is not None:
         raise NotComparable("one is a recorded answer and the other is not")
-    return _applied(read([old, *related]), read([new, *related]), namespace)
+    first, second = ([*_manifests([path], exclude), *others] for path in (old, new))
+    return _applied(first, second, namespace, without)
+
+
+def _manifests(paths: Sequence[str], exclude: Sequence[str]) -> list[Manifest]:
+    reading = collect(paths, exclude)
+    if reading.findings:
+        raise NotComparable("\n".join(["a file that cannot be read:", *map(str, reading.findings)]))
+    return reading.manifests
 
 
 def differences(old: Children, new: Children) -> list[Difference]:
@@ -130,13 +147,16 @@ def _effect(kind: str, fields: Iterable[Change]) -> Effect:
 # Manifests.
 
 
-def _applied(old: list[Manifest], new: list[Manifest], namespace: str) -> tuple[Children, Children]:
+def _applied(
+    old: list[Manifest], new: list[Manifest], namespace: str, without: tuple[str, ...]
+) -> tuple[Children, Children]:
     """The children before and after ``new`` takes the place of ``old``."""
     for manifests in (old, new):
         if not any(served(manifest) for manifest in manifests):
             raise NotComparable("no object of a kind that is served")
         _refuse_invalid(manifests)
-    cluster = settled(old, namespace)
+        _refuse_several(manifests, namespace)
+    cluster = settled(old, namespace, without)
     before = _children(cluster)
     _replace(cluster, old, new, namespace)
     cluster.settle()
@@ -148,6 +168,13 @@ def _refuse_invalid(manifests: Iterable[Manifest]) -> None:
     errors = [f for manifest in manifests for f in check(manifest, Settings()) if f.level == "error"]
     if errors:
         raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
+
+
+def _refuse_several(manifests: list[Manifest], namespace: str) -> None:
+    """Two objects of one name are of two clusters, of which one has to be chosen."""
+    found = split(manifests, namespace).sets
+    if len(found) > 1:
+        raise NotComparable("the same object is described in several ways; compare one folder at a time")
 
 
 def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
@@ -170,9 +197,8 @@ def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest],
 
 def _children(cluster: Cluster) -> Children:
     """What the hooks asked for and the cluster has, but for objects of our own kinds, which have children of theirs."""
-    ours = {f"{kind.resource.kind}.{kind.resource.api_version}" for kind in KINDS}
     owned = [desired(child) for _, parent in cluster.parents() for child in cluster.children(parent)]
-    return {(outer_key(c), inner_key(c)): c for c in owned if outer_key(c) not in ours}
+    return {(outer_key(c), inner_key(c)): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
 
 
 # Recorded answers.
@@ -214,8 +240,11 @@ def _text(found: list[Difference]) -> str:
         lines += [f"  {change}" for change in difference.fields]
     restarts = [d.name for d in found if d.effect is Effect.RESTART]
     changed = "1 child changes" if len(found) == 1 else f"{len(found)} children change"
-    pods = f"the pods of {', '.join(restarts)} restart" if restarts else "no running pod restarts"
-    lines.append(f"{changed}; {pods}.")
+    stops = [d.name for d in found if d.effect is Effect.STOP]
+    pods = [
+        f"the pods of {', '.join(names)} {verb}" for names, verb in ((restarts, "restart"), (stops, "stop")) if names
+    ]
+    lines.append(f"{changed}; {' and '.join(pods) or 'no running pod restarts'}.")
     return "\n".join(lines) + "\n"
 
 

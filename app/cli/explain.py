@@ -9,59 +9,77 @@ With Pods, Jobs, claims and Deployments among the files, the causes are read fro
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import click
 import orjson
 
-from app.cli.manifests import Manifest, ManifestError, read
-from app.cli.offline import DEFAULT_NAMESPACE, holding, in_cluster, served, settled
-from app.cli.origins import VAGUE, one_line, origins
+from app.cli import options
+from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli.offline import holding, in_cluster, served, settled
+from app.cli.origins import DEFAULT, VAGUE, neighbourhood, one_line, origins
+from app.cli.sets import split
 from app.cli.simulate import Cluster, applied
+from app.cli.store import Json, Store
 from app.cli.validate import check
-from app.cli.world import Json, inner_key, outer_key, stored
+from app.cli.world import inner_key, outer_key, stored
 from app.hooks.kind import Kind
 from app.hooks.origin import Origin
 from app.settings import Settings
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", default=["-"], metavar="FILE", help="default: standard input")
-    parser.add_argument("--namespace", default=DEFAULT_NAMESPACE, help="for objects that name none (default: default)")
-    parser.add_argument(
-        "--without", action="append", default=[], metavar="COMPONENT", help="an optional child kind not installed"
-    )
-    parser.add_argument("--output", choices=("text", "json"), default="text")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print one explanation per object of ours; 2 when a file cannot be read or holds none."""
+@click.command(help=options.doc(__doc__))
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(allow_dash=True))
+@options.output("text", "json")
+@options.offline
+@click.option("--all", "everything", is_flag=True, help="Also the values that nobody set.")
+@click.option("--path", "paths", multiple=True, metavar="TEXT", help="Only values whose path contains TEXT.")
+def command(
+    *,
+    files: tuple[str, ...],
+    output: str,
+    related: tuple[str, ...],
+    namespace: str,
+    without: tuple[str, ...],
+    exclude: tuple[str, ...],
+    everything: bool,
+    paths: tuple[str, ...],
+) -> int:
+    """Print one explanation per object of ours; 1 when a file cannot be read, 2 when there is no such object."""
     try:
-        explained = explain(read(args.files), args.namespace, tuple(args.without))
+        reading, others = collect(files or ("-",), exclude), collect(related, exclude)
+        options.warn("explain", reading.findings)
+        explained = explain(reading.manifests, namespace, without, others.manifests)
     except ManifestError as error:
-        print(f"modelhooks explain: {error}", file=sys.stderr)
-        return 2
+        return options.fail("explain", error)
     if not explained:
-        print("modelhooks explain: no object of a kind that is served", file=sys.stderr)
-        return 2
-    if args.output == "json":
-        sys.stdout.write(orjson.dumps(explained, option=orjson.OPT_INDENT_2).decode() + "\n")
+        return options.fail("explain", "no object of a kind that is served")
+    for one in explained:
+        one["values"] = [row for row in one["values"] if not paths or any(part in row["path"] for part in paths)]
+    if output == "json":
+        click.echo(orjson.dumps(explained, option=orjson.OPT_INDENT_2).decode())
     else:
-        sys.stdout.write("\n".join(_text(one) for one in explained))
-    return 0
+        click.echo("\n".join(_text(one, everything=everything or bool(paths)) for one in explained), nl=False)
+    return 1 if reading.findings else 0
 
 
-def explain(manifests: list[Manifest], namespace: str, without: tuple[str, ...] = ()) -> list[Json]:
-    """What is printed, as JSON."""
-    settings = Settings()
-    present = holding(manifests, namespace, without, settings)
-    final = settled(manifests, namespace, without)
-    ours = [(m, kind) for m in manifests if (kind := served(m)) is not None]
-    return [_explained(m, kind, in_cluster(m, namespace), present, final, settings) for m, kind in ours]
+def explain(
+    manifests: list[Manifest], namespace: str, without: tuple[str, ...] = (), others: Sequence[Manifest] = ()
+) -> list[Json]:
+    """What is printed, as JSON; of ``others`` nothing is said, they are only there."""
+    settings, found = Settings(), []
+    waiting = {id(manifest) for manifest in manifests}
+    for members in split([*manifests, *others], namespace).sets:
+        ours = [(m, kind) for m in members if (kind := served(m)) is not None and id(m) in waiting]
+        if ours:
+            present = holding(members, namespace, without, settings)
+            final = settled(members, namespace, without)
+            found += [_explained(m, kind, in_cluster(m, namespace), present, final, settings) for m, kind in ours]
+            waiting -= {id(m) for m, _ in ours}
+    return found
 
 
 def _explained(
@@ -73,7 +91,9 @@ def _explained(
     if errors:
         return {**head, "state": "invalid", "why": errors, "conditions": [], "children": [], "values": []}
     observed = bool(present.children(document))
-    answer = (_completed(present, kind, document) if observed else present).ask(kind, document)
+    answer = (_completed(neighbourhood(present, kind, document), kind, document) if observed else present).ask(
+        kind, document
+    )
     written = (document.get("status") or {}).get("conditions") or []
     judged = answer["status"].get("conditions") or []
     parent = final.objects[outer_key(document), inner_key(document)]
@@ -86,7 +106,7 @@ def _explained(
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
-        "values": [_row(origin) for origin in _values(kind, parent, final, settings)],
+        "values": [_row(origin) for origin in _values(kind, parent, neighbourhood(final, kind, parent), settings)],
     }
 
 
@@ -98,7 +118,7 @@ def _completed(cluster: Cluster, kind: Kind[Any, Any], document: Json) -> Cluste
 
     Whoever saves a Deployment and its pods, but not its Service, does not say that there is none.
     """
-    objects, namespace = dict(cluster.objects), document["metadata"].get("namespace", "")
+    objects, namespace = Store(cluster.objects), document["metadata"].get("namespace", "")
     for child in cluster.ask(kind, document)["children"]:
         new = stored(child, namespace)
         objects.setdefault((outer_key(new), inner_key(new)), applied(new, child, document["metadata"]["uid"], {}))
@@ -157,7 +177,7 @@ def _row(origin: Origin) -> Json:
 # Output.
 
 
-def _text(explained: Json) -> str:
+def _text(explained: Json, *, everything: bool = False) -> str:
     place = f" in namespace {explained['namespace']}" if explained["namespace"] else ""
     lines = [f"{explained['object']}{place}: {explained['state']}"]
     lines += [f"  why: {cause}" for cause in explained["why"]]
@@ -167,8 +187,24 @@ def _text(explained: Json) -> str:
         lines += [f"    {child['kind']}/{child['name']}{_mark(child, explained)}" for child in explained["children"]]
     for place, rows in itertools.groupby(explained["values"], key=_place):
         lines.append(f"  pods of {place}:")
-        lines += _table([(row["path"].removeprefix(f"{place}."), row["value"], row["source"]) for row in rows])
+        lines += _values_text(place, list(rows), everything=everything)
     return "\n".join(lines) + "\n"
+
+
+def _values_text(place: str, rows: list[Json], *, everything: bool) -> list[str]:
+    """What the user or a base set first; what nobody set is only counted, unless everything is asked for."""
+    ranked = sorted(rows, key=lambda row: _rank(row["source"]))
+    shown = [row for row in ranked if everything or row["source"] != DEFAULT]
+    lines = _table([(row["path"].removeprefix(f"{place}."), row["value"], row["source"]) for row in shown])
+    folded = len(rows) - len(shown)
+    return [*lines, f"    {folded} values are defaults; --all shows them"] if folded else lines
+
+
+def _rank(source: str) -> int:
+    """Fields of objects, then presets, settings and names, then defaults."""
+    if source == DEFAULT:
+        return 3
+    return 2 if source in VAGUE else 1 if source.startswith(("setting ", "preset ")) else 0
 
 
 def _place(row: Json) -> str:
@@ -193,7 +229,7 @@ MAX_VALUE = 60
 def _table(rows: list[tuple[str, Any, str]]) -> list[str]:
     """Path, value and source in columns."""
     texts = [(path, _short(one_line(value)), source) for path, value, source in rows]
-    widths = [max(len(row[column]) for row in texts) for column in (0, 1)]
+    widths = [max((len(row[column]) for row in texts), default=0) for column in (0, 1)]
     return [f"    {path:{widths[0]}}  {value:{widths[1]}}  {source}" for path, value, source in texts]
 
 

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache, lru_cache
 from typing import Any
 
 import orjson
 
 from app.admission.metadata import decode_metadata
+from app.cli.kinds import SERVED, find
 from app.cli.manifests import Manifest, ManifestError
+from app.cli.progress import Meter
 from app.cli.simulate import Cluster, Send
-from app.cli.world import Json, inner_key, outer_key, stored
+from app.cli.store import Json
+from app.cli.world import inner_key, outer_key, stored
 from app.errors import ProtocolError
-from app.families import KINDS, find
 from app.hooks.kind import Kind, answer_customize, answer_sync
-from app.kube.field import ErrorType
+from app.kube.field import ErrorType, Path
 from app.kube.labels import CONTROLLER_UID, LAST_APPLIED
 from app.settings import Settings
 
-DEFAULT_NAMESPACE = "default"
 NOW = datetime.fromisoformat("2025-01-01T00:00:00+00:00")
 """The clock of every offline command: the same files print the same at any time."""
 
@@ -40,25 +42,44 @@ def holding(
 def settled(manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = ()) -> Cluster:
     """A cluster in memory that holds the objects of files and everything they lead to."""
     cluster = holding(manifests, namespace, without)
-    cluster.settle()
+    with Meter() as meter:
+        cluster.settle(meter.tick)
     return cluster
 
 
 def direct(settings: Settings) -> Send:
     """The hooks called as functions, at a fixed time."""
-    hooks = {kind.resource.hook_path: kind for kind in KINDS}
+
+    @lru_cache(maxsize=1024)
+    def customize(kind: str, body: bytes) -> bytes:
+        return answer_customize(_kind_at(kind), body, settings)
 
     def send(path: str, body: bytes) -> bytes:
         hook, _, action = path.rpartition("/")
-        kind = hooks[hook]
+        kind = _kind_at(hook)
         try:
             if action == "customize":
-                return answer_customize(kind, body, settings)
+                return customize(hook, body)
             return answer_sync(kind, body, settings, NOW)
         except ProtocolError as error:
             raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
     return send
+
+
+@cache
+def _kind_at(hook: str) -> Kind[Any, Any]:
+    loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())
+    return next(kind for kind in loaded if kind is not None and kind.resource.hook_path == hook)
+
+
+def identity(manifest: Manifest, namespace: str) -> tuple[str, str] | None:
+    """Kind and ``namespace/name`` of an object in a cluster; ``None`` for what no cluster could hold."""
+    try:
+        document = in_cluster(manifest, namespace)
+    except ManifestError:
+        return None
+    return outer_key(document), inner_key(document)
 
 
 def in_cluster(manifest: Manifest, namespace: str) -> Json:
@@ -68,11 +89,12 @@ def in_cluster(manifest: Manifest, namespace: str) -> Json:
     """
     for key in ("apiVersion", "kind"):
         if not manifest.document.get(key):
-            raise ManifestError(f"{manifest.file}: {manifest.name or 'an object'}: {key} is missing")
+            raise ManifestError(f"{manifest.name or 'an object'}: {key} is missing", manifest.file)
     _, errors = decode_metadata(orjson.dumps(manifest.document.get("metadata")))
     wrong = [error for error in errors if error.type is ErrorType.TYPE_INVALID]
     if wrong or not manifest.name:
-        raise ManifestError(f"{manifest.file}: {manifest.kind}: {wrong[0] if wrong else 'metadata.name is missing'}")
+        problem = f"{manifest.kind}: {wrong[0] if wrong else 'metadata.name is missing'}"
+        raise ManifestError(problem, manifest.file, *manifest.position(Path("metadata")))
     kind = served(manifest)
     return stored(manifest.document, namespace if kind is None or kind.resource.namespaced else "")
 

@@ -12,16 +12,18 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from app.cli import world
 from app.cli.changes import ABSENT, compare
+from app.cli.kinds import find
 from app.cli.offline import direct
-from app.cli.simulate import Cluster
-from app.cli.world import Json, inner_key, outer_key
-from app.families import find
+from app.cli.simulate import Cluster, Send
+from app.cli.store import Json, Store
+from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
 from app.hooks.origin import Origin
 from app.kube.field import Path
@@ -54,6 +56,25 @@ def origins(cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings: Sett
     for experiment in _experiments(cluster, kind, parent, settings):
         tracer.attribute(experiment)
     return tracer.result()
+
+
+def neighbourhood(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Cluster:
+    """The part of a cluster that an object's hooks are told of, and those of what it makes and reads."""
+    kept, waiting = Store(), [(kind, parent)]
+    while waiting:
+        own, document = waiting.pop()
+        key = outer_key(document), inner_key(document)
+        if key in kept:
+            continue
+        kept[key] = document
+        related = world.related(own, cluster.rules(own, document), cluster.objects)
+        for other in [d for group in related.values() for d in group.values()] + cluster.children(document):
+            of = find(other["apiVersion"], other["kind"])
+            if of is not None:
+                waiting.append((of, other))
+            else:
+                kept[outer_key(other), inner_key(other)] = other
+    return replace(cluster, objects=kept)
 
 
 @dataclass
@@ -172,7 +193,7 @@ def _readable(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Iterator[
         seen.add(key)
         if own is kind or not _owned(document, cluster):
             yield document, prefix
-        related = world.related(own, cluster.rules(own, document), cluster.objects.values())
+        related = world.related(own, cluster.rules(own, document), cluster.objects)
         others = [d for group in related.values() for d in group.values()] + cluster.children(document)
         for other in others:
             of = find(other["apiVersion"], other["kind"])
@@ -221,7 +242,7 @@ def _altered(cluster: Cluster, document: Json, path: Path, value: Any) -> Iterat
     for new in (*([] if path.segments == ("metadata", "name") else [ABSENT]), *alternatives):
         changed = copy.deepcopy(document)
         _put(changed, path.segments, new)
-        yield replace(cluster, objects={**cluster.objects, **_namesakes(cluster, value, new), key: changed})
+        yield replace(cluster, objects=Store({**cluster.objects, **_namesakes(cluster, value, new), key: changed}))
 
 
 def _namesakes(cluster: Cluster, old: Any, new: Any) -> dict[tuple[str, str], Json]:
@@ -263,7 +284,13 @@ def _alternatives(value: Any) -> list[Any]:
 
 def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
     for value in _alternatives(getattr(settings, name)):
-        yield replace(cluster, send=direct(settings.model_copy(update={name: value})))
+        yield replace(cluster, send=_send_with(name, value))
+
+
+@lru_cache(maxsize=256)
+def _send_with(name: str, value: Any) -> Send:
+    """The hooks with one setting of another value; the same settings each time, so that what was judged stays known."""
+    return direct(Settings().model_copy(update={name: value}))
 
 
 def one_line(value: Any) -> str:

@@ -1,74 +1,108 @@
-"""Print the children and status that manifests lead to, without a cluster and without the service.
+"""Print the children that manifests lead to, without a cluster and without the service.
 
 Everything in the files is put into a cluster in memory, where Jobs complete and pods start at once; what is printed is
 the state in which nothing changes any more. Related objects (a Model, a BackendRuntime, a ConfigMap) are taken from the
-same files, or from --with.
+same files, or from --with. What a child of ours leads to is there too. The stream is what kubectl apply, kubectl diff
+and checkers of manifests read; --status adds the status of each object, as a comment.
+
+The exit status is 1 when an object has errors (it changes no child), 2 when there is nothing to render.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
+from collections.abc import Iterator
 from typing import Any
 
+import click
 import orjson
 
-from app.cli.manifests import Manifest, ManifestError, read
-from app.cli.offline import DEFAULT_NAMESPACE, desired, in_cluster, served, settled
+from app.cli import options
+from app.cli.kinds import find
+from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli.offline import desired, identity, served, settled
+from app.cli.sets import split
 from app.cli.simulate import Cluster
-from app.cli.world import inner_key, outer_key
+from app.cli.store import Json
+from app.cli.validate import all_findings
 from app.kube.yaml import dump
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a file, a directory, or - for standard input")
-    parser.add_argument(
-        "--with", dest="related", action="append", default=[], metavar="FILE", help="more related objects"
-    )
-    parser.add_argument("--namespace", default=DEFAULT_NAMESPACE, help="for objects that name none (default: default)")
-    parser.add_argument(
-        "--without",
-        action="append",
-        default=[],
-        metavar="COMPONENT",
-        help="an optional child kind that is not installed",
-    )
-    parser.add_argument("--output", choices=("yaml", "json"), default="yaml")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print children and status of each object of ours; 2 when a file cannot be read or holds none."""
+@click.command(help=options.doc(__doc__))
+@options.files
+@options.output("yaml", "json")
+@options.offline
+@click.option("--status", is_flag=True, help="Also the status of each object, once everything runs.")
+def command(
+    *,
+    files: tuple[str, ...],
+    output: str,
+    related: tuple[str, ...],
+    namespace: str,
+    without: tuple[str, ...],
+    exclude: tuple[str, ...],
+    status: bool,
+) -> int:
+    """Print the children of each object of ours."""
     try:
-        manifests, others = read(args.files), read(args.related)
+        reading, others = collect(files, exclude), collect(related, exclude)
+        asked = [manifest for manifest in reading.manifests if served(manifest)]
+        errors = [f for f in all_findings(reading, others.manifests, namespace) if f.level == "error"]
+        options.warn("render", errors)
+        if not asked:
+            return options.fail("render", "no object of a kind that is served")
+        answers = answers_of([*reading.manifests, *others.manifests], asked, namespace, without)
     except ManifestError as error:
-        print(f"modelhooks render: {error}", file=sys.stderr)
-        return 2
-    asked = [manifest for manifest in manifests if served(manifest)]
-    if not asked:
-        print("modelhooks render: no object of a kind that is served", file=sys.stderr)
-        return 2
-    try:
-        cluster = settled([*manifests, *others], args.namespace, tuple(args.without))
-        answers = [_answer(cluster, manifest, args.namespace) for manifest in asked]
-    except ManifestError as error:
-        print(f"modelhooks render: {error}", file=sys.stderr)
-        return 2
-    sys.stdout.write(_printed(answers, args.output))
-    return 0
+        return options.fail("render", error)
+    click.echo(_printed(answers, output, status=status), nl=False)
+    return 1 if errors else 0
 
 
-def _answer(cluster: Cluster, manifest: Manifest, namespace: str) -> dict[str, Any]:
-    document = in_cluster(manifest, namespace)
-    parent = cluster.objects[outer_key(document), inner_key(document)]
-    children = [desired(child) for child in cluster.children(parent)]
-    return {"parent": f"{manifest.kind}/{manifest.name}", "children": children, "status": parent["status"]}
+def answers_of(
+    manifests: list[Manifest], asked: list[Manifest], namespace: str, without: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """One per object, of every version of it that there is."""
+    waiting = {id(manifest): manifest for manifest in asked}
+    answers = []
+    for members in split(manifests, namespace).sets:
+        here = [manifest for manifest in members if id(manifest) in waiting]
+        if not here:
+            continue
+        cluster = settled(
+            [m for m in members if identity(m, namespace) is not None or not served(m)], namespace, without
+        )
+        for manifest in here:
+            del waiting[id(manifest)]
+            key = identity(manifest, namespace)
+            if key is not None:
+                answers.append(_answer(cluster, manifest, cluster.objects[key]))
+    return answers
 
 
-def _printed(answers: list[dict[str, Any]], output: str) -> str:
+def _answer(cluster: Cluster, manifest: Manifest, parent: Json) -> dict[str, Any]:
+    children = [desired(child) for child in _below(cluster, parent)]
+    return {
+        "parent": f"{manifest.kind}/{manifest.name}",
+        "file": manifest.file,
+        "children": children,
+        "status": parent["status"],
+    }
+
+
+def _below(cluster: Cluster, parent: Json) -> Iterator[Json]:
+    """The children, and those of children that are of our kinds."""
+    for child in cluster.children(parent):
+        yield child
+        if find(child["apiVersion"], child["kind"]) is not None:
+            yield from _below(cluster, child)
+
+
+def _printed(answers: list[dict[str, Any]], output: str, *, status: bool) -> str:
     if output == "json":
         return orjson.dumps(answers, option=orjson.OPT_INDENT_2).decode() + "\n"
     parts = []
     for answer in answers:
         parts += [f"# child of {answer['parent']}\n{dump(child)}" for child in answer["children"]]
-        parts.append(f"# status of {answer['parent']} once everything runs\n{dump({'status': answer['status']})}")
+        if status:
+            text = "".join(f"# {line}\n" for line in dump({"status": answer["status"]}).splitlines())
+            parts.append(f"# status of {answer['parent']} once everything runs\n{text}")
     return "---\n".join(parts)

@@ -9,12 +9,13 @@ KIND is a kind, its plural or a short name, with or without its group, in any ca
 
 from __future__ import annotations
 
-import argparse
-import sys
+from pathlib import Path
 from typing import Any
 
+import click
 import orjson
 
+from app.cli import options
 from app.families import RESOURCES
 from app.kube.resource import CustomResource
 from app.kube.schema import Schema, structural_schema
@@ -23,25 +24,42 @@ DIALECT = "http://json-schema.org/draft-07/schema#"
 """What the YAML language server, and hence most editors, understand best."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "kind", nargs="?", metavar="KIND", help="for example inferenceservice, or model.inference.llmkube.dev"
-    )
-
-
-def run(args: argparse.Namespace) -> int:
+@click.command(help=options.doc(__doc__))
+@click.argument("kind", required=False, metavar="[KIND]")
+@click.option("--all", "every", is_flag=True, help="Write every kind's schema into --out-dir.")
+@click.option(
+    "--out-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="With --all: KIND_VERSION.json for kubeconform below the group's name, and kind.json for editors.",
+)
+def command(kind: str | None, every: bool, out_dir: Path | None) -> int:
     """Print the schema, or the list of kinds; 2 when there is no such kind, or more than one."""
-    if args.kind is None:
-        sys.stdout.write("".join(f"{_full_name(resource)}\n" for resource in RESOURCES))
+    if every:
+        return _write_all(out_dir) if out_dir else options.fail("schema", "--all needs --out-dir")
+    if kind is None:
+        click.echo("".join(f"{_full_name(resource)}\n" for resource in RESOURCES), nl=False)
         return 0
-    found = [resource for resource in RESOURCES if args.kind.lower() in _names(resource)]
+    found = [resource for resource in RESOURCES if kind.lower() in _names(resource)]
     if len(found) != 1:
         problem = "several kinds have that name; add the group" if found else "no such kind"
         known = ", ".join(_full_name(resource) for resource in found or RESOURCES)
-        print(f"modelhooks schema: {args.kind}: {problem}: {known}", file=sys.stderr)
-        return 2
-    sys.stdout.write(orjson.dumps(json_schema(found[0]), option=orjson.OPT_INDENT_2).decode() + "\n")
+        return options.fail("schema", f"{kind}: {problem}: {known}")
+    click.echo(_text(found[0]), nl=False)
     return 0
+
+
+def _write_all(directory: Path) -> int:
+    """kubeconform's layout ``{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json``, and a flat one."""
+    for resource in RESOURCES:
+        nested = directory / resource.group / f"{resource.kind.lower()}_{resource.version}.json"
+        nested.parent.mkdir(parents=True, exist_ok=True)
+        for file in (nested, directory / f"{_full_name(resource)}.json"):
+            file.write_text(_text(resource))
+    return 0
+
+
+def _text(resource: CustomResource) -> str:
+    return orjson.dumps(json_schema(resource), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def json_schema(resource: CustomResource) -> Schema:

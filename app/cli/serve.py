@@ -3,8 +3,12 @@
 Every flag can be given as an environment variable too: MODELHOOKS_ and its name in capitals. A flag wins.
 """
 
-import argparse
 import gc
+from typing import Any
+
+import click
+
+from app.cli import options
 
 FLAGS = {
     "host": "address to listen on",
@@ -16,21 +20,14 @@ FLAGS = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags; without one, the environment or the default holds."""
-    for flag, text in FLAGS.items():
-        parser.add_argument(f"--{flag}", help=text, default=argparse.SUPPRESS)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT."""
+@click.command(help=options.doc(__doc__))
+def command(**flags: str | None) -> int:
+    """Serve until SIGTERM or SIGINT; without a flag, the environment or the default holds."""
     from pydantic import ValidationError  # the command's help must not wait for it
 
     from app.settings import Settings
 
-    given = {
-        name: value for flag in FLAGS if (value := getattr(args, name := flag.replace("-", "_"), None)) is not None
-    }
+    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     try:
         settings = Settings(**given)
     except ValidationError as error:
@@ -41,3 +38,6 @@ def run(args: argparse.Namespace) -> int:
     from app.server.run import run as serve
 
     return serve(settings)
+
+
+command.params += [click.Option([f"--{flag}"], help=text) for flag, text in FLAGS.items()]

@@ -14,11 +14,14 @@ import orjson
 
 from app.admission.protocol import API_VERSION
 from app.cli import world
-from app.cli.world import Json, inner_key, outer_key
-from app.families import KINDS, find
+from app.cli.kinds import SERVED, find
+from app.cli.store import Json, Store, owner
+from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
 from app.kube.labels import CONTROLLER_UID, LAST_APPLIED
 
+Progress = Callable[[int], None]
+"""Called for each object of each round, with the round's number."""
 Send = Callable[[str, bytes], bytes]
 """Posts a body to a path of the service and returns the answer's body; raises on any other status than 200."""
 
@@ -41,8 +44,10 @@ class Cluster:
 
     send: Send
     without: tuple[str, ...] = ()
-    objects: dict[tuple[str, str], Json] = field(default_factory=dict)
+    objects: Store = field(default_factory=Store)
     syncs: int = 0
+    _asked: dict[str, int] = field(default_factory=dict, init=False)
+    """What each parent was asked last, by its uid."""
 
     def apply(self, document: Json, namespace: str) -> Verdict:
         """Store an object as the API server would: after its admission, if it is of a kind of ours."""
@@ -70,37 +75,41 @@ class Cluster:
         causes = [f"{c['field']}: {c['message']}" for c in status.get("details", {}).get("causes", [])]
         return Verdict(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
 
-    def settle(self) -> int:
-        """Sync every parent and let the controllers work until nothing changes. Returns the number of rounds."""
+    def settle(self, progress: Progress = lambda _: None) -> int:
+        """Sync every parent and let the controllers work until nothing changes. Returns the number of rounds.
+
+        A parent that would be asked the same as before is not asked again: hooks are functions of what they are sent.
+        """
         for number in range(1, MAX_ROUNDS + 1):
-            before = orjson.dumps(sorted(self.objects.items()), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+            changed = False
             for kind, parent in list(self.parents()):
+                progress(number)
                 key = outer_key(parent), inner_key(parent)
                 if key in self.objects:  # another parent may have replaced or removed it meanwhile
-                    self._sync(kind, self.objects[key])
-            self._play()
-            after = orjson.dumps(sorted(self.objects.items()), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-            if before == after:
+                    changed |= self._sync(kind, self.objects[key])
+            changed |= self._play()
+            if not changed:
                 return number
         return MAX_ROUNDS
 
     def parents(self) -> Iterator[tuple[Kind[Any, Any], Json]]:
         """The objects of our kinds, in the order of the registry."""
-        for kind in KINDS:
-            key = f"{kind.resource.kind}.{kind.resource.api_version}"
-            for (outer, _), document in sorted(self.objects.items()):
-                if outer == key:
+        for group, kinds in SERVED.items():
+            for name, version in kinds.items():
+                held = self.objects.of_kind(f"{name}.{group}/{version}")
+                kind = find(f"{group}/{version}", name) if held else None
+                for _, document in sorted(held.items()):
+                    assert kind is not None
                     yield kind, document
 
     def children(self, parent: Json) -> list[Json]:
         """What the parent owns, ordered by kind and name."""
-        uid = parent["metadata"]["uid"]
-        return [d for _, d in sorted(self.objects.items()) if _owner(d) == uid]
+        return [d for _, d in sorted(self.objects.owned_by(parent["metadata"]["uid"]).items())]
 
     def delete(self, key: tuple[str, str]) -> None:
         """Remove an object, and what it owns with it, as garbage collection does."""
         document = self.objects.pop(key)
-        for owned in [k for k, d in self.objects.items() if _owner(d) == document["metadata"].get("uid")]:
+        for owned in list(self.objects.owned_by(document["metadata"].get("uid", ""))):
             self.delete(owned)
 
     def ask(self, kind: Kind[Any, Any], parent: Json) -> Json:
@@ -110,7 +119,7 @@ class Cluster:
 
     def request(self, kind: Kind[Any, Any], parent: Json) -> bytes:
         """What Metacontroller would post to the sync hook."""
-        return world.sync_request(kind, parent, self.objects.values(), self.rules(kind, parent), self.without)
+        return world.sync_request(kind, parent, self.objects, self.rules(kind, parent), self.without)
 
     def rules(self, kind: Kind[Any, Any], parent: Json) -> list[Json]:
         """The customize hook's answer."""
@@ -120,35 +129,51 @@ class Cluster:
         rules: list[Json] = orjson.loads(self.send(f"{kind.resource.hook_path}/customize", body))["relatedResources"]
         return rules
 
-    def _sync(self, kind: Kind[Any, Any], parent: Json) -> None:
-        answer = self.ask(kind, parent)
+    def _sync(self, kind: Kind[Any, Any], parent: Json) -> bool:
+        """Ask, and do what the answer says, unless the question is the last one again. Whether anything changed."""
+        body, uid = self.request(kind, parent), parent["metadata"]["uid"]
+        if self._asked.get(uid) == hash(body):
+            return False
+        self._asked[uid] = hash(body)
+        answer: Json = orjson.loads(self.send(f"{kind.resource.hook_path}/sync", body))
         self.syncs += 1
-        parent["status"] = {**answer["status"], "observedGeneration": parent["metadata"]["generation"]}
-        self._reconcile(kind, parent, answer["children"])
+        status = {**answer["status"], "observedGeneration": parent["metadata"]["generation"]}
+        same = parent.get("status") == status
+        parent["status"] = status
+        return self._reconcile(kind, parent, answer["children"]) or not same
 
-    def _reconcile(self, kind: Kind[Any, Any], parent: Json, desired: Iterable[Json]) -> None:
+    def _reconcile(self, kind: Kind[Any, Any], parent: Json, desired: Iterable[Json]) -> bool:
         """What Metacontroller does with an answer: create, replace with a record of what was asked for, and prune."""
-        uid, wanted = parent["metadata"]["uid"], set()
+        uid, wanted, changed = parent["metadata"]["uid"], set(), False
         create_only = {c.key for c in kind.resource.children if c.update == "OnDelete"}
         for child in desired:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
             key = outer_key(new), inner_key(new)
             wanted.add(key)
             old = self.objects.get(key)
-            if old is None or (_owner(old) == uid and key[0] not in create_only):
-                self.objects[key] = applied(new, child, uid, old or {})
-        for key in [k for k, d in self.objects.items() if _owner(d) == uid and k not in wanted]:
+            if old is None or (owner(old) == uid and key[0] not in create_only):
+                made = applied(new, child, uid, old or {})
+                if made != old:
+                    self.objects[key], changed = made, True
+        for key in [k for k in self.objects.owned_by(uid) if k not in wanted]:
             del self.objects[key]
+            changed = True
+        return changed
 
-    def _play(self) -> None:
+    def _play(self) -> bool:
+        changed = False
         for document in list(self.objects.values()):
             play = _CONTROLLERS.get(document["kind"])
             if play is not None and find(document["apiVersion"], document["kind"]) is None:
-                document["status"] = play(document)
+                status = play(document)
+                changed |= document.get("status") != status
+                document["status"] = status
                 if document["kind"] == "Deployment":
-                    self._start_pods(document)
+                    changed |= self._start_pods(document)
+        return changed
 
-    def _start_pods(self, deployment: Json) -> None:
+    def _start_pods(self, deployment: Json) -> bool:
+        before = len(self.objects)
         metadata, template = deployment["metadata"], deployment["spec"]["template"]
         for number in range(deployment["spec"].get("replicas", 1)):
             pod = {
@@ -162,6 +187,7 @@ class Cluster:
                 "status": {"phase": "Running", "conditions": [_condition("Ready")]},
             }
             self.objects.setdefault((outer_key(pod), inner_key(pod)), pod)
+        return len(self.objects) > before
 
 
 def applied(new: Json, record: Json, uid: str, old: Json) -> Json:
@@ -176,10 +202,6 @@ def applied(new: Json, record: Json, uid: str, old: Json) -> Json:
     text = orjson.dumps(record, option=orjson.OPT_SORT_KEYS).decode()
     metadata["annotations"] = {**metadata.get("annotations", {}), LAST_APPLIED: text}
     return {**new, **({"status": old["status"]} if "status" in old else {})}
-
-
-def _owner(document: Json) -> str:
-    return str((document["metadata"].get("labels") or {}).get(CONTROLLER_UID, ""))
 
 
 def _condition(type_: str, reason: str = "Simulated") -> Json:

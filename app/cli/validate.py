@@ -1,116 +1,195 @@
 """Check manifests against the schema and every rule, all findings at once.
 
 Errors make the exit status 1. An unknown field is an error here, as it is for kubectl; warnings are fields without
-effect and the like. Objects of other kinds are passed over.
+effect and the like. Objects of other kinds are passed over. With nothing to check, the exit status is 2.
+
+A comment takes a finding back, on its line or alone on the line above:
+
+  # modelhooks: ignore ID
 """
 
 from __future__ import annotations
 
-import argparse
-import re
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
+import click
 import msgspec
 import orjson
 
 from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
-from app.cli.manifests import Manifest, ManifestError, read
-from app.cli.offline import DEFAULT_NAMESPACE, holding, in_cluster, served
-from app.families import KINDS, find
+from app.cli import options
+from app.cli.findings import PRINTERS, Finding, Lines, as_screen, unmuted
+from app.cli.kinds import find, type_problem
+from app.cli.manifests import Manifest, ManifestError, Reading, collect
+from app.cli.offline import holding, identity, in_cluster, served
+from app.cli.options import DEFAULT_NAMESPACE
+from app.cli.references import dangling
+from app.cli.sets import split
 from app.hooks.kind import Kind
 from app.kube import field
 from app.kube.bounds import METADATA
+from app.kube.leaves import member
 from app.kube.names import is_dns1123_subdomain
 from app.settings import Settings
 
-OUTPUTS = ("text", "json", "sarif", "github")
 
-
-@dataclass(frozen=True)
-class Finding:
-    """One mistake or warning and its place in a file; ``line`` and ``column`` count from 1."""
-
-    file: str
-    line: int
-    column: int
-    level: str
-    """``error`` or ``warning``."""
-    path: str
-    message: str
-
-    def __str__(self) -> str:
-        path = f"{self.path}: " if self.path else ""
-        return f"{self.file}:{self.line}:{self.column}: {self.level}: {path}{self.message}"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a file, a directory, or - for standard input")
-    parser.add_argument("--output", choices=OUTPUTS, default="text", help="how to print the findings (default: text)")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the findings; 1 when there is an error, 2 when a file cannot be read."""
+@click.command(help=options.doc(__doc__))
+@options.files
+@options.output(*PRINTERS)
+@options.offline
+@click.option("--strict", is_flag=True, help="A reference to nothing among the files is an error.")
+@click.option(
+    "--fail-on", type=click.Choice(["error", "warning"]), default="error", help="What makes the exit status 1."
+)
+@click.option("--allow-empty", is_flag=True, help="Nothing to check is no failure.")
+def command(
+    *,
+    files: tuple[str, ...],
+    output: str,
+    related: tuple[str, ...],
+    namespace: str,
+    without: tuple[str, ...],
+    exclude: tuple[str, ...],
+    strict: bool,
+    fail_on: str,
+    allow_empty: bool,
+) -> int:
+    """Print the findings; 1 when one of them is an error, 2 when there is nothing to check."""
     try:
-        manifests = read(args.files)
+        reading, others = collect(files, exclude), collect(related, exclude)
     except ManifestError as error:
-        print(f"modelhooks validate: {error}", file=sys.stderr)
-        return 2
+        return options.fail("validate", error)
+    found = all_findings(reading, others.manifests, namespace, without)
+    if strict:
+        found = [replace(f, level="error") if f.id == "dangling-reference" else f for f in found]
+    print_findings(found, reading.lines, output)
+    errors = sum(finding.level == "error" for finding in found)
+    checked = sum(served(manifest) is not None for manifest in reading.manifests)
+    click.echo(_summary(checked, errors, len(found) - errors, reading), err=True)
+    if errors or (found and fail_on == "warning"):
+        return 1
+    return 0 if checked or allow_empty else 2
+
+
+def print_findings(found: list[Finding], lines: Lines, output: str) -> None:
+    """On standard output, for people where that is a terminal."""
+    printer = as_screen if output == "text" and sys.stdout.isatty() else PRINTERS[output]
+    click.echo(printer(found, lines), nl=False)
+
+
+def _summary(checked: int, errors: int, warnings: int, reading: Reading) -> str:
+    passed = [f"{count} {reason}" for reason, count in sorted(reading.passed_over.items()) if count]
+    left_out = f" (passed over: {', '.join(passed)})" if passed else ""
+    return f"{checked} objects checked, {errors} errors, {warnings} warnings{left_out}"
+
+
+def all_findings(
+    reading: Reading, related: list[Manifest], namespace: str = DEFAULT_NAMESPACE, without: tuple[str, ...] = ()
+) -> list[Finding]:
+    """Everything there is to say of files, each once, in the order of the files; muted ones are left out."""
     settings = Settings()
-    findings = [finding for manifest in manifests for finding in check(manifest, settings)]
-    findings += check_together(manifests, settings)
-    sys.stdout.write(_PRINTERS[args.output](findings))
-    errors = sum(finding.level == "error" for finding in findings)
-    checked = sum(find(m.api_version, m.kind) is not None for m in manifests)
-    print(f"{checked} objects checked, {errors} errors, {len(findings) - errors} warnings", file=sys.stderr)
-    return 1 if errors else 0
+    found = [*reading.findings, *(one for manifest in reading.manifests for one in check(manifest, settings))]
+    sets = split([*reading.manifests, *related], namespace)
+    found += sets.findings
+    for manifests in sets.sets:
+        found += check_together(manifests, settings, namespace, without)
+    ours = {file: place for place, file in enumerate(reading.lines)}
+    unique = (finding for finding in dict.fromkeys(found) if finding.file in ours or finding in reading.findings)
+    ordered = sorted(unique, key=lambda one: (ours.get(one.file, -1), one.line))
+    return unmuted(ordered, reading.lines)
 
 
 def check(manifest: Manifest, settings: Settings) -> list[Finding]:
     """The findings of one object; none for kinds that are not ours."""
     kind = find(manifest.api_version, manifest.kind)
     if kind is None:
-        return _unserved(manifest)
+        name, words = type_problem(manifest.api_version, manifest.kind)
+        known = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
+        if not manifest.api_version and not manifest.kind:
+            name, words = "apiVersion", "Required value: neither apiVersion nor kind says what this is"
+        return [_finding(manifest, "error", field.Path(name), words, known)] if name else []
     errors, warnings = findings_of(kind, manifest.document, settings)
-    found = [_finding(manifest, "error", error.path, error.body) for error in errors]
-    for text in warnings:
-        level = "error" if text.startswith("unknown field") else "warning"
-        path = _path_of(text)
-        found.append(_finding(manifest, level, path, text))
-    return found
+    found = [_finding(manifest, "error", error.place or error.path, error.body, _IDS[error.type]) for error in errors]
+    return found + [_warning(manifest, text) for text in warnings]
 
 
-def check_together(manifests: list[Manifest], settings: Settings) -> list[Finding]:
-    """What objects say that does not fit together, as far as they are among the files."""
-    manifests = [manifest for manifest in manifests if _fits_a_cluster(manifest)]
-    judged = [(manifest, kind) for manifest in manifests if (kind := served(manifest)) and kind.across]
+_IDS = {
+    field.ErrorType.REQUIRED: "required",
+    field.ErrorType.INVALID: "invalid-value",
+    field.ErrorType.TYPE_INVALID: "wrong-type",
+    field.ErrorType.NOT_SUPPORTED: "unsupported-value",
+    field.ErrorType.DUPLICATE: "duplicate-value",
+    field.ErrorType.FORBIDDEN: "forbidden",
+    field.ErrorType.TOO_LONG: "too-long",
+    field.ErrorType.TOO_MANY: "too-many",
+}
+
+
+def _warning(manifest: Manifest, text: str, id_: str = "") -> Finding:
+    """A warning at its place. An unknown field is an error here: a cluster would drop what somebody wrote."""
+    if not isinstance(text, field.Advice):
+        text = field.Advice(text, _named(manifest.document, text), "no-effect" if "no effect" in text else "advice")
+    level = "error" if text.id == "unknown-field" else "warning"
+    return _finding(manifest, level, text.path, text.removeprefix(f"{text.path}: "), id_ or text.id)
+
+
+def _named(document: Any, text: str) -> field.Path:
+    """The field that a line begins with: of those that the object has, the one with the longest path."""
+    best = field.Path()
+    waiting = [(field.Path(part), document.get(part)) for part in ("spec", "metadata")]
+    while waiting:
+        path, value = waiting.pop()
+        shown = str(path)
+        if not text.startswith(shown) or text[len(shown) : len(shown) + 1].isalnum():
+            continue
+        best = path
+        if isinstance(value, dict):
+            waiting += [(member(path, str(key)), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            waiting += [(path.index(position), item) for position, item in enumerate(value)]
+    return best
+
+
+def check_together(
+    manifests: list[Manifest],
+    settings: Settings,
+    namespace: str = DEFAULT_NAMESPACE,
+    without: tuple[str, ...] = (),
+) -> list[Finding]:
+    """What objects of one set say that does not fit together, and what they name that is not there."""
+    held = [manifest for manifest in manifests if identity(manifest, namespace) is not None]
+    judged = [(manifest, kind) for manifest in held if (kind := served(manifest)) is not None]
     if not judged:
         return []
-    cluster, found = holding(manifests, DEFAULT_NAMESPACE, settings=settings), []
-    for manifest, kind in judged:
-        document = in_cluster(manifest, DEFAULT_NAMESPACE)
-        try:
-            request = kind.decoder.decode(cluster.request(kind, document))
-        except msgspec.DecodeError:
-            continue  # its metadata is of a wrong type, which is a finding already
-        resource, errors = kind.decode(request.parent)
-        if resource is not None and not errors and kind.across is not None:
-            texts = kind.across(resource, request, settings)
-            found += [_finding(manifest, "warning", _path_of(text), text) for text in texts]
-    return found
+    cluster = holding(held, namespace, without, settings)
+    return [finding for manifest, kind in judged for finding in _together(manifest, kind, cluster, namespace, settings)]
 
 
-def _fits_a_cluster(manifest: Manifest) -> bool:
-    """Whether there is a name and no wrong type in its metadata: with one, it is a finding already."""
+def _together(
+    manifest: Manifest, kind: Kind[Any, Any], cluster: Any, namespace: str, settings: Settings
+) -> Iterator[Finding]:
+    document = in_cluster(manifest, namespace)
     try:
-        in_cluster(manifest, DEFAULT_NAMESPACE)
-    except ManifestError:
-        return False
-    return True
+        request = kind.decoder.decode(cluster.request(kind, document))
+    except (msgspec.DecodeError, ManifestError):
+        return  # its metadata is of a wrong type, which is a finding already
+    resource, errors = kind.decode(request.parent)
+    if resource is None or errors:
+        return
+    for path, words in dangling(kind, document, cluster):
+        yield _finding(manifest, "warning", path, words, "dangling-reference")
+    if kind.across is not None:
+        yield from _combined(manifest, kind.across(resource, request, settings))
+
+
+def _combined(manifest: Manifest, texts: Iterable[str]) -> Iterator[Finding]:
+    for text in texts:
+        yield _warning(manifest, text, "combination")
 
 
 def findings_of(
@@ -129,75 +208,6 @@ _NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit
 """What the API server asks of an object's name before it asks us."""
 
 
-def _unserved(manifest: Manifest) -> list[Finding]:
-    """A version of one of our kinds that we do not serve is a mistake; a foreign kind is none of ours."""
-    group = manifest.api_version.partition("/")[0]
-    served = [k.resource for k in KINDS if k.resource.group == group and k.resource.kind == manifest.kind]
-    if not served:
-        return []
-    message = f"{manifest.kind} is served as {served[0].api_version} only"
-    return [_finding(manifest, "error", field.Path("apiVersion"), message)]
-
-
-def _finding(manifest: Manifest, level: str, path: field.Path, message: str) -> Finding:
+def _finding(manifest: Manifest, level: str, path: field.Path, message: str, id_: str) -> Finding:
     line, column = manifest.position(path)
-    return Finding(manifest.file, line, column, level, str(path), message)
-
-
-_SEGMENT = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
-_WARNED_PATH = re.compile(r'^(?:unknown field ")?((?:spec|metadata)(?:\.[A-Za-z0-9]+|\[[^\]]*\])*)')
-
-
-def _path_of(warning: str) -> field.Path:
-    """The path a warning begins with: warnings travel as plain text."""
-    match = _WARNED_PATH.match(warning)
-    path = field.Path()
-    for name, key in _SEGMENT.findall(match[1]) if match else ():
-        path = path.child(name) if name else path.index(int(key)) if key.isdigit() else path.key(key)
-    return path
-
-
-def _text(findings: Iterable[Finding]) -> str:
-    return "".join(f"{finding}\n" for finding in findings)
-
-
-def _json(findings: Iterable[Finding]) -> str:
-    return orjson.dumps([vars(finding) for finding in findings], option=orjson.OPT_INDENT_2).decode() + "\n"
-
-
-def _github(findings: Iterable[Finding]) -> str:
-    lines = [f"::{f.level} file={f.file},line={f.line},col={f.column}::{_escape(_described(f))}" for f in findings]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _described(finding: Finding) -> str:
-    return f"{finding.path}: {finding.message}" if finding.path else finding.message
-
-
-def _escape(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _sarif(findings: Iterable[Finding]) -> str:
-    results = [
-        {
-            "ruleId": f.level,
-            "level": f.level,
-            "message": {"text": _described(f)},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": f.file},
-                        "region": {"startLine": f.line, "startColumn": f.column},
-                    }
-                }
-            ],
-        }
-        for f in findings
-    ]
-    tool = {"driver": {"name": "modelhooks", "rules": [{"id": "error"}, {"id": "warning"}]}}
-    document = {"version": "2.1.0", "runs": [{"tool": tool, "results": results}]}
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
-
-
-_PRINTERS = {"text": _text, "json": _json, "sarif": _sarif, "github": _github}
+    return Finding(manifest.file, line, column, level, str(path), message, id_)

@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
 import orjson
 
+from app.cli.store import Json, Store
 from app.hooks.kind import Kind
-from app.kube.labels import CONTROLLER_UID
-
-Json = dict[str, Any]
 
 
 def plural(kind: str) -> str:
@@ -65,20 +64,17 @@ def customize_request(kind: Kind[Any, Any], parent: Json, without: Iterable[str]
 
 
 def sync_request(
-    kind: Kind[Any, Any], parent: Json, objects: Iterable[Json], rules: Iterable[Json], without: Iterable[str] = ()
+    kind: Kind[Any, Any], parent: Json, objects: Store, rules: Iterable[Json], without: Iterable[str] = ()
 ) -> bytes:
     """The body Metacontroller would post: children are those of ``objects`` that carry the parent's uid."""
     missing = frozenset(without)
-    uid = parent["metadata"]["uid"]
-    everything = list(objects)
     children: dict[str, Json] = {
         c.key: {} for c in kind.resource.children if c.component not in missing or not c.optional
     }
-    for document in everything:
-        owned = (document["metadata"].get("labels") or {}).get(CONTROLLER_UID) == uid
-        if owned and outer_key(document) in children:
-            children[outer_key(document)][inner_key(document)] = document
-    body = {"parent": parent, "children": children, "related": related(kind, rules, everything), "finalizing": False}
+    for (outer, inner), document in objects.owned_by(parent["metadata"]["uid"]).items():
+        if outer in children:
+            children[outer][inner] = document
+    body = {"parent": parent, "children": children, "related": related(kind, rules, objects), "finalizing": False}
     return orjson.dumps(body)
 
 
@@ -92,15 +88,12 @@ _TAKEN_FOR_GRANTED = frozenset(
 )
 
 
-def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Iterable[Json]) -> dict[str, Json]:
+def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Store) -> dict[str, Json]:
     """What the rules of a customize answer select; every kind asked for is there, empty or not.
 
     But for the kinds that any cluster has and manifests rarely hold: without one of them they are not judged.
     """
-    everything = list(objects)
-    held = {outer_key(document) for document in everything}
-    keys = [info.encode_name for info in msgspec.structs.fields(kind.related)]
-    keys = [key for key in keys if key in held or key not in _TAKEN_FOR_GRANTED]
+    keys = [key for key in _related_keys(kind.related) if objects.of_kind(key) or key not in _TAKEN_FOR_GRANTED]
     found: dict[str, Json] = {}
     for rule in rules:
         for key in keys:
@@ -108,10 +101,24 @@ def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Iterable[Json]
             if plural(name) != rule["resource"] or api_version != rule["apiVersion"]:
                 continue
             group = found.setdefault(key, {})
-            for document in everything:
-                if outer_key(document) == key and _selected(document, rule):
-                    group[inner_key(document)] = document
+            for inner, document in _candidates(rule, objects.of_kind(key)):
+                if _selected(document, rule):
+                    group[inner] = document
     return found
+
+
+@cache
+def _related_keys(type_: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(info.encode_name for info in msgspec.structs.fields(type_))
+
+
+def _candidates(rule: Json, held: Mapping[str, Json]) -> Iterable[tuple[str, Json]]:
+    """The objects that a rule may select: those it names, where it names some in a namespace."""
+    names, namespace = rule.get("names"), rule.get("namespace")
+    if not names or not namespace:
+        return held.items()
+    keys = [key for name in names for key in (f"{namespace}/{name}", name) if key in held]
+    return [(key, held[key]) for key in keys]
 
 
 def _selected(document: Json, rule: Json) -> bool:

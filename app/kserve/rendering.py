@@ -38,13 +38,13 @@ def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[
         raise CombineError(_where(broken, merged, layers)) from None
 
 
-def render_error(spec: Json, data: ServiceData) -> str:
-    """Why a spec does not render, with the place (``spec.template.nodeName, line 1: …``); or an empty text."""
+def render_error(spec: Json, data: ServiceData) -> tuple[field.Path, str]:
+    """Where and why a spec does not render (``spec.template.nodeName, line 1: …``); an empty text where it does."""
     try:
         _Renderer(data).object(spec)
     except _BrokenTemplateError as broken:
-        return _position(broken)
-    return ""
+        return _full_path(broken.path), _position(broken)
+    return field.Path(), ""
 
 
 def decided(spec: Json, data: ServiceData) -> tuple[Json, list[field.Error]]:

@@ -10,6 +10,7 @@ from typing import Any
 from app.kserve.names import COMPONENT, MODEL_URI, NAME
 from app.kserve.rendering import render_error
 from app.kserve.templatedata import ServiceData
+from app.kube import field
 from app.kube.objects import ObjectMeta
 
 Json = dict[str, Any]
@@ -45,8 +46,8 @@ SPEC: Json = {
 }
 
 
-def template_error(spec: Json, gateway: tuple[str, str], system_namespace: str) -> str:
-    """Why a config's spec does not render for the sample service, or an empty text."""
+def template_error(spec: Json, gateway: tuple[str, str], system_namespace: str) -> tuple[field.Path, str]:
+    """Where and why a config's spec does not render for the sample service; an empty text where it does."""
     return render_error(spec, data(gateway, system_namespace))
 
 

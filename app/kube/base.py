@@ -1,12 +1,28 @@
 """The base of every type that users write, and the markers for what they embed."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
+
+FORMS: dict[str, Callable[[str], str]] = {}
+"""What to say of a text that does not match, by the regular expression: no message shows the expression itself."""
+
+
+def pattern(expression: str, form: str, meant: Callable[[str], str] = lambda _: "") -> str:
+    """A regular expression for a field, with the words for a value that does not match.
+
+    ``form`` says "must be …, for example …"; ``meant`` adds what to write instead of a value, where that can be known.
+    """
+    FORMS[expression] = lambda text: form + meant(text)
+    return expression
+
+
+DECIMAL_PATTERN = pattern(r"^[0-9]+(\.[0-9]+)?$", 'must be a number as a text, for example "2.0"')
 
 
 class KubeModel(BaseModel):
@@ -15,6 +31,9 @@ class KubeModel(BaseModel):
     Strict, because ``"5"`` is not a number for the API server either. Unknown fields are ignored here; admission
     reports them as warnings (:func:`app.kube.decode.unknown_fields`), the way ``kubectl`` does.
     """
+
+    habits: ClassVar[Mapping[str, str]] = {}
+    """What to say of fields that this type does not have and people write, out of habit from other APIs."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,

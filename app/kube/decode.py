@@ -1,7 +1,6 @@
 """From JSON to typed specs, and from pydantic's complaints to Kubernetes' field errors.
 
-The wording follows the API server's own schema errors, so that a user reads the same sentence whichever layer found the
-mistake (reliability 1.7).
+The grammar of path and reason is the API server's own; what follows says what to write instead.
 """
 
 from __future__ import annotations
@@ -14,8 +13,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from app.kube import field
-from app.kube.base import KubeModel
+from app.kube.base import FORMS, KubeModel
+from app.kube.correction import wrong_type
 from app.kube.jsonvalue import without_nulls
+from app.kube.leaves import member
+from app.kube.shape import members_at
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
@@ -31,14 +33,15 @@ def decode_document(
     the strict reading failed.
     """
     try:
-        return type_.model_validate(document), []
+        return type_.model_validate(document, by_alias=True, by_name=False), []
     except ValidationError:
         document = without_nulls(document, math.inf)  # an integer of any length is of the right type, and too large
     try:
-        return type_.model_validate(document), []
+        return type_.model_validate(document, by_alias=True, by_name=False), []
     except ValidationError as error:
         details = error.errors(include_url=False)[: field.MAX_ERRORS]
-        return None, [schema_error(detail, document, path) for detail in details]
+        found = [schema_error(detail, document, path, type_) for detail in details]
+        return None, list({error.path: error for error in reversed(found)}.values())[::-1]
 
 
 def decode_rest(document: Any, type_: type[ModelT], errors: Sequence[field.Error]) -> ModelT | None:
@@ -96,8 +99,8 @@ def _removed(document: Any, segments: tuple[str | int, ...]) -> Any:
     return document
 
 
-def schema_error(detail: ErrorDetails, document: Any, root: field.Path) -> field.Error:
-    """One pydantic error as the API server would print it."""
+def schema_error(detail: ErrorDetails, document: Any, root: field.Path, type_: type[KubeModel]) -> field.Error:
+    """One pydantic error as a field error of Kubernetes, with what to write instead."""
     path = _path(detail["loc"], document, root)
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if kind == "missing":
@@ -109,24 +112,23 @@ def schema_error(detail: ErrorDetails, document: Any, root: field.Path) -> field
     if kind == "too_long":
         return field.too_many(path, context.get("actual_length") or len(value), context["max_length"])
     if kind in _BOUNDS:
-        return field.invalid(path, value, f"{path} in body should be {_BOUNDS[kind].format(**context)}")
+        return field.invalid(path, value, f"must {_BOUNDS[kind].format(**context)}")
     if kind == "string_pattern_mismatch":
-        return field.invalid(path, value, f"{path} in body should match '{context['pattern']}'")
+        return field.invalid(path, value, FORMS[context["pattern"]](value))
     wanted = _wanted(kind)
     if wanted:
-        found = json_type(value)
-        return field.type_invalid(path, found, f"{path} in body must be of type {wanted}: {field.go_quote(found)}")
+        return wrong_type(path, value, wanted, members_at(type_, path.segments[len(root.segments) :]))
     return field.invalid(path, value, detail["msg"].removeprefix("Value error, "))
 
 
 _BOUNDS = {
-    "greater_than_equal": "greater than or equal to {ge}",
-    "greater_than": "greater than {gt}",
-    "less_than_equal": "less than or equal to {le}",
-    "less_than": "less than {lt}",
-    "multiple_of": "a multiple of {multiple_of}",
-    "string_too_short": "at least {min_length} chars long",
-    "too_short": "at least {min_length} items",
+    "greater_than_equal": "be at least {ge}",
+    "greater_than": "be more than {gt}",
+    "less_than_equal": "be at most {le}",
+    "less_than": "be less than {lt}",
+    "multiple_of": "be a multiple of {multiple_of}",
+    "string_too_short": "not be empty; {min_length} characters at least",
+    "too_short": "not be empty; {min_length} items at least",
 }
 
 _WANTED = {
@@ -149,21 +151,6 @@ def _wanted(kind: str) -> str:
     return ""
 
 
-def json_type(value: Any) -> str:
-    """The OpenAPI name of a decoded value's type."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, (list, tuple)) else "object"
-
-
 def _alternatives(expected: str) -> list[str]:
     """pydantic lists a literal's values as ``'a', 'b' or 'c'``."""
     return [part.strip().strip("'") for part in expected.replace(" or ", ", ").split(", ")]
@@ -177,5 +164,5 @@ def _path(loc: Sequence[str | int], document: Any, root: field.Path) -> field.Pa
         if isinstance(segment, int):
             path, here = path.index(segment), here[segment] if isinstance(here, list) and segment < len(here) else None
         elif isinstance(here, dict) and (segment in here or last):
-            path, here = path.child(segment), here.get(segment)
+            path, here = member(path, segment), here.get(segment)
     return path

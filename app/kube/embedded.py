@@ -8,14 +8,15 @@ that go beyond types (a port's range, a name's form) are left to it. The table i
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 from app.kube import field, quantity
-from app.kube.decode import json_type
+from app.kube.correction import Members, wrong_type
 from app.kube.embedded_types import TYPES
+from app.kube.leaves import member
+from app.kube.similar import nearest
 
 MAX_WARNINGS = 16
 """Unknown fields reported: what the API server passes on to the user is limited too (reliability 1.3)."""
@@ -78,7 +79,7 @@ class Findings:
 
     def object(self, value: Any, type_: _Type, path: field.Path, optional: Collection[str] = ()) -> None:
         if type(value) is not dict:
-            self._wrong_type(value, "object", path)
+            self._wrong_type(value, "object", path, type_)
             return
         for key, item in value.items():
             known = type_.fields.get(key)
@@ -86,6 +87,8 @@ class Findings:
                 self._unknown(key, type_, path)
             elif item is not None and not (known == _TEXT and type(item) is str):
                 self._field(item, known, key, path)
+        if type_.fields.get("image") == _TEXT:
+            self.warnings += image_warnings(value.get("image"), path.child("image"))
         for key in type_.required:
             if value.get(key) is None and key not in optional and not self.full:
                 self.errors.append(field.required(path.child(key)))
@@ -107,7 +110,7 @@ class Findings:
 
     def _list(self, items: Any, type_name: str, path: field.Path) -> None:
         if type(items) is not list:
-            self._wrong_type(items, "array", path)
+            self._wrong_type(items, "array", path, None if type_name in _PLAIN else _type(type_name))
         elif type_name in _SCALARS:
             for position, item in enumerate(items):
                 self._scalar(item, type_name, path, position)
@@ -134,38 +137,39 @@ class Findings:
         if fault in _JSON_TYPES:
             self._wrong_type(value, fault, here)
         else:
-            self.errors.append(field.invalid(here, value, fault.replace(_HERE, str(here))))
+            self.errors.append(field.invalid(here, value, fault))
 
-    def _wrong_type(self, value: Any, wanted: str, path: field.Path) -> None:
-        if self.full:
-            return
-        found = json_type(value)
-        self.errors.append(
-            field.type_invalid(path, found, f"{path} in body must be of type {wanted}: {field.go_quote(found)}")
-        )
+    def _wrong_type(self, value: Any, wanted: str, path: field.Path, type_: _Type | None = None) -> None:
+        if not self.full:
+            members = Members() if type_ is None else Members(tuple(type_.fields), type_.required)
+            self.errors.append(wrong_type(path, value, wanted, members))
 
     def _unknown(self, key: str, type_: _Type, path: field.Path) -> None:
         if len(self.warnings) < MAX_WARNINGS:
             near = nearest(key, tuple(type_.fields))
-            hint = f', did you mean "{near}"?' if near else ""
-            self.warnings.append(f"unknown field {field.go_quote(str(path.child(key)))}{hint}")
+            self.warnings.append(unknown_field(member(path, key), f', did you mean "{near}"?' if near else ""))
 
 
-def nearest(key: str, known: tuple[str, ...]) -> str:
-    """The most similar field name, or empty; names far longer than any field are not worth the search."""
-    return _nearest(key, known) if len(key) <= 64 else ""
+def unknown_field(path: field.Path, hint: str = "") -> field.Advice:
+    """The warning of a field that its type does not have; ``hint`` says what was probably meant."""
+    return field.Advice(f"unknown field {field.go_quote(str(path))}{hint}", path, "unknown-field")
 
 
-@lru_cache(maxsize=1024)
-def _nearest(key: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
-    return near[0] if near else ""
+def image_warnings(name: Any, path: field.Path) -> list[field.Advice]:
+    """An image that no registry has, and the API server takes."""
+    if not isinstance(name, str) or name != name.strip() or "{{" in name or not any(char.isspace() for char in name):
+        return []
+    return [field.advice(path, f"{field.go_quote(name)} is no name of an image: it has a blank")]
+
+
+def members(type_name: str) -> Members:
+    """The fields of one of Kubernetes' types."""
+    type_ = _type(type_name)
+    return Members(tuple(type_.fields), type_.required)
 
 
 _TEXT = _Field("string", "")
 _JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})
-_HERE = "\0"
-"""Stands for the path in a fault's text, which is only known where the fault is reported."""
 
 
 def _integer(value: Any, bits: int) -> str:
@@ -175,8 +179,8 @@ def _integer(value: Any, bits: int) -> str:
         return "integer"
     limit = 1 << (bits - 1)
     if value >= limit:
-        return f"{_HERE} in body should be less than or equal to {limit - 1}"
-    return f"{_HERE} in body should be greater than or equal to {-limit}" if value < -limit else ""
+        return f"must be at most {limit - 1}"
+    return f"must be at least {-limit}" if value < -limit else ""
 
 
 def _quantity(value: Any) -> str:
@@ -203,3 +207,5 @@ _SCALARS = {
     "int-or-string": _int_or_string,
 }
 """Each returns the JSON type that was wanted, another fault's text, or nothing."""
+_PLAIN = frozenset({*_SCALARS, "any"})
+"""Types without fields."""

@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import orjson
+
+from app.kube.similar import nearest
 
 MAX_VALUE = 256
 """Longer values are cut in messages: a message is for reading."""
@@ -94,10 +96,34 @@ class Error:
     type: ErrorType
     path: Path
     body: str
+    place: Path | None = None
+    """Where to look, for a mistake that is reported of the object as a whole."""
 
     def __str__(self) -> str:
         path = str(self.path)
         return f"{path}: {self.body}" if path else self.body
+
+
+class Advice(str):
+    """A warning as it is printed, which is all that admission passes on, with what it is about beside it.
+
+    ``path`` says where in the object; ``id`` which page of the documentation has more.
+    """
+
+    __slots__ = ("id", "path")
+
+    def __new__(cls, text: str, path: Path, id_: str = "advice") -> Self:
+        advice = super().__new__(cls, text)
+        advice.path, advice.id = path, id_
+        return advice
+
+    path: Path
+    id: str
+
+
+def advice(path: Path, message: str, id_: str = "advice") -> Advice:
+    """A warning that begins with its path."""
+    return Advice(f"{path}: {message}", path, id_)
 
 
 def required(path: Path, detail: str = "") -> Error:
@@ -111,16 +137,17 @@ def invalid(path: Path, value: object, detail: str) -> Error:
 
 
 def type_invalid(path: Path, value: object, detail: str) -> Error:
-    """A value of the wrong JSON type; ``value`` is by convention the name of the type that was found."""
+    """A value of the wrong JSON type; :func:`app.kube.correction.wrong_type` has the words."""
     return Error(ErrorType.TYPE_INVALID, path, _joined(f"Invalid value: {render(value)}", detail))
 
 
 def not_supported(path: Path, value: object, supported: Iterable[str], detail: str = "") -> Error:
-    """A value outside an enumeration; all its values are named, in the order of declaration."""
-    names = ", ".join(go_quote(name) for name in supported)
-    return Error(
-        ErrorType.NOT_SUPPORTED, path, _joined(f"Unsupported value: {render(value)}: supported values: {names}", detail)
-    )
+    """A value outside an enumeration; all its values are named, in the order of declaration, and the one meant."""
+    known = tuple(supported)
+    head = f"Unsupported value: {render(value)}: supported values: {', '.join(map(go_quote, known))}"
+    meant = nearest(value, known) if isinstance(value, str) else ""
+    hint = f"; did you mean {go_quote(meant)}?" if meant else ""
+    return Error(ErrorType.NOT_SUPPORTED, path, _joined(head, detail) + hint)
 
 
 def duplicate(path: Path, value: object, detail: str = "") -> Error:
@@ -199,7 +226,7 @@ def render(value: object) -> str:
         return _go_float(value)
     try:
         text = orjson.dumps(value, default=str).decode()
-    except TypeError:  # an integer of more than 64 bits
+    except TypeError:  # an integer beyond 64 bits, half a surrogate
         text = json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
 

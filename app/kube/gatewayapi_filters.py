@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from app.kube.base import Int32, KubeModel
+from app.kube.base import Int32, KubeModel, pattern
 from app.kube.gatewayapi_types import (
     BY_NAME,
     PATH_CHARACTERS,
@@ -20,6 +20,11 @@ from app.kube.gatewayapi_types import (
     PreciseHostname,
     Text253,
     cel,
+)
+
+_ORIGIN_PATTERN = pattern(
+    r"(^\*$)|(^([a-zA-Z][a-zA-Z0-9+\-.]+):\/\/([^:/?#]+)(:([0-9]{1,5}))?$)",
+    "must be an origin, for example https://chat.example.com, or *",
 )
 
 
@@ -124,7 +129,7 @@ class HTTPCORSFilter(KubeModel):
                 StringConstraints(
                     min_length=1,
                     max_length=253,
-                    pattern=r"(^\*$)|(^([a-zA-Z][a-zA-Z0-9+\-.]+):\/\/([^:/?#]+)(:([0-9]{1,5}))?$)",
+                    pattern=_ORIGIN_PATTERN,
                 ),
             ]
         ]

@@ -6,23 +6,38 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from app.kube.base import Int32, KubeModel
+from app.kube.base import Int32, KubeModel, pattern
 from app.kube.names import SUBDOMAIN
 
-_GROUP_PATTERN = rf"^$|^{SUBDOMAIN}$"
-KIND_PATTERN = r"^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$"
-NAMESPACE_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-_HEADER_PATTERN = r"^[A-Za-z0-9!#$%&'*+\-.^_\x60|~]+$"
-PATH_CHARACTERS = r"^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})+$"
-_DURATION_PATTERN = r"^([0-9]{1,5}(h|m|s|ms)){1,4}$"
+GROUP_PATTERN = pattern(rf"^$|^{SUBDOMAIN}$", "must be an API group, for example gateway.networking.k8s.io, or empty")
+KIND_PATTERN = pattern(
+    r"^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$", "must be a kind: letters, digits and '-', for example Gateway"
+)
+NAMESPACE_PATTERN = pattern(
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "must be a namespace: lower case letters, digits and '-', for example team-a"
+)
+_HEADER_PATTERN = pattern(
+    r"^[A-Za-z0-9!#$%&'*+\-.^_\x60|~]+$", "must be the name of a header: no blanks or colons, for example X-Team"
+)
+PATH_CHARACTERS = pattern(
+    r"^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})+$",
+    "must be a path; other characters than those of a URL are written as %20 and the like",
+)
+_DURATION_PATTERN = pattern(r"^([0-9]{1,5}(h|m|s|ms)){1,4}$", "must be a duration, for example 30s or 1m30s")
+_NAME_PATTERN = pattern(
+    rf"^{SUBDOMAIN}$", "must be lower case letters, digits, '-' and '.', for example chat.example.com"
+)
+_WILDCARD_PATTERN = pattern(
+    rf"^(\*\.)?{SUBDOMAIN}$", "must be a host name in lower case, for example chat.example.com or *.example.com"
+)
 
 Text253 = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 Namespace = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=NAMESPACE_PATTERN)]
-Group = Annotated[str, StringConstraints(max_length=253, pattern=_GROUP_PATTERN)]
+Group = Annotated[str, StringConstraints(max_length=253, pattern=GROUP_PATTERN)]
 KindName = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=KIND_PATTERN)]
-SectionName = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^{SUBDOMAIN}$")]
-RouteHostname = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^(\*\.)?{SUBDOMAIN}$")]
-PreciseHostname = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^{SUBDOMAIN}$")]
+SectionName = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=_NAME_PATTERN)]
+RouteHostname = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=_WILDCARD_PATTERN)]
+PreciseHostname = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=_NAME_PATTERN)]
 HeaderName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=_HEADER_PATTERN)]
 Duration = Annotated[str, StringConstraints(pattern=_DURATION_PATTERN)]
 Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]

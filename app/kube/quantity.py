@@ -29,9 +29,7 @@ def parse(text: str) -> Decimal:
     """
     match = _QUANTITY.fullmatch(text) if len(text) <= 64 else None
     if match is None:
-        raise QuantityError(
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-        )
+        raise QuantityError(f"must be a quantity, for example 500m or 16Gi{meant(text)}")
     number, suffix = Decimal(match[1]), match[2]
     if suffix in _BINARY:
         value = number * _BINARY[suffix]
@@ -41,6 +39,25 @@ def parse(text: str) -> Decimal:
     if value > _LARGEST:
         return _LARGEST
     return value.quantize(_NANO, rounding=ROUND_CEILING) if value % _NANO else value
+
+
+_WRITTEN = re.compile(r"\W*([0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\W*")
+_BYTES = re.compile(r"([kmgtpe])(i?)b?(?:[iy].*)?", re.IGNORECASE)
+_UNITLESS = frozenset({"", "b", "byte", "bytes", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"})
+
+
+def meant(text: str) -> str:
+    """``; did you mean 4G or 4Gi?`` for ``4 GB`` and the like, empty where nothing can be guessed."""
+    written = _WRITTEN.fullmatch(text) if len(text) <= 64 else None
+    if written is None:
+        return ""
+    number, unit = written[1].replace(",", "."), written[2]
+    scaled = _BYTES.fullmatch(unit)
+    if scaled is None:
+        return f"; did you mean {number}?" if unit.lower() in _UNITLESS else ""
+    prefix = scaled[1].upper()
+    decimal, binary = f"{number}{'k' if prefix == 'K' else prefix}", f"{number}{prefix}i"
+    return f"; did you mean {binary}?" if scaled[2] else f"; did you mean {decimal} or {binary}?"
 
 
 def is_quantity(text: str) -> bool:

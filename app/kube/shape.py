@@ -10,6 +10,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from app.kube import embedded, field
 from app.kube.base import EmbeddedType, KubeModel
+from app.kube.correction import Members
+from app.kube.leaves import member
+from app.kube.similar import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +103,79 @@ def _items(item: Any, shape: Shape, path: field.Path) -> Iterator[tuple[field.Pa
         yield path, item
 
 
-def unknown_fields(document: Any, model: type[KubeModel], path: field.Path) -> Iterator[str]:
-    """A warning per field that the type does not have, with the nearest name. Embedded types are checked elsewhere."""
+def unknown_fields(
+    document: Any, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...] = ()
+) -> Iterator[field.Advice]:
+    """A warning per field that the type does not have, with what was probably meant.
+
+    ``above`` are the types around this one, the nearest last. Embedded types are checked elsewhere.
+    """
     if not isinstance(document, dict):
         return
     known = fields(model)
     for key, item in document.items():
         if key not in known:
-            yield unknown_field(path.child(key), key, known)
+            yield embedded.unknown_field(member(path, key), _hint(key, model, path, above))
             continue
         shape = known[key][1]
         if shape.model is None or item is None or not _fits(item, shape):
             continue
         for where, one in _items(item, shape, path.child(key)):
-            yield from unknown_fields(one, shape.model, where)
+            yield from unknown_fields(one, shape.model, where, (*above, model))
 
 
 def _fits(item: Any, shape: Shape) -> bool:
     return isinstance(item, list) if shape.container == "list" else isinstance(item, dict)
 
 
-def unknown_field(path: field.Path, key: str, known: dict[str, Any]) -> str:
-    """The warning's text: ``unknown field "spec.replica", did you mean "replicas"?``."""
-    near = embedded.nearest(key, tuple(known))
-    hint = f', did you mean "{near}"?' if near else ""
-    return f"unknown field {field.go_quote(str(path))}{hint}"
+def _hint(key: str, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...]) -> str:
+    """What a user probably meant by a field that the type does not have: a habit, a slip, another level."""
+    if key in model.habits:
+        return f"; {model.habits[key]}"
+    known = tuple(fields(model))
+    near = nearest(key, known)
+    exact = near.lower() == key.replace("_", "").lower()
+    meant = near if exact else _below(key, model) or near or _last_part(key, known)
+    if meant and not (near == meant and not exact and _around(key, above)):
+        return f', did you mean "{meant}"?'
+    level = _around(key, above)
+    return f"; it belongs {level} higher: indent it less" if level else ""
+
+
+def _below(key: str, model: type[KubeModel]) -> str:
+    """The field of that name one level down, where one object has it, or a pod: ``modelClaim.modelName``."""
+    objects = {name: shape for name, (_, shape) in fields(model).items() if not shape.container}
+    found = [f"{name}.{key}" for name, shape in objects.items() if shape.model and key in fields(shape.model)]
+    pods = [name for name, shape in objects.items() if shape.embedded == "PodSpec"]
+    found += [f"{name}.{key}" for name in pods[:1] if key in embedded.members("PodSpec").fields]
+    return found[0] if len(found) == 1 else ""
+
+
+def _last_part(key: str, known: tuple[str, ...]) -> str:
+    """``gpu`` of ``nvidia.com/gpu``, where that is a field."""
+    part = key.rpartition("/")[2]
+    return part if part in known else ""
+
+
+def _around(key: str, above: tuple[type[KubeModel], ...]) -> str:
+    """How many levels higher there is a field of that name."""
+    for distance, model in enumerate(reversed(above), 1):
+        if key in fields(model):
+            return "one level" if distance == 1 else f"{distance} levels"
+    return ""
+
+
+def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
+    """The fields of what belongs at a place below a type of ours; none where it has no fields."""
+    here = Shape(model=model)
+    for segment in (one for one in segments if isinstance(one, str)):
+        if here.model is not None and segment in fields(here.model):
+            here = fields(here.model)[segment][1]
+        elif here.embedded:
+            return Members()
+    if here.embedded:
+        return embedded.members(here.embedded)
+    if here.model is None:
+        return Members()
+    required = [info.alias or name for name, info in here.model.model_fields.items() if info.is_required()]
+    return Members(tuple(fields(here.model)), tuple(required))

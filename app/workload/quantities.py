@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.kube import field
-from app.kube.quantity import QuantityError, parse
+from app.kube.quantity import QuantityError, meant, parse
 
 
 def validate(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> list[field.Error]:
@@ -11,7 +11,7 @@ def validate(text: str, path: field.Path, *, positive: bool = False, example: st
     try:
         value = parse(text)
     except QuantityError:
-        return [field.invalid(path, text, f"must be a quantity, for example {example}")]
+        return [field.invalid(path, text, f"must be a quantity, for example {example}{meant(text)}")]
     if value < 0 or (positive and value == 0):
         bound = "above 0" if positive else "0 or more"
         return [field.invalid(path, text, f"must be {bound}, for example {example}")]

@@ -6,9 +6,11 @@ As in :mod:`app.workload.podrules`, types were checked before, and ``null`` coun
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from app.kube import field
+from app.kube.quantity import parse
 from app.workload.podrules import Json, object_name
 
 
@@ -19,7 +21,8 @@ def check(pod: Json, path: field.Path) -> Iterator[field.Error]:
     yield from _container_names(pod, path)
     for name in ("initContainers", "containers"):
         for position, container in enumerate(pod.get(name) or ()):
-            yield from _pull_policy(container or {}, path.child(name).index(position))
+            here = path.child(name).index(position)
+            yield from _pull_policy(container or {}, here)
 
 
 def _lasting(pod: Json, path: field.Path) -> Iterator[field.Error]:
@@ -55,6 +58,37 @@ def _pull_policy(container: Json, path: field.Path) -> Iterator[field.Error]:
     policy = container.get("imagePullPolicy")
     if policy and policy not in _PULL_POLICIES:
         yield field.not_supported(path.child("imagePullPolicy"), policy, _PULL_POLICIES)
+
+
+def amounts(pod: Json, path: field.Path) -> Iterator[field.Error]:
+    """What the API server says of every container's requests and limits."""
+    for name in ("initContainers", "containers"):
+        for position, container in enumerate(pod.get(name) or ()):
+            here = path.child(name).index(position)
+            yield from _resources((container or {}).get("resources") or {}, here.child("resources"))
+
+
+def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:
+    parts = {part: _amounts(resources.get(part) or {}) for part in ("limits", "requests")}
+    for part, given in parts.items():
+        for name, amount in given.items():
+            here = path.child(part).key(name)
+            if amount < 0:
+                yield field.invalid(here, resources[part][name], "must be 0 or more")
+            elif "/" in name and amount % 1:
+                detail = "must be a whole number: such a resource cannot be divided"
+                yield field.invalid(here, resources[part][name], detail)
+    for name in sorted(parts["requests"].keys() & parts["limits"].keys()):
+        here, limit = path.child("requests").key(name), resources["limits"][name]
+        if "/" in name and parts["requests"][name] != parts["limits"][name]:
+            detail = f"must be the same as the limit, which is {limit}: {name} cannot be overcommitted"
+            yield field.invalid(here, resources["requests"][name], detail)
+        elif parts["requests"][name] > parts["limits"][name]:
+            yield field.invalid(here, resources["requests"][name], f"must be at most the limit, which is {limit}")
+
+
+def _amounts(given: Json) -> dict[str, Decimal]:
+    return {name: parse(str(amount)) for name, amount in given.items() if amount is not None}
 
 
 def _name(container: Any) -> str:

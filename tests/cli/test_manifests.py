@@ -65,14 +65,14 @@ def test_values(text: str, expected: Any) -> None:
 
 
 BAD: dict[str, tuple[str, str]] = {
-    "syntax": ("a: [1", "f.yaml:2:1: did not find expected"),
+    "syntax": ("a: [1", "f.yaml:1:4: a [ that is not closed"),
     "duplicate key": ("kind: K\nspec:\n  a: 1\n  a: 2", 'f.yaml:4:3: duplicate key "a"'),
     "a Python object": ("kind: !!python/object/apply:os.system ['true']", "f.yaml:1:7: unsupported tag"),
     "a Python name": ("kind: !!python/name:os.system ''", "unsupported tag"),
     "a list": ("- 1", "not a Kubernetes object"),
     "infinity": ("kind: K\nspec: {a: .inf}", "f.yaml:2:11: .inf is not a number that JSON has"),
     "deep": ("a: " + "[" * 5000 + "]" * 5000, "f.yaml"),
-    "an alias to nowhere": ("a: *x", "undefined alias"),
+    "an alias to nowhere": ("a: *x", "an alias (*name) without its anchor"),
 }
 
 

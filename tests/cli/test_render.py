@@ -12,12 +12,14 @@ def kinds(documents: list[Json]) -> list[str]:
     return [document.get("kind", "status") for document in documents]
 
 
-def test_children_and_status_are_yaml(command: Command) -> None:
-    """One document each, ready to be applied or compared."""
-    result = command("render", command.file("all.yaml", model(), service()))
-    documents = list(yaml.safe_load_all(result.out))
+@pytest.mark.parametrize("more", [[], ["--status"]])
+def test_children_are_yaml(command: Command, more: list[str]) -> None:
+    """One document each, ready to be applied or compared; a status is a comment."""
+    result = command("render", command.file("all.yaml", model(), service()), *more)
+    documents = [document for document in yaml.safe_load_all(result.out) if document is not None]
     assert result.status == 0
-    assert kinds(documents).count("status") == 2
+    assert all(document["apiVersion"] and document["kind"] for document in documents)
+    assert ("#   phase: Ready" in result.out) == bool(more)
     assert {"Job", "PersistentVolumeClaim", "Deployment", "Service"} <= set(kinds(documents))
     assert "# child of InferenceService/s" in result.out
 
@@ -55,7 +57,10 @@ def test_components_that_are_not_installed_make_no_children(command: Command) ->
 
 def test_an_invalid_object_has_a_status_only(command: Command) -> None:
     """As in a cluster."""
-    answer = command("render", command.file("all.yaml", model(), service({"replicas": 99})), "--output", "json").json[1]
+    result = command("render", command.file("all.yaml", model(), service({"replicas": 99})), "--output", "json")
+    answer = result.json[1]
+    assert result.status == 1
+    assert "spec.replicas: Invalid value: 99" in result.err
     assert answer["children"] == []
     assert next(c["reason"] for c in answer["status"]["conditions"] if c["type"] == "Ready") == "InvalidSpec"
 
@@ -64,14 +69,14 @@ def test_an_invalid_object_has_a_status_only(command: Command) -> None:
     ("documents", "reason"),
     [
         ([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}], "no object of a kind that is served"),
-        ([{**model(), "metadata": {}}], "metadata.name is missing"),
+        ([{**model(), "metadata": {}}], "metadata.name: Required value"),
         ([{**model(), "metadata": {"name": "m", "labels": []}}], "metadata.labels"),
     ],
 )
 def test_what_cannot_be_rendered(command: Command, documents: list[Json], reason: str) -> None:
-    """2, with a reason."""
+    """With a reason, and nothing else."""
     result = command("render", command.file("all.yaml", *documents))
-    assert (result.status, result.out) == (2, "")
+    assert (bool(result.status), result.out) == (True, "")
     assert reason in result.err
 
 

@@ -1,6 +1,5 @@
 """``modelhooks certs``: files, YAML, and what it writes through an API server."""
 
-import argparse
 import base64
 import copy
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app import certs
+from app import certs, cli
 from app.cli import certs as command
 from app.cli import trust
 from app.cli.kubeapi import ApiError, Client, ConflictError
@@ -183,18 +182,16 @@ def test_plain_http_and_hooks_with_a_ca_of_their_own_need_nothing(webhook: dict[
     assert trust.hooks_patch({"spec": {"hooks": {"sync": {"webhook": webhook}, "finalize": None}}}, "PEM") is None
 
 
-def arguments(*argv: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return parser.parse_args(argv)
+def run(*argv: str) -> int:
+    return cli.main(["certs", *argv])
 
 
 def test_files_are_kept_until_they_are_due_and_keys_are_private(tmp_path: Path) -> None:
     folder = tmp_path / "certs"
-    assert command.run(arguments("--out-dir", str(folder), "--san", "127.0.0.1")) == 0
+    assert run("--out-dir", str(folder), "--san", "127.0.0.1") == 0
     first = {file.name: file.read_text() for file in folder.iterdir()}
 
-    assert command.run(arguments("--out-dir", str(folder), "--san", "127.0.0.1")) == 0
+    assert run("--out-dir", str(folder), "--san", "127.0.0.1") == 0
     assert {file.name: file.read_text() for file in folder.iterdir()} == first
     assert sorted(first) == ["ca.crt", "ca.key", "tls.crt", "tls.key"]
     assert {file.name: oct(file.stat().st_mode & 0o777) for file in folder.glob("*.key")} == {
@@ -204,7 +201,7 @@ def test_files_are_kept_until_they_are_due_and_keys_are_private(tmp_path: Path) 
 
 
 def test_without_options_everything_is_printed_for_server_side_apply(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.run(arguments()) == 0
+    assert run() == 0
 
     secret, admission, *controllers = yaml.safe_load_all(capsys.readouterr().out)
     ca = base64.b64decode(secret["data"]["ca.crt"]).decode()
@@ -218,7 +215,7 @@ def test_outside_a_cluster_apply_says_what_is_missing(
 ) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 
-    assert command.run(arguments("--apply")) == 1
+    assert run("--apply") == 1
     assert "--kube-api" in capsys.readouterr().err
 
 

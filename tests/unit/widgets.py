@@ -13,7 +13,7 @@ from pydantic import Field
 from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects, RelatedRule, SyncRequest, SyncResponse
 from app.kube import field
-from app.kube.base import EnvVar, KubeModel
+from app.kube.base import EnvVar, KubeModel, pattern
 from app.kube.conditions import Condition, Conditions
 from app.kube.desired import (
     Container,
@@ -41,7 +41,12 @@ class WidgetSpec(KubeModel):
     size: Annotated[Literal["small", "large"], Field(description="How big.")]
     replicas: Annotated[int, Field(ge=0, le=10, description="How many.")] = 1
     minimum: Annotated[int | None, Field(description="At least so many.")] = None
-    name: Annotated[str | None, Field(pattern="^[a-z]+$", max_length=10, description="What it is called.")] = None
+    name: Annotated[
+        str | None,
+        Field(
+            pattern=pattern("^[a-z]+$", "must be lower case letters"), max_length=10, description="What it is called."
+        ),
+    ] = None
     ports: Annotated[list[WidgetPort] | None, Field(max_length=3, description="Ports.")] = None
     env: Annotated[list[EnvVar] | None, Field(description="Environment.")] = None
 

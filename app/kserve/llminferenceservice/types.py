@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 from pydantic import ConfigDict, Field
 
-from app.kube.base import EmbeddedType, Int32, Json, KubeModel
+from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
 from app.kube.gatewayapi import HTTPRouteSpec
-from app.kube.gatewayapi_types import KIND_PATTERN, NAMESPACE_PATTERN, PortNumber
+from app.kube.gatewayapi_types import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, PortNumber
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
@@ -160,7 +160,7 @@ class WVASpec(KubeModel):
     )
 
     variant_cost: str = Field(
-        "10.0", description="Cost of one replica, to compare variants by.", pattern=r"^[0-9]+(\.[0-9]+)?$"
+        "10.0", description="Cost of one replica, to compare variants by.", pattern=DECIMAL_PATTERN
     )
     hpa: HPASpec | None = Field(None, description="Scale by a HorizontalPodAutoscaler.")
     keda: KEDASpec | None = Field(None, description="Scale by KEDA.")
@@ -258,7 +258,7 @@ class EndpointPickerReference(KubeModel):
         "",
         description="API group; empty for a Service.",
         max_length=253,
-        pattern=r"^$|^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+        pattern=GROUP_PATTERN,
     )
     kind: str = Field("Service", description="Kind.", min_length=1, max_length=63, pattern=KIND_PATTERN)
     name: str = Field(description="Name.", min_length=1, max_length=253)
@@ -266,7 +266,10 @@ class EndpointPickerReference(KubeModel):
     failure_mode: FailureMode = Field("FailClose", description="What happens while it does not answer.")
 
 
-LABEL_PATTERN = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
+LABEL_PATTERN = pattern(
+    r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
+    "must be a label value: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
+)
 LabelText = Annotated[str, Field(max_length=63, pattern=LABEL_PATTERN)]
 
 

@@ -7,6 +7,7 @@ Admission and sync judge the user's own spec with :func:`validate`; what baseRef
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from app.hooks.mergekeys import clashes
@@ -25,7 +26,8 @@ from app.kserve.templatedata import ServiceData
 from app.kserve.uri import InvalidURL, ModelURI, parse
 from app.kserve.usertemplates import with_decided_templates
 from app.kube import field, gatewayapi_rules
-from app.kube.decode import SPEC, decode_document, json_type
+from app.kube.correction import Members, wrong_type
+from app.kube.decode import SPEC, decode_document
 from app.kube.labels import reserved_keys
 from app.kube.names import is_dns1035_label
 from app.kube.objects import ObjectMeta
@@ -98,20 +100,23 @@ def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
         yield from _adapters(model.lora.adapters, SPEC.child("model", "lora", "adapters"))
 
 
+_ADAPTER = Members(("uri", "name"), ("uri", "name"))
+
+
 def _adapters(adapters: Any, path: field.Path) -> Iterator[field.Error]:
     """The schema leaves adapters open, but they are models, and can be nothing else when they are read."""
     if not isinstance(adapters, list):
-        yield field.type_invalid(path, json_type(adapters), "must be a list of models")
+        yield wrong_type(path, adapters, "array", _ADAPTER)
         return
     for position, adapter in enumerate(adapters):
         here = path.index(position)
         if not isinstance(adapter, dict):
-            yield field.type_invalid(here, json_type(adapter), "must be a model: an object with uri and name")
+            yield wrong_type(here, adapter, "object", _ADAPTER)
             continue
         for key in ("uri", "name"):
             value = adapter.get(key)
             if value is not None and not isinstance(value, str):
-                yield field.type_invalid(here.child(key), json_type(value), "must be a string")
+                yield wrong_type(here.child(key), value, "string")
         if isinstance(adapter.get("uri"), str):
             yield from _url(adapter["uri"], here.child("uri"))
 
@@ -161,7 +166,8 @@ def _templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, fie
 def _pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Mistakes that no base can mend; a text that is yet to be rendered may become anything."""
     for pod, path in _templates(spec):
-        yield from (error for error in wholepod.check(pod or {}, path) if OPEN not in error.body)
+        found = chain(wholepod.check(pod or {}, path), wholepod.amounts(pod or {}, path))
+        yield from (error for error in found if OPEN not in error.body)
 
 
 def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:

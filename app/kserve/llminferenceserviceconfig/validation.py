@@ -40,11 +40,11 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
 def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list[field.Error]:
     """The first template that does not render for the sample service (2.6): a mistake of the object as a whole.
 
-    The text names the place, line and all; the field is left empty.
+    The text names the place, line and all; the field is left empty, as upstream's webhook does.
     """
     document = spec.model_dump(by_alias=True, exclude_none=True)
-    problem = sample.template_error(document, *_installation(settings))
-    return [field.forbidden(field.Path(), problem)] if problem else []
+    place, problem = sample.template_error(document, *_installation(settings))
+    return [field.Error(field.ErrorType.FORBIDDEN, field.Path(), f"Forbidden: {problem}", place)] if problem else []
 
 
 def _installation(settings: Settings) -> tuple[tuple[str, str], str]:

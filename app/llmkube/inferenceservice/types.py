@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 from pydantic import Field
 
 from app.kube.base import (
+    DECIMAL_PATTERN,
     DateTime,
     EnvVar,
     Int32,
@@ -76,6 +78,10 @@ class Endpoint(KubeModel):
 class ServiceResources(KubeModel):
     """What each pod asks of its node."""
 
+    habits: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("limits", "requests"), "write cpu, memory and gpu directly below resources; gpu: 1 asks for one GPU"
+    )
+
     gpu: Int32 | None = Field(
         default=None, ge=0, le=8, description="GPUs per pod, where the Model does not say how many."
     )
@@ -93,7 +99,7 @@ class RopeScaling(KubeModel):
     type: Literal["linear", "yarn", "longrope"] = Field(description="Method of stretching.")
     factor: str = Field(
         default="",
-        pattern=r"^[0-9]+(\.[0-9]+)?$",
+        pattern=DECIMAL_PATTERN,
         description="How many times longer the context becomes, such as 2.0.",
     )
     original_context: Int32 | None = Field(
@@ -111,6 +117,12 @@ class ProbeOverrides(KubeModel):
 
 class InferenceServiceSpec(KubeModel):
     """One model, served."""
+
+    habits: ClassVar[Mapping[str, str]] = {
+        "template": "pods are described by fields of spec itself, such as spec.image, spec.args, spec.env and "
+        "spec.resources",
+        "containers": "there is one container; describe it by spec.image, spec.args, spec.env and spec.resources",
+    }
 
     model_ref: str = Field(description="Name of the Model, in the same namespace. A change rolls the pods.")
     runtime: Runtime = Field(default="llamacpp", description="The server that runs the model.")

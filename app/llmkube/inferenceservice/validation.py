@@ -63,10 +63,13 @@ def _model(spec: InferenceServiceSpec) -> Errors:
     if len(spec.model_ref) > LABEL_MAX:
         return [field.too_long(path, LABEL_MAX, "no Model has so long a name")]
     if not is_dns1123_subdomain(spec.model_ref):
-        return [field.invalid(path, spec.model_ref, "must be the name of a Model of this namespace, nothing else")]
+        return [field.invalid(path, spec.model_ref, _MODEL_NAME)]
     return []
 
 
+_MODEL_NAME = (
+    "must be the name of a Model in this namespace: lower case letters, digits, '-' and '.', for example smollm"
+)
 _NEEDS_IMAGE = ("generic", "personaplex")
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from app.kube.decode import SPEC
+from app.kube.embedded import image_warnings
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
@@ -38,6 +40,7 @@ def warnings(service: Resource[InferenceServiceSpec, InferenceServiceStatus]) ->
         *_resources(spec),
         *_autoscaling(spec),
         *_pod(spec),
+        *image_warnings(spec.image, SPEC.child("image")),
     ]
 
 

@@ -5,6 +5,7 @@ Source: llmkube spec 1.2 and 1.3.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -12,10 +13,25 @@ import msgspec
 from msgspec import Meta
 from pydantic import Field
 
-from app.kube.base import DateTime, Int32, Int64, KubeModel
+from app.kube.base import DateTime, Int32, Int64, KubeModel, pattern
 from app.kube.conditions import Condition
 
-SOURCE_PATTERN = r"^(https?|file|pvc)://.*|^/[^\t\n\f\r ]+$|^[a-zA-Z0-9][0-9A-Za-z_\-./]+$"
+_HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*(.+)", re.IGNORECASE)
+
+
+def _without_scheme(text: str) -> str:
+    """Other APIs write a repository with a scheme."""
+    written = _HUB_SCHEME.fullmatch(text)
+    return f"; write {written[1]}" if written else ""
+
+
+SOURCE_FORM = (
+    "must be <owner>/<name> for a Hugging Face repository, an http or https URL of one file, pvc://<claim>/<path>, or "
+    "an absolute path on the node"
+)
+SOURCE_PATTERN = pattern(
+    r"^(https?|file|pvc)://.*|^/[^\t\n\f\r ]+$|^[a-zA-Z0-9][0-9A-Za-z_\-./]+$", SOURCE_FORM, _without_scheme
+)
 """Spec 1.2, with the character classes written out: ``\\w`` and ``\\s`` are ASCII for the API server."""
 
 
@@ -90,7 +106,7 @@ class ModelSpec(KubeModel):
     )
     sha256: str = Field(
         default="",
-        pattern="^[a-fA-F0-9]{64}$",
+        pattern=pattern("^[a-fA-F0-9]{64}$", "must be the 64 hexadecimal digits that sha256sum prints"),
         description="SHA-256 of the file in hexadecimal. A download that does not match it is thrown away.",
     )
     refresh_policy: Literal["IfNotPresent", "OnChange"] = Field(

@@ -9,7 +9,7 @@ from app.kube.decode import SPEC
 from app.kube.names import LABEL_MAX, is_dns1123_subdomain
 from app.kube.redact import without_user
 from app.kube.resource import Resource
-from app.llmkube.model.types import GPU, Hardware, ModelResources, ModelSpec, ModelStatus
+from app.llmkube.model.types import GPU, SOURCE_FORM, Hardware, ModelResources, ModelSpec, ModelStatus
 from app.llmkube.source import FILE_SCHEME, PVC_SCHEME, Source, SourceClass, host, parse, url_problem
 from app.llmkube.sourcehosts import allowed, is_metadata_host
 from app.settings import Settings
@@ -81,11 +81,7 @@ def _local_source(source: Source) -> Errors:
 
 def _invalid_source(source: Source) -> Errors:
     """V-M05."""
-    detail = (
-        "one word is no source; write <owner>/<name> for a Hugging Face repository, an http or https URL of one file, "
-        "pvc://<claim>/<path>, or an absolute path"
-    )
-    return [field.invalid(SOURCE, source.text, detail)]
+    return [field.invalid(SOURCE, source.text, SOURCE_FORM)]
 
 
 def _repository_source(_: Source) -> Errors:

@@ -1,4 +1,4 @@
-"""Specs: strict as the API server, all errors at once, in its words."""
+"""Specs: strict as the API server, all errors at once, in Kubernetes' grammar."""
 
 from typing import Any
 
@@ -20,28 +20,28 @@ def errors_of(spec: Any) -> list[str]:
         ({"size": "x"}, 'spec.size: Unsupported value: "x": supported values: "small", "large"'),
         (
             {"size": "small", "replicas": 11},
-            "spec.replicas: Invalid value: 11: spec.replicas in body should be less than or equal to 10",
+            "spec.replicas: Invalid value: 11: must be at most 10",
         ),
         (
             {"size": "small", "replicas": "5"},
-            'spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"',
+            'spec.replicas: Invalid value: "5": must be a whole number; write 5 without quotes',
         ),
         (
             {"size": "small", "replicas": 2.5},
-            'spec.replicas: Invalid value: "number": spec.replicas in body must be of type integer: "number"',
+            "spec.replicas: Invalid value: 2.5: must be a whole number",
         ),
-        ({"size": "small", "name": "A"}, "spec.name: Invalid value: \"A\": spec.name in body should match '^[a-z]+$'"),
+        ({"size": "small", "name": "A"}, 'spec.name: Invalid value: "A": must be lower case letters'),
         ({"size": "small", "name": "a" * 11}, "spec.name: Too long: may not be more than 10 bytes"),
         ({"size": "small", "ports": [{"number": 1}] * 4}, "spec.ports: Too many: 4: must have at most 3 items"),
         (
             {"size": "small", "ports": [{"number": 0}]},
-            "spec.ports[0].number: Invalid value: 0: spec.ports[0].number in body should be greater than or equal to 1",
+            "spec.ports[0].number: Invalid value: 0: must be at least 1",
         ),
-        ([], 'spec: Invalid value: "array": spec in body must be of type object: "array"'),
+        ([], 'spec: Invalid value: []: must be an object; write its fields directly below spec, without "- "'),
     ],
 )
 def test_wording(spec: Any, error: str) -> None:
-    """Each mistake reads as if the CRD's schema had found it."""
+    """Each mistake says what to write instead; the path and the kind of mistake read as the API server's do."""
     assert errors_of(spec) == [error]
 
 

@@ -22,10 +22,11 @@ def warnings(value: Any, type_name: str) -> list[str]:
     return embedded.check(value, type_name, PATH)[1]
 
 
-def wrong(where: str, wanted: str, found: str) -> str:
-    return f'spec.x{where}: Invalid value: "{found}": spec.x{where} in body must be of type {wanted}: "{found}"'
+def wrong(where: str, value: str, words: str) -> str:
+    return f"spec.x{where}: Invalid value: {value}: must be {words}"
 
 
+YES = "(YAML reads a bare yes, no, on or off as true or false)"
 FULL_POD = {
     "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}},
     "spec": {
@@ -95,52 +96,67 @@ def test_what_kubernetes_takes_is_taken(value: Any, type_name: str) -> None:
 @pytest.mark.parametrize(
     ("value", "type_name", "expected"),
     [
-        ({"failureThreshold": "3"}, "Probe", wrong(".failureThreshold", "integer", "string")),
-        ({"failureThreshold": True}, "Probe", wrong(".failureThreshold", "integer", "boolean")),
-        ({"failureThreshold": 3.5}, "Probe", wrong(".failureThreshold", "integer", "number")),
-        ({"name": "A", "value": 1}, "EnvVar", wrong(".value", "string", "integer")),
-        ({"runAsNonRoot": "yes"}, "SecurityContext", wrong(".runAsNonRoot", "boolean", "string")),
-        ([], "EnvVar", wrong("", "object", "array")),
-        (None, "EnvVar", wrong("", "object", "null")),
-        ({"httpGet": []}, "Probe", wrong(".httpGet", "object", "array")),
-        ({"name": "c", "env": {}}, "Container", wrong(".env", "array", "object")),
-        ({"name": "c", "env": ["A=1"]}, "Container", wrong(".env[0]", "object", "string")),
-        ({"name": "c", "args": ["a", 8080]}, "Container", wrong(".args[1]", "string", "integer")),
-        ({"httpGet": {"port": True}}, "Probe", wrong(".httpGet.port", "integer", "boolean")),
-        ({"limits": {"cpu": True}}, "ResourceRequirements", wrong(".limits[cpu]", "string", "boolean")),
-        ({"limits": ["cpu"]}, "ResourceRequirements", wrong(".limits", "object", "array")),
-        ({"matchLabels": {"a": 1}}, "LabelSelector", wrong(".matchLabels[a]", "string", "integer")),
-        ({"managedFields": [{"fieldsV1": 1}]}, "ObjectMeta", wrong(".managedFields[0].fieldsV1", "object", "integer")),
+        (
+            {"failureThreshold": "3"},
+            "Probe",
+            wrong(".failureThreshold", '"3"', "a whole number; write 3 without quotes"),
+        ),
+        ({"failureThreshold": True}, "Probe", wrong(".failureThreshold", "true", "a whole number")),
+        ({"failureThreshold": 3.5}, "Probe", wrong(".failureThreshold", "3.5", "a whole number")),
+        ({"name": "A", "value": 1}, "EnvVar", wrong(".value", "1", 'a text; write "1" in quotes')),
+        (
+            {"runAsNonRoot": "yes"},
+            "SecurityContext",
+            wrong(".runAsNonRoot", '"yes"', "true or false; write true without quotes"),
+        ),
+        ([], "EnvVar", wrong("", "[]", 'an object; write its fields directly below x, without "- "')),
+        (None, "EnvVar", wrong("", "null", "an object; its fields are name, value, valueFrom")),
+        (
+            {"httpGet": []},
+            "Probe",
+            wrong(".httpGet", "[]", 'an object; write its fields directly below httpGet, without "- "'),
+        ),
+        ({"name": "c", "env": {}}, "Container", wrong(".env", "{}", "a list; write [] for none")),
+        (
+            {"name": "c", "env": ["A=1"]},
+            "Container",
+            wrong(".env[0]", '"A=1"', 'an object; write - {name: A, value: "1"}'),
+        ),
+        ({"name": "c", "args": ["a", 8080]}, "Container", wrong(".args[1]", "8080", 'a text; write "8080" in quotes')),
+        ({"httpGet": {"port": True}}, "Probe", wrong(".httpGet.port", "true", "a whole number")),
+        (
+            {"limits": {"cpu": True}},
+            "ResourceRequirements",
+            wrong(".limits[cpu]", "true", f'a text; write "true" in quotes {YES}'),
+        ),
+        (
+            {"limits": ["cpu"]},
+            "ResourceRequirements",
+            wrong(".limits", '["cpu"]', 'an object; write names and values directly below limits, without "- "'),
+        ),
+        ({"matchLabels": {"a": 1}}, "LabelSelector", wrong(".matchLabels[a]", "1", 'a text; write "1" in quotes')),
+        ({"managedFields": [{"fieldsV1": 1}]}, "ObjectMeta", wrong(".managedFields[0].fieldsV1", "1", "an object")),
         ({"value": "1"}, "EnvVar", "spec.x.name: Required value"),
         ({"name": None}, "EnvVar", "spec.x.name: Required value"),
         ({"name": "c", "ports": [{}]}, "Container", "spec.x.ports[0].containerPort: Required value"),
         (
             {"containerPort": 2**31},
             "ContainerPort",
-            (
-                "spec.x.containerPort: Invalid value: 2147483648: "
-                "spec.x.containerPort in body should be less than or equal to 2147483647"
-            ),
+            wrong(".containerPort", "2147483648", "at most 2147483647"),
         ),
         (
             {"runAsUser": -(2**63) - 1},
             "SecurityContext",
-            (
-                "spec.x.runAsUser: Invalid value: -9223372036854775809: "
-                "spec.x.runAsUser in body should be greater than or equal to -9223372036854775808"
-            ),
+            wrong(".runAsUser", "-9223372036854775809", "at least -9223372036854775808"),
         ),
         (
             {"limits": {"memory": "8 GB"}},
             "ResourceRequirements",
-            (
-                'spec.x.limits[memory]: Invalid value: "8 GB": quantities must match the regular expression '
-                "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-            ),
+            wrong(".limits[memory]", '"8 GB"', "a quantity, for example 500m or 16Gi; did you mean 8G or 8Gi?"),
         ),
     ],
 )
-def test_a_mistake_is_an_error_in_kubernetes_words(value: Any, type_name: str, expected: str) -> None:
+def test_a_mistake_is_an_error_that_says_what_to_write(value: Any, type_name: str, expected: str) -> None:
     assert errors(value, type_name) == [expected]
 
 

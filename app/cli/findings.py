@@ -1,0 +1,186 @@
+"""What the command line has to say of files: values with a place, and the forms in which they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+import orjson
+
+IDS = {
+    "yaml": "The file cannot be read as YAML or JSON.",
+    "untyped": "The document has no apiVersion or no kind.",
+    "unknown-kind": "The group is one of those served here, or nearly, and it has no such kind or version.",
+    "duplicate-object": "Two documents of one set of files describe the same object.",
+    "dangling-reference": "The object that is named is not among the files, although others of its kind are.",
+    "unknown-field": "The field does not exist; a cluster would drop it.",
+    "required": "A value that must be there is missing.",
+    "wrong-type": "The value is of another type than the field takes.",
+    "unsupported-value": "The value is not one of those that the field takes.",
+    "invalid-value": "The value has the right type and cannot be used.",
+    "duplicate-value": "The value may stand only once in its list.",
+    "forbidden": "The field may not be set here.",
+    "too-long": "The text is longer than is allowed.",
+    "too-many": "The list has more items than are allowed.",
+    "no-effect": "The field is accepted, and nothing acts on it.",
+    "combination": "Objects of these files say what does not fit together.",
+    "advice": "Valid, and probably not meant.",
+}
+"""Every kind of finding; docs/findings.md has a section for each."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One mistake or warning and its place in a file; ``line`` and ``column`` count from 1."""
+
+    file: str
+    line: int
+    column: int
+    level: str
+    """``error`` or ``warning``."""
+    path: str
+    message: str
+    id: str = "advice"
+
+    @property
+    def text(self) -> str:
+        """Path and message."""
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.level}: {self.text}"
+
+
+Lines = Mapping[str, Sequence[str]]
+"""The lines of every file that was read."""
+
+
+def unmuted(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
+    """Those that no comment takes back: ``# modelhooks: ignore ID`` on the line or alone on the one above."""
+    return [f for f in findings if not any(f.id in _ignored(line) for line in _about(f, lines.get(f.file, ())))]
+
+
+def _about(finding: Finding, lines: Sequence[str]) -> list[str]:
+    own = lines[finding.line - 1 : finding.line]
+    above = lines[finding.line - 2 : finding.line - 1] if finding.line > 1 else []
+    return [*own, *(line for line in above if line.lstrip().startswith("#"))]
+
+
+def _ignored(line: str) -> list[str]:
+    _, mark, rest = line.partition("# modelhooks: ignore ")
+    return rest.replace(",", " ").split() if mark else []
+
+
+def as_text(findings: Sequence[Finding], _: Lines) -> str:
+    """One line each, for a pipe."""
+    return "".join(f"{finding}\n" for finding in findings)
+
+
+def as_screen(findings: Sequence[Finding], lines: Lines) -> str:
+    """For people at a terminal: grouped by file, in colour, each with its line and a mark below it."""
+    import click
+
+    parts, file = [], None
+    for finding in sorted(findings, key=lambda one: (one.file, one.line, one.column)):
+        if finding.file != file:
+            file = finding.file
+            parts.append(click.style(file, bold=True))
+        colour = "red" if finding.level == "error" else "yellow"
+        head = f"  {finding.line}:{finding.column} {click.style(finding.level, fg=colour)} {finding.text}"
+        parts.append(f"{head} {click.style('[' + finding.id + ']', dim=True)}")
+        source = "".join(lines.get(finding.file, ())[finding.line - 1 : finding.line])
+        if source.strip():
+            width = max(20, _width() - 8)
+            shown = source.replace("\t", " ")[:width]
+            parts.append(f"      {click.style(shown, dim=True)}")
+            if finding.column <= width:
+                parts.append(f"      {' ' * (finding.column - 1)}{click.style('^', fg=colour)}")
+    return "".join(f"{part}\n" for part in parts)
+
+
+def _width() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def as_json(findings: Sequence[Finding], _: Lines) -> str:
+    return orjson.dumps([vars(finding) for finding in findings], option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def as_github(findings: Sequence[Finding], _: Lines) -> str:
+    """Annotations of a pull request, in GitHub's own form."""
+    lines = [
+        f"::{f.level} file={_property(f.file)},line={f.line},col={f.column},title={f.id}::{_escaped(f.text)}"
+        for f in findings
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def as_sarif(findings: Sequence[Finding], _: Lines) -> str:
+    """For code scanning; the help of each rule names its section of the documentation."""
+    results = [
+        {
+            "ruleId": f.id,
+            "level": f.level,
+            "message": {"text": f.text},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": f.file},
+                        "region": {"startLine": f.line, "startColumn": f.column},
+                    }
+                }
+            ],
+        }
+        for f in findings
+    ]
+    rules = [
+        {"id": id_, "shortDescription": {"text": text}, "help": {"text": f"docs/findings.md#{id_}"}}
+        for id_, text in IDS.items()
+    ]
+    run = {"tool": {"driver": {"name": "modelhooks", "rules": rules}}, "results": results}
+    document = {"version": "2.1.0", "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "runs": [run]}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def as_junit(findings: Sequence[Finding], lines: Lines) -> str:
+    """One test per file: errors fail it, warnings are its output."""
+    cases = []
+    for file in dict.fromkeys([*lines, *(f.file for f in findings)]):
+        own = [f for f in findings if f.file == file]
+        failures = [
+            f"<failure type={quoteattr(f.id)} message={quoteattr(f.text)}>{escape(_printable(str(f)))}</failure>"
+            for f in own
+            if f.level == "error"
+        ]
+        warned = "".join(f"{f}\n" for f in own if f.level == "warning")
+        output = [f"<system-out>{escape(_printable(warned))}</system-out>"] if warned else []
+        cases.append(
+            f'<testcase classname="modelhooks" name={quoteattr(file)}>{"".join([*failures, *output])}</testcase>'
+        )
+    failed = len({f.file for f in findings if f.level == "error"})
+    head = f'<testsuite name="modelhooks validate" tests="{len(cases)}" failures="{failed}">'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{"".join(cases)}</testsuite>\n'
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+
+
+PRINTERS: dict[str, Callable[[Sequence[Finding], Lines], str]] = {
+    "text": as_text,
+    "json": as_json,
+    "sarif": as_sarif,
+    "github": as_github,
+    "junit": as_junit,
+}

@@ -1,0 +1,98 @@
+"""The kinds of ours by name, without importing what they do: a command loads the families that its files need."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from app.kube.similar import nearest
+
+if TYPE_CHECKING:
+    from app.hooks.kind import Kind
+
+SERVED = {
+    "inference.llmkube.dev": {"Model": "v1alpha1", "InferenceService": "v1alpha1"},
+    "llmaz.io": {"OpenModel": "v1alpha1"},
+    "inference.llmaz.io": {"BackendRuntime": "v1alpha1", "Playground": "v1alpha1", "Service": "v1alpha1"},
+    "serving.kserve.io": {"LLMInferenceService": "v1alpha1", "LLMInferenceServiceConfig": "v1alpha1"},
+}
+"""Groups of ours, with the version in which each kind is served."""
+_MODULES = {
+    "inference.llmkube.dev": "app.llmkube.kinds",
+    "llmaz.io": "app.llmaz.kinds",
+    "inference.llmaz.io": "app.llmaz.kinds",
+    "serving.kserve.io": "app.kserve.kinds",
+}
+COMPONENTS = ("podmonitor", "leaderworkerset", "gateway-api", "inference-extension", "scheduler-rbac", "ca-bundle")
+"""Kustomize components of child kinds that not every cluster has."""
+_FOREIGN = {
+    "serving.kserve.io": frozenset(
+        {
+            "ClusterServingRuntime",
+            "ClusterStorageContainer",
+            "InferenceGraph",
+            "InferenceService",
+            "LocalModelCache",
+            "LocalModelNamespaceCache",
+            "LocalModelNode",
+            "LocalModelNodeGroup",
+            "ServingRuntime",
+            "TrainedModel",
+        }
+    )
+}
+"""Kinds of other controllers in a group of ours."""
+
+
+def find(api_version: str, kind: str) -> Kind[Any, Any] | None:
+    """The kind of that name and version, if it is one of ours."""
+    group, _, version = api_version.rpartition("/")
+    if SERVED.get(group, {}).get(kind) != version:
+        return None
+    kinds: tuple[Kind[Any, Any], ...] = importlib.import_module(_MODULES[group]).KINDS
+    return next(one for one in kinds if one.resource.kind == kind and one.resource.api_version == api_version)
+
+
+def versions_of(kind: str) -> list[str]:
+    """Under which apiVersions a kind of that name is served."""
+    return [f"{group}/{kinds[kind]}" for group, kinds in SERVED.items() if kind in kinds]
+
+
+def type_problem(api_version: str, kind: str) -> tuple[str, str]:
+    """What is wrong with a type that no kind of ours has: the field, and words. Both are empty for a foreign kind."""
+    group, _, version = api_version.rpartition("/")
+    if not api_version:
+        served = versions_of(kind)
+        return ("apiVersion", f"Required value: {kind} is served as {' and '.join(served)}") if served else ("", "")
+    if group in SERVED:
+        return _unknown(group, version, kind)
+    near = nearest(group, tuple(SERVED))
+    if near and _similar(group, near) and kind in SERVED[near]:
+        return "apiVersion", f'no group of ours is called "{group}"; did you mean {near}/{SERVED[near][kind]}?'
+    return "", ""
+
+
+def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:
+    """A group of ours, and a kind or version that it does not have."""
+    kinds = SERVED[group]
+    if kind in kinds:
+        return "apiVersion", f"{kind} is served as {group}/{kinds[kind]} only"
+    if kind in _FOREIGN.get(group, ()):
+        return "", ""
+    if not kind:
+        return "kind", f"Required value: {group} has {', '.join(kinds)}"
+    elsewhere = versions_of(kind)
+    if elsewhere:
+        return "apiVersion", f"{kind} is served as {' and '.join(elsewhere)}"
+    near = nearest(kind, tuple(kinds))
+    hint = f'; did you mean "{near}"?' if near else ""
+    return "kind", f'{group}/{version} has no kind "{kind}", but {", ".join(kinds)}{hint}'
+
+
+def _similar(group: str, ours: str) -> bool:
+    """Whether a group is one of ours with a slip in it: it shares the name before the top-level domain."""
+    import difflib
+
+    if ours.split(".")[-2] in group.split("."):
+        return True
+    return difflib.SequenceMatcher(None, group, ours).ratio() > 0.85

@@ -1,0 +1,63 @@
+"""Be a KRM function for kustomize and kpt: a ResourceList in, the same with the children of its objects out.
+
+  kpt fn eval --exec "modelhooks krm" --allow-exec
+
+Objects with errors add no children; every finding is one of the list's results, and an error makes the exit status 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import orjson
+
+from app.cli import options
+from app.cli.findings import Finding
+from app.cli.manifests import ManifestError, Reading, collect
+from app.cli.offline import served
+from app.cli.render import answers_of
+from app.cli.store import Json
+from app.cli.validate import all_findings
+from app.cli.world import outer_key
+from app.kube.yaml import dump
+
+LIST = "ResourceList"
+
+
+@click.command(help=options.doc(__doc__))
+@options.offline
+def command(*, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...]) -> int:
+    """Read the list from standard input and write it to standard output."""
+    reading = Reading()
+    try:
+        text = sys.stdin.buffer.read().decode()
+        reading.add(text, "<stdin>", named=True)
+        others = collect(related, exclude).manifests
+        findings = all_findings(reading, others, namespace)
+        ours = [manifest for manifest in reading.manifests if served(manifest)]
+        answers = answers_of([*reading.manifests, *others], ours, namespace, without)
+    except (ManifestError, UnicodeDecodeError) as error:
+        return options.fail("krm", error)
+    items = [manifest.document for manifest in reading.manifests]
+    children = {_key(child): child for answer in answers for child in answer["children"]}
+    present = {_key(item) for item in items}
+    items += [child for key, child in children.items() if key not in present]
+    result: Json = {"apiVersion": "config.kubernetes.io/v1", "kind": LIST, "items": items}
+    if findings:
+        result["results"] = [_result(finding) for finding in findings]
+    click.echo(dump(result), nl=False)
+    return 1 if any(finding.level == "error" for finding in findings) else 0
+
+
+def _key(item: Json) -> bytes:
+    metadata = item.get("metadata") or {}
+    kind = outer_key(item) if item.get("kind") and item.get("apiVersion") else ""
+    return orjson.dumps([kind, metadata.get("namespace"), metadata.get("name")])
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    """As the specification of KRM functions has it."""
+    result: dict[str, Any] = {"message": finding.message, "severity": finding.level, "tags": {"id": finding.id}}
+    return {**result, "field": {"path": finding.path}} if finding.path else result

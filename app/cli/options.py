@@ -1,0 +1,71 @@
+"""The options that all offline commands share, each written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from app.cli.kinds import COMPONENTS
+
+DEFAULT_NAMESPACE = "default"
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
+
+
+def offline(command: CommandT) -> CommandT:
+    """What else is in the cluster in memory, and how files are read."""
+    for option in _OFFLINE:
+        command = option(command)
+    return command
+
+
+_OFFLINE = (
+    click.option(
+        "--exclude", multiple=True, metavar="PATTERN", help="Leave out files of a directory, as .gitignore does."
+    ),
+    click.option(
+        "--without",
+        multiple=True,
+        type=click.Choice(COMPONENTS),
+        help="An optional child kind that is not installed.",
+    ),
+    click.option("--namespace", "-n", default=DEFAULT_NAMESPACE, show_default=True, help="For objects that name none."),
+    click.option(
+        "--with",
+        "related",
+        multiple=True,
+        metavar="FILE",
+        type=click.Path(allow_dash=True),
+        help="More objects that the files refer to.",
+    ),
+)
+
+
+def output(*choices: str) -> Callable[[CommandT], CommandT]:
+    """How to print; the first is the default."""
+    return click.option(
+        "--output", "-o", type=click.Choice(choices), default=choices[0], show_default=True, help="How to print it."
+    )
+
+
+def doc(text: str | None) -> str:
+    """A module's text as a command's help, its examples not wrapped."""
+    return "\n\n".join(
+        f"\b\n{part}" if part.startswith("  ") else part for part in (text or "").strip("\n").split("\n\n")
+    )
+
+
+def fail(command: str, problem: object) -> int:
+    """Say why there is no answer; the exit status for it."""
+    click.echo(f"modelhooks {command}: {problem}", err=True)
+    return 2
+
+
+def warn(command: str, problems: Sequence[object]) -> None:
+    """Say on standard error what is wrong with the input, beside an answer."""
+    for problem in problems:
+        click.echo(f"modelhooks {command}: {problem}", err=True)

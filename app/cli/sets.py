@@ -1,0 +1,84 @@
+"""Which manifests belong together: two objects of one name are not of one cluster, such as overlays dev and prod."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import orjson
+
+from app.cli.findings import Finding
+from app.cli.manifests import Manifest
+from app.cli.offline import identity
+from app.cli.options import DEFAULT_NAMESPACE
+from app.kube.field import Path
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Split:
+    """The sets, each a cluster of its own, and what is described twice within one."""
+
+    sets: list[list[Manifest]]
+    findings: list[Finding]
+
+
+def split(manifests: list[Manifest], namespace: str = DEFAULT_NAMESPACE) -> Split:
+    """One set for each folder that describes an object in its own way, with everything that only stands once.
+
+    Within a folder two files that differ are two sets, and a warning: whoever applies the folder gets one of them.
+    Twice in one file is an error. Copies that are the same are one object.
+    """
+    versions: dict[Key, list[Manifest]] = defaultdict(list)
+    for manifest in manifests:
+        key = identity(manifest, namespace)
+        if key is not None and not any(_same(manifest, other) for other in versions[key]):
+            versions[key].append(manifest)
+    several = {key: found for key, found in versions.items() if len(found) > 1}
+    if not several:
+        return Split([manifests], [])
+    findings = [finding for found in several.values() for finding in _findings(found)]
+    ours = {id(m): _name(m, found) for found in several.values() for m in found}
+    shared = [m for m in manifests if identity(m, namespace) not in several]
+    names = dict.fromkeys(ours.values())
+    return Split([[*shared, *_of(name, several, ours)] for name in names], findings)
+
+
+def _of(name: str, several: dict[Key, list[Manifest]], ours: dict[int, str]) -> Iterator[Manifest]:
+    """The set's own version of each object, or that of the folder around it."""
+    for found in several.values():
+        own = [m for m in found if ours[id(m)] == name]
+        around = [m for m in found if PurePath(m.file).parent in PurePath(name).parents]
+        yield from (own or around)[:1]
+
+
+def _name(manifest: Manifest, versions: list[Manifest]) -> str:
+    """The folder, where that tells the versions apart, else the file, else the place in it."""
+    folder = PurePath(manifest.file).parent
+    if sum(PurePath(other.file).parent == folder for other in versions) == 1:
+        return str(folder / "*")
+    if sum(other.file == manifest.file for other in versions) == 1:
+        return manifest.file
+    return f"{manifest.file}:{manifest.position(Path())[0]}"
+
+
+def _same(one: Manifest, other: Manifest) -> bool:
+    return orjson.dumps(one.document, option=orjson.OPT_SORT_KEYS) == orjson.dumps(
+        other.document, option=orjson.OPT_SORT_KEYS
+    )
+
+
+def _findings(versions: list[Manifest]) -> Iterator[Finding]:
+    path = Path("metadata").child("name")
+    for position, manifest in enumerate(versions):
+        for earlier in versions[:position]:
+            if PurePath(earlier.file).parent != PurePath(manifest.file).parent:
+                continue
+            level = "error" if earlier.file == manifest.file else "warning"
+            line = earlier.position(path)[0]
+            words = f"{manifest.kind} {manifest.name} is described by {earlier.file}:{line} too; one replaces the other"
+            yield Finding(manifest.file, *manifest.position(path), level, str(path), words, "duplicate-object")
+            break

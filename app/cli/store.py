@@ -1,0 +1,65 @@
+"""The objects of a cluster in memory, found by kind, by owner and by name without a search through all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any
+
+from app.kube.labels import CONTROLLER_UID
+
+Json = dict[str, Any]
+Key = tuple[str, str]
+"""Metacontroller's keys: ``Deployment.apps/v1`` and ``namespace/name``."""
+
+
+class Store(MutableMapping[Key, Json]):
+    """Objects by kind and name. Who owns an object is read when it is put here."""
+
+    def __init__(self, objects: Mapping[Key, Json] | None = None) -> None:
+        self._objects: dict[Key, Json] = {}
+        self._kinds: dict[str, dict[str, Json]] = {}
+        self._owned: dict[str, dict[Key, Json]] = {}
+        for key, document in (objects or {}).items():
+            self[key] = document
+
+    def __getitem__(self, key: Key) -> Json:
+        return self._objects[key]
+
+    def __setitem__(self, key: Key, document: Json) -> None:
+        if key in self._objects:
+            self._forget_owner(key)
+        self._objects[key] = document
+        self._kinds.setdefault(key[0], {})[key[1]] = document
+        if uid := owner(document):
+            self._owned.setdefault(uid, {})[key] = document
+
+    def __delitem__(self, key: Key) -> None:
+        self._forget_owner(key)
+        del self._kinds[key[0]][key[1]]
+        if not self._kinds[key[0]]:
+            del self._kinds[key[0]]
+        del self._objects[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._objects)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def of_kind(self, outer: str) -> Mapping[str, Json]:
+        """The objects of one kind by ``namespace/name``."""
+        return self._kinds.get(outer, {})
+
+    def owned_by(self, uid: str) -> Mapping[Key, Json]:
+        """What the object of that uid owns."""
+        return self._owned.get(uid, {})
+
+    def _forget_owner(self, key: Key) -> None:
+        uid = owner(self._objects[key])
+        if uid:
+            self._owned.get(uid, {}).pop(key, None)
+
+
+def owner(document: Json) -> str:
+    """The uid of the parent that Metacontroller made the object for; empty where there is none."""
+    return str((document["metadata"].get("labels") or {}).get(CONTROLLER_UID, ""))

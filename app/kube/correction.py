@@ -1,0 +1,156 @@
+"""The words for a value of the wrong type: what it is, what belongs there, and what to write instead.
+
+One place for both the typed specs and what is embedded in them, so that admission, ``Ready`` and the command line say
+the same of the same mistake.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any, NamedTuple
+
+from app.kube import field
+
+_WANTED = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "string": "a text",
+    "array": "a list",
+    "object": "an object",
+}
+_TRUE = frozenset({"true", "yes", "on", "y", "t", "1", "enabled"})
+_FALSE = frozenset({"false", "no", "off", "n", "f", "0", "disabled"})
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
+_COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kKmM])")
+_THOUSANDS = {"k": 1, "m": 2}
+_SHOWN_FIELDS = 6
+"""So many fields of an object are named where one of them was meant."""
+
+
+class Members(NamedTuple):
+    """The fields of the object that belongs at a place, or of each item of the list; empty where there are none."""
+
+    fields: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+
+
+def json_type(value: Any) -> str:
+    """The OpenAPI name of a decoded value's type."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, (list, tuple)) else "object"
+
+
+def wrong_type(path: field.Path, value: Any, wanted: str, members: Members = Members()) -> field.Error:  # noqa: B008
+    """The error for a value that is not of the JSON type ``wanted``."""
+    name = str(path.segments[-1]) if path.segments else "it"
+    advice = _UNRENDERED if isinstance(value, str) and "{{" in value else _ADVICE[wanted](value, name, members)
+    return field.type_invalid(path, value, f"must be {_WANTED[wanted]}" + (f"; {advice}" if advice else ""))
+
+
+_UNRENDERED = "this is a template that nothing has rendered yet"
+
+
+def _number(value: Any, name: str, _: Members) -> str:
+    if isinstance(value, list) and len(value) == 1:
+        return f"write {name}: {field.render(value[0])}, without a list"
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    if _NUMBER.fullmatch(text):
+        return f"write {text} without quotes"
+    counted = _COUNTED.fullmatch(text)
+    if counted is None:
+        return ""
+    power = _THOUSANDS[counted[2].lower()]
+    return " or ".join(f"write {float(counted[1]) * base**power:.0f}" for base in (1000, 1024))
+
+
+def _boolean(value: Any, name: str, _: Members) -> str:
+    text = str(value).strip().lower() if isinstance(value, (str, int)) else ""
+    meant = "true" if text in _TRUE else "false" if text in _FALSE else ""
+    return f"write {meant} without quotes" if meant else ""
+
+
+def _text(value: Any, name: str, _: Members) -> str:
+    if isinstance(value, bool):
+        word = field.render(value)
+        return f'write "{word}" in quotes (YAML reads a bare yes, no, on or off as true or false)'
+    if isinstance(value, (int, float)):
+        return f'write "{field.render(value)}" in quotes'
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return f"write {name}: {value['name']}, the name alone"
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        return f"write {name}: {value[0]}, without a list"
+    return ""
+
+
+def _list(value: Any, name: str, members: Members) -> str:
+    if isinstance(value, dict):
+        return _list_of(value, members)
+    if isinstance(value, str) and "name" in members.fields:
+        return f'write it as an item: "- name: {value}"'
+    if isinstance(value, str) and not members.fields:
+        return f"write {name}: {field.render(_words(value))}"
+    return f"write {name}: {field.render([value])}" if not members.fields else 'begin each item with "- "'
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text) or [text]
+    except ValueError:
+        return [text]
+
+
+def _list_of(value: dict[str, Any], members: Members) -> str:
+    """For an object where a list belongs: one item without its dash, or names that should stand inside the items."""
+    if not value:
+        return "write [] for none"
+    first = next(iter(value))
+    if "name" not in members.fields or any(key in members.fields for key in value):
+        example = f"{first}: {value[first]}" if isinstance(value.get(first), (str, int, float)) else f"{first}:"
+        return f'begin each item with "- ", as in "- {example}"'
+    beside = ' and "value:" below it' if "value" in members.fields else ""
+    return f'write each entry as an item with "- name: {first}"{beside}'
+
+
+def _object(value: Any, name: str, members: Members) -> str:
+    if isinstance(value, list):
+        names = "names and values" if not members.fields else "its fields"
+        return f'write {names} directly below {name}, without "- "'
+    key = members.required[0] if len(members.required) == 1 else "name" if "name" in members.fields else ""
+    if key and isinstance(value, str):
+        return f"write {_entry(key, value, name, members)}"
+    if not members.fields:
+        return ""
+    shown = [*members.required, *(one for one in members.fields if one not in members.required)]
+    more = ", …" if len(shown) > _SHOWN_FIELDS else ""
+    return f"its fields are {', '.join(shown[:_SHOWN_FIELDS])}{more}"
+
+
+def _entry(key: str, value: str, name: str, members: Members) -> str:
+    """A text as the object it stands for; an item of a list has a position instead of a name."""
+    inner, separator, rest = value.partition("=")
+    if separator and "value" in members.fields:
+        return f"- {{name: {inner}, value: {field.render(rest)}}}"
+    return f"- {key}: {value}" if name.isdigit() else f"{name}: {{{key}: {value}}}"
+
+
+_ADVICE = {
+    "integer": _number,
+    "number": _number,
+    "boolean": _boolean,
+    "string": _text,
+    "array": _list,
+    "object": _object,
+}

@@ -1,0 +1,299 @@
+"""What the command line does with trees and files as people have them."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+import yaml
+
+from app.cli.findings import IDS
+from app.cli.kinds import COMPONENTS, SERVED
+from app.families import RESOURCES
+from tests.cli.files import Command, Json, model, service
+
+ROOT = Path(__file__).parents[2]
+HELM = "apiVersion: inference.llmkube.dev/v1alpha1\nkind: Model\nmetadata: {name: {{ .Release.Name }}}\n"
+BROKEN = "apiVersion: v1\nkind: Pod\n  metadata: {}\n"
+
+
+def write(file: str, text: str) -> Path:
+    path = Path(file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_the_kinds_are_those_of_the_registry() -> None:
+    """Written a second time so that a command need not load every family to know them."""
+    assert {
+        group: {r.kind: r.version for r in RESOURCES if r.group == group} for group in {r.group for r in RESOURCES}
+    } == SERVED
+    assert set(COMPONENTS) == {c.component for r in RESOURCES for c in r.children if c.optional}
+
+
+def test_every_finding_has_its_section() -> None:
+    page = (ROOT / "docs" / "findings.md").read_text()
+    assert [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")] == list(IDS)
+
+
+@pytest.mark.parametrize("output", ["text", "json", "sarif", "github", "junit"])
+def test_a_bad_file_is_a_finding_and_the_rest_goes_on(command: Command, output: str) -> None:
+    """In every form of output, with the mistakes of the other files."""
+    folder = Path(command.file("tree/a.yaml", service({"replicas": 99}))).parent
+    write(f"{folder}/b.yaml", BROKEN + "---\n" + yaml.dump(service({"replcias": 1}, name="t")))
+    result = command("validate", str(folder), "--output", output)
+    assert result.status == 1
+    assert "indented deeper than" in result.out
+    assert "spec.replicas" in result.out
+    assert "replcias" in result.out
+
+
+def test_what_is_no_manifest_of_a_tree_is_passed_over_and_counted(command: Command) -> None:
+    """Charts, hidden and vendored folders, what git ignores, lists, other YAML."""
+    folder = Path(command.file("tree/a.yaml", model())).parent
+    write(f"{folder}/chart/Chart.yaml", "name: c\n")
+    write(f"{folder}/chart/templates/m.yaml", HELM)
+    write(f"{folder}/.hidden/x.yaml", BROKEN)
+    write(f"{folder}/vendor/x.yaml", BROKEN)
+    write(f"{folder}/out/x.yaml", BROKEN)
+    write(f"{folder}/deep/er/skip-me.yaml", BROKEN)
+    write(f"{folder}/list.json", '[{"kind": 1}]')
+    write(f"{folder}/site.yml", "extra: !!python/name:x\n")
+    write(f"{folder}/.gitignore", "/out/\n# comment\nskip-*\n!skip-me.txt\n")
+    result = command("validate", str(folder))
+    assert (result.status, result.out) == (0, "")
+    assert "1 objects checked" in result.err
+    assert "1 Helm templates" in result.err
+    assert "2 excluded, 1 hidden, 3 not Kubernetes objects, 1 vendored" in result.err.replace("1 Helm templates, ", "")
+
+
+def test_patterns_on_the_command_line_leave_files_out(command: Command) -> None:
+    folder = Path(command.file("tree/a.yaml", model())).parent
+    write(f"{folder}/docs/x.yaml", BROKEN)
+    assert command("validate", str(folder)).status == 1
+    assert command("validate", str(folder), "--exclude", "docs/").status == 0
+
+
+def test_utf_16_is_named(command: Command) -> None:
+    path = command.file("all.yaml", model())
+    Path(path).write_bytes(Path(path).read_text().encode("utf-16"))
+    assert "is UTF-16; save it as UTF-8" in command("validate", path).out
+
+
+def test_overlays_are_clusters_of_their_own(command: Command) -> None:
+    """Two objects of one name are both judged and rendered, each with what is described once."""
+    command.file("tree/base/model.yaml", model())
+    command.file("tree/dev/s.yaml", service({"replicas": 1}))
+    root = Path(command.file("tree/prod/s.yaml", service({"replicas": 3}))).parents[1]
+    assert command("validate", str(root)).out == ""
+    answers = [a for a in command("render", str(root), "--output", "json").json if a["parent"] == "InferenceService/s"]
+    deployments = [c for a in answers for c in a["children"] if c["kind"] == "Deployment"]
+    assert [d["spec"]["replicas"] for d in deployments] == [1, 3]
+
+
+@pytest.mark.parametrize(("names", "level"), [(("a.yaml", "b.yaml"), "warning"), (("a.yaml", "a.yaml"), "error")])
+def test_one_name_twice_in_a_folder_is_a_finding(command: Command, names: tuple[str, str], level: str) -> None:
+    documents = [service({"replicas": 1}), service({"replicas": 2})]
+    if names[0] == names[1]:
+        folder = Path(command.file("tree/a.yaml", *documents)).parent
+    else:
+        folder = Path([command.file(f"tree/{n}", d) for n, d in zip(names, documents, strict=True)][-1]).parent
+    found = command("validate", str(folder), "--output", "json").json
+    assert [(f["id"], f["level"]) for f in found] == [("duplicate-object", level)]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "InferenceServce"}, 'has no kind "InferenceServce"'),
+        ({"apiVersion": "inference.llmkube.io/v1alpha1"}, "did you mean inference.llmkube.dev/v1alpha1?"),
+        (
+            {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceServices"},
+            'did you mean "LLMInferenceService"',
+        ),
+        ({"apiVersion": ""}, "Required value: InferenceService is served as inference.llmkube.dev/v1alpha1"),
+        ({"kind": ""}, "Required value: inference.llmkube.dev has Model, InferenceService"),
+    ],
+)
+def test_a_type_that_is_nearly_ours_is_an_error(command: Command, change: Json, words: str) -> None:
+    result = command("validate", command.file("all.yaml", {**service(), **change}))
+    assert result.status == 1
+    assert words in result.out
+
+
+def test_kinds_of_other_controllers_are_none_of_ours(command: Command) -> None:
+    other = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"name": "x"}}
+    assert command("validate", command.file("all.yaml", other, model())).out == ""
+
+
+def test_nothing_checked_is_no_success(command: Command) -> None:
+    """A slip in the path of a pipeline must not pass."""
+    path = command.file("all.yaml", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
+    assert command("validate", path).status == 2
+    assert command("validate", path, "--allow-empty").status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("aa", "did you mean"), ("smollm", 'did you mean "dev-smollm"'), ("zzz", "which have")]
+)
+def test_a_reference_to_nothing_is_a_warning(command: Command, name: str, hint: str) -> None:
+    path = command.file("all.yaml", model("a"), model("dev-smollm"), service({"modelRef": name}))
+    (finding,) = (f for f in command("validate", path, "--output", "json").json if f["id"] == "dangling-reference")
+    assert (finding["path"], finding["level"]) == ("spec.modelRef", "warning")
+    assert hint in finding["message"]
+    assert command("validate", path, "--strict").status == 1
+
+
+def test_paths_are_not_cut(command: Command) -> None:
+    """Whatever signs a key has."""
+    path = command.file("all.yaml", service({"resources": {"a_b-c/d.e": 1}, "model_name": "x"}))
+    found = {f["path"]: f["line"] for f in command("validate", path, "--output", "json").json if f["level"] == "error"}
+    assert found == {"spec.model_name": 9, "spec.resources[a_b-c/d.e]": 8}
+
+
+def test_snake_case_is_no_alias(command: Command) -> None:
+    """A cluster would drop it, so nothing may come of it here."""
+    document = service()
+    document["spec"] = {"model_ref": "m"}
+    result = command("render", command.file("all.yaml", model(), document), "--output", "json")
+    assert result.status == 1
+    assert "Deployment" not in [c["kind"] for answer in result.json for c in answer["children"]]
+
+
+def test_a_comment_takes_a_finding_back(command: Command) -> None:
+    path = command.file("all.yaml", service({"reasoningBudgetMessage": "x"}))
+    text = Path(path).read_text()
+    (finding,) = command("validate", path, "--output", "json").json
+    Path(path).write_text(text.replace("Message: x", f"Message: x  # modelhooks: ignore {finding['id']}"))
+    assert command("validate", path, "--fail-on", "warning").status == (0 if finding["line"] > 5 else 1)
+
+
+def test_a_deployment_that_goes_stops_its_pods(command: Command) -> None:
+    old = command.file("old.yaml", model(), service())
+    out = command("diff", old, command.file("new.yaml", model())).out
+    assert out.rstrip().endswith("the pods of default/s stop.")
+
+
+@pytest.mark.parametrize(
+    ("resources", "words"),
+    [
+        ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, "must be at most the limit, which is 1"),
+        (
+            {"requests": {"nvidia.com/gpu": 1}, "limits": {"nvidia.com/gpu": 2}},
+            "must be the same as the limit, which is 2",
+        ),
+        ({"limits": {"nvidia.com/gpu": "500m"}}, "must be a whole number"),
+    ],
+)
+def test_pods_that_the_api_server_refuses_are_refused_here(command: Command, resources: Json, words: str) -> None:
+    """Their Deployment would be made, and never a pod."""
+    document = {
+        "apiVersion": "serving.kserve.io/v1alpha1",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "qwen"},
+        "spec": {
+            "model": {"uri": "hf://Qwen/Qwen2.5-0.5B"},
+            "template": {"containers": [{"name": "main", "resources": resources}]},
+        },
+    }
+    result = command("validate", command.file("all.yaml", document))
+    assert result.status == 1
+    assert words in result.out
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"template": {"spec": {}}}, "pods are described by fields of spec itself"),
+        ({"resources": {"limits": {"nvidia.com/gpu": 1}}}, "write cpu, memory and gpu directly below resources"),
+        ({"resources": {"nvidia.com/gpu": 1}}, 'did you mean "gpu"?'),
+        ({"gpu": 1}, 'did you mean "resources.gpu"?'),
+        ({"endpoint": {"contextSize": 1}}, "it belongs one level higher: indent it less"),
+        ({"image": "ghcr.io/x/y: tag"}, "it has a blank"),
+    ],
+)
+def test_habits_are_answered(command: Command, change: Json, words: str) -> None:
+    assert words in command("validate", command.file("all.yaml", service(change))).out
+
+
+@pytest.mark.parametrize("source", ["hf://x/y", "huggingface://x/y", "hf:x/y"])
+def test_the_scheme_of_another_api(command: Command, source: str) -> None:
+    result = command("validate", command.file("all.yaml", model(spec={"source": source})))
+    assert result.status == 1
+    assert "; write x/y" in result.out
+
+
+YAML = {
+    "a: b\n\tc: d\n": "a tab where spaces belong",
+    "a: b\n c: d\n": 'indented deeper than "a" above',
+    "a: b: c\n": 'two ": " in one line',
+    'a: "b\n': "a quote that is not closed",
+    "a: [b\nc: d\n": "a [ that is not closed",
+    "a: {b: c\nd: e\n": "a { that is not closed",
+    "<<<<<<< HEAD\na: b\n=======\na: c\n>>>>>>> x\n": "a merge conflict",
+    "a: {{ .Values.x }}\n": "a template that nothing has rendered",
+    "{{- if .x }}\na: b\n": "a template that nothing has rendered",
+    "a: @b\n": "cannot begin with this character",
+    "a: *b\n": "an alias (*name) without its anchor",
+    'a: "\\q"\n': "a backslash that YAML does not know",
+    "a: 1\na: 2\n": 'duplicate key "a"',
+    "a:\n  - b\n c: d\n": "the indentation fits none of the lines above",
+    "a:b\nc: d\n": "neither a field nor an item",
+}
+
+
+@pytest.mark.parametrize(("text", "words"), YAML.items(), ids=list(YAML.values()))
+def test_yaml_errors_are_words(command: Command, text: str, words: str) -> None:
+    """For people, with the line itself."""
+    path = command.file("all.yaml", model())
+    Path(path).write_text(text)
+    result = command("validate", path)
+    assert result.status == 1
+    assert words in result.out
+
+
+def test_a_command_loads_the_families_of_its_files_only(tmp_path: Path) -> None:
+    """Start-up is mostly the import of families."""
+    file = tmp_path / "m.yaml"
+    file.write_bytes(orjson.dumps(model()))
+    code = (
+        "import sys; from app import cli; "
+        f"cli.main(['validate', {str(file)!r}]); print(*(m for m in sys.modules if m.startswith('app.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "app.llmkube.kinds" in loaded
+    assert not [name for name in loaded if name.startswith(("app.kserve", "app.llmaz"))]
+
+
+def test_a_krm_function_adds_children_and_results(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ResourceList in, a ResourceList out; what was there stays as it is."""
+    items = [model(), service({"replicas": 1}), service({"replicas": 99}, name="t")]
+    text = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items})
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    result = command("krm")
+    answer = yaml.safe_load(result.out)
+    assert result.status == 1
+    assert answer["items"][:3] == items
+    assert [item["metadata"]["name"] for item in answer["items"] if item["kind"] == "Deployment"] == ["s"]
+    (error,) = (one for one in answer["results"] if one["severity"] == "error")
+    assert (error["field"], error["tags"]) == ({"path": "spec.replicas"}, {"id": "invalid-value"})
+
+
+def test_a_template_error_of_a_config_stands_where_it_is(command: Command) -> None:
+    template = {"containers": [{"name": "main", "image": "{{ .Spec.Model.Name | nothing }}"}]}
+    config = {
+        "apiVersion": "serving.kserve.io/v1alpha1",
+        "kind": "LLMInferenceServiceConfig",
+        "metadata": {"name": "shared"},
+        "spec": {"template": template},
+    }
+    (finding,) = command("validate", command.file("all.yaml", config), "--output", "json").json
+    assert finding["path"] == "spec.template.containers[0].image"
+    assert finding["line"] == 9
+    assert "function nothing is not defined" in finding["message"]

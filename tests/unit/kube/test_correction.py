@@ -1,0 +1,127 @@
+"""What a message proposes instead of a wrong value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.families import RESOURCES
+from app.kube import field, quantity
+from app.kube.base import FORMS
+from app.kube.correction import Members, wrong_type
+from app.kube.decode import decode_document
+from app.kube.schema import structural_schema
+from app.kube.shape import unknown_fields
+from app.kube.similar import nearest
+
+ENV = Members(("name", "value", "valueFrom"), ("name",))
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "words"),
+    [
+        ("4k", "integer", "write 4000 or write 4096"),
+        (" 2 ", "integer", "write 2 without quotes"),
+        ("{{ .Values.replicas }}", "integer", "this is a template that nothing has rendered yet"),
+        ([3], "integer", "write x: 3, without a list"),
+        ("off", "boolean", "write false without quotes"),
+        (1, "boolean", "write true without quotes"),
+        (True, "string", 'write "true" in quotes'),
+        (1.5, "string", 'write "1.5" in quotes'),
+        ({"name": "m"}, "string", "write x: m, the name alone"),
+        ("--a 'b c'", "array", 'write x: ["--a","b c"]'),
+        (8080, "array", "write x: [8080]"),
+    ],
+)
+def test_a_correction(value: Any, wanted: str, words: str) -> None:
+    """The value is shown as it was written, and so is what to write."""
+    error = wrong_type(field.Path("x"), value, wanted)
+    assert words in error.body
+    assert error.body.startswith(f"Invalid value: {field.render(value)}: must be ")
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "words"),
+    [
+        ({"A": "1"}, "array", 'write each entry as an item with "- name: A" and "value:" below it'),
+        ({"name": "A"}, "array", 'begin each item with "- ", as in "- name: A"'),
+        ("A", "array", 'write it as an item: "- name: A"'),
+        ("A", "object", "write x: {name: A}"),
+        (3, "object", "its fields are name, value, valueFrom"),
+    ],
+)
+def test_a_correction_names_the_fields(value: Any, wanted: str, words: str) -> None:
+    assert words in wrong_type(field.Path("x"), value, wanted, ENV).body
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "meant"),
+    [
+        ("GGUF", ("gguf", "mlx"), "gguf"),
+        ("model_ref", ("replicas", "modelRef"), "modelRef"),
+        ("nvidia", ("cpu", "cuda"), "cuda"),
+        ("nvidia", ("amd", "arm"), ""),
+        ("ClusterIp", ("ClusterIP", "NodePort"), "ClusterIP"),
+        ("", ("a",), ""),
+    ],
+)
+def test_what_is_meant(word: str, known: tuple[str, ...], meant: str) -> None:
+    """By case and signs, by another name, by distance."""
+    assert nearest(word, known) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("4 GB", "4G or 4Gi"),
+        ("4GiB", "4Gi"),
+        ("16gi", "16Gi"),
+        ("2 cores", "2"),
+        ("1,5", "1.5"),
+        ("“2”", "2"),
+        ("x", ""),
+    ],
+)
+def test_the_quantity_that_is_meant(text: str, meant: str) -> None:
+    assert quantity.meant(text) == (f"; did you mean {meant}?" if meant else "")
+    with pytest.raises(quantity.QuantityError):
+        quantity.parse(text)
+
+
+def patterns(node: Any) -> set[str]:
+    if isinstance(node, list):
+        return set().union(*map(patterns, node))
+    if not isinstance(node, dict):
+        return set()
+    own = (
+        {node["pattern"]}
+        if isinstance(node.get("pattern"), str) and not node.get("x-kubernetes-int-or-string")
+        else set()
+    )
+    return own.union(*map(patterns, node.values()))
+
+
+def test_every_pattern_has_words() -> None:
+    """No message shows a regular expression."""
+    used = set().union(*(patterns(structural_schema(resource)["properties"]["spec"]) for resource in RESOURCES))
+    assert used
+    assert used <= FORMS.keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "words"),
+    [
+        ("InferenceService", {"modelRef": "m", "env": ["A=1"]}, 'write - {name: A, value: "1"}'),
+        ("InferenceService", {"modelRef": "m", "imagePullSecrets": ["regcred"]}, "write - name: regcred"),
+        ("LLMInferenceService", {"model": "hf://x/y"}, "write model: {uri: hf://x/y}"),
+        ("LLMInferenceService", {"containers": []}, 'did you mean "template.containers"?'),
+        ("Playground", {"modelName": "opt"}, 'did you mean "modelClaim.modelName"?'),
+    ],
+)
+def test_the_fields_of_what_belongs_there_are_known(kind: str, spec: dict[str, Any], words: str) -> None:
+    """Of our own types and of those that are embedded."""
+    resource = next(one for one in RESOURCES if one.kind == kind)
+    _, errors = decode_document(spec, resource.spec)
+    unknown = unknown_fields(spec, resource.spec, field.Path("spec"))
+    assert any(words in text for text in [*map(str, errors), *unknown])
