@@ -115,9 +115,9 @@ def _check_values(value: Any, where: str, *, merged: bool = True) -> None:
                         raise ResponseError(f"{where}: {key} is the float {inner}")
                     stack.append(inner)
         elif kind is list or kind is tuple:
-            if merged and item and type(item[0]) is dict:
+            if merged and item and type(item[0]) is not str:
                 _check_merge_key(item, where)
-                if merge_key(item) is None:
+                if merge_key(item) is None:  # replaced as a whole, with everything in it
                     _check_values({str(n): inner for n, inner in enumerate(item)}, where, merged=False)
                     continue
             stack.extend(inner for inner in item if type(inner) is not str)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.kserve.objects import Cluster, Json, admit, config, service
@@ -145,6 +145,8 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize("place", ["template", "worker", "prefill", "scheduler", "config"])
+@example(value=[[{"a": None, "name": 0}, {"a": None, "name": 0}]])
+@example(value=[None, {"name": False}, {"name": False}])
 @given(value=JSON)
 def test_what_is_unknown_is_passed_on_or_refused_but_never_a_failure(place: str, value: Any) -> None:
     """Nulls in lists of lists among them: what admission allows has children, and what it refuses is InvalidSpec."""
