@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from app.installation import controller_name
-from app.kube import fieldtable, yaml
+from app.kube import yaml
 from app.kube.resource import CustomResource
 from app.kube.schema import custom_resource_definition
-from tools import registration, structural
+from tools import fieldpages, registration, structural
 
 Files = dict[str, str]
 """Content by path from the project's root."""
@@ -53,11 +53,15 @@ def everything() -> Files:
 def field_pages() -> Files:
     """What becomes of every field of every kind: one page of the documentation per family."""
     from app.kserve.fields import FIELD_TABLES as KSERVE  # noqa: PLC0415  as above
-    from app.llmaz.fields import FIELD_TABLES as LLMAZ  # noqa: PLC0415
-    from app.llmkube.fields import FIELD_TABLES as LLMKUBE  # noqa: PLC0415
+    from app.llmaz.resources import RESOURCES as LLMAZ  # noqa: PLC0415
+    from app.llmkube.resources import RESOURCES as LLMKUBE  # noqa: PLC0415
 
-    families = {"LLMKube": LLMKUBE, "llmaz": LLMAZ, "KServe": KSERVE}
-    pages = {f"{name.lower()}.md": fieldtable.page(name, tables) for name, tables in families.items()}
+    families = {
+        name: [(r, fieldpages.table(r)) for r in kinds] for name, kinds in (("LLMKube", LLMKUBE), ("llmaz", LLMAZ))
+    }
+    pages = {
+        f"{name.lower()}.md": fieldpages.page(name, tables) for name, tables in {**families, "KServe": KSERVE}.items()
+    }
     return _below("docs/fields", pages)
 
 

@@ -6,12 +6,13 @@ Source: llmaz spec 2.8, rules PG4, SV3, SV4, N1 and N2.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from app.kube import field
 from app.kube.base import KubeModel
+from app.kube.fieldclass import DEFAULTED, HONOURED, honoured
 from app.llmaz import naming
 
 Role = Literal["main", "draft"]
@@ -20,8 +21,8 @@ Role = Literal["main", "draft"]
 class ModelReference(KubeModel):
     """One model of several."""
 
-    name: str = Field(description="Name of the OpenModel.")
-    role: Role = Field(
+    name: Annotated[str, HONOURED] = Field(description="Name of the OpenModel.")
+    role: Annotated[Role, DEFAULTED] = Field(
         default="main",
         description="What the model is for: main answers the requests, draft proposes tokens for speculative decoding.",
     )
@@ -35,7 +36,9 @@ class ModelClaims(KubeModel):
         min_length=1,
         description="The models: exactly one main model, and one draft model for speculative decoding.",
     )
-    inference_flavors: list[str] | None = Field(
+    inference_flavors: Annotated[
+        list[str] | None, honoured("the first decides the resources; all are an annotation on the pods")
+    ] = Field(
         default=None,
         description="Flavors of the main model, by name, most wanted first. The first decides the resources; absent "
         "means the model's own first flavor.",

@@ -2,10 +2,11 @@
 
 from app.kserve.llminferenceservice.fields import FIELDS as SERVICE_FIELDS
 from app.kserve.resources import LLM_INFERENCE_SERVICE_CONFIG
-from app.kube.fieldtable import FieldTable, Treatment, Use, fields, leaves
+from app.kube.fieldclass import FieldClass
+from app.kube.fieldtable import FieldTable, Use, fields, leaves
 
 _POOL = "router.scheduler.pool.spec."
-_FORM = Treatment(Use.PASSED_THROUGH, "to the InferencePool; both API versions' forms are understood")
+_FORM = FieldClass(Use.PASSED_THROUGH, "to the InferencePool; both API versions' forms are understood")
 
 FIELDS: FieldTable = {
     **{path: _FORM for path in leaves(LLM_INFERENCE_SERVICE_CONFIG) if path.startswith(_POOL)},

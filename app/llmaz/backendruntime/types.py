@@ -10,6 +10,7 @@ from pydantic import Field
 
 from app.kube.base import EnvVar, KubeModel, Lifecycle, Probe
 from app.kube.conditions import Condition
+from app.kube.fieldclass import HONOURED, PASSED_THROUGH, honoured, passed_through
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
 
@@ -20,36 +21,54 @@ SPECULATIVE_PRESET = "speculative-decoding"
 class RecommendedConfig(KubeModel):
     """A preset: arguments and resources that go well together."""
 
-    name: str = Field(
+    name: Annotated[str, HONOURED] = Field(
         description="The name by which Playgrounds choose the preset. default and speculative-decoding are also "
         "chosen by themselves, by whether there is a draft model."
     )
-    args: list[str] | None = Field(
+    args: Annotated[list[str] | None, honoured("with placeholders replaced")] = Field(
         default=None,
         description="Arguments of the engine; {{ .ModelPath }}, {{ .ModelName }}, {{ .DraftModelPath }} are replaced.",
     )
-    resources: Resources | None = Field(
-        default=None, description="CPU and memory of the engine; accelerators belong into the model's flavors."
+    resources: Annotated[Resources | None, honoured("each unless the Playground, or the model's flavor, has it")] = (
+        Field(default=None, description="CPU and memory of the engine; accelerators belong into the model's flavors.")
     )
-    shared_memory_size: Quantity | None = Field(default=None, description="Size of the shared memory at /dev/shm.")
-    scale_trigger: ScaleTrigger | None = Field(
-        default=None, description="What an elastic Playground scales on when it does not say so itself."
+    shared_memory_size: Annotated[Quantity | None, HONOURED] = Field(
+        default=None, description="Size of the shared memory at /dev/shm."
     )
+    scale_trigger: Annotated[
+        ScaleTrigger | None,
+        passed_through(
+            "to the autoscaler of an elastic Playground without a trigger, for the presets default and "
+            "speculative-decoding"
+        ),
+    ] = Field(default=None, description="What an elastic Playground scales on when it does not say so itself.")
 
 
 class BackendRuntimeSpec(KubeModel):
     """One engine."""
 
-    image: str = Field(description="The engine's image, without a tag.")
-    version: str = Field(description="The image's tag.")
-    command: list[str] | None = Field(
+    image: Annotated[str, honoured("together the container's image")] = Field(
+        description="The engine's image, without a tag."
+    )
+    version: Annotated[str, honoured("together the container's image")] = Field(description="The image's tag.")
+    command: Annotated[list[str] | None, PASSED_THROUGH] = Field(
         default=None, description="Command of the container; absent means the image's own."
     )
-    envs: list[EnvVar] | None = Field(default=None, description="Environment of the container.")
-    lifecycle: Lifecycle | None = Field(default=None, description="Hooks around the container's start and end.")
-    liveness_probe: Probe | None = Field(default=None, description="When to restart the container.")
-    readiness_probe: Probe | None = Field(default=None, description="When the container takes requests.")
-    startup_probe: Probe | None = Field(default=None, description="How long the container may take to start.")
+    envs: Annotated[list[EnvVar] | None, honoured("the last of several entries of one name")] = Field(
+        default=None, description="Environment of the container."
+    )
+    lifecycle: Annotated[Lifecycle | None, PASSED_THROUGH] = Field(
+        default=None, description="Hooks around the container's start and end."
+    )
+    liveness_probe: Annotated[Probe | None, PASSED_THROUGH] = Field(
+        default=None, description="When to restart the container."
+    )
+    readiness_probe: Annotated[Probe | None, PASSED_THROUGH] = Field(
+        default=None, description="When the container takes requests."
+    )
+    startup_probe: Annotated[Probe | None, PASSED_THROUGH] = Field(
+        default=None, description="How long the container may take to start."
+    )
     recommended_configs: list[RecommendedConfig] | None = Field(default=None, description="Presets, by name.")
 
 

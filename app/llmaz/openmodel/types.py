@@ -10,24 +10,27 @@ from pydantic import Field
 
 from app.kube.base import DateTime, KubeModel
 from app.kube.conditions import Condition
+from app.kube.fieldclass import DEFAULTED, HONOURED, honoured, passed_through
 from app.llmaz.quantities import Quantity
 
 
 class ModelHub(KubeModel):
     """A repository on a model hub."""
 
-    name: Literal["Huggingface", "ModelScope"] = Field(
+    name: Annotated[Literal["Huggingface", "ModelScope"], DEFAULTED] = Field(
         default="Huggingface", description="The hub that the weights are fetched from."
     )
-    model_id: str = Field(default="", alias="modelID", description="The repository, for example facebook/opt-125m.")
-    filename: str | None = Field(
+    model_id: Annotated[str, HONOURED] = Field(
+        default="", alias="modelID", description="The repository, for example facebook/opt-125m."
+    )
+    filename: Annotated[str | None, HONOURED] = Field(
         default=None, description="The one file to fetch, as for GGUF; Hugging Face only, and without patterns."
     )
-    revision: str = Field(default="main", description="Branch, tag or commit to fetch.")
-    allow_patterns: list[str] | None = Field(
+    revision: Annotated[str, DEFAULTED] = Field(default="main", description="Branch, tag or commit to fetch.")
+    allow_patterns: Annotated[list[str] | None, HONOURED] = Field(
         default=None, description="Only files that match one of these globs are fetched."
     )
-    ignore_patterns: list[str] | None = Field(
+    ignore_patterns: Annotated[list[str] | None, HONOURED] = Field(
         default=None, description="Files that match one of these globs are not fetched."
     )
 
@@ -36,7 +39,7 @@ class ModelSource(KubeModel):
     """Where the weights come from: a hub or a URI."""
 
     model_hub: ModelHub | None = Field(default=None, description="A repository on a model hub. Wins over uri.")
-    uri: str | None = Field(
+    uri: Annotated[str | None, honoured("unless modelHub is set")] = Field(
         default=None,
         description="The weights elsewhere: oss://bucket.endpoint/path, s3://bucket/path, gcs://bucket/path, "
         "ollama://model, or host:///path for a directory that every node has.",
@@ -46,18 +49,22 @@ class ModelSource(KubeModel):
 class Flavor(KubeModel):
     """One kind of accelerator the model can run on."""
 
-    name: str = Field(description="The name by which claims choose the flavor.")
-    limits: dict[str, Quantity] | None = Field(
+    name: Annotated[str, HONOURED] = Field(description="The name by which claims choose the flavor.")
+    limits: Annotated[dict[str, Quantity] | None, HONOURED] = Field(
         default=None,
         description="Resources of each pod, such as nvidia.com/gpu; both request and limit of the serving container.",
     )
-    node_selector: dict[str, str] | None = Field(
+    node_selector: Annotated[
+        dict[str, str] | None,
+        passed_through("to programs that read OpenModels: the InftyAI scheduler, llmaz's Karpenter"),
+    ] = Field(
         default=None,
         description="Labels of the nodes with this accelerator. Read by the InftyAI scheduler and llmaz's Karpenter.",
     )
-    params: dict[str, str] | None = Field(
-        default=None, description="Notes for other programs, such as INSTANCE-TYPE. Nothing here reads them."
-    )
+    params: Annotated[
+        dict[str, str] | None,
+        passed_through("to programs that read OpenModels: the InftyAI scheduler, llmaz's Karpenter"),
+    ] = Field(default=None, description="Notes for other programs, such as INSTANCE-TYPE. Nothing here reads them.")
 
 
 class InferenceConfig(KubeModel):
@@ -71,13 +78,15 @@ class InferenceConfig(KubeModel):
 class OpenModelSpec(KubeModel):
     """One model."""
 
-    family_name: str = Field(description="The model's family, for example llama3; a label on every pod that serves it.")
+    family_name: Annotated[str, honoured("a label on pods; the object itself gets no label")] = Field(
+        description="The model's family, for example llama3; a label on every pod that serves it."
+    )
     source: ModelSource = Field(description="Where the weights come from.")
     inference_config: InferenceConfig | None = Field(default=None, description="What serving the model takes.")
-    owned_by: str = Field(
+    owned_by: Annotated[str, passed_through("to programs that list models")] = Field(
         default="llmaz", description="Who owns the model, for listings of models. Nothing here reads it."
     )
-    created_at: DateTime | None = Field(
+    created_at: Annotated[DateTime | None, passed_through("to programs that list models")] = Field(
         default=None, description="When the model was made, for listings of models. Nothing here reads it."
     )
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from app.kube.base import EnvVar, Int32, KubeModel
 from app.kube.conditions import Condition
+from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, passed_through
 from app.llmaz.claims import ModelClaims, ModelReference
 from app.llmaz.judgement import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, no_replicas
 from app.llmaz.names import DEFAULT_BACKEND
@@ -21,8 +22,10 @@ from app.llmaz.scaling import ScaleTrigger
 class ModelClaim(KubeModel):
     """One model, served alone."""
 
-    model_name: str = Field(default="", description="Name of the OpenModel.")
-    inference_flavors: list[str] | None = Field(
+    model_name: Annotated[str, HONOURED] = Field(default="", description="Name of the OpenModel.")
+    inference_flavors: Annotated[
+        list[str] | None, honoured("the first decides the resources; all are an annotation on the pods")
+    ] = Field(
         default=None,
         description="Flavors of the model, by name, most wanted first. The first decides the resources; absent means "
         "the model's own first flavor.",
@@ -32,31 +35,40 @@ class ModelClaim(KubeModel):
 class BackendRuntimeConfig(KubeModel):
     """What differs from the chosen preset of the engine."""
 
-    backend_name: str = Field(default=DEFAULT_BACKEND, description="Name of the BackendRuntime.")
-    version: str | None = Field(default=None, description="Tag of the engine's image instead of the BackendRuntime's.")
-    envs: list[EnvVar] | None = Field(
+    backend_name: Annotated[str, DEFAULTED] = Field(default=DEFAULT_BACKEND, description="Name of the BackendRuntime.")
+    version: Annotated[str | None, honoured("instead of the preset's")] = Field(
+        default=None, description="Tag of the engine's image instead of the BackendRuntime's."
+    )
+    envs: Annotated[list[EnvVar] | None, honoured("added, or instead of those of the same name")] = Field(
         default=None,
         description="Environment variables, added to the BackendRuntime's or instead of those of the same name.",
     )
-    config_name: str | None = Field(
+    config_name: Annotated[str | None, honoured("absent means by whether there is a draft model")] = Field(
         default=None,
         description="The preset. Absent means speculative-decoding where there is a draft model, otherwise default.",
     )
-    args: list[str] | None = Field(
+    args: Annotated[list[str] | None, passed_through("after the preset's")] = Field(
         default=None, description="Arguments after those of the preset, as they are: placeholders are not replaced."
     )
-    resources: Resources | None = Field(
-        default=None, description="CPU and memory of the engine, each instead of the preset's."
+    resources: Annotated[
+        Resources | None,
+        honoured("each instead of the preset's; a limit of cpu or memory below its request becomes the request"),
+    ] = Field(default=None, description="CPU and memory of the engine, each instead of the preset's.")
+    shared_memory_size: Annotated[Quantity | None, honoured("instead of the preset's")] = Field(
+        default=None, description="Size of /dev/shm instead of the preset's."
     )
-    shared_memory_size: Quantity | None = Field(default=None, description="Size of /dev/shm instead of the preset's.")
 
 
 class ElasticConfig(KubeModel):
     """The range within which the number of replicas follows the load."""
 
-    min_replicas: Int32 = Field(default=1, description="Fewest replicas; at least 1 and less than maxReplicas.")
-    max_replicas: Int32 = Field(ge=1, description="Most replicas.")
-    scale_trigger: ScaleTrigger | None = Field(
+    min_replicas: Annotated[Int32, defaulted("where there is a scaleTrigger, here or in the preset")] = Field(
+        default=1, description="Fewest replicas; at least 1 and less than maxReplicas."
+    )
+    max_replicas: Annotated[Int32, honoured("where there is a scaleTrigger, here or in the preset")] = Field(
+        ge=1, description="Most replicas."
+    )
+    scale_trigger: Annotated[ScaleTrigger | None, passed_through("to the autoscaler")] = Field(
         default=None, description="What to scale on instead of the preset's trigger. Without any, nothing is scaled."
     )
 
@@ -64,7 +76,9 @@ class ElasticConfig(KubeModel):
 class PlaygroundSpec(KubeModel):
     """One model, or a main and a draft model, served by one engine."""
 
-    replicas: Int32 = Field(default=1, description="How many copies serve the model. An autoscaler writes it too.")
+    replicas: Annotated[Int32, defaulted("an autoscaler writes it")] = Field(
+        default=1, description="How many copies serve the model. An autoscaler writes it too."
+    )
     model_claim: ModelClaim | None = Field(default=None, description="The model, when it is one. Excludes modelClaims.")
     model_claims: ModelClaims | None = Field(
         default=None, description="The models, when they are several. Excludes modelClaim."

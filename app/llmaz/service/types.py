@@ -11,6 +11,7 @@ from pydantic import Field
 
 from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
 from app.kube.conditions import Condition
+from app.kube.fieldclass import DEFAULTED, defaulted, honoured, passed_through
 from app.llmaz.claims import ModelClaims
 from app.llmaz.judgement import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, no_replicas
 
@@ -21,10 +22,13 @@ DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
 class SubGroupPolicy(KubeModel):
     """How the pods of one replica are put into subgroups, as LeaderWorkerSet does it."""
 
-    sub_group_policy_type: Literal["LeaderWorker", "LeaderExcluded"] = Field(
-        default="LeaderWorker", description="Whether the leader belongs to the first subgroup or to none."
-    )
-    sub_group_size: Int32 | None = Field(
+    sub_group_policy_type: Annotated[
+        Literal["LeaderWorker", "LeaderExcluded"],
+        defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns"),
+    ] = Field(default="LeaderWorker", description="Whether the leader belongs to the first subgroup or to none.")
+    sub_group_size: Annotated[
+        Int32 | None, honoured("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
+    ] = Field(
         default=None, description="Pods per subgroup; it divides the size of the replica, or that without the leader."
     )
 
@@ -32,17 +36,22 @@ class SubGroupPolicy(KubeModel):
 class WorkloadTemplate(KubeModel):
     """The pods of one replica."""
 
-    worker_template: PodTemplateSpec = Field(
+    worker_template: Annotated[
+        PodTemplateSpec, passed_through("with the model, the flavor's resources, labels and the scheduler put in")
+    ] = Field(
         description="The worker pods, and the leader's too where leaderTemplate is absent. The engine's container is "
         "called model-runner."
     )
-    leader_template: PodTemplateSpec | None = Field(
-        default=None, description="The leader's pod. Where it is set, the service needs LeaderWorkerSet."
-    )
-    size: Int32 = Field(
+    leader_template: Annotated[
+        PodTemplateSpec | None,
+        passed_through("with the model, the flavor's resources, labels and the scheduler put in"),
+    ] = Field(default=None, description="The leader's pod. Where it is set, the service needs LeaderWorkerSet.")
+    size: Annotated[Int32, defaulted("cannot be changed; above 1 it needs LeaderWorkerSet")] = Field(
         default=1, description="Pods per replica, the leader included. More than 1 needs LeaderWorkerSet."
     )
-    restart_policy: RestartPolicy = Field(
+    restart_policy: Annotated[
+        RestartPolicy, defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
+    ] = Field(
         default=DEFAULT_RESTART_POLICY,
         description="What a restart of one pod does to the others of its replica. No effect on a Deployment, where the "
         "kubelet restarts the container in its place.",
@@ -56,10 +65,10 @@ class WorkloadTemplate(KubeModel):
 class RollingUpdateConfiguration(KubeModel):
     """How many replicas a rollout takes at once."""
 
-    max_unavailable: IntOrString = Field(
+    max_unavailable: Annotated[IntOrString, DEFAULTED] = Field(
         default=1, description="How many replicas, or which percentage of them, may be missing during a rollout."
     )
-    max_surge: IntOrString = Field(
+    max_surge: Annotated[IntOrString, DEFAULTED] = Field(
         default=0, description="How many replicas, or which percentage of them, may be there in addition."
     )
 
@@ -67,7 +76,9 @@ class RollingUpdateConfiguration(KubeModel):
 class RolloutStrategy(KubeModel):
     """How a changed template reaches the pods."""
 
-    type: Literal["RollingUpdate"] = Field(default="RollingUpdate", description="Always a rolling update.")
+    type: Annotated[Literal["RollingUpdate"], DEFAULTED] = Field(
+        default="RollingUpdate", description="Always a rolling update."
+    )
     rolling_update_configuration: RollingUpdateConfiguration | None = Field(
         default=None, description="How many replicas at once. Absent means one missing and none in addition."
     )
@@ -77,7 +88,9 @@ class ServiceSpec(KubeModel):
     """Models, and the pods that serve them."""
 
     model_claims: ModelClaims | None = Field(default=None, description="The models to serve.")
-    replicas: Int32 = Field(default=1, description="How many copies serve the models. An autoscaler writes it too.")
+    replicas: Annotated[Int32, defaulted("an autoscaler writes it")] = Field(
+        default=1, description="How many copies serve the models. An autoscaler writes it too."
+    )
     workload_template: WorkloadTemplate = Field(description="The pods that serve the models.")
     rollout_strategy: RolloutStrategy = Field(
         default_factory=lambda: RolloutStrategy(rolling_update_configuration=RollingUpdateConfiguration()),

@@ -23,6 +23,7 @@ from app.kube.base import (
     Toleration,
 )
 from app.kube.conditions import Condition
+from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, PASSED_THROUGH, defaulted, honoured, passed_through
 from app.llmkube.runtimes.types import PersonaPlexConfig, TGIConfig, VLLMConfig
 
 Runtime = Literal["llamacpp", "personaplex", "vllm", "tgi", "generic"]
@@ -33,14 +34,14 @@ Priority = Literal["critical", "high", "normal", "low", "batch"]
 class Metric(KubeModel):
     """One number the autoscaler looks at."""
 
-    type: Literal["Pods", "Resource"] = Field(
+    type: Annotated[Literal["Pods", "Resource"], HONOURED] = Field(
         description="Pods: a metric of the pods that a metrics adapter offers. Resource: their CPU or memory."
     )
-    name: str = Field(description="Name of the metric; cpu or memory for type Resource.")
-    target_average_value: str = Field(
+    name: Annotated[str, HONOURED] = Field(description="Name of the metric; cpu or memory for type Resource.")
+    target_average_value: Annotated[str, honoured("type Pods")] = Field(
         default="", description="Wanted average per pod as a quantity. Type Pods needs it, type Resource ignores it."
     )
-    target_average_utilization: Int32 | None = Field(
+    target_average_utilization: Annotated[Int32 | None, honoured("type Resource")] = Field(
         default=None,
         description="Wanted average in percent of the request. Type Resource needs it, type Pods ignores it.",
     )
@@ -49,10 +50,10 @@ class Metric(KubeModel):
 class Autoscaling(KubeModel):
     """How many pods, decided by load."""
 
-    min_replicas: Int32 | None = Field(
+    min_replicas: Annotated[Int32 | None, DEFAULTED] = Field(
         default=1, ge=1, le=10, description="Fewest pods. An autoscaler never goes to 0."
     )
-    max_replicas: Int32 = Field(ge=1, le=100, description="Most pods.")
+    max_replicas: Annotated[Int32, HONOURED] = Field(ge=1, le=100, description="Most pods.")
     metrics: list[Metric] = Field(
         default_factory=list, description="What decides. Absent: requests in process, as the runtime counts them."
     )
@@ -61,16 +62,16 @@ class Autoscaling(KubeModel):
 class Endpoint(KubeModel):
     """The Service before the pods."""
 
-    port: Int32 = Field(
+    port: Annotated[Int32, DEFAULTED] = Field(
         default=8080,
         ge=1,
         le=65535,
         description="Port of the Service; also the container's, unless containerPort is set.",
     )
-    path: str = Field(
+    path: Annotated[str, DEFAULTED] = Field(
         default="/v1/chat/completions", description="Path in status.endpoint. It changes nothing about the server."
     )
-    type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = Field(
+    type: Annotated[Literal["ClusterIP", "NodePort", "LoadBalancer"], DEFAULTED] = Field(
         default="ClusterIP", description="How the Service is reachable."
     )
 
@@ -82,13 +83,17 @@ class ServiceResources(KubeModel):
         ("limits", "requests"), "write cpu, memory and gpu directly below resources; gpu: 1 asks for one GPU"
     )
 
-    gpu: Int32 | None = Field(
+    gpu: Annotated[Int32 | None, honoured("where the Model does not say how many")] = Field(
         default=None, ge=0, le=8, description="GPUs per pod, where the Model does not say how many."
     )
-    gpu_memory: str = Field(default="", description="No effect: GPUs are requested by number, not by memory.")
-    cpu: str = Field(default="", description="CPU request as a quantity. There is never a limit.")
-    memory: str = Field(default="", description="Memory request as a quantity. There is never a limit.")
-    host_memory: str = Field(
+    gpu_memory: Annotated[str, NO_EFFECT] = Field(
+        default="", description="No effect: GPUs are requested by number, not by memory."
+    )
+    cpu: Annotated[str, HONOURED] = Field(default="", description="CPU request as a quantity. There is never a limit.")
+    memory: Annotated[str, HONOURED] = Field(
+        default="", description="Memory request as a quantity. There is never a limit."
+    )
+    host_memory: Annotated[str, HONOURED] = Field(
         default="", description="Memory request of a model that is partly kept in main memory. It wins over memory."
     )
 
@@ -96,13 +101,15 @@ class ServiceResources(KubeModel):
 class RopeScaling(KubeModel):
     """Stretches the context a model was trained with."""
 
-    type: Literal["linear", "yarn", "longrope"] = Field(description="Method of stretching.")
-    factor: str = Field(
+    type: Annotated[Literal["linear", "yarn", "longrope"], honoured("runtime llamacpp, and metal")] = Field(
+        description="Method of stretching."
+    )
+    factor: Annotated[str, honoured("runtime llamacpp, and metal")] = Field(
         default="",
         pattern=DECIMAL_PATTERN,
         description="How many times longer the context becomes, such as 2.0.",
     )
-    original_context: Int32 | None = Field(
+    original_context: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
         default=None, ge=128, description="Context length the model was trained with, in tokens."
     )
 
@@ -110,9 +117,15 @@ class RopeScaling(KubeModel):
 class ProbeOverrides(KubeModel):
     """Probes that replace the generated ones, each as a whole."""
 
-    startup: Probe | None = Field(default=None, description="Replaces the startup probe, which allows half an hour.")
-    liveness: Probe | None = Field(default=None, description="Replaces the liveness probe.")
-    readiness: Probe | None = Field(default=None, description="Replaces the readiness probe.")
+    startup: Annotated[Probe | None, defaulted("replaced as a whole")] = Field(
+        default=None, description="Replaces the startup probe, which allows half an hour."
+    )
+    liveness: Annotated[Probe | None, defaulted("replaced as a whole")] = Field(
+        default=None, description="Replaces the liveness probe."
+    )
+    readiness: Annotated[Probe | None, defaulted("replaced as a whole")] = Field(
+        default=None, description="Replaces the readiness probe."
+    )
 
 
 class InferenceServiceSpec(KubeModel):
@@ -124,118 +137,136 @@ class InferenceServiceSpec(KubeModel):
         "containers": "there is one container; describe it by spec.image, spec.args, spec.env and spec.resources",
     }
 
-    model_ref: str = Field(description="Name of the Model, in the same namespace. A change rolls the pods.")
-    runtime: Runtime = Field(default="llamacpp", description="The server that runs the model.")
-    replicas: Int32 | None = Field(
+    model_ref: Annotated[str, HONOURED] = Field(
+        description="Name of the Model, in the same namespace. A change rolls the pods."
+    )
+    runtime: Annotated[Runtime, DEFAULTED] = Field(default="llamacpp", description="The server that runs the model.")
+    replicas: Annotated[Int32 | None, DEFAULTED] = Field(
         default=1,
         ge=0,
         le=10,
         description="Number of pods; 0 stops the service. With autoscaling only the first number.",
     )
-    image: str = Field(
+    image: Annotated[str, DEFAULTED] = Field(
         default="", description="Image of the server instead of the runtime's own. generic and personaplex need it."
     )
-    command: list[str] = Field(default_factory=list, description="Command of the container instead of the image's.")
-    args: list[str] = Field(
+    command: Annotated[list[str], PASSED_THROUGH] = Field(
+        default_factory=list, description="Command of the container instead of the image's."
+    )
+    args: Annotated[list[str], passed_through("runtime generic")] = Field(
         default_factory=list, description="All arguments of the container. Runtime generic only; no effect elsewhere."
     )
-    extra_args: list[str] = Field(
-        default_factory=list, description="Arguments after the generated ones. Runtimes llamacpp and vllm only."
+    extra_args: Annotated[list[str], passed_through("runtimes llamacpp and vllm; `--metrics` stands there once")] = (
+        Field(default_factory=list, description="Arguments after the generated ones. Runtimes llamacpp and vllm only.")
     )
-    env: list[EnvVar] = Field(
+    env: Annotated[list[EnvVar], passed_through("of two variables with one name the last one stays")] = Field(
         default_factory=list, description="Environment of the container; it wins over what the runtime sets."
     )
-    container_port: Int32 | None = Field(
+    container_port: Annotated[Int32 | None, HONOURED] = Field(
         default=None,
         ge=1,
         le=65535,
         description="Port the server listens on. Absent: endpoint.port, else the runtime's own.",
     )
-    skip_model_init: bool = Field(
+    skip_model_init: Annotated[bool, honoured("runtimes llamacpp and vllm")] = Field(
         default=False,
         description="Mounts no model and downloads nothing: the server finds its model itself. "
         "Runtimes llamacpp and vllm only.",
     )
-    context_size: Int32 | None = Field(
+    context_size: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
         default=None, ge=128, le=2_097_152, description="Context in tokens. llamacpp only."
     )
-    parallel_slots: Int32 | None = Field(
+    parallel_slots: Annotated[Int32 | None, HONOURED] = Field(
         default=None, ge=1, le=64, description="Requests that are answered at the same time. llamacpp and vllm only."
     )
-    flash_attention: bool | None = Field(
+    flash_attention: Annotated[bool | None, honoured("runtime llamacpp, and metal")] = Field(
         default=None, description="Uses flash attention. llamacpp with a GPU only; on metal it is on unless false."
     )
-    jinja: bool = Field(
+    jinja: Annotated[bool, honoured("runtime llamacpp, and metal")] = Field(
         default=False, description="Renders the model's own chat template, for tool calls. llamacpp only."
     )
-    cache_type_k: CacheType | None = Field(
+    cache_type_k: Annotated[CacheType | None, honoured("runtime llamacpp, and metal")] = Field(
         default=None, description="Number format of the keys in the key-value cache. llamacpp only."
     )
-    cache_type_v: CacheType | None = Field(
+    cache_type_v: Annotated[CacheType | None, honoured("runtime llamacpp, and metal")] = Field(
         default=None, description="Number format of the values in the key-value cache. llamacpp only."
     )
-    cache_type_custom_k: str = Field(
+    cache_type_custom_k: Annotated[str, honoured("runtime llamacpp, and metal")] = Field(
         default="", description="Number format of the keys that cacheTypeK does not list. It wins. llamacpp only."
     )
-    cache_type_custom_v: str = Field(
+    cache_type_custom_v: Annotated[str, honoured("runtime llamacpp, and metal")] = Field(
         default="", description="Number format of the values that cacheTypeV does not list. It wins. llamacpp only."
     )
-    moe_cpu_offload: bool = Field(
+    moe_cpu_offload: Annotated[bool, honoured("runtime llamacpp, and metal")] = Field(
         default=False, alias="moeCPUOffload", description="Keeps all experts in main memory. llamacpp only."
     )
-    moe_cpu_layers: Int32 | None = Field(
+    moe_cpu_layers: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
         default=None,
         alias="moeCPULayers",
         ge=0,
         description="Number of layers whose experts are kept in main memory. llamacpp only.",
     )
-    no_kv_offload: bool = Field(default=False, description="Keeps the key-value cache in main memory. llamacpp only.")
-    no_warmup: bool = Field(default=False, description="Skips the empty run after loading. llamacpp only.")
-    reasoning_budget: Int32 | None = Field(
+    no_kv_offload: Annotated[bool, honoured("runtime llamacpp, and metal")] = Field(
+        default=False, description="Keeps the key-value cache in main memory. llamacpp only."
+    )
+    no_warmup: Annotated[bool, honoured("runtime llamacpp, and metal")] = Field(
+        default=False, description="Skips the empty run after loading. llamacpp only."
+    )
+    reasoning_budget: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
         default=None, ge=0, description="Most tokens of reasoning; 0 switches it off. llamacpp only."
     )
-    reasoning_budget_message: str = Field(
+    reasoning_budget_message: Annotated[str, honoured("runtime llamacpp, and metal")] = Field(
         default="", description="Text that ends the reasoning when its budget is used up. llamacpp only."
     )
-    metadata_overrides: list[str] = Field(
+    metadata_overrides: Annotated[list[str], honoured("runtime llamacpp, and metal")] = Field(
         default_factory=list, description="Model metadata that is replaced, as key=type:value. llamacpp only."
     )
-    tensor_overrides: list[str] = Field(
+    tensor_overrides: Annotated[list[str], honoured("runtime llamacpp, and metal")] = Field(
         default_factory=list, description="Where tensors are kept, as pattern=device. llamacpp only."
     )
-    batch_size: Int32 | None = Field(
+    batch_size: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
         default=None, ge=1, le=16384, description="Tokens per logical batch. llamacpp only."
     )
-    u_batch_size: Int32 | None = Field(default=None, ge=1, description="Tokens per physical batch. llamacpp only.")
+    u_batch_size: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
+        default=None, ge=1, description="Tokens per physical batch. llamacpp only."
+    )
     rope_scaling: RopeScaling | None = Field(default=None, description="Stretches the context. llamacpp only.")
     resources: ServiceResources | None = Field(default=None, description="What each pod asks of its node.")
     endpoint: Endpoint | None = Field(default=None, description="The Service before the pods.")
     autoscaling: Autoscaling | None = Field(default=None, description="Lets load decide the number of pods.")
     probe_overrides: ProbeOverrides | None = Field(default=None, description="Probes instead of the generated ones.")
-    tolerations: list[Toleration] = Field(
+    tolerations: Annotated[list[Toleration], PASSED_THROUGH] = Field(
         default_factory=list, description="Taints the pods tolerate, beside the GPU's own."
     )
-    node_selector: dict[str, str] = Field(default_factory=dict, description="Labels a node must have.")
-    pod_annotations: dict[str, str] = Field(default_factory=dict, description="Annotations of the pods.")
-    pod_labels: dict[str, str] = Field(
+    node_selector: Annotated[dict[str, str], PASSED_THROUGH] = Field(
+        default_factory=dict, description="Labels a node must have."
+    )
+    pod_annotations: Annotated[dict[str, str], PASSED_THROUGH] = Field(
+        default_factory=dict, description="Annotations of the pods."
+    )
+    pod_labels: Annotated[dict[str, str], HONOURED] = Field(
         default_factory=dict, description="Labels of the pods. Those that find the pods of a service stay as they are."
     )
-    runtime_class_name: str = Field(default="", description="RuntimeClass of the pods, often nvidia.")
-    image_pull_secrets: list[LocalObjectReference] = Field(
+    runtime_class_name: Annotated[str, PASSED_THROUGH] = Field(
+        default="", description="RuntimeClass of the pods, often nvidia."
+    )
+    image_pull_secrets: Annotated[list[LocalObjectReference], PASSED_THROUGH] = Field(
         default_factory=list, description="Secrets that hold credentials of image registries."
     )
-    priority: Priority = Field(
+    priority: Annotated[Priority, DEFAULTED] = Field(
         default="normal", description="How important the service is; names one of the PriorityClasses llmkube-*."
     )
-    priority_class_name: str = Field(default="", description="PriorityClass of the pods instead of that of priority.")
-    eviction_protection: bool = Field(
+    priority_class_name: Annotated[str, HONOURED] = Field(
+        default="", description="PriorityClass of the pods instead of that of priority."
+    )
+    eviction_protection: Annotated[bool, passed_through("to the agent, on metal only")] = Field(
         default=False, description="Keeps a metal agent from stopping the service when memory is short. metal only."
     )
-    pod_security_context: PodSecurityContext | None = Field(
+    pod_security_context: Annotated[PodSecurityContext | None, defaulted("replaced as a whole")] = Field(
         default=None,
         description="Security settings of the pods. They replace the default as a whole, fsGroup included.",
     )
-    security_context: SecurityContext | None = Field(
+    security_context: Annotated[SecurityContext | None, defaulted("replaced as a whole")] = Field(
         default=None, description="Security settings of the container. They replace the default as a whole."
     )
     vllm_config: VLLMConfig | None = Field(default=None, description="Options of runtime vllm.")

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from app.kube.base import DateTime, Int32, Int64, KubeModel, pattern
 from app.kube.conditions import Condition
+from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, passed_through
 
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*(.+)", re.IGNORECASE)
 
@@ -38,12 +39,12 @@ SOURCE_PATTERN = pattern(
 class Sharding(KubeModel):
     """How one model is split over several GPUs."""
 
-    strategy: Literal["layer", "tensor", "row", "pipeline", "none"] = Field(
+    strategy: Annotated[Literal["layer", "tensor", "row", "pipeline", "none"], defaulted("runtime llamacpp")] = Field(
         default="layer",
         description="How llama.cpp splits the model: by layers, by rows (tensor and row mean the same), or not at all. "
         "pipeline does not exist in llama.cpp and acts like layer.",
     )
-    layer_split: list[str] = Field(
+    layer_split: Annotated[list[str], honoured("runtime llamacpp")] = Field(
         default_factory=list,
         description="Layers of each GPU as start-end, one entry per GPU, such as 0-19. Other forms give equal shares.",
     )
@@ -52,17 +53,19 @@ class Sharding(KubeModel):
 class GPU(KubeModel):
     """The GPUs of one pod."""
 
-    enabled: bool | None = Field(
+    enabled: Annotated[bool | None, NO_EFFECT] = Field(
         default=None, description="No effect: whether a GPU is requested is decided by the counts alone."
     )
-    count: Int32 | None = Field(
+    count: Annotated[Int32 | None, honoured("pods of the cluster")] = Field(
         default=None, ge=0, le=8, description="GPUs per pod. When above 0 it wins over the service's resources.gpu."
     )
-    memory: str = Field(default="", description="No effect: the GPU memory the model needs, for people only.")
-    vendor: Literal["nvidia", "amd", "intel"] = Field(
+    memory: Annotated[str, NO_EFFECT] = Field(
+        default="", description="No effect: the GPU memory the model needs, for people only."
+    )
+    vendor: Annotated[Literal["nvidia", "amd", "intel"], defaulted("pods of the cluster")] = Field(
         default="nvidia", description="Maker of the GPU; with the accelerator it decides which resource is requested."
     )
-    layers: Int32 | None = Field(
+    layers: Annotated[Int32 | None, defaulted("runtime llamacpp, and metal")] = Field(
         default=None, ge=-1, description="Layers that llama.cpp puts on the GPU. 0, -1 and absent mean all of them."
     )
     sharding: Sharding | None = Field(
@@ -73,16 +76,16 @@ class GPU(KubeModel):
 class Hardware(KubeModel):
     """What the model runs on."""
 
-    accelerator: Literal["cpu", "metal", "cuda", "rocm", "intel"] = Field(
+    accelerator: Annotated[Literal["cpu", "metal", "cuda", "rocm", "intel"], DEFAULTED] = Field(
         default="cpu",
         description="Kind of hardware. metal hands the model over to an agent on a Mac outside the cluster.",
     )
     gpu: GPU | None = Field(default=None, description="GPUs of each pod.")
-    memory_budget: str = Field(
+    memory_budget: Annotated[str, passed_through("to the agent, on metal only")] = Field(
         default="",
         description="Most memory the process on a metal host may take, as a quantity. No effect inside the cluster.",
     )
-    memory_fraction: float | None = Field(
+    memory_fraction: Annotated[float | None, passed_through("to the agent, on metal only")] = Field(
         default=None,
         description="Share of a metal host's memory that the process may take, above 0 and at most 1. "
         "No effect inside the cluster or beside memoryBudget.",
@@ -92,31 +95,42 @@ class Hardware(KubeModel):
 class ModelResources(KubeModel):
     """Requests for services that state none themselves."""
 
-    cpu: str = Field(default="", description="CPU request of a pod whose service states none, as a quantity.")
-    memory: str = Field(default="", description="Memory request of a pod whose service states none, as a quantity.")
+    cpu: Annotated[str, honoured("where the service requests none, not on metal")] = Field(
+        default="", description="CPU request of a pod whose service states none, as a quantity."
+    )
+    memory: Annotated[str, honoured("where the service requests none, not on metal")] = Field(
+        default="", description="Memory request of a pod whose service states none, as a quantity."
+    )
 
 
 class ModelSpec(KubeModel):
     """One set of weights."""
 
-    source: str = Field(
+    source: Annotated[str, HONOURED] = Field(
         pattern=SOURCE_PATTERN,
         description="Where the weights are: an http or https URL of one file, a Hugging Face repository as owner/name, "
         "pvc://claim/path for a volume of the same namespace, or an absolute path (also as file://) on the node.",
     )
-    sha256: str = Field(
+    sha256: Annotated[str, honoured("where a Job or a pod of the cluster fetches the file")] = Field(
         default="",
         pattern=pattern("^[a-fA-F0-9]{64}$", "must be the 64 hexadecimal digits that sha256sum prints"),
         description="SHA-256 of the file in hexadecimal. A download that does not match it is thrown away.",
     )
-    refresh_policy: Literal["IfNotPresent", "OnChange"] = Field(
+    refresh_policy: Annotated[
+        Literal["IfNotPresent", "OnChange"], defaulted("http and https sources without `sha256`, not on metal")
+    ] = Field(
         default="IfNotPresent",
         description="Whether a pod that starts keeps the file that is there, or asks the server if it has changed.",
     )
-    format: Literal["gguf", "mlx", "safetensors", "pytorch", "custom"] = Field(
+    format: Annotated[
+        Literal["gguf", "mlx", "safetensors", "pytorch", "custom"],
+        defaulted("services report a runtime that cannot load it"),
+    ] = Field(
         default="gguf", description="File format of the weights. Runtimes are warned about formats they cannot load."
     )
-    quantization: str = Field(default="", description="No effect: name of the quantization, for people only.")
+    quantization: Annotated[str, NO_EFFECT] = Field(
+        default="", description="No effect: name of the quantization, for people only."
+    )
     hardware: Hardware | None = Field(default=None, description="Hardware the model needs. Absent means CPU.")
     resources: ModelResources | None = Field(
         default=None, description="Requests for pods of services that state none themselves."

@@ -1,0 +1,99 @@
+"""What becomes of a field: from the type to the warning and to the page of the documentation."""
+
+from typing import Annotated
+
+import pytest
+from pydantic import Field
+
+from app.families import RESOURCES
+from app.kube.base import Int32, KubeModel, Probe
+from app.kube.field import Path
+from app.kube.fieldclass import (
+    DEFAULTED,
+    HONOURED,
+    NO_EFFECT,
+    PASSED_THROUGH,
+    Use,
+    classes,
+    honoured,
+    no_effect,
+    without_effect,
+)
+from app.kube.fieldtable import leaves
+from app.kube.resource import CustomResource
+from tests.unit.kube.widget import widget
+from tools.fieldpages import markdown, page, table
+
+
+class Part(KubeModel):
+    size: Annotated[Int32, no_effect("parts have no size", "here")] = Field(
+        default=1, ge=1, le=5, description="How big it is | in metres."
+    )
+    colour: str = Field(default="", description="Its colour.")
+
+
+class Whole(KubeModel):
+    name: Annotated[str, HONOURED] = Field(description="What it is called.")
+    mode: Annotated[str, DEFAULTED] = Field(
+        default="", description="Text.", json_schema_extra={"enum": ["a", "b"], "default": "a"}
+    )
+    parts: Annotated[list[Part], honoured("in order")] = Field(default_factory=list, description="Of what it consists.")
+    labels: Annotated[dict[str, str], HONOURED] = Field(default_factory=dict, description="Labels.")
+    probe: Annotated[Probe | None, PASSED_THROUGH] = Field(default=None, description="A probe of Kubernetes.")
+    least: Annotated[Int32, HONOURED] = Field(default=2, ge=2, description="At least two.")
+    spare: Annotated[Part | None, NO_EFFECT] = Field(default=None, description="Not used.")
+
+
+@pytest.fixture
+def whole() -> CustomResource:
+    made = widget()
+    values = {name: getattr(made, name) for name in made.__dataclass_fields__}
+    return CustomResource(**{**values, "spec": Whole})
+
+
+def test_a_class_holds_for_what_is_below_until_a_field_says_otherwise() -> None:
+    found = {path: known and (known.use, known.note) for path, known in classes(Whole).items()}
+    assert found["parts[].colour"] == (Use.HONOURED, "in order")
+    assert found["parts[].size"] == (Use.NO_EFFECT, "here")
+    assert found["spare.colour"] == (Use.NO_EFFECT, "")
+    assert classes(Part)["colour"] is None
+
+
+def test_what_a_user_wrote_without_effect_is_warned_of() -> None:
+    """With its path; a default may have been written by the API server, so it says nothing."""
+    spec = Whole(name="x", parts=[Part(), Part(size=3)], spare=Part())
+    assert [(str(a.path), str(a)) for a in without_effect(spec, Path("spec"))] == [
+        ("spec.parts[1].size", "spec.parts[1].size: accepted, no effect; parts have no size"),
+        ("spec.spare", "spec.spare: accepted, no effect"),
+    ]
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
+def test_the_types_and_the_schema_have_the_same_fields(resource: CustomResource) -> None:
+    """The classes are found along the types, the rows along the schema."""
+    assert list(classes(resource.spec)) == list(leaves(resource))
+
+
+def test_a_field_without_a_class_stops_the_generator(whole: CustomResource) -> None:
+    values = {name: getattr(whole, name) for name in whole.__dataclass_fields__}
+    with pytest.raises(SystemExit, match=r"no class for spec\.colour"):
+        table(CustomResource(**{**values, "spec": Part}))
+
+
+def test_a_row_says_values_use_and_meaning(whole: CustomResource) -> None:
+    rows = [line for line in markdown(whole, table(whole)).splitlines() if line.startswith("| `")]
+    assert rows[:6] == [
+        "| `name` | string | honoured | What it is called. |",
+        "| `mode` | `a`, `b`; default `a` | defaulted | Text. |",
+        "| `parts[].size` | integer, 1 to 5; default `1` | no effect: here | How big it is \\| in metres. |",
+        "| `parts[].colour` | string | honoured: in order | Its colour. |",
+        "| `labels` | map of string | honoured | Labels. |",
+        "| `probe` | object | passed through | A probe of Kubernetes. |",
+    ]
+
+
+def test_a_page_explains_its_words(whole: CustomResource) -> None:
+    text = page("Widgets", [(whole, table(whole))])
+    assert text.startswith("# Fields of Widgets\n")
+    assert all(f"**{use}**" in text for use in Use)
+    assert f"## {whole.kind} " in text

@@ -1,0 +1,92 @@
+"""The pages of docs/fields: what becomes of every field of every kind, in the order of its types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from app.kube.fieldclass import FieldClass, Use, classes
+from app.kube.fieldtable import leaves
+from app.kube.resource import CustomResource
+from app.kube.schema import Schema
+
+FieldTable = Mapping[str, FieldClass]
+
+
+def table(resource: CustomResource) -> FieldTable:
+    """The class of each field of a kind. Raises ``SystemExit`` for a field without one."""
+    found = classes(resource.spec)
+    if missing := [path for path, known in found.items() if known is None]:
+        raise SystemExit(f"{resource.kind}: no class for spec.{', spec.'.join(missing)} (app/kube/fieldclass.py)")
+    return {path: known for path, known in found.items() if known is not None}
+
+
+def markdown(resource: CustomResource, table: FieldTable) -> str:
+    """The kind's section: one row per field, in the order of its types."""
+    head = [
+        f"## {resource.kind} (`{resource.api_version}`)",
+        "",
+        resource.description,
+        "",
+        "| Field of `spec` | Values | What becomes of it | Meaning |",
+        "| --- | --- | --- | --- |",
+    ]
+    return "\n".join([*head, *(_row(path, node, table[path]) for path, node in leaves(resource).items()), ""])
+
+
+def page(family: str, kinds: Sequence[tuple[CustomResource, FieldTable]]) -> str:
+    """A family's page of the documentation: what the words mean, then a table for each of its kinds."""
+    words = [f"* **{use}**: {meaning}" for use, meaning in _MEANINGS.items()]
+    head = [
+        f"# Fields of {family}",
+        "",
+        "Generated from the types; do not edit. Every field of every kind is in one of four classes:",
+        "",
+        *words,
+        "",
+    ]
+    return "\n".join([*head, *(markdown(resource, table) for resource, table in kinds)])
+
+
+_MEANINGS = {
+    Use.HONOURED: "it decides something.",
+    Use.DEFAULTED: "it decides something, and there is a default where it is absent.",
+    Use.PASSED_THROUGH: "it is handed on as it is written; Kubernetes or the server judges it.",
+    Use.NO_EFFECT: "it is accepted, because existing manifests have it, and does nothing; admission warns of it.",
+}
+
+
+def _row(path: str, node: Schema, treatment: FieldClass) -> str:
+    use = f"{treatment.use}: {treatment.note}" if treatment.note else str(treatment.use)
+    cells = (f"`{path}`", _values(node), use, node.get("description", ""))
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _values(node: Schema) -> str:
+    """Type, enumeration, bounds and default, as short as they can be said."""
+    words = [f"`{value}`" for value in node.get("enum", ())]
+    text = ", ".join(words) or _type(node) + _bounds(node)
+    return f"{text}; default `{_plain(node['default'])}`" if "default" in node else text
+
+
+def _type(node: Schema) -> str:
+    if node.get("type") == "array":
+        return f"list of {_type(node['items'])}"
+    if node.get("type") == "object" and isinstance(node.get("additionalProperties"), dict):
+        return f"map of {_type(node['additionalProperties'])}"
+    return "number or text" if node.get("x-kubernetes-int-or-string") else str(node.get("type", "any"))
+
+
+def _bounds(node: Schema) -> str:
+    low, high = node.get("minimum"), node.get("maximum")
+    if low is not None and high is not None:
+        return f", {low} to {high}"
+    if low is not None:
+        return f", at least {low}"
+    return f", at most {high}" if high is not None else ""
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
