@@ -1,6 +1,6 @@
 """The ``admission.k8s.io/v1`` protocol: requests in, and the two answers that go out.
 
-Source: reliability, section 1. Every review is answered with HTTP 200 and its own uid; a denial carries a ``Status``
+Source: HTTP-1. Every review is answered with HTTP 200 and its own uid; a denial carries a ``Status``
 with one cause per mistake *and* all of them in its message: kubectl prints the causes only for a single object.
 """
 
@@ -20,7 +20,7 @@ API_VERSION = "admission.k8s.io/v1"
 
 MAX_WARNINGS = 16
 MAX_WARNING = 240
-"""The API server drops warnings over its budget, and any with a control character (reliability 1.3)."""
+"""The API server drops warnings over its budget, and any with a control character (HTTP-1.3)."""
 MAX_UID = 256
 
 

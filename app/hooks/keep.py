@@ -86,7 +86,7 @@ def keep_child(child: ObservedObject) -> dict[str, Any]:
 
 
 def desired_replicas(wanted: int, autoscaled: bool, child: ObservedObject | None) -> int | None:
-    """What to send as ``spec.replicas`` beside an autoscaler (metacontroller 3.6), ``None`` to leave the field out.
+    """What to send as ``spec.replicas`` beside an autoscaler (MC-3.6), ``None`` to leave the field out.
 
     Without autoscaling, the wanted number. With it: 0 is always sent, because the user stops the workload; on the way
     from 0 the wanted number, because an autoscaler never starts one; otherwise the observed number for ever once the

@@ -176,7 +176,7 @@ def _is_sound(judged: Judged) -> bool:
 
 
 def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
-    """A customize hook's answer. It never fails for a user's mistake: deletion waits for it too (metacontroller 6)."""
+    """A customize hook's answer. It never fails for a user's mistake: deletion waits for it too (MC-6)."""
     request = _decode(_CUSTOMIZE, body)
     if kind.customize is None:
         return response.encode_related([])

@@ -1,4 +1,4 @@
-"""The lists that Metacontroller merges item by item, and what it would mix up there. Source: metacontroller spec 3.2.
+"""The lists that Metacontroller merges item by item, and what it would mix up there. Source: MC-3.2.
 
 A list whose items all have one of the keys below is merged by it, so two items with the same value become one. A list
 without a common key is replaced as a whole, with everything in it: nothing can clash there.

@@ -1,6 +1,6 @@
 """Metacontroller's hook protocol, version v2: what comes in and what goes out.
 
-Source: metacontroller spec, section 1. Only what a decision needs is decoded; ``managedFields`` never.
+The rules are MC-1. Only what a decision needs is decoded; ``managedFields`` never.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The one constructor of answers. What Metacontroller was seen to choke or loop on does not pass.
 
-Source: metacontroller sections 0, 1.2, 3.2 and 3.5. A refusal is a bug of ours: it becomes a 500, and nothing happens.
+The rules are MC-0, MC-1.2, MC-3.2 and MC-3.5. A refusal is a bug here: it becomes a 500, and nothing is applied.
 """
 
 from __future__ import annotations

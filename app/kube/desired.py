@@ -17,7 +17,7 @@ class Desired(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
 
 
 class ObjectMeta(Desired):
-    """Metadata of a child. Metacontroller adds the owner and the label ``controller-uid`` (metacontroller 3.5)."""
+    """Metadata of a child. Metacontroller adds the owner and the label ``controller-uid`` (MC-3.5)."""
 
     name: str
     namespace: str
@@ -101,7 +101,7 @@ class PodTemplateSpec(Desired):
 
 
 class LabelSelector(Desired):
-    """Immutable in a cluster, so never made of anything that a user may change (metacontroller 3.7)."""
+    """Immutable in a cluster, so never made of anything that a user may change (MC-3.7)."""
 
     match_labels: dict[str, str]
 

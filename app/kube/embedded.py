@@ -19,7 +19,7 @@ from app.kube.leaves import member
 from app.kube.similar import nearest
 
 MAX_WARNINGS = 16
-"""Unknown fields reported: what the API server passes on to the user is limited too (reliability 1.3)."""
+"""Unknown fields reported: what the API server passes on to the user is limited too (HTTP-1.3)."""
 
 
 class _Field(NamedTuple):

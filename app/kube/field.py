@@ -1,6 +1,6 @@
 """Field paths and errors in Kubernetes' own grammar (apimachinery ``util/validation/field``).
 
-A rule yields :class:`Error` values; :func:`aggregate` renders what the API server prints. Source: reliability 1.7.
+A rule yields :class:`Error` values; :func:`aggregate` renders what the API server prints. Source: HTTP-1.7.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ _MEANINGFUL_WHEN_EMPTY = frozenset(
 def clean(value: Any) -> Any:
     """Embedded JSON as the API server would store it: without nulls and without lists and maps that are empty.
 
-    Both would make Metacontroller see a difference at every sync (metacontroller 3.2). Meaningful empties such as
+    Both would make Metacontroller see a difference at every sync (MC-3.2). Meaningful empties such as
     ``emptyDir: {}`` stay. A float that is a whole number becomes an integer, as JSON has only one kind of number.
     """
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """Kubernetes resource quantities: parse, compare, and write in canonical form.
 
 Metacontroller compares what we send with what the API server stored, which is canonical: ``1000m`` stands there as
-``1``, so it must leave here as ``1`` (metacontroller 3.2).
+``1``, so it must leave here as ``1`` (MC-3.2).
 """
 
 from __future__ import annotations

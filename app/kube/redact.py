@@ -8,5 +8,5 @@ _CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
 
 
 def without_user(address: str) -> str:
-    """An address as a message may have it: its user and password are for nobody else to read (reliability X32)."""
+    """An address as a message may have it: its user and password are for nobody else to read (HTTP-X32)."""
     return _CREDENTIALS.sub("…@", address)

@@ -1,7 +1,7 @@
 """Children that were asked for and are not there.
 
 Metacontroller creates a child whose name is taken by a foreign object again and again without a word, and no event ever
-announces it (design, decision 4); one that the API server refuses leaves its words in an event of the parent, which no
+announces it (MC-8.3); one that the API server refuses leaves its words in an event of the parent, which no
 hook sees. Only time tells: what is still absent after a minute will not come by itself.
 """
 

@@ -1,7 +1,7 @@
 """Metrics of an autoscaler as ``autoscaling/v2`` writes them.
 
 Metacontroller replaces the list of metrics as a whole, so each one is complete and its quantities are canonical
-(metacontroller 3.2).
+(MC-3.2).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 No family is named here. Types and required fields were checked before (:mod:`app.kube.embedded`), so the values have
 their types; ``null`` counts as absent. A field that Kubernetes has added since is never a mistake. Rule numbers are
-those of llmkube spec 6.4.
+those of LK-6.4.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def node_selector(labels: Mapping[str, str | None], path: field.Path) -> Errors:
 
 
 def pull_secrets(references: Sequence[Json], path: field.Path) -> Errors:
-    """V-K27."""
+    """LK-V-K27."""
     errors: Errors = []
     for position, reference in enumerate(references):
         here = path.index(position).child("name")
@@ -50,7 +50,7 @@ def pull_secrets(references: Sequence[Json], path: field.Path) -> Errors:
 
 
 def env(variables: Sequence[Json], path: field.Path) -> Errors:
-    """V-K01 to V-K06."""
+    """LK-V-K01 to LK-V-K06."""
     errors: Errors = []
     for position, variable in enumerate(variables):
         here = path.index(position)
@@ -93,7 +93,7 @@ def _env_source(source: Json, path: field.Path) -> Errors:
 
 
 def key_reference(reference: Json, path: field.Path) -> Errors:
-    """V-K04: a key of a Secret or ConfigMap; both names have to be there."""
+    """LK-V-K04: a key of a Secret or ConfigMap; both names have to be there."""
     errors: Errors = []
     for part in ("name", "key"):
         if not reference.get(part):
@@ -123,7 +123,7 @@ _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
 
 
 def _field_reference(reference: Json, path: field.Path) -> Errors:
-    """V-K05."""
+    """LK-V-K05."""
     errors: Errors = []
     if reference.get("apiVersion") not in (None, "", "v1"):
         errors.append(field.not_supported(path.child("apiVersion"), reference["apiVersion"], ["v1"]))
@@ -144,7 +144,7 @@ _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
 def _resource_reference(reference: Json, path: field.Path) -> Errors:
-    """V-K06. The divisor's form was checked with its type."""
+    """LK-V-K06. The divisor's form was checked with its type."""
     text, here = reference.get("resource") or "", path.child("resource")
     if not text:
         return [field.required(here)]
@@ -155,7 +155,7 @@ def _resource_reference(reference: Json, path: field.Path) -> Errors:
 
 
 def env_warnings(variables: Sequence[Json], path: str, runtime: Collection[str] = ()) -> list[str]:
-    """V-I61 and V-K07: names that stand twice, or that the runtime sets too, and files that no volume can hold."""
+    """LK-V-I61 and LK-V-K07: names that stand twice, or that the runtime sets too, and files that no volume can hold."""
     found, seen = [], set()
     for position, variable in enumerate(variables):
         name = variable.get("name")
@@ -176,7 +176,7 @@ _OPERATORS = ("Exists", "Equal", "Lt", "Gt")
 
 
 def tolerations(items: Sequence[Json], path: field.Path) -> Errors:
-    """V-K08."""
+    """LK-V-K08."""
     return [error for position, item in enumerate(items) for error in _toleration(item, path.index(position))]
 
 
@@ -205,7 +205,7 @@ def _toleration(item: Json, path: field.Path) -> Errors:
 
 
 def probe(value: Json, path: field.Path, purpose: str) -> Errors:
-    """V-K09 to V-K15. ``purpose`` is ``startup``, ``liveness`` or ``readiness``."""
+    """LK-V-K09 to LK-V-K15. ``purpose`` is ``startup``, ``liveness`` or ``readiness``."""
     given = [key for key in HANDLERS if value.get(key) is not None]
     errors: Errors = []
     if len(given) > 1:
@@ -276,7 +276,7 @@ def handler(key: str, value: Json, path: field.Path) -> Errors:
 
 
 def _port(port: Any, path: field.Path, *, named: bool) -> Errors:
-    """V-K14."""
+    """LK-V-K14."""
     if isinstance(port, str):
         if named and len(port) <= 15 and _SERVICE_NAME.fullmatch(port):
             return []
@@ -287,7 +287,7 @@ def _port(port: Any, path: field.Path, *, named: bool) -> Errors:
 
 
 def probe_warnings(value: Json, path: str, ports: Collection[str]) -> list[str]:
-    """V-K14: a name that no port of the container has never answers."""
+    """LK-V-K14: a name that no port of the container has never answers."""
     named = [(key, (value.get(key) or {}).get("port")) for key in ("httpGet", "tcpSocket")]
     return [
         f"{path}.{key}.port: the container's port is called {', '.join(sorted(ports))}, not {port}"
@@ -302,7 +302,7 @@ _MAX_ID = 2**31 - 1
 
 
 def pod_security_context(value: Json, path: field.Path) -> Errors:
-    """V-K16 to V-K21 and V-K26."""
+    """LK-V-K16 to LK-V-K21 and LK-V-K26."""
     errors = _shared_security(value, path)
     for name, values in _POD_ENUMS.items():
         if value.get(name) is not None and value[name] not in values:
@@ -321,7 +321,7 @@ _POD_ENUMS = {
 
 
 def container_security_context(value: Json, path: field.Path) -> Errors:
-    """V-K16, V-K17 and V-K21 to V-K23."""
+    """LK-V-K16, LK-V-K17 and LK-V-K21 to LK-V-K23."""
     errors = _shared_security(value, path)
     if value.get("procMount") not in (None, "Default", "Unmasked"):
         errors.append(field.not_supported(path.child("procMount"), value["procMount"], ["Default", "Unmasked"]))
@@ -349,7 +349,7 @@ _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
 
 
 def _profile(profile: Json, path: field.Path, *, is_path: bool) -> Errors:
-    """V-K16 and V-K17."""
+    """LK-V-K16 and LK-V-K17."""
     kind, local, here = profile.get("type"), profile.get("localhostProfile"), path.child("localhostProfile")
     if kind not in _PROFILES:
         return [field.not_supported(path.child("type"), kind or "", _PROFILES)]
@@ -372,7 +372,7 @@ _SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*
 
 
 def _sysctls(sysctls: Sequence[Json], path: field.Path) -> Errors:
-    """V-K26. Twice the same name is found by :mod:`app.workload.sendable`."""
+    """LK-V-K26. Twice the same name is found by :mod:`app.workload.sendable`."""
     errors: Errors = []
     for position, sysctl in enumerate(sysctls):
         name, here = sysctl.get("name") or "", path.index(position).child("name")
@@ -384,7 +384,7 @@ def _sysctls(sysctls: Sequence[Json], path: field.Path) -> Errors:
 
 
 def security_warnings(pod: Json, container: Json, pod_path: str, container_path: str) -> list[str]:
-    """V-K24 and V-K25: what Kubernetes takes and the kubelet then refuses."""
+    """LK-V-K24 and LK-V-K25: what Kubernetes takes and the kubelet then refuses."""
     found = []
     user = container.get("runAsUser") if container.get("runAsUser") is not None else pod.get("runAsUser")
     strict = container.get("runAsNonRoot") if container.get("runAsNonRoot") is not None else pod.get("runAsNonRoot")

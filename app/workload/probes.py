@@ -1,4 +1,4 @@
-"""Probes of a server that loads a large model: a patient startup probe, then ordinary ones (llmkube spec 3.8, T-51)."""
+"""Probes of a server that loads a large model: a patient startup probe, then ordinary ones (LK-3.8, LK-T-51)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Why a workload is not ready: causes read from observed objects, in the order in which a pod lives.
 
-Every family's ``Ready`` condition carries the text this module makes (design, decision 8). The texts are the cluster's
+Every family's ``Ready`` condition carries the text this module makes. The texts are the cluster's
 own words where there are any. Nothing counts restarts or seconds: a message only changes when the trouble does.
 
 Use::

@@ -1,4 +1,4 @@
-"""What users embed and Metacontroller cannot apply (design, decision 3): a user's mistake, found before it is sent.
+"""What users embed and Metacontroller cannot apply (MC-3.2): a user's mistake, found before it is sent.
 
 :mod:`app.hooks.response` refuses the same things as a fault of ours, so nothing embedded may reach it unchecked.
 """

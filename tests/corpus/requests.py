@@ -1,6 +1,6 @@
 """Requests of the corpus: valid ones, from which each case departs in one point, and how to read the answers.
 
-Names of fields are LLMKube's, where the corpus (reliability, section 6) has placeholders.
+Names of fields are LLMKube's, where the corpus (HTTP-6) has placeholders.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reliability X58 to X60: documents inside of documents. None is run, none grows, and one that is broken is named."""
+"""HTTP-X58 to X60: documents inside of documents. None is run, none grows, and one that is broken is named."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_x58_aliases_beside_what_is_read(service: Service, cluster: Cluster) -> 
 
 @pytest.mark.parametrize("text", [LAUGHS, CALL, '{"a": NaN}', '{"a": 1, "a": 2}', "no: [document"])
 def test_x58_a_pickers_configuration_is_not_read(service: Service, cluster: Cluster, text: str) -> None:
-    """KServe's endpoint picker reads its ConfigMap; here it is one argument, letter by letter (X59, too)."""
+    """KServe's endpoint picker reads its ConfigMap; here it is one argument, letter by letter (HTTP-X59, too)."""
     spec = {**valid(LLM), "router": {"scheduler": {"config": {"ref": {"name": "picker", "key": "k"}}}}}
     document = running(cluster, LLM, spec)
     assert is_allowed(reviewing(service, document)) is not None
@@ -137,7 +137,7 @@ def test_x59_json_that_is_none(service: Service, cluster: Cluster, text: str) ->
 
 
 def test_x59_the_last_of_two_equal_keys_counts(service: Service, cluster: Cluster) -> None:
-    """As for the Go operator that reads the same text; and it is that value which is checked (J12)."""
+    """As for the Go operator that reads the same text; and it is that value which is checked (HTTP-J12)."""
     document = running(cluster, LLM, valid(LLM))
     sent = request(cluster, document)
     text = '{"memoryRequest": "no quantity", "memoryRequest": "2Gi"}'
@@ -169,7 +169,7 @@ def test_x60_a_chat_template_of_a_megabyte(service: Service, cluster: Cluster) -
 
 @pytest.mark.parametrize("end", ["\\ud800", "\\x"], ids=["half a character", "no escape"])
 def test_x60_a_long_text_that_is_none(service: Service, end: str) -> None:
-    """Refused as such a text of any length is (J13)."""
+    """Refused as such a text of any length is (HTTP-J13)."""
     body = orjson.dumps(review(inference_service(spec_with(extraArgs=["@@"])))).replace(
         b"@@", b"x" * 300_000 + end.encode()
     )

@@ -1,4 +1,4 @@
-"""Reliability 6.3: reviews that contradict themselves, or that ask about something that is none of ours."""
+"""HTTP-6.3: reviews that contradict themselves, or that ask about something that is none of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever stands in whichever field of whichever kind: an answer, never a fault of ours (reliability S02 to S07, F9).
+"""Whatever stands in whichever field of whichever kind: an answer, never a fault of ours (HTTP-S02 to S07, HTTP-F09).
 
 The functions are called as the routes call them; the transport is tested elsewhere.
 """

@@ -1,4 +1,4 @@
-"""Reliability 6.6: what Metacontroller sends, and what it never should. No case loses a child."""
+"""HTTP-6.6: what Metacontroller sends, and what it never should. No case loses a child."""
 
 from __future__ import annotations
 

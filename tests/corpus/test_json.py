@@ -1,4 +1,4 @@
-"""Reliability 6.2: bodies that are no JSON, or JSON that is too much. Both protocols answer them alike.
+"""HTTP-6.2: bodies that are no JSON, or JSON that is too much. Both protocols answer them alike.
 
 Where the object's own part of the body is at fault, admission denies with the field and sync freezes the children. Two
 things are refused by sync as a whole, which keeps every child too: nesting beyond 64 levels, and what no JSON writer

@@ -1,4 +1,4 @@
-"""Bytes changed at random in valid requests of every kind: an answer or a refusal, never a fault of ours (F8)."""
+"""Bytes changed at random in valid requests of every kind: an answer or a refusal, never a fault of ours (HTTP-F08)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reliability 6.5 where users write pods: llmaz' Services and KServe's services, whose templates are whole pod specs.
+"""HTTP-6.5 where users write pods: llmaz' Services and KServe's services, whose templates are whole pod specs.
 
-LLMKube has none of these fields (X11 in ``test_security``). What a Pod's author may write passes; what no object can be
+LLMKube has none of these fields (HTTP-X11 in ``test_security``). What a Pod's author may write passes; what no object can be
 called, and what no lasting pod can have, is refused where it stands.
 """
 
@@ -189,7 +189,7 @@ def marked(spec: Any, path: str, maps: Json) -> Any:
 def test_x52_marks_that_are_metacontrollers(
     service: Service, cluster: Cluster, kind: str, spec: Json, path: str
 ) -> None:
-    """Neither its record of a child nor its label of one can be had from a template (X51, too)."""
+    """Neither its record of a child nor its label of one can be had from a template (HTTP-X51, too)."""
     maps = {"annotations": {LAST_APPLIED: "{}"}, "labels": {"controller-uid": "x"}}
     document = running(
         cluster, kind, marked({**valid(kind), **spec}, path.removeprefix("spec").removeprefix("."), maps)

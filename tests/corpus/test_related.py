@@ -1,4 +1,4 @@
-"""Related objects are other people's: whatever they hold, the answer is one, and what runs stays (J09, J11, F9)."""
+"""Related objects are other people's: whatever they hold, the answer is one, and what runs stays (HTTP-F09)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reliability 6.5: values that try to reach beyond what their author may do.
+"""HTTP-6.5: values that try to reach beyond what their author may do.
 
 What a Pod's author may write in the same namespace passes (the corpus' precedence): for those lines the test is that
 the value stays data: one argument, one variable, one field, in the parent's own namespace, and in no shell text.

@@ -1,4 +1,4 @@
-"""Reliability 6.5 where models come from: addresses of llmaz and KServe, archives, links; and the times of S19."""
+"""HTTP-6.5 where models come from: addresses of llmaz and KServe, archives, links; and the times of HTTP-S19."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reliability 6.4: values that a spec must not have. Admission denies them at their field; sync freezes the children.
+"""HTTP-6.4: values that a spec must not have. Admission denies them at their field; sync freezes the children.
 
 What LLMKube's own API accepts is accepted here too (the corpus' precedence): then nothing breaks, and the value stays
 data. Placeholders of the corpus that this family has no field for (durations, cron texts, hosts) have no line.

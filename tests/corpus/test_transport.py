@@ -1,4 +1,4 @@
-"""Reliability 6.1: what can be wrong before a body is read. Slow clients are in ``tests/server``."""
+"""HTTP-6.1: what can be wrong before a body is read. Slow clients are in ``tests/server``."""
 
 from __future__ import annotations
 

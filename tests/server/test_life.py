@@ -110,7 +110,7 @@ def test_a_second_signal_ends_the_wait() -> None:
 
 
 def test_a_log_that_nobody_reads_stops_nothing() -> None:
-    """Lines are dropped and counted; answers go on (F19)."""
+    """Lines are dropped and counted; answers go on (HTTP-F19)."""
     refused = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\nx"
     batch = refused % REVIEW.encode() * 100
     with running(environment={"MODELHOOKS_LOG_LEVEL": "debug"}) as service:  # every line, however many
@@ -129,7 +129,7 @@ def test_a_log_that_nobody_reads_stops_nothing() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_answers_do_not_depend_on_the_hash_seed(seed: int, reference: dict[str, bytes]) -> None:
-    """Byte for byte, at the same clock value (P1)."""
+    """Byte for byte, at the same clock value (HTTP-P1)."""
     assert answers_with(seed) == reference
 
 
@@ -169,7 +169,7 @@ def answers_with(seed: int) -> dict[str, bytes]:
 
 
 def test_the_service_speaks_to_nobody() -> None:
-    """Its only sockets are those that others opened (F21)."""
+    """Its only sockets are those that others opened (HTTP-F21)."""
     with running() as service:
         for path, document in ((REVIEW, review()), (SYNC, sync())):
             assert service.post(path, document).status == 200

@@ -1,4 +1,4 @@
-"""Admission: one verdict per review, with its uid, every mistake and what to do (reliability 1, 6.3)."""
+"""Admission: one verdict per review, with its uid, every mistake and what to do (HTTP-1, HTTP-6.3)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Keeping children: nothing is written, and no autoscaler's number is undone (metacontroller 3.6, 8.3)."""
+"""Keeping children: nothing is written, and no autoscaler's number is undone (MC-3.6, MC-8.3)."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ def test_every_child_is_kept_in_a_fixed_order() -> None:
 def test_replicas_beside_an_autoscaler(
     wanted: int, autoscaled: bool, child: dict[str, Any] | None, sent: int | None
 ) -> None:
-    """One row of the table in metacontroller 3.6 per case."""
+    """One row of the table in MC-3.6 per case."""
     assert desired_replicas(wanted, autoscaled, None if child is None else observed(child)) == sent
 
 

@@ -1,4 +1,4 @@
-"""No answer leaves that Metacontroller was seen to choke or loop on (metacontroller 0, 1.2, 3.2)."""
+"""No answer leaves that Metacontroller was seen to choke or loop on (MC-0, MC-1.2, MC-3.2)."""
 
 from typing import Any
 

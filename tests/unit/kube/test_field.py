@@ -38,7 +38,7 @@ def test_a_path_reads_as_in_kubectl(path: Path, text: str) -> None:
     ],
 )
 def test_an_error_reads_as_in_kubernetes(error: field.Error, text: str) -> None:
-    """Each type has its own body (reliability 1.7)."""
+    """Each type has its own body (HTTP-1.7)."""
     assert str(error) == text
 
 

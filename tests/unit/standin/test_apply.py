@@ -110,7 +110,7 @@ _OBJECTS = st.dictionaries(st.sampled_from("abcd"), _JSON, max_size=3)
 
 @given(_OBJECTS, _OBJECTS)
 def test_a_wish_that_was_fulfilled_is_not_written_again(observed: Obj, desired: Obj) -> None:
-    """Convergence on a server that stores what it is sent: a wish of another type needs one more round (spec 3.2)."""
+    """Convergence on a server that stores what it is sent: a wish of another type needs one more round (MC-3.2)."""
     once = merge(observed, {}, desired)
     twice = merge(once, desired, desired)
     assert canonical(merge(twice, desired, desired)) == canonical(twice)
