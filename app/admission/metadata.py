@@ -11,9 +11,9 @@ import orjson
 from msgspec import Raw
 
 from app.kube import field
-from app.kube.bounds import METADATA, SMALL, MetadataParts, excessive
 from app.kube.correction import wrong_type
-from app.kube.labels import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
+from app.kube.limits import METADATA, SMALL, MetadataParts, excessive
+from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObjectMeta
 
 

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.kube import field
-from app.kube.jsonvalue import check_text
+from app.kube.limits import check_text
 
 API_VERSION = "admission.k8s.io/v1"
 

@@ -6,22 +6,26 @@ A bad object is an answer, never an HTTP error. The same functions serve ``model
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import orjson
+from msgspec import Raw
 
 from app.admission import protocol
 from app.admission.metadata import decode_metadata
 from app.errors import ProtocolError
-from app.hooks.alone import too_large
+from app.hooks import response
 from app.hooks.kind import Kind
+from app.hooks.protocol import Parent, SyncRequest
 from app.hooks.reader import Fault, Reading
 from app.kube import field
 from app.kube.decode import SPEC, decode_rest
+from app.kube.modelfields import check_embedded
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
-from app.kube.shape import check_embedded
 from app.settings import Settings
 
 
@@ -180,3 +184,24 @@ def _rest(
 def _holds(path: str, refused: list[str]) -> bool:
     """Whether something at or below ``path`` was refused: without it, a rule about ``path`` misjudges."""
     return any(place == path or place.startswith((f"{path}.", f"{path}[")) for place in refused)
+
+
+SMALL = 32 * 1024
+"""Bytes of an object without templates whose children always fit: they hold twice what is in it, and some constants."""
+
+_NOW = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def too_large(kind: Kind[Any, Any], resource: Resource[Any, Any], spec: bytes, settings: Settings) -> list[field.Error]:
+    """An error for each child that could not be stored; a sync says the same of it.
+
+    Children that depend on other objects, as those of a service on its base, are only known to a sync.
+    """
+    metadata = resource.metadata
+    annotations = sum(len(key) + len(value) for key, value in (metadata.annotations or {}).items())
+    if len(spec) + annotations < SMALL and b"{{" not in spec:
+        return []
+    parent = Parent(kind.resource.api_version, kind.resource.kind, metadata, Raw(spec))
+    children = kind.children(**{child.name: {} for child in msgspec.structs.fields(kind.children)})
+    answer = kind.sync(resource, SyncRequest(parent, children, kind.related()), settings, _NOW)
+    return response.unstorable(answer)

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from app.kube.field import Path
-from app.kube.leaves import item_key, member
+from app.kube.origin import item_key
 
 
 class _Absent:
@@ -52,7 +52,7 @@ def compare(old: Any, new: Any, path: Path) -> Iterator[Change]:
         yield Change(path, old, new)
     elif isinstance(old, dict):
         for key in [*old, *(key for key in new if key not in old)]:
-            yield from compare(old.get(key, ABSENT), new.get(key, ABSENT), member(path, key))
+            yield from compare(old.get(key, ABSENT), new.get(key, ABSENT), path.member(key))
     elif isinstance(old, list):
         yield from _compare_lists(old, new, path)
     elif old != new:

@@ -27,7 +27,7 @@ from app.cli.store import Json, Store
 from app.cli.validate import check
 from app.cli.world import inner_key, outer_key, stored
 from app.hooks.kind import Kind
-from app.hooks.origin import Origin
+from app.kube.origin import Origin
 from app.settings import Settings
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from app.kube.similar import nearest
+from app.kube.field import nearest
 
 if TYPE_CHECKING:
     from app.hooks.kind import Kind

@@ -19,7 +19,7 @@ from app.cli.world import inner_key, outer_key, stored
 from app.errors import ProtocolError
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.kube.field import ErrorType, Path
-from app.kube.labels import CONTROLLER_UID, LAST_APPLIED
+from app.kube.names import CONTROLLER_UID, LAST_APPLIED
 from app.settings import Settings
 
 NOW = datetime.fromisoformat("2025-01-01T00:00:00+00:00")

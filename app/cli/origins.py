@@ -25,10 +25,9 @@ from app.cli.simulate import Cluster, Send
 from app.cli.store import Json, Store
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
-from app.hooks.origin import Origin
 from app.kube.field import Path
-from app.kube.labels import CONTROLLER_UID, METACONTROLLER_PREFIX
-from app.kube.leaves import leaves
+from app.kube.names import CONTROLLER_UID, METACONTROLLER_PREFIX
+from app.kube.origin import Origin, leaves
 from app.settings import Settings, variable_name
 
 DEFAULT = "default"

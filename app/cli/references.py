@@ -10,8 +10,7 @@ from app.cli.kinds import SERVED, find
 from app.cli.simulate import Cluster
 from app.cli.store import Json
 from app.hooks.kind import Kind
-from app.kube.field import Path, go_quote
-from app.kube.similar import nearest
+from app.kube.field import Path, go_quote, nearest
 
 
 def dangling(kind: Kind[Any, Any], document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:

@@ -18,7 +18,7 @@ from app.cli.kinds import SERVED, find
 from app.cli.store import Json, Store, owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
-from app.kube.labels import CONTROLLER_UID, LAST_APPLIED
+from app.kube.names import CONTROLLER_UID, LAST_APPLIED
 
 Progress = Callable[[int], None]
 """Called for each object of each round, with the round's number."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
-from app.kube.labels import CONTROLLER_UID
+from app.kube.names import CONTROLLER_UID
 
 Json = dict[str, Any]
 Key = tuple[str, str]

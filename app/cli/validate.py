@@ -32,8 +32,7 @@ from app.cli.references import dangling
 from app.cli.sets import split
 from app.hooks.kind import Kind
 from app.kube import field
-from app.kube.bounds import METADATA
-from app.kube.leaves import member
+from app.kube.limits import METADATA
 from app.kube.names import is_dns1123_subdomain
 from app.settings import Settings
 
@@ -149,7 +148,7 @@ def _named(document: Any, text: str) -> field.Path:
             continue
         best = path
         if isinstance(value, dict):
-            waiting += [(member(path, str(key)), item) for key, item in value.items()]
+            waiting += [(path.member(str(key)), item) for key, item in value.items()]
         elif isinstance(value, list):
             waiting += [(path.index(position), item) for position, item in enumerate(value)]
     return best

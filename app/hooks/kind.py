@@ -16,20 +16,20 @@ from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.hooks import response
-from app.hooks.keep import keep
+from app.hooks.kept import keep
 from app.hooks.memo import remembered
-from app.hooks.origin import Origin
 from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
 from app.hooks.reader import Fault, Reading, read
 from app.hooks.template import keep_templates
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import KubeModel
-from app.kube.jsonvalue import check_text
-from app.kube.labels import ANNOTATIONS_MAX
-from app.kube.nulls import Decoder
+from app.kube.limits import check_text
+from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObjectMeta
+from app.kube.origin import Origin
 from app.kube.resource import CustomResource, Resource
+from app.kube.stored import Decoder
 from app.settings import Settings
 
 SpecT = TypeVar("SpecT", bound=KubeModel)

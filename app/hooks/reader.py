@@ -20,8 +20,8 @@ from app.hooks.memo import remembered
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_document
 from app.kube.field import MAX_ERRORS, Error, invalid, required
-from app.kube.jsonvalue import MAX_DEPTH, TOO_DEEP, control_characters, depth_exceeds, excess, may_have_controls
-from app.kube.shape import check_embedded, unknown_fields
+from app.kube.limits import MAX_DEPTH, TOO_DEEP, control_characters, depth_exceeds, excess, may_have_controls
+from app.kube.modelfields import check_embedded, unknown_fields
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from app.errors import ResponseError
-from app.hooks.mergekeys import merge_key, merge_key_clash
 from app.hooks.protocol import RelatedRule, SyncResponse
+from app.hooks.sendable import merge_key, merge_key_clash
 from app.kube import field
 from app.kube.decode import SPEC
-from app.kube.labels import ANNOTATIONS_MAX
+from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedObject
 
 MAX_BYTES = 4 * 1024 * 1024

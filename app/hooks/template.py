@@ -15,12 +15,13 @@ import msgspec
 import orjson
 from msgspec import Raw
 
-from app.hooks.mergekeys import merge_key
 from app.hooks.protocol import Parent, SyncResponse, observed_children
 from app.hooks.response import is_sendable
-from app.kube.jsonvalue import depth_exceeds, without_nulls
-from app.kube.labels import LAST_APPLIED
+from app.hooks.sendable import merge_key
+from app.kube.limits import depth_exceeds
+from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject, annotations_of, last_applied
+from app.kube.stored import without_nulls
 
 KEPT = "modelhooks.dev/kept-template"
 """Annotation of a workload whose pod template is kept: the digest of the one that it stands for."""

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from app.errors import ProtocolError
-from app.kube.bounds import MetadataParts, excessive
+from app.kube.limits import MetadataParts, excessive
 
 LARGE = 1024 * 1024
 """Bytes of a request; a smaller one cannot ask for too much."""

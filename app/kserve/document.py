@@ -10,18 +10,18 @@ from typing import Any
 
 from app.kserve.names import GATEWAY_GROUP
 from app.kube.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH
-from app.kube.jsonvalue import without_nulls
-from app.kube.merge import Json, Shape
+from app.kube.merge import Json, MergeRules
 from app.kube.podspec import POD, normalised
+from app.kube.stored import without_nulls
 
 _WORKLOAD_FIELDS = {"template": POD, "worker": POD}
-_CONFIG = Shape(whole=frozenset({"inline"}), one_of=frozenset({"inline", "ref"}))
+_CONFIG = MergeRules(whole=frozenset({"inline"}), one_of=frozenset({"inline", "ref"}))
 """A config that is written wins over a reference of a base, and the other way round."""
-SERVICE = Shape(
+SERVICE = MergeRules(
     fields={
         **_WORKLOAD_FIELDS,
-        "prefill": Shape(fields=_WORKLOAD_FIELDS),
-        "router": Shape(fields={"scheduler": Shape(fields={"template": POD, "config": _CONFIG})}),
+        "prefill": MergeRules(fields=_WORKLOAD_FIELDS),
+        "router": MergeRules(fields={"scheduler": MergeRules(fields={"template": POD, "config": _CONFIG})}),
     }
 )
 """How two specs merge."""

@@ -28,7 +28,7 @@ from app.kserve.rendering import rendered
 from app.kserve.templatedata import ServiceData
 from app.kube import field
 from app.kube.base import Json
-from app.kube.jsonvalue import MAX_BYTES
+from app.kube.limits import MAX_SPEC_BYTES
 from app.kube.merge import merge
 from app.kube.objects import ObjectMeta
 
@@ -90,7 +90,7 @@ def combine(inputs: Inputs) -> Effective:
     return Effective(typed(document), document, layers, templated)
 
 
-MAX_COMBINED = 2 * MAX_BYTES
+MAX_COMBINED = 2 * MAX_SPEC_BYTES
 """Bytes of a service's spec and its bases together. Each costs a merge, and the children cannot hold much more."""
 
 

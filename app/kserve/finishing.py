@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from app.hooks.sendable import check as sendable
+from app.hooks.sendable import is_sendable
 from app.kserve.effectivespec import EffectiveSpec
 from app.kserve.layers import CombineError
 from app.kserve.names import GATEWAY_GROUP, Names, workload_selector
@@ -17,8 +19,6 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find
-from app.workload.sendable import check as sendable
-from app.workload.sendable import is_sendable
 
 FindSchedulerConfig = Callable[[str, str], str]
 """Text of a key of a ConfigMap (2.5). Raises :class:`CombineError`."""

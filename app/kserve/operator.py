@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from app.kube.nulls import Decoder
 from app.kube.quantity import QuantityError, canonical
+from app.kube.stored import Decoder
 
 
 class OperatorConfigError(Exception):

@@ -13,7 +13,7 @@ from app.kserve.templatedata import ServiceData, UnknownFieldError
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC
-from app.kube.jsonvalue import has_control
+from app.kube.limits import has_control
 from app.kube.merge import find
 from app.kube.podspec import MERGE_KEYS
 

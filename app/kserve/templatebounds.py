@@ -22,7 +22,7 @@ MAX_RENDERED_TEXT = 128 * 1024
 """Bytes that one text may render to: the longest argument or variable that Linux starts a process with."""
 MAX_RENDERED_SPEC = 192 * 1024
 """Bytes that all texts of one spec may render to: what a spec without templates may have
-(:data:`app.kube.jsonvalue.MAX_BYTES`)."""
+(:data:`app.kube.limits.MAX_SPEC_BYTES`)."""
 MAX_STEPS = 50_000
 """Steps on the way to that, intermediate results included: one for each value that is printed and for each
 :data:`STEP` bytes that are printed, compared or searched. Four times what may come out, and done in 0.06 s."""

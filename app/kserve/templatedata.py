@@ -19,8 +19,8 @@ from app.kserve.templatebounds import STEP, Meter, TemplateError
 from app.kserve.templatevalues import Pointer
 from app.kube.base import KubeModel
 from app.kube.embedded_types import TYPES
+from app.kube.modelfields import FieldType, fields
 from app.kube.objects import ObjectMeta
-from app.kube.shape import Shape, fields
 
 Json = dict[str, Any]
 
@@ -41,7 +41,7 @@ _GIVEN_LATER = frozenset({"Name", "Namespace", "UID", "Generation"})
 
 
 @cache
-def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, Shape, Any]]:
+def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType, Any]]:
     """JSON name, shape and zero value of each field by its Go name; ``None`` is an unset pointer."""
     found = {}
     for alias, (name, shape) in fields(model).items():

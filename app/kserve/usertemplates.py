@@ -14,7 +14,7 @@ from app.kserve.templatedata import ServiceData
 from app.kube import field
 from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC, decode_document
-from app.kube.shape import check_embedded
+from app.kube.modelfields import check_embedded
 
 SpecT = TypeVar("SpecT", bound=KubeModel)
 

@@ -15,9 +15,8 @@ from pydantic_core import ErrorDetails
 from app.kube import field
 from app.kube.base import FORMS, KubeModel
 from app.kube.correction import wrong_type
-from app.kube.jsonvalue import without_nulls
-from app.kube.leaves import member
-from app.kube.shape import members_at
+from app.kube.modelfields import members_at
+from app.kube.stored import without_nulls
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
@@ -164,5 +163,5 @@ def _path(loc: Sequence[str | int], document: Any, root: field.Path) -> field.Pa
         if isinstance(segment, int):
             path, here = path.index(segment), here[segment] if isinstance(here, list) and segment < len(here) else None
         elif isinstance(here, dict) and (segment in here or last):
-            path, here = member(path, segment), here.get(segment)
+            path, here = path.member(segment), here.get(segment)
     return path

@@ -112,7 +112,7 @@ class DeploymentSpec(Desired):
     selector: LabelSelector
     template: PodTemplateSpec
     replicas: int | None = None
-    """``None`` leaves the number to an autoscaler (:func:`app.hooks.keep.desired_replicas`)."""
+    """``None`` leaves the number to an autoscaler (:func:`app.hooks.kept.desired_replicas`)."""
     strategy: Json | None = None
     progress_deadline_seconds: int | None = None
     revision_history_limit: int | None = None

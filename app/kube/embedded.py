@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from app.kube import field, quantity
 from app.kube.correction import Members, wrong_type
 from app.kube.embedded_types import TYPES
-from app.kube.leaves import member
-from app.kube.similar import nearest
+from app.kube.field import nearest
 
 MAX_WARNINGS = 16
 """Unknown fields reported: what the API server passes on to the user is limited too (HTTP-1.3)."""
@@ -147,7 +146,7 @@ class Findings:
     def _unknown(self, key: str, type_: _Type, path: field.Path) -> None:
         if len(self.warnings) < MAX_WARNINGS:
             near = nearest(key, tuple(type_.fields))
-            self.warnings.append(unknown_field(member(path, key), f', did you mean "{near}"?' if near else ""))
+            self.warnings.append(unknown_field(path.member(key), f', did you mean "{near}"?' if near else ""))
 
 
 def unknown_field(path: field.Path, hint: str = "") -> field.Advice:

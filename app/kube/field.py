@@ -5,16 +5,16 @@ A rule yields :class:`Error` values; :func:`aggregate` renders what the API serv
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Self
 
 import orjson
-
-from app.kube.similar import nearest
 
 MAX_VALUE = 256
 """Longer values are cut in messages: a message is for reading."""
@@ -50,6 +50,10 @@ class Path:
     def key(self, key: str) -> Path:
         """The path of a map entry, whose key is the user's own."""
         return Path(key, self, "{")
+
+    def member(self, key: str) -> Path:
+        """The path of a field by its name; a key that would look like several fields (a label's) in brackets."""
+        return self.key(key) if "." in key or "/" in key else self.child(key)
 
     @property
     def segments(self) -> tuple[str | int, ...]:
@@ -272,3 +276,47 @@ def lookup(document: Any, path: Path) -> Any:
         else:
             document = document.get(segment) if isinstance(document, Mapping) else None
     return document
+
+
+_CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
+
+
+def without_user(address: str) -> str:
+    """An address as a message may have it: its user and password are for nobody else to read (HTTP-X32)."""
+    return _CREDENTIALS.sub("…@", address)
+
+
+MAX_WORD = 64
+"""Words far longer than any of ours are not worth the search."""
+
+_SYNONYMS = {
+    "amd": "rocm",
+    "apple": "metal",
+    "ggml": "llamacpp",
+    "gpu": "cuda",
+    "llama": "llamacpp",
+    "mps": "metal",
+    "nvidia": "cuda",
+}
+"""Other words for values, by what is written; they count only where the value is among those that are supported."""
+
+
+def nearest(word: str, known: tuple[str, ...]) -> str:
+    """The word of ``known`` that is meant, or empty: by case and signs, by another name, by distance, in that order."""
+    return _nearest(word, known) if 0 < len(word) <= MAX_WORD else ""
+
+
+@lru_cache(maxsize=1024)
+def _nearest(word: str, known: tuple[str, ...]) -> str:
+    plain = {_plain(one): one for one in reversed(known)}
+    if _plain(word) in plain:
+        return plain[_plain(word)]
+    if _SYNONYMS.get(word.lower()) in known:
+        return _SYNONYMS[word.lower()]
+    near = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.6)
+    return plain[near[0]] if near else ""
+
+
+def _plain(word: str) -> str:
+    """Letters and digits in lower case: ``model_ref`` and ``modelRef`` are one word to people."""
+    return re.sub(r"[^a-z0-9]", "", word.lower()) or word

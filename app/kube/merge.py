@@ -18,12 +18,12 @@ own, the whole list) as it is, ``merge`` says what happens anyway."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class MergeRules:
     """What merging has to know about one kind of object. Without it objects merge, and everything else is replaced."""
 
-    fields: Mapping[str, Shape] = field(default_factory=dict)
+    fields: Mapping[str, MergeRules] = field(default_factory=dict)
     """Fields that hold one object of a shape of its own."""
-    lists: Mapping[str, tuple[str, Shape]] = field(default_factory=dict)
+    lists: Mapping[str, tuple[str, MergeRules]] = field(default_factory=dict)
     """Lists that merge item by item, with the field that tells the items apart."""
     whole: frozenset[str] = frozenset()
     """Objects that are replaced as a whole."""
@@ -33,13 +33,13 @@ class Shape:
     """As ``one_of``, for all fields except these (a volume has a name and one source)."""
 
 
-OPEN = Shape()
+OPEN = MergeRules()
 
 _KEYS = frozenset({str, int})
 """Types that a merge key can have."""
 
 
-def merge(base: Json, override: Json, shape: Shape = OPEN, *, directives: bool = True) -> Json:
+def merge(base: Json, override: Json, shape: MergeRules = OPEN, *, directives: bool = True) -> Json:
     """``override`` laid over ``base``. ``directives=False`` promises that no ``$patch`` stands in ``override``."""
     if directives:
         if override.get(PATCH) == "replace":
@@ -64,7 +64,7 @@ def merge(base: Json, override: Json, shape: Shape = OPEN, *, directives: bool =
     return result
 
 
-def _merge_object(base: Any, override: Json, shape: Shape, directives: bool) -> Json | None:
+def _merge_object(base: Any, override: Json, shape: MergeRules, directives: bool) -> Json | None:
     """``None`` when the override takes the object away."""
     if directives and override.get(PATCH) == "delete":
         return None
@@ -73,13 +73,13 @@ def _merge_object(base: Any, override: Json, shape: Shape, directives: bool) -> 
     return resolved(override, shape) if directives else override
 
 
-def _merge_field(base: Any, override: list[Json], keyed: tuple[str, Shape], directives: bool) -> list[Json]:
+def _merge_field(base: Any, override: list[Json], keyed: tuple[str, MergeRules], directives: bool) -> list[Json]:
     key, shape = keyed
     items = base if type(base) is list and _are_objects(base) else []
     return merge_lists(items, override, key, shape, directives=directives)
 
 
-def _without_alternatives(base: Json, override: Json, shape: Shape) -> Json:
+def _without_alternatives(base: Json, override: Json, shape: MergeRules) -> Json:
     """``base`` without the alternatives to what the override chose."""
     if shape.one_of_all_but:
         chosen = override.keys() - shape.one_of_all_but - {PATCH}
@@ -89,7 +89,7 @@ def _without_alternatives(base: Json, override: Json, shape: Shape) -> Json:
 
 
 def merge_lists(
-    base: Sequence[Json], override: Sequence[Json], key: str, shape: Shape = OPEN, *, directives: bool = True
+    base: Sequence[Json], override: Sequence[Json], key: str, shape: MergeRules = OPEN, *, directives: bool = True
 ) -> list[Json]:
     """Two lists whose items are told apart by ``key``.
 
@@ -156,7 +156,7 @@ def _distinct(items: Sequence[Json], key: str) -> bool:
     return None not in names and len(names) == len(items)
 
 
-def resolved(value: Json, shape: Shape = OPEN) -> Json:
+def resolved(value: Json, shape: MergeRules = OPEN) -> Json:
     """An override with nothing below it: its directives carried out and taken away."""
     return merge({}, {k: v for k, v in value.items() if k != PATCH}, shape)
 

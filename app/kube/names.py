@@ -1,7 +1,12 @@
-"""Names with Kubernetes' limits. Every object name of ours goes through :func:`fit`."""
+"""Names, labels and annotation keys with Kubernetes' limits. Every object name goes through :func:`fit`."""
+
+from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from app.kube import field
 
 LABEL_MAX = 63
 """Length of a DNS label, a label value and (RFC 1035) a Service name."""
@@ -41,3 +46,69 @@ def is_dns1035_label(name: str) -> bool:
 def is_dns1123_subdomain(name: str) -> bool:
     """What most object names must be."""
     return len(name) <= SUBDOMAIN_MAX and _SUBDOMAIN.fullmatch(name) is not None
+
+
+CONTROLLER_UID = "controller-uid"
+"""Put on every child by Metacontroller (``generateSelector``); never ours to set."""
+METACONTROLLER_PREFIX = "metacontroller.k8s.io/"
+LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
+"""Annotation in which Metacontroller records what the hook returned last (dynamic apply)."""
+
+ANNOTATIONS_MAX = 256 * 1024
+"""Kubernetes' limit for all annotations of an object together, in bytes."""
+
+_QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_QUALIFIED_DETAIL = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+
+
+def is_label_value(value: str) -> bool:
+    return value == "" or (len(value) <= LABEL_MAX and _QUALIFIED.fullmatch(value) is not None)
+
+
+def key_problem(key: str) -> str:
+    """Why ``key`` is no qualified name (``prefix/name``), or an empty text."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and (not is_dns1123_subdomain(prefix) or len(prefix) > SUBDOMAIN_MAX):
+        return "prefix part must be a lower case DNS subdomain of at most 253 characters"
+    if len(name) > LABEL_MAX:
+        return f"name part must be no more than {LABEL_MAX} characters"
+    return "" if _QUALIFIED.fullmatch(name) else f"name part {_QUALIFIED_DETAIL}"
+
+
+def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> Iterator[field.Error]:
+    """Keys and values, as Kubernetes checks them on any object; a ``null`` is no value."""
+    yield from _key_errors(labels, path, key_problem)
+    for key, value in labels.items():
+        if value and not is_label_value(value):
+            detail = (
+                f"must be no more than {LABEL_MAX} characters"
+                if len(value) > LABEL_MAX
+                else f"a valid label {_QUALIFIED_DETAIL}"
+            )
+            yield field.invalid(path.key(key), value, detail)
+
+
+def validate_annotation_keys(annotations: Mapping[str, str | None], path: field.Path) -> Iterator[field.Error]:
+    """Keys only: an annotation's value is free text, and Kubernetes does not mind the case of its key."""
+    return _key_errors(annotations, path, lambda key: key_problem(key.lower()))
+
+
+def _key_errors(keys: Iterable[str], path: field.Path, problem_of: Callable[[str], str]) -> Iterator[field.Error]:
+    for key in keys:
+        if problem := problem_of(key):
+            yield field.invalid(path, key, problem)
+    yield from reserved_keys(keys, path)
+
+
+def reserved_keys(keys: Iterable[str], path: field.Path) -> Iterator[field.Error]:
+    """Keys of labels or annotations by which Metacontroller knows its children."""
+    for key in keys:
+        if is_reserved(key):
+            yield field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")
+
+
+def is_reserved(key: str) -> bool:
+    """Whether the key of a label or annotation is Metacontroller's own."""
+    return key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX)

@@ -1,7 +1,7 @@
 """Objects as the cluster reports them: only the fields that some decision needs.
 
 Partial structs skip everything else unread, which is what makes a sync cheap. Every field has a default: a newly
-created object has no status yet, and null counts as absent (:mod:`app.kube.nulls`).
+created object has no status yet, and null counts as absent (:mod:`app.kube.stored`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import orjson
 from msgspec import Meta, Raw
 
 from app.kube.conditions import Condition
-from app.kube.jsonvalue import depth_exceeds, without_nulls
-from app.kube.labels import LAST_APPLIED, is_reserved
-from app.kube.nulls import Decoder
+from app.kube.limits import depth_exceeds
+from app.kube.names import LAST_APPLIED, is_reserved
+from app.kube.stored import Decoder, without_nulls
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """What every integer of Kubernetes is; more than that could not be answered with."""

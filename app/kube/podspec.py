@@ -9,23 +9,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.kube.embedded_types import MERGE_KEYS as KEYS
-from app.kube.merge import OPEN, Json, Shape
+from app.kube.merge import OPEN, Json, MergeRules
 from app.kube.quantity import canonical_value
 
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
-_PROBE = Shape(one_of=_HANDLERS)
-_LIFECYCLE = Shape(fields={"postStart": _PROBE, "preStop": _PROBE})
-_ENV_SOURCE = Shape(one_of=frozenset({"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"}))
-_ENV = Shape(fields={"valueFrom": _ENV_SOURCE}, one_of=frozenset({"value", "valueFrom"}))
+_PROBE = MergeRules(one_of=_HANDLERS)
+_LIFECYCLE = MergeRules(fields={"postStart": _PROBE, "preStop": _PROBE})
+_ENV_SOURCE = MergeRules(
+    one_of=frozenset({"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"})
+)
+_ENV = MergeRules(fields={"valueFrom": _ENV_SOURCE}, one_of=frozenset({"value", "valueFrom"}))
 
 
-def _lists(type_name: str, shapes: Mapping[str, Shape]) -> dict[str, tuple[str, Shape]]:
+def _lists(type_name: str, shapes: Mapping[str, MergeRules]) -> dict[str, tuple[str, MergeRules]]:
     """The lists of a type that merge by a key, with the shape of their items."""
     keyed = (name.partition(".") for name in KEYS)
     return {name: (KEYS[f"{owner}.{name}"], shapes.get(name, OPEN)) for owner, _, name in keyed if owner == type_name}
 
 
-CONTAINER = Shape(
+CONTAINER = MergeRules(
     fields={
         "livenessProbe": _PROBE,
         "readinessProbe": _PROBE,
@@ -35,8 +37,8 @@ CONTAINER = Shape(
     lists=_lists("Container", {"env": _ENV}),
 )
 
-_VOLUME = Shape(one_of_all_but=frozenset({"name"}))
-POD = Shape(
+_VOLUME = MergeRules(one_of_all_but=frozenset({"name"}))
+POD = MergeRules(
     lists=_lists(
         "PodSpec",
         {"volumes": _VOLUME, **dict.fromkeys(("containers", "initContainers", "ephemeralContainers"), CONTAINER)},

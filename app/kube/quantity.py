@@ -10,6 +10,8 @@ import re
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 
+from app.kube import field
+
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(|[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})")
 _BINARY = {f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", 1)}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -115,3 +117,15 @@ def canonical_value(value: object) -> object:
 
 def _plain(value: float) -> str:
     return format(Decimal(repr(value)), "f")
+
+
+def quantity_errors(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> list[field.Error]:
+    """Whether the text is a quantity of at least 0, or above 0 where ``positive`` is asked for."""
+    try:
+        value = parse(text)
+    except QuantityError:
+        return [field.invalid(path, text, f"must be a quantity, for example {example}{meant(text)}")]
+    if value < 0 or (positive and value == 0):
+        bound = "above 0" if positive else "0 or more"
+        return [field.invalid(path, text, f"must be {bound}, for example {example}")]
+    return []

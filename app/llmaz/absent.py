@@ -8,14 +8,12 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.keep import keep_or_stop, wants_none
+from app.hooks.kept import keep_or_stop, wants_none
 from app.hooks.protocol import SyncRequest
 from app.kube.conditions import Condition, find
-from app.workload.absent import absent_causes
 from app.workload.cause import Cause
-from app.workload.outstanding import outstanding
-from app.workload.pending import CHANGE_REFUSED, change_causes
 from app.workload.rollout import ROLLING_OUT
+from app.workload.waiting import CHANGE_REFUSED, absent_causes, change_causes, outstanding
 
 _ABSENT = ("Creating", "NameConflict")
 """Reasons of ``Ready`` while a child is waited for."""

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from app.kube.podspec import normalised
-from app.workload.sendable import without_any_null
+from app.kube.stored import without_nulls
 
 Json = dict[str, Any]
 
 
 def stored(value: Json) -> Json:
     """A pod template, or part of one, as the API server would store it, also where we do not know its fields."""
-    return normalised(without_any_null(value))
+    return normalised(without_nulls(value, in_lists=True))
 
 
 def environment(entries: Iterable[Json]) -> list[Json]:

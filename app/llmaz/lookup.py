@@ -10,7 +10,7 @@ from app.hooks.reader import read_related
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC
-from app.kube.labels import is_label_value
+from app.kube.names import is_label_value
 from app.llmaz import source
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.backendruntime.validation import unusable

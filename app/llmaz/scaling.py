@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from app.hooks import sendable
 from app.kube import field
 from app.kube.base import EmbeddedType, Json, KubeModel
-from app.kube.jsonvalue import clean
 from app.kube.quantity import canonical_value
+from app.kube.stored import clean
 from app.llmaz.names import RUNNER
-from app.workload import sendable
 
 MetricSpec = Annotated[Json, EmbeddedType("MetricSpec")]
 Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from app.kube.desired import Container, VolumeMount
-from app.kube.jsonvalue import clean
+from app.kube.stored import clean
 from app.llmkube import names
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import Source, SourceClass, cached_path, ephemeral_path

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from app.kube.time import rfc3339
+from app.kube.conditions import rfc3339
 from app.llmkube.inferenceservice.types import InferenceServiceStatus
 from app.llmkube.model.types import ModelStatus
 

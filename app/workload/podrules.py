@@ -12,8 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from app.kube import field
-from app.kube.labels import is_label_value, key_problem
-from app.kube.names import is_dns1123_subdomain
+from app.kube.names import is_dns1123_subdomain, is_label_value, key_problem
 
 Json = Mapping[str, Any]
 Errors = list[field.Error]
@@ -155,7 +154,7 @@ def _resource_reference(reference: Json, path: field.Path) -> Errors:
 
 
 def env_warnings(variables: Sequence[Json], path: str, runtime: Collection[str] = ()) -> list[str]:
-    """LK-V-I61 and LK-V-K07: names that stand twice, or that the runtime sets too, and files that no volume can hold."""
+    """LK-V-I61 and LK-V-K07: names given twice, or set by the runtime too, and files that no volume can hold."""
     found, seen = [], set()
     for position, variable in enumerate(variables):
         name = variable.get("name")
@@ -372,7 +371,7 @@ _SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*
 
 
 def _sysctls(sysctls: Sequence[Json], path: field.Path) -> Errors:
-    """LK-V-K26. Twice the same name is found by :mod:`app.workload.sendable`."""
+    """LK-V-K26. Twice the same name is found by :mod:`app.hooks.sendable`."""
     errors: Errors = []
     for position, sysctl in enumerate(sysctls):
         name, here = sysctl.get("name") or "", path.index(position).child("name")
@@ -395,3 +394,24 @@ def security_warnings(pod: Json, container: Json, pod_path: str, container_path:
         if (value.get("windowsOptions") or {}).get("hostProcess"):
             found.append(f"{path}.windowsOptions.hostProcess needs the node's network, which the pod does not have")
     return found
+
+
+_LIFECYCLE_HANDLERS = ("exec", "httpGet", "sleep", "tcpSocket")
+
+
+def lifecycle(value: Json, path: field.Path) -> Errors:
+    """Each hook has exactly one handler, and a whole one; one that is not known here may be of a newer Kubernetes."""
+    errors: Errors = []
+    for name in ("postStart", "preStop"):
+        hook, here = value.get(name), path.child(name)
+        if hook is None:
+            continue
+        given = [key for key in _LIFECYCLE_HANDLERS if hook.get(key) is not None]
+        if len(given) > 1:
+            detail = f"{given[0]} is there already; give exactly one of them"
+            errors.append(field.forbidden(here.child(given[1]), detail))
+        elif not given and not any(isinstance(item, Mapping) for item in hook.values()):
+            errors.append(field.required(here, f"give one of {', '.join(_LIFECYCLE_HANDLERS)}"))
+        for key in given:
+            errors += handler(key, hook[key], here.child(key))
+    return errors

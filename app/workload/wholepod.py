@@ -43,7 +43,7 @@ def _references(pod: Json, path: field.Path) -> Iterator[field.Error]:
 
 
 def _container_names(pod: Json, path: field.Path) -> Iterator[field.Error]:
-    """Containers and init containers share their names; two of one list are found by :mod:`app.workload.sendable`."""
+    """Containers and init containers share their names; two of one list are found by :mod:`app.hooks.sendable`."""
     names = {_name(container) for container in pod.get("containers") or ()} - {""}
     for position, container in enumerate(pod.get("initContainers") or ()):
         if _name(container) in names:

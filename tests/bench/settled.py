@@ -12,7 +12,7 @@ import yaml
 from app.cli.manifests import parse
 from app.cli.offline import settled
 from app.families import find
-from app.kube.labels import LAST_APPLIED
+from app.kube.names import LAST_APPLIED
 from tests.bench.payloads import managed_fields
 
 Json = dict[str, Any]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.cli.changes import ABSENT, compare
 from app.kube.field import Path
-from app.kube.leaves import leaves
+from app.kube.origin import leaves
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=5)
 JSON = st.recursive(

@@ -10,7 +10,7 @@ from app.cli.manifests import Manifest, parse
 from app.cli.offline import holding, settled
 from app.cli.store import Json
 from app.kube import yaml
-from app.kube.labels import CONTROLLER_UID, LAST_APPLIED
+from app.kube.names import CONTROLLER_UID, LAST_APPLIED
 from tests.cli.files import model, service
 
 DEPLOYMENT = "Deployment.apps/v1", "default/s"

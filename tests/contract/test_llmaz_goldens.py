@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.families import find
-from app.hooks.mergekeys import clashes
+from app.hooks.sendable import clashes
 from app.kube import field
 from tests.contract.recordings import cases
 from tests.llmaz.world import admit, sync

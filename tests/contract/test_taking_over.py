@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from app.hooks.template import KEPT
-from app.kube.labels import LAST_APPLIED
+from app.kube.names import LAST_APPLIED
 from tests.contract import recordings
 from tests.contract import world as worlds
 from tests.contract.defaults import defaulted

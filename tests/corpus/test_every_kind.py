@@ -17,7 +17,7 @@ from app.families import KINDS
 from app.hooks.kind import Kind
 from app.kube.base import KubeModel
 from app.kube.embedded_types import TYPES
-from app.kube.shape import Shape, fields
+from app.kube.modelfields import FieldType, fields
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
 from tests.corpus.requests import Json
 
@@ -56,7 +56,7 @@ def places(model: type[KubeModel], above: tuple[Step, ...] = ()) -> Iterator[tup
         yield from _below(shape, here)
 
 
-def _below(shape: Shape, here: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+def _below(shape: FieldType, here: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
     if shape.model is not None and len(here) < MAX_DEPTH:
         yield from places(shape.model, here)
     elif shape.embedded:

@@ -20,7 +20,7 @@ from app.cli.simulate import Cluster
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.hooks.protocol import CustomizeRequest, SyncRequest
-from app.kube.nulls import Decoder
+from app.kube.stored import Decoder
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
 from tests.corpus.requests import Json
 from tests.unit.widgets import NOW

@@ -1,7 +1,7 @@
 """HTTP-6.5 where users write pods: llmaz' Services and KServe's services, whose templates are whole pod specs.
 
-LLMKube has none of these fields (HTTP-X11 in ``test_security``). What a Pod's author may write passes; what no object can be
-called, and what no lasting pod can have, is refused where it stands.
+LLMKube has none of these fields (HTTP-X11 in ``test_security``). What a Pod's author may write passes; what no object
+can be called, and what no lasting pod can have, is refused where it stands.
 """
 
 from __future__ import annotations

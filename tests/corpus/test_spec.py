@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.kube.shape import Shape, fields
+from app.kube.modelfields import FieldType, fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from tests.corpus.requests import (
@@ -154,7 +154,7 @@ def test_s01_no_spec(service: Service) -> None:
 KINDS: list[tuple[Any, Json, str]] = [(InferenceServiceSpec, SPEC, REVIEW), (ModelSpec, MODEL_SPEC, REVIEW_MODEL)]
 
 
-def every_field() -> list[tuple[str, Json, str, str, Shape]]:
+def every_field() -> list[tuple[str, Json, str, str, FieldType]]:
     """Each field of the two specs: review path, valid spec, name, path, shape."""
     return [
         (path, valid, name, f"spec.{name}", shape)
@@ -169,7 +169,7 @@ def ask(service: Service, path: str, spec: Json) -> Answer:
 
 
 @pytest.mark.parametrize("given", every_field(), ids=lambda given: str(given[2]))
-def test_s02_null_is_absent(service: Service, given: tuple[str, Json, str, str, Shape]) -> None:
+def test_s02_null_is_absent(service: Service, given: tuple[str, Json, str, str, FieldType]) -> None:
     """For every field: the answer is that to an object without it."""
     path, valid, name, _, _ = given
     without = {key: value for key, value in valid.items() if key != name}
@@ -177,7 +177,7 @@ def test_s02_null_is_absent(service: Service, given: tuple[str, Json, str, str, 
 
 
 @pytest.mark.parametrize("given", every_field(), ids=lambda given: str(given[2]))
-def test_s03_every_wrong_type_is_named(service: Service, given: tuple[str, Json, str, str, Shape]) -> None:
+def test_s03_every_wrong_type_is_named(service: Service, given: tuple[str, Json, str, str, FieldType]) -> None:
     """Each JSON type at each field passes, is denied there or below, and never is an error of ours."""
     path, valid, name, where, _ = given
     denied = 0

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from app.families import RESOURCES, find
-from app.workload.absent import PATIENCE
+from app.workload.waiting import PATIENCE
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.generated import kserve, llmaz, llmkube

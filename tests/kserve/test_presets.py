@@ -21,8 +21,8 @@ from app.kserve.template import Template
 from app.kserve.templatebounds import Meter, TemplateError
 from app.kserve.templatedata import ServiceData
 from app.kube.field import Path as FieldPath
-from app.kube.leaves import leaves
 from app.kube.objects import ObjectMeta
+from app.kube.origin import leaves
 from app.kube.podspec import normalised
 from tests.contract.recordings import records
 

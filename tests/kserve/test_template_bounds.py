@@ -23,7 +23,7 @@ from app.kserve.llminferenceservice.validation import MAX_BASES
 from app.kserve.template import Template
 from app.kserve.templatebounds import Meter, RefusedError, TemplateError
 from app.kserve.templatedata import ServiceData
-from app.kube.jsonvalue import MAX_BYTES
+from app.kube.limits import MAX_SPEC_BYTES
 from app.kube.objects import ObjectMeta
 from app.settings import Settings
 from tests.kserve.objects import NOW, Cluster, Json, admit, config, kind_of, service
@@ -241,7 +241,7 @@ def test_the_largest_service_is_judged() -> None:
     document = service(template={"containers": [{"name": "main", "env": []}]})
     env = [{"name": f"A{n}", "value": "x" * 1000} for n in range(185)]
     document["spec"]["template"]["containers"][0]["env"] = env
-    assert len(json.dumps(document["spec"])) < MAX_BYTES
+    assert len(json.dumps(document["spec"])) < MAX_SPEC_BYTES
     body = {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.hooks.mergekeys import clashes
+from app.hooks.sendable import clashes
 from app.kube import field
 from app.kube.embedded import check
 from tests.llmaz.world import (

@@ -79,7 +79,7 @@ def test_a_command_loads_none_of_the_others() -> None:
         "app.cli.options",
         "app.cli.kinds",
         "app.kube",
-        "app.kube.similar",
+        "app.kube.field",
     }
 
 

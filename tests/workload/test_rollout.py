@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.workload.absent import absent_causes
-from app.workload.gpu import GPURequest, missing, toleration
-from app.workload.hpa import pods_metric, resource_metric
-from app.workload.probes import http_get, probes
+from app.workload.parts import GPURequest, http_get, missing, pods_metric, probes, resource_metric, toleration
 from app.workload.rollout import NOTHING, group_rollout, rollout
+from app.workload.waiting import absent_causes
 from tests.workload.objects import condition, deployment, groups
 
 NOW = datetime(2030, 1, 1, 0, 2, tzinfo=UTC)

@@ -15,9 +15,9 @@ from app.kserve.llminferenceservice.credentials import CA_BUNDLE, CA_BUNDLE_CONF
 from app.kserve.names import MAIN, MODEL_PATH, MODELCAR, MODELCAR_INIT, STORAGE_INITIALIZER
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
 from app.kserve.uri import InvalidURL, parse
+from app.kube.field import without_user
 from app.kube.merge import merge
 from app.kube.podspec import CONTAINER
-from app.kube.redact import without_user
 
 Json = dict[str, Any]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.keep import keep_child
+from app.hooks.kept import keep_child
 from app.hooks.protocol import one
 from app.kserve.llminferenceservice.deployment import metadata
 from app.kserve.llminferenceservice.plan import Surroundings
 from app.kserve.names import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE, component_labels
-from app.kube.labels import ANNOTATIONS_MAX
+from app.kube.names import ANNOTATIONS_MAX
 from app.workload.cause import Cause, Stage
 
 KEY = "cabundle.crt"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.hooks.origin import Origin
 from app.kserve.effective import Effective
 from app.kserve.layers import CombineError
 from app.kserve.llminferenceservice.plan import WorkloadError, workload_plan
 from app.kserve.llminferenceservice.sync import Request, Service, effective_spec, surroundings
 from app.kserve.operator import OperatorConfigError
 from app.kube.field import Path
-from app.kube.leaves import item_key, member
+from app.kube.origin import Origin, item_key
 from app.kube.podspec import MERGE_KEYS
 from app.settings import Settings
 
@@ -60,7 +59,7 @@ def _located(value: Any, path: Path, keyed: Keyed, name: str = "") -> Iterator[t
     """Every scalar with its path for people and its path for the merge, which ends at a list that is replaced whole."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            yield from _located(item, member(path, key), [*keyed, key], key)
+            yield from _located(item, path.member(key), [*keyed, key], key)
     elif isinstance(value, list) and value:
         shown, merged = item_key(value), MERGE_KEYS.get(name)
         for position, item in enumerate(value):

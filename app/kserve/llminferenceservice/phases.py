@@ -13,7 +13,7 @@ from typing import Any
 from app.kserve.llminferenceservice.findings import Finding
 from app.kserve.llminferenceservice.types import Address
 from app.workload.cause import Cause
-from app.workload.outstanding import NOTHING, Outstanding
+from app.workload.waiting import NOTHING, Outstanding
 
 
 @dataclass(frozen=True, slots=True)

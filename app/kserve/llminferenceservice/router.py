@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.hooks.keep import keep_child
+from app.hooks.kept import keep_child
 from app.hooks.protocol import one
 from app.kserve.effectivespec import EffectiveSpec
 from app.kserve.llminferenceservice import scheduler

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.kserve.llminferenceservice.objects import ObservedLeaderWorkerSet, ObservedWorkload
 from app.kube.base import Json
 from app.kube.objects import last_applied
-from app.workload.account import account_in_place
+from app.workload.parts import account_in_place
 
 
 def replicas(wanted: int | None, observed: ObservedWorkload | ObservedLeaderWorkerSet | None) -> int | None:

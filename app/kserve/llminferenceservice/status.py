@@ -33,11 +33,10 @@ from app.kserve.llminferenceservice.phases import Outcome, WorkloadResult
 from app.kserve.llminferenceservice.types import Condition, LLMInferenceServiceStatus
 from app.kserve.llminferenceservice.validation import MODEL_URI
 from app.kube import field
-from app.kube.time import rfc3339
-from app.workload.absent import absent_causes
+from app.kube.conditions import rfc3339
 from app.workload.cause import Cause, Stage
-from app.workload.pending import CHANGE_REFUSED, change_causes
 from app.workload.ready import ready_message
+from app.workload.waiting import CHANGE_REFUSED, absent_causes, change_causes
 
 _STOPPED = Finding(False, STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from app.hooks.keep import keep, wants_none
+from app.hooks.kept import keep, wants_none
 from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.kserve.choice import pinned
 from app.kserve.effective import Effective, Inputs, combine
@@ -38,10 +38,9 @@ from app.kube import field
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
 from app.settings import Settings
-from app.workload.absent import RESYNC
 from app.workload.cause import Stage
-from app.workload.outstanding import NOTHING, outstanding
 from app.workload.ready import pod_causes
+from app.workload.waiting import NOTHING, RESYNC, outstanding
 
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
 Request = SyncRequest[Children, Related]

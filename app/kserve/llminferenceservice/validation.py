@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from app.hooks.mergekeys import clashes
+from app.hooks.sendable import clashes
 from app.kserve import address
 from app.kserve.effectivespec import EffectiveSpec
 from app.kserve.llminferenceservice import parentrefs, rules
@@ -28,12 +28,11 @@ from app.kserve.usertemplates import with_decided_templates
 from app.kube import field, gatewayapi_rules
 from app.kube.correction import Members, wrong_type
 from app.kube.decode import SPEC, decode_document
-from app.kube.labels import reserved_keys
-from app.kube.names import is_dns1035_label
+from app.kube.field import without_user
+from app.kube.modelfields import check_embedded
+from app.kube.names import is_dns1035_label, reserved_keys
 from app.kube.objects import ObjectMeta
-from app.kube.redact import without_user
 from app.kube.resource import Resource
-from app.kube.shape import check_embedded
 from app.settings import Settings
 from app.workload import wholepod
 

@@ -29,7 +29,7 @@ from app.kserve.template import OPEN
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec
-from app.kube.labels import validate_labels
+from app.kube.names import validate_labels
 from app.kube.resource import Resource
 
 LONGEST_MULTI_NODE_NAME = 35

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from app.hooks import sendable
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.resource import Resource
@@ -13,7 +14,7 @@ from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeSta
 from app.llmaz.quantities import check_resources, low_limits
 from app.llmaz.shown import UpstreamPath
 from app.settings import Settings
-from app.workload import hookrules, podrules, sendable
+from app.workload import podrules
 
 BackendRuntime = Resource[BackendRuntimeSpec, BackendRuntimeStatus]
 
@@ -36,7 +37,7 @@ def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
         if probe is not None:
             yield from podrules.probe(probe, SPEC.child(f"{name}Probe"), name)
             yield from sendable.check(probe, SPEC.child(f"{name}Probe"))
-    yield from hookrules.lifecycle(spec.lifecycle or {}, SPEC.child("lifecycle"))
+    yield from podrules.lifecycle(spec.lifecycle or {}, SPEC.child("lifecycle"))
     yield from sendable.check(spec.lifecycle, SPEC.child("lifecycle"))
     for position, variable in enumerate(spec.envs or ()):
         yield from sendable.check(variable, SPEC.child("envs").index(position))

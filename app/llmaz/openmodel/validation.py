@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.kube import field
+from app.kube.conditions import parse_rfc3339
 from app.kube.decode import SPEC
-from app.kube.labels import is_label_value
-from app.kube.redact import without_user
+from app.kube.field import without_user
+from app.kube.names import is_label_value
 from app.kube.resource import Resource
-from app.kube.time import parse_rfc3339
 from app.llmaz import naming, source
 from app.llmaz.openmodel.types import ModelHub, ModelSource, OpenModelSpec, OpenModelStatus
 from app.llmaz.quantities import check_amounts

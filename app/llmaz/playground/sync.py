@@ -17,8 +17,8 @@ from app.llmaz.playground.service import service
 from app.llmaz.playground.types import PlaygroundSpec, PlaygroundStatus, Reason
 from app.llmaz.playground.validation import Playground
 from app.settings import Settings
-from app.workload.absent import RESYNC
 from app.workload.cause import Cause, Stage
+from app.workload.waiting import RESYNC
 
 Request = SyncRequest[Children, Related]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.hooks import sendable
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.resource import Resource
@@ -12,7 +13,7 @@ from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Play
 from app.llmaz.quantities import check_resources, low_limits
 from app.llmaz.shown import UpstreamPath
 from app.settings import Settings
-from app.workload import podrules, sendable
+from app.workload import podrules
 
 Playground = Resource[PlaygroundSpec, PlaygroundStatus]
 

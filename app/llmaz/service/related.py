@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from app.hooks.protocol import RelatedResource, RelatedRule
-from app.kube.labels import is_label_value
+from app.kube.names import is_label_value
 from app.kube.objects import (
     DeploymentSpec,
     Observed,
@@ -48,7 +48,7 @@ class ObservedLeaderWorkerSet(ObservedGroups):
 
 
 class PodPart(Observed):
-    """Of a pod template, what cannot be taken away again (:mod:`app.workload.account`)."""
+    """Of a pod template, what cannot be taken away again (:mod:`app.workload.parts`)."""
 
     service_account_name: str = ""
 

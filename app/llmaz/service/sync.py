@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.hooks.mergekeys import clashes
 from app.hooks.protocol import SyncRequest, SyncResponse, one
+from app.hooks.sendable import clashes
 from app.kube import field
 from app.kube.resource import Resource
 from app.llmaz.absent import kept, outstanding_causes
@@ -22,9 +22,9 @@ from app.llmaz.service.service import load_balancing_service
 from app.llmaz.service.types import Reason, ServiceSpec, ServiceStatus
 from app.llmaz.service.validation import Service
 from app.settings import Settings
-from app.workload.absent import RESYNC
-from app.workload.account import account_in_place
 from app.workload.cause import Cause, Stage
+from app.workload.parts import account_in_place
+from app.workload.waiting import RESYNC
 
 Request = SyncRequest[Children, Related]
 

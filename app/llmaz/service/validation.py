@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from app.hooks.mergekeys import merge_key
+from app.hooks import sendable
+from app.hooks.sendable import merge_key
 from app.kube import field
 from app.kube.decode import SPEC
-from app.kube.labels import validate_annotation_keys, validate_labels
+from app.kube.names import validate_annotation_keys, validate_labels
 from app.kube.resource import Resource
+from app.kube.stored import without_nulls
 from app.llmaz import claims, naming
 from app.llmaz.names import LOADER, MODEL_VOLUME, MODELS_DIR, RUNNER
 from app.llmaz.service.types import RolloutStrategy, ServiceSpec, ServiceStatus, WorkloadTemplate
 from app.llmaz.skip import skips_loader
 from app.settings import Settings
-from app.workload import hookrules, podrules, sendable, wholepod
+from app.workload import podrules, wholepod
 
 Service = Resource[ServiceSpec, ServiceStatus]
 
@@ -104,7 +106,7 @@ def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> 
     """An item that is in its list twice, at the second of the two, where the API server reports it too."""
     if error.type is not field.ErrorType.DUPLICATE:
         return error
-    found: Any = sendable.without_any_null(template)
+    found: Any = without_nulls(template, in_lists=True)
     for segment in error.path.segments[len(root.segments) :]:
         found = found[segment]
     key, seen = merge_key(found), set()
@@ -134,7 +136,7 @@ def _container(container: dict[str, Any], path: field.Path) -> Iterator[field.Er
     yield from podrules.container_security_context(
         container.get("securityContext") or {}, path.child("securityContext")
     )
-    yield from hookrules.lifecycle(container.get("lifecycle") or {}, path.child("lifecycle"))
+    yield from podrules.lifecycle(container.get("lifecycle") or {}, path.child("lifecycle"))
     for purpose in ("startup", "liveness", "readiness"):
         probe = container.get(f"{purpose}Probe")
         if probe is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.hooks.keep import desired_replicas, keep_child
+from app.hooks.kept import desired_replicas, keep_child
 from app.kube.desired import (
     Container,
     ContainerPort,

@@ -6,7 +6,7 @@ from app.llmkube import names
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.settings import Settings
-from app.workload.gpu import GPURequest
+from app.workload.parts import GPURequest
 
 
 def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.kube.time import seconds_since
+from app.kube.conditions import seconds_since
 from app.llmkube import names
 from app.llmkube.inferenceservice.observed import ObservedSlice
 from app.llmkube.inferenceservice.scheduling import Scheduling

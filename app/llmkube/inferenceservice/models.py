@@ -9,8 +9,8 @@ import msgspec
 from app.hooks.protocol import RelatedResource
 from app.hooks.reader import read_related
 from app.kube.conditions import find
-from app.kube.nulls import Decoder
 from app.kube.resource import Resource
+from app.kube.stored import Decoder
 from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import Phase
 from app.llmkube.model.plan import accelerator

@@ -18,9 +18,7 @@ from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving
 from app.settings import Settings
-from app.workload.gpu import GPURequest
-from app.workload.hpa import pods_metric, resource_metric
-from app.workload.probes import Probes
+from app.workload.parts import GPURequest, Probes, pods_metric, resource_metric
 
 Json = dict[str, Any]
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.kube.jsonvalue import clean
 from app.kube.podspec import normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
+from app.kube.stored import clean
 from app.llmkube.download import default_pod_security
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import Runtime
 from app.settings import Settings
-from app.workload.gpu import GPURequest, toleration
-from app.workload.probes import Probes, http_get, probes, tcp_socket
+from app.workload.parts import GPURequest, Probes, http_get, probes, tcp_socket, toleration
 
 Json = dict[str, Any]
 

@@ -9,7 +9,7 @@ from app.kube.conditions import find
 from app.kube.objects import ObjectMeta, ObservedPod
 from app.llmkube.inferenceservice.observed import Neighbour
 from app.llmkube.inferenceservice.types import Phase, SchedulingStatus
-from app.workload.gpu import GPURequest, missing
+from app.workload.parts import GPURequest, missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from app.hooks.keep import keep_or_stop, wants_none
+from app.hooks.kept import keep_or_stop, wants_none
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
 from app.kube.objects import ObservedDeployment
 from app.kube.resource import Resource
@@ -30,12 +30,10 @@ from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.source import METAL
 from app.settings import Settings
-from app.workload.absent import RESYNC, absent_causes
 from app.workload.cause import Cause
-from app.workload.outstanding import outstanding
-from app.workload.pending import change_causes
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
+from app.workload.waiting import RESYNC, absent_causes, change_causes, outstanding
 
 __all__ = ["Children", "Related", "customize", "invalid", "kept", "sync"]
 

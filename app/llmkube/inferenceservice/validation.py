@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-from app.kube import field
+from app.hooks import sendable
+from app.kube import field, quantity
 from app.kube.decode import SPEC
-from app.kube.labels import validate_annotation_keys, validate_labels
-from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain
+from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice.types import (
@@ -22,7 +22,7 @@ from app.llmkube.inferenceservice.types import (
     ServiceResources,
 )
 from app.settings import Settings
-from app.workload import podrules, quantities, sendable
+from app.workload import podrules
 
 Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
 Errors = list[field.Error]
@@ -91,7 +91,7 @@ def _resources(resources: ServiceResources, path: field.Path) -> Errors:
         "hostMemory": (resources.host_memory, "64Gi"),
         "gpuMemory": (resources.gpu_memory, "24Gi"),
     }
-    checked = (quantities.validate(t, path.child(n), example=e) for n, (t, e) in texts.items() if t)
+    checked = (quantity.quantity_errors(t, path.child(n), example=e) for n, (t, e) in texts.items() if t)
     return list(chain.from_iterable(checked))
 
 
@@ -140,7 +140,7 @@ def _pods_metric(metric: Metric, path: field.Path) -> Errors:
     here = path.child("targetAverageValue")
     if not metric.target_average_value:
         return [*errors, field.required(here, 'type Pods needs it as a quantity, for example "2"')]
-    return errors + quantities.validate(metric.target_average_value, here, positive=True, example='"2"')
+    return errors + quantity.quantity_errors(metric.target_average_value, here, positive=True, example='"2"')
 
 
 def _runtimes(spec: InferenceServiceSpec) -> Errors:

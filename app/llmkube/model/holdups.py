@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from app.kube.conditions import is_true
+from app.kube.conditions import is_true, seconds_since
 from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
-from app.kube.time import seconds_since
-from app.workload.absent import waited_in_vain
 from app.workload.cause import Cause, Stage
 from app.workload.ready import claim_cause, job_causes
+from app.workload.waiting import waited_in_vain
 
 MOUNT_SECONDS = 120
 """A pod that has a node for this long and still waits for its volumes: the file to copy is not there."""

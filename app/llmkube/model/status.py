@@ -10,19 +10,18 @@ from decimal import Decimal
 import msgspec
 
 from app.kube import field
-from app.kube.conditions import Conditions
+from app.kube.conditions import Conditions, seconds_since
 from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
-from app.kube.time import seconds_since
 from app.llmkube.model.holdups import cannot_mount, holdups
 from app.llmkube.model.plan import Plan
 from app.llmkube.model.report import complete, failed_at, human_size, report, wrong_sha256
 from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
 from app.llmkube.source import SourceClass, recorded_key
 from app.llmkube.updated import stamp
-from app.workload.absent import RESYNC, absent_causes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
+from app.workload.waiting import RESYNC, absent_causes
 
 RETRY_SECONDS = 300
 """How long a failed Job stays before it is made anew (spec 2.9.7)."""

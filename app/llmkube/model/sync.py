@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.keep import keep, keep_child
+from app.hooks.kept import keep, keep_child
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
 from app.kube import field
 from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod

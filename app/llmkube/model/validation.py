@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import posixpath
 
-from app.kube import field
+from app.kube import field, quantity
 from app.kube.decode import SPEC
+from app.kube.field import without_user
 from app.kube.names import LABEL_MAX, is_dns1123_subdomain
-from app.kube.redact import without_user
 from app.kube.resource import Resource
 from app.llmkube.model.types import GPU, SOURCE_FORM, Hardware, ModelResources, ModelSpec, ModelStatus
 from app.llmkube.source import FILE_SCHEME, PVC_SCHEME, Source, SourceClass, host, parse, url_problem
 from app.llmkube.sourcehosts import allowed, is_metadata_host
 from app.settings import Settings
-from app.workload import quantities
 
 Model = Resource[ModelSpec, ModelStatus]
 Errors = list[field.Error]
@@ -148,4 +147,4 @@ def _resources(resources: ModelResources, path: field.Path) -> Errors:
 
 def _quantity(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> Errors:
     """V-M27, V-M30 and V-M34; an empty text is an absent field."""
-    return [] if not text else quantities.validate(text, path, positive=positive, example=example)
+    return [] if not text else quantity.quantity_errors(text, path, positive=positive, example=example)

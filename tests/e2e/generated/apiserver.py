@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import orjson
 
-from app.kube.labels import CONTROLLER_UID
+from app.kube.names import CONTROLLER_UID
 from tests.e2e.generated.draw import Json
 from tests.e2e.standin.apply import updated, with_record
 from tests.e2e.standin.children import owner_reference

@@ -23,7 +23,7 @@ from app.kserve.llminferenceservice.objects import (
     ObservedRoute,
     ObservedWorkload,
 )
-from app.kube.nulls import Decoder
+from app.kube.stored import Decoder
 from tests.kserve.objects import Json
 
 GENERATION = 2

@@ -8,7 +8,7 @@ import msgspec
 import orjson
 import pytest
 
-from app.hooks.keep import keep_child
+from app.hooks.kept import keep_child
 from app.kserve.names import Names
 from app.kserve.permissions import (
     RBAC_GROUP,
@@ -22,7 +22,7 @@ from app.kserve.permissions import (
     role,
     service_account,
 )
-from app.kube.labels import LAST_APPLIED
+from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject
 
 Json = dict[str, Any]

@@ -17,7 +17,7 @@ from app.kserve.llminferenceservice.status import refused, status
 from app.kserve.llminferenceservice.types import Address, Condition, LLMInferenceServiceStatus
 from app.kube import field
 from app.workload.cause import Cause, Stage
-from app.workload.outstanding import Outstanding
+from app.workload.waiting import Outstanding
 from tests.kserve.objects import NOW
 
 EMPTY = LLMInferenceServiceStatus()

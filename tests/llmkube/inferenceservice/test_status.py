@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.kube.time import rfc3339
+from app.kube.conditions import rfc3339
 from app.settings import Settings
 from tests.llmkube.inferenceservice.world import API_VERSION, NOW, applied, condition, model, service, sync
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from app.hooks.kind import answer_customize, answer_sync
-from app.kube.labels import LAST_APPLIED
+from app.kube.names import LAST_APPLIED
 from app.llmkube.kinds import KINDS
 from app.llmkube.source import parse
 from app.settings import Settings

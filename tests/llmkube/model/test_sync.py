@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.kube.time import rfc3339
+from app.kube.conditions import rfc3339
 from app.settings import Settings
 from tests.llmkube.objects import KEY, NOW, Json, child, condition, customize, model, observed, sync
 

@@ -7,11 +7,11 @@ import orjson
 import pytest
 
 from app.errors import ProtocolError
-from app.hooks.keep import keep
+from app.hooks.kept import keep
 from app.hooks.kind import answer_customize, answer_sync
 from app.hooks.response import MAX_BYTES
 from app.settings import Settings
-from tests.unit.hooks.test_keep import RECORD, deployment
+from tests.unit.hooks.test_kept import RECORD, deployment
 from tests.unit.widgets import NOW, NOW_TEXT, WIDGET, widget
 
 SETTINGS = Settings()

@@ -18,7 +18,7 @@ from app.families import KINDS, find
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.memo import BUDGET, MEMO, OVERHEAD, Memo, footprint, remembered
 from app.hooks.reader import read_related
-from app.kube.labels import LAST_APPLIED
+from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent
 from tests.unit.widgets import WidgetSpec

@@ -13,7 +13,7 @@ from app.admission.review import judge
 from app.families import KINDS
 from app.hooks.kind import Kind
 from app.hooks.reader import Fault, read, read_related
-from app.kube.jsonvalue import MAX_BYTES, MAX_DEPTH, MAX_TEXT, MAX_VALUES
+from app.kube.limits import MAX_DEPTH, MAX_SPEC_BYTES, MAX_TEXT, MAX_VALUES
 from app.kube.objects import ObjectMeta
 from app.settings import Settings
 from tests.corpus.kinds import VALID, name_of
@@ -75,7 +75,7 @@ def test_what_no_json_has(value: bytes) -> None:
     [
         (b'"' + b"x" * (MAX_TEXT + 1) + b'"', "spec.other: Too long"),
         (b"[" + b"1," * MAX_VALUES + b"1]", "spec.other: Too many"),
-        (b"[" + b'"xxxxxxxxx",' * (MAX_BYTES // 12) + b"1]", "spec.other: Too long"),
+        (b"[" + b'"xxxxxxxxx",' * (MAX_SPEC_BYTES // 12) + b"1]", "spec.other: Too long"),
     ],
 )
 def test_too_much(other: bytes, words: str) -> None:

@@ -6,10 +6,10 @@ import orjson
 import pytest
 
 from app.errors import ResponseError
-from app.hooks.mergekeys import merge_key_clash
 from app.hooks.protocol import SyncResponse
 from app.hooks.response import MAX_BYTES, TooLarge, encode, unstorable
-from app.kube.labels import ANNOTATIONS_MAX
+from app.hooks.sendable import merge_key_clash
+from app.kube.names import ANNOTATIONS_MAX
 
 
 def child(**over: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from app.hooks.kind import answer_sync
 from app.hooks.template import KEPT
-from app.kube.labels import LAST_APPLIED
+from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.e2e.standin import apply
 from tests.unit.widgets import NOW, WIDGET, widget

@@ -8,13 +8,13 @@ import orjson
 import pytest
 
 from app.errors import ProtocolError
-from app.hooks.keep import MAX_RECORDED
+from app.hooks.kept import MAX_RECORDED
 from app.hooks.kind import answer_sync
 from app.hooks.weight import LARGE, MAX_CHILDREN, MAX_READ, MAX_RELATED, check_weight
-from app.kube.bounds import MAX_ANNOTATIONS, MAX_LABELS
+from app.kube.limits import MAX_ANNOTATIONS, MAX_LABELS
 from app.settings import Settings
 from tests.bench.payloads import inference_service_sync
-from tests.unit.hooks.test_keep import RECORD, deployment
+from tests.unit.hooks.test_kept import RECORD, deployment
 from tests.unit.hooks.test_kind import request
 from tests.unit.widgets import NOW, WIDGET, widget
 

@@ -11,9 +11,9 @@ from app.kube import field, quantity
 from app.kube.base import FORMS
 from app.kube.correction import Members, wrong_type
 from app.kube.decode import decode_document
+from app.kube.field import nearest
+from app.kube.modelfields import unknown_fields
 from app.kube.schema import structural_schema
-from app.kube.shape import unknown_fields
-from app.kube.similar import nearest
 
 ENV = Members(("name", "value", "valueFrom"), ("name",))
 

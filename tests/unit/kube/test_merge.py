@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kube.merge import OPEN, PATCH, Shape, find, merge, merge_lists
+from app.kube.merge import OPEN, PATCH, MergeRules, find, merge, merge_lists
 from app.kube.podspec import MERGE_KEYS, POD, normalised
 
 Json = dict[str, Any]
@@ -41,7 +41,7 @@ def test_order_of_keyed_lists(base: str, override: str, result: str) -> None:
 def test_items_of_one_key_merge_field_by_field() -> None:
     """An env entry of the override changes the base's entry of that name, in its place."""
     base = {"env": [{"name": "A", "value": "1"}, {"name": "Z", "value": "42"}]}
-    shape = Shape(lists={"env": ("name", OPEN)})
+    shape = MergeRules(lists={"env": ("name", OPEN)})
     assert merge(base, {"env": [{"name": "Z", "value": "7"}]}, shape) == {
         "env": [{"name": "A", "value": "1"}, {"name": "Z", "value": "7"}]
     }
@@ -97,10 +97,10 @@ def test_env_value_and_source_exclude_each_other() -> None:
 
 def test_whole_objects_are_replaced() -> None:
     """An object that is marked as whole does not merge."""
-    assert merge({"x": {"a": 1}}, {"x": {"b": 2}}, Shape(whole=frozenset({"x"}))) == {"x": {"b": 2}}
+    assert merge({"x": {"a": 1}}, {"x": {"b": 2}}, MergeRules(whole=frozenset({"x"}))) == {"x": {"b": 2}}
 
 
-SHAPE = Shape(lists={"items": ("name", OPEN)})
+SHAPE = MergeRules(lists={"items": ("name", OPEN)})
 
 
 @pytest.mark.parametrize(

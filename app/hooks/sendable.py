@@ -1,15 +1,19 @@
-"""The lists that Metacontroller merges item by item, and what it would mix up there. Source: MC-3.2.
+"""What Metacontroller cannot apply (MC-3.2): found in what users write, before it is sent.
 
 A list whose items all have one of the keys below is merged by it, so two items with the same value become one. A list
-without a common key is replaced as a whole, with everything in it: nothing can clash there.
+without a common key is replaced as a whole, with everything in it: nothing can clash there. And no number may be larger
+than an integer of Kubernetes. :mod:`app.hooks.response` refuses the same things as a bug here, so nothing embedded may
+reach it unchecked.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 from app.kube import field
+from app.kube.stored import without_nulls
 
 MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
 """The keys by which Metacontroller merges lists of objects, in the order it tries them."""
@@ -66,3 +70,51 @@ def clashes(value: Any, path: field.Path) -> Iterator[field.Error]:
         if merge_key(items) is not None:
             for position, inner in enumerate(value):
                 yield from clashes(inner, path.index(position))
+
+
+_LARGEST = 2**63
+
+
+def check(value: Any, path: field.Path) -> Iterator[field.Error]:
+    """Lists of objects in which two have the same key, and numbers that no integer of Kubernetes can hold."""
+    yield from clashes(without_nulls(value, in_lists=True), path)
+    yield from _large(value, path)
+
+
+def _large(value: Any, path: field.Path) -> Iterator[field.Error]:
+    kind = type(value)
+    if kind is dict:
+        for key, item in value.items():
+            if type(item) is not str:
+                yield from _large(item, path.child(key))
+    elif kind is list:
+        for position, item in enumerate(value):
+            if type(item) is not str:
+                yield from _large(item, path.index(position))
+    elif (kind is int or kind is float) and not (math.isfinite(value) and -_LARGEST <= value < _LARGEST):
+        yield field.invalid(path, str(value)[:40], "must fit into a 64-bit integer")
+
+
+def is_sendable(value: Any, *, merged: bool = True) -> bool:
+    """Whether :func:`check` has nothing to say: the same walk without paths, for values without nulls.
+
+    ``merged`` is false within a list that is replaced as a whole.
+    """
+    if type(value) is dict:
+        for item in value.values():
+            kind = type(item)
+            if kind is str or kind is bool:
+                continue
+            if kind is int or kind is float:
+                if not -_LARGEST <= item < _LARGEST:
+                    return False
+            elif not is_sendable(item, merged=merged):
+                return False
+        return True
+    if type(value) is list:
+        if merged and value:
+            if merge_key_clash(value) is not None:
+                return False
+            merged = merge_key(value) is not None
+        return all(type(item) is str or is_sendable(item, merged=merged) for item in value)
+    return not isinstance(value, (int, float)) or -_LARGEST <= value < _LARGEST

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.kube.labels import LAST_APPLIED
+from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject
-from app.workload.account import account_in_place
+from app.workload.parts import account_in_place
 
 Json = dict[str, Any]
 

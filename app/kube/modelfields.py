@@ -11,12 +11,11 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from app.kube import embedded, field
 from app.kube.base import EmbeddedType, KubeModel
 from app.kube.correction import Members
-from app.kube.leaves import member
-from app.kube.similar import nearest
+from app.kube.field import nearest
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FieldType:
     """What stands below one field: a type of ours, an embedded type, in a list, in a map, or none of these."""
 
     model: type[KubeModel] | None = None
@@ -32,7 +31,7 @@ class Shape:
 
 
 @cache
-def fields(model: type[KubeModel]) -> dict[str, tuple[str, Shape]]:
+def fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType]]:
     """JSON name of each field with its attribute name and shape."""
     found = {}
     for name, info in model.model_fields.items():
@@ -41,24 +40,24 @@ def fields(model: type[KubeModel]) -> dict[str, tuple[str, Shape]]:
     return found
 
 
-def _shape(annotation: Any) -> Shape:
+def _shape(annotation: Any) -> FieldType:
     origin = get_origin(annotation)
     if origin is Annotated:
         base, *extras = get_args(annotation)
         marker = next((extra for extra in extras if isinstance(extra, EmbeddedType)), None)
-        return Shape(embedded=marker.name, optional=marker.optional) if marker else _shape(base)
+        return FieldType(embedded=marker.name, optional=marker.optional) if marker else _shape(base)
     if origin in (Union, UnionType):
-        return next((s for arg in get_args(annotation) if not (s := _shape(arg)).is_leaf), Shape())
+        return next((s for arg in get_args(annotation) if not (s := _shape(arg)).is_leaf), FieldType())
     if origin in (list, dict, tuple):
-        inner = _shape(get_args(annotation)[1 if origin is dict else 0]) if get_args(annotation) else Shape()
+        inner = _shape(get_args(annotation)[1 if origin is dict else 0]) if get_args(annotation) else FieldType()
         return inner if inner.is_leaf else replace(inner, container="map" if origin is dict else "list")
     if isinstance(annotation, type) and issubclass(annotation, KubeModel):
-        return Shape(model=annotation)
-    return Shape()
+        return FieldType(model=annotation)
+    return FieldType()
 
 
 @cache
-def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, Shape], ...]:
+def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
     """The fields of the type below which something embedded can stand: ``(JSON name, attribute, shape)``."""
     return tuple(
         (alias, name, shape)
@@ -80,7 +79,7 @@ def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error
     return findings.errors, findings.warnings
 
 
-def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, Any, Shape]]:
+def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, Any, FieldType]]:
     for alias, name, shape in _embeds(type(value)):
         item = getattr(value, name)
         if item is None:
@@ -92,7 +91,7 @@ def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field
                 yield from _embedded_values(one, where)
 
 
-def _items(item: Any, shape: Shape, path: field.Path) -> Iterator[tuple[field.Path, Any]]:
+def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[field.Path, Any]]:
     if shape.container == "list":
         for position, one in enumerate(item):
             yield path.index(position), one
@@ -115,7 +114,7 @@ def unknown_fields(
     known = fields(model)
     for key, item in document.items():
         if key not in known:
-            yield embedded.unknown_field(member(path, key), _hint(key, model, path, above))
+            yield embedded.unknown_field(path.member(key), _hint(key, model, path, above))
             continue
         shape = known[key][1]
         if shape.model is None or item is None or not _fits(item, shape):
@@ -124,7 +123,7 @@ def unknown_fields(
             yield from unknown_fields(one, shape.model, where, (*above, model))
 
 
-def _fits(item: Any, shape: Shape) -> bool:
+def _fits(item: Any, shape: FieldType) -> bool:
     return isinstance(item, list) if shape.container == "list" else isinstance(item, dict)
 
 
@@ -167,7 +166,7 @@ def _around(key: str, above: tuple[type[KubeModel], ...]) -> str:
 
 def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
     """The fields of what belongs at a place below a type of ours; none where it has no fields."""
-    here = Shape(model=model)
+    here = FieldType(model=model)
     for segment in (one for one in segments if isinstance(one, str)):
         if here.model is not None and segment in fields(here.model):
             here = fields(here.model)[segment][1]

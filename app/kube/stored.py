@@ -1,7 +1,7 @@
-"""Reading what the cluster reports: ``null`` counts as absent in every field.
+"""JSON as the API server stores it: ``null`` counts as absent, and a float that is a whole number is an integer.
 
 The API server returns what small controllers wrote, ``lastTransitionTime: null`` included, and for Kubernetes' own
-types that is the same as no field at all. Strict decoding is tried first, so nothing is paid for where no null matters.
+types that is the same as no field at all.
 """
 
 from __future__ import annotations
@@ -12,6 +12,61 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, inspect
+
+_MEANINGFUL_WHEN_EMPTY = frozenset(
+    {
+        "emptyDir",
+        "namespaceSelector",
+        "podSelector",
+        "labelSelector",
+        "selector",
+        "securityContext",
+        "capabilities",
+        "seLinuxOptions",
+        "windowsOptions",
+        "preemptionPolicy",
+        "exact",
+    }
+)
+"""Keys under which an empty map says something of its own, which the API server keeps."""
+
+
+def clean(value: Any) -> Any:
+    """Embedded JSON as the API server would store it: without nulls and without lists and maps that are empty.
+
+    Both would make Metacontroller see a difference at every sync (MC-3.2). Meaningful empties such as
+    ``emptyDir: {}`` stay. A float that is a whole number becomes an integer, as JSON has only one kind of number.
+    """
+    if isinstance(value, dict):
+        cleaned = {}
+        for key, item in value.items():
+            if item is None:
+                continue
+            kept = clean(item)
+            if kept in ({}, []) and not (kept == {} and key in _MEANINGFUL_WHEN_EMPTY):
+                continue
+            cleaned[key] = kept
+        return cleaned
+    if isinstance(value, list):
+        return [clean(item) for item in value if item is not None]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        return int(value)
+    return value
+
+
+def without_nulls(value: Any, largest: float = 2**63, *, in_lists: bool = False) -> Any:
+    """The value without nulls in maps (``in_lists``: nor in lists), whole floats below ``largest`` as integers.
+
+    Nothing else changes, and nothing is shared with ``value``.
+    """
+    if isinstance(value, dict):
+        return {key: without_nulls(item, largest, in_lists=in_lists) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item, largest, in_lists=in_lists) for item in value if item is not None or not in_lists]
+    if isinstance(value, float) and value.is_integer() and abs(value) < largest:
+        return int(value)
+    return value
+
 
 ObservedT = TypeVar("ObservedT")
 

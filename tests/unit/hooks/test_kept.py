@@ -6,8 +6,8 @@ import msgspec
 import orjson
 import pytest
 
-from app.hooks.keep import desired_replicas, keep, keep_child
-from app.kube.labels import LAST_APPLIED
+from app.hooks.kept import desired_replicas, keep, keep_child
+from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment
 from tests.unit.widgets import Children
 

@@ -1,4 +1,8 @@
-"""Plain JSON: cleaning what users embed, and the limits on what anybody sends."""
+"""How much of what is sent is looked at: depth, bytes and values of JSON, metadata, and control characters.
+
+The API server keeps objects far below these bounds; other callers may send what they like, and a map of a million
+labels takes hundreds of times the memory of an ordinary object.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels"
 
 MAX_STORED = 1_572_864
 """etcd's limit for one object; nothing is counted in a longer text."""
-MAX_BYTES = 192 * 1024
+MAX_SPEC_BYTES = 192 * 1024
 """Bytes of one spec. What Metacontroller keeps of a whole child has to fit into annotations of 256 KiB; a quarter of
 that is for what is added to what users wrote."""
 MAX_TEXT = 128 * 1024
@@ -73,8 +77,8 @@ def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
             return [field.too_long(_heaviest(raw, path, _longest_text, MAX_TEXT), MAX_TEXT)]
         if raw.count(b",") >= MAX_VALUES and (values := _values(raw)) > MAX_VALUES:
             return [field.too_many(_heaviest(raw, path, _values, MAX_VALUES), values, MAX_VALUES)]
-    if len(raw) > MAX_BYTES:
-        return [field.too_long(_heaviest(raw, path, len, MAX_BYTES), MAX_BYTES, "a child could not hold it")]
+    if len(raw) > MAX_SPEC_BYTES:
+        return [field.too_long(_heaviest(raw, path, len, MAX_SPEC_BYTES), MAX_SPEC_BYTES, "a child could not hold it")]
     return []
 
 
@@ -101,58 +105,6 @@ def _heaviest(raw: bytes, path: field.Path, weigh: Callable[[bytes], int], limit
 
 
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
-
-_MEANINGFUL_WHEN_EMPTY = frozenset(
-    {
-        "emptyDir",
-        "namespaceSelector",
-        "podSelector",
-        "labelSelector",
-        "selector",
-        "securityContext",
-        "capabilities",
-        "seLinuxOptions",
-        "windowsOptions",
-        "preemptionPolicy",
-        "exact",
-    }
-)
-"""Keys under which an empty map says something of its own, which the API server keeps."""
-
-
-def clean(value: Any) -> Any:
-    """Embedded JSON as the API server would store it: without nulls and without lists and maps that are empty.
-
-    Both would make Metacontroller see a difference at every sync (MC-3.2). Meaningful empties such as
-    ``emptyDir: {}`` stay. A float that is a whole number becomes an integer, as JSON has only one kind of number.
-    """
-    if isinstance(value, dict):
-        cleaned = {}
-        for key, item in value.items():
-            if item is None:
-                continue
-            kept = clean(item)
-            if kept in ({}, []) and not (kept == {} and key in _MEANINGFUL_WHEN_EMPTY):
-                continue
-            cleaned[key] = kept
-        return cleaned
-    if isinstance(value, list):
-        return [clean(item) for item in value if item is not None]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
-        return int(value)
-    return value
-
-
-def without_nulls(value: Any, largest: float = 2**63) -> Any:
-    """``null`` means absent in Kubernetes; whole floats below ``largest`` mean integers. Nothing else changes."""
-    if isinstance(value, dict):
-        return {key: without_nulls(item, largest) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [without_nulls(item, largest) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < largest:
-        return int(value)
-    return value
-
 
 _MAY_HAVE_CONTROLS = re.compile(rb"\\(?:u00[0189]|u007[fF]|[bf])|\x7f|\xc2[\x80-\x9f]")
 
@@ -183,3 +135,50 @@ def control_characters(value: Any, path: field.Path) -> Iterator[field.Error]:
         for position, item in enumerate(value):
             if isinstance(item, (str, dict, list)):
                 yield from control_characters(item, path.index(position))
+
+
+METADATA = field.Path("metadata")
+
+MAX_NAME = 4 * 1024
+"""Bytes of JSON of one text: names have at most 253 characters, a uid 36."""
+MAX_LABELS = 64 * 1024
+"""Bytes of JSON of all labels: a hundred and fifty of the longest that there can be."""
+MAX_ANNOTATIONS = 1024 * 1024
+"""Bytes of JSON of all annotations, of which Kubernetes allows 256 KiB without quotes and escapes."""
+MAX_REFERENCES = 64 * 1024
+"""Bytes of JSON of all owners, and of all finalizers: some hundred."""
+
+
+class MetadataParts(msgspec.Struct, rename="camel"):
+    """The parts of metadata that something is made of, unread."""
+
+    name: Raw = Raw(b"null")
+    generate_name: Raw = Raw(b"null")
+    namespace: Raw = Raw(b"null")
+    uid: Raw = Raw(b"null")
+    generation: Raw = Raw(b"null")
+    creation_timestamp: Raw = Raw(b"null")
+    deletion_timestamp: Raw = Raw(b"null")
+    labels: Raw = Raw(b"null")
+    annotations: Raw = Raw(b"null")
+    owner_references: Raw = Raw(b"null")
+    finalizers: Raw = Raw(b"null")
+
+
+_LIMITS = {
+    **dict.fromkeys((info.name for info in msgspec.structs.fields(MetadataParts)), MAX_NAME),
+    "labels": MAX_LABELS,
+    "annotations": MAX_ANNOTATIONS,
+    "owner_references": MAX_REFERENCES,
+    "finalizers": MAX_REFERENCES,
+}
+_PARTS = tuple((info.name, info.encode_name, _LIMITS[info.name]) for info in msgspec.structs.fields(MetadataParts))
+SMALL = min(_LIMITS.values())
+"""Metadata of fewer bytes is within every bound."""
+
+
+def excessive(parts: MetadataParts) -> Iterator[field.Error]:
+    """An error for each part that is over its bound."""
+    for name, key, limit in _PARTS:
+        if memoryview(getattr(parts, name)).nbytes > limit:
+            yield field.too_long(METADATA.child(key), limit)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.hooks.mergekeys import clashes, merge_key, merge_key_clash
+from app.hooks.sendable import check, clashes, is_sendable, merge_key, merge_key_clash
 from app.kube.field import Path
-from app.kube.jsonvalue import without_nulls
-from app.workload.sendable import check, is_sendable
+from app.kube.stored import without_nulls
 
 SPEC = Path("spec")
 

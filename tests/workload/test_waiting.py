@@ -1,16 +1,17 @@
-"""What was asked for and is not there, or not made: Metacontroller's record on the child tells."""
+"""What was asked for and is not there, or not made: Metacontroller's record on the child tells, and then time."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from app.kube.labels import LAST_APPLIED
+from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
-from app.workload.outstanding import NOTHING, outstanding
+from app.workload.waiting import NOTHING, PATIENCE, absent_causes, change_causes, outstanding
 
 Json = dict[str, Any]
 
@@ -98,3 +99,37 @@ def test_what_is_not_there() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "chat"}, "spec": {}}
     found = outstanding([child(), service], observed(child()))
     assert (found.absent, found.pending) == (["Service chat"], [])
+
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def since(seconds: float) -> str:
+    return (NOW - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_at_first_they_are_on_their_way() -> None:
+    """In the answer that asks for them, and for a minute after."""
+    for asked in (None, since(1), since(PATIENCE)):
+        (cause,) = absent_causes(["Service chat"], asked, NOW)
+        assert (cause.reason, cause.text) == ("Creating", "Service chat is being created")
+
+
+def test_after_a_minute_both_reasons_are_named() -> None:
+    """A foreign object of that name, or a refusal of the API server, whose words are in an event."""
+    causes = absent_causes(["Service chat", "Deployment chat"], since(PATIENCE + 1), NOW)
+    assert {cause.reason for cause in causes} == {"NameConflict"}
+    assert causes[1].text.startswith("Deployment chat cannot be created: ")
+    for part in ("not ours", "the API server refuses", "events"):
+        assert part in causes[1].text
+
+
+def test_a_change_that_is_not_made_was_refused_after_a_minute() -> None:
+    """First it is under way; after a minute the API server must have refused it."""
+    now = datetime(2026, 1, 1, 12, 1, 1, tzinfo=UTC)
+    assert PATIENCE == 60
+    for since in (None, "2026-01-01T12:00:30Z"):
+        assert [cause.reason for cause in change_causes(["Deployment chat"], since, now)] == ["RollingOut"]
+    refused = change_causes(["Deployment chat", "Service chat"], "2026-01-01T12:00:00Z", now)
+    assert [cause.reason for cause in refused] == ["ChangeRefused", "ChangeRefused"]
+    assert refused[1].text.startswith("Service chat cannot be changed")

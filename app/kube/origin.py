@@ -1,8 +1,9 @@
-"""The scalars of a JSON value by paths for people: list items by name where they have names."""
+"""The values of a child by paths for people, and where each comes from: what ``modelhooks explain`` prints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from app.kube.field import Path
@@ -15,18 +16,13 @@ def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     """The scalars (and empty lists and maps) of a value with their paths."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            yield from leaves(item, member(path, key))
+            yield from leaves(item, path.member(key))
     elif isinstance(value, list) and value:
         key = item_key(value)
         for position, item in enumerate(value):
             yield from leaves(item, path.key(str(item[key])) if key else path.index(position))
     else:
         yield path, value
-
-
-def member(path: Path, key: str) -> Path:
-    """A field by its name; a key that would look like several fields (a label's) in brackets."""
-    return path.key(key) if "." in key or "/" in key else path.child(key)
 
 
 def item_key(*lists: list[Any]) -> str:
@@ -40,3 +36,17 @@ def item_key(*lists: list[Any]) -> str:
         ):
             return key
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One value of a child, and who set it.
+
+    ``path`` begins with the child: ``Deployment/chat spec.template.spec.containers[main].image``. List items are named
+    as :func:`app.kube.field.Path.key` writes them where they have names. ``source`` is for people: ``spec.image``,
+    ``LLMInferenceServiceConfig/shared spec.template``, ``preset kserve-config-llm-template``.
+    """
+
+    path: str
+    value: Any
+    source: str
