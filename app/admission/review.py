@@ -108,7 +108,7 @@ def judge(
     if before is None or not judged.errors:
         return judged
     known = set(_judge(kind, before.metadata, before.reading, None, settings).errors)
-    stale = [f"{error} (was so before; accepted)" for error in judged.errors if error in known]
+    stale = [f"{error} (unchanged from before; accepted)" for error in judged.errors if error in known]
     return Verdict([error for error in judged.errors if error not in known], [*stale, *judged.warnings])
 
 

@@ -250,7 +250,7 @@ def _typed(document: dict[str, Any], node: yaml.Node, file: str) -> dict[str, An
     """The object, if its type is readable: without one it is nobody's to judge."""
     for key in ("apiVersion", "kind"):
         if not isinstance(document.get(key, ""), str):
-            raise _wrong(node, file, f"{key} must be a text")
+            raise _wrong(node, file, f"{key} must be a string")
     return document
 
 

@@ -13,6 +13,8 @@ from app.hooks import response
 from app.hooks.protocol import observed_children
 from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_replicas
 
+Labels = dict[str, str]
+
 MAX_RECORDED = 6 * 1024 * 1024
 """Bytes of all annotations of the children that are kept: with the quotes in them, about as many as an answer takes."""
 
@@ -89,15 +91,26 @@ def desired_replicas(wanted: int, autoscaled: bool, child: ObservedObject | None
     """What to send as ``spec.replicas`` beside an autoscaler (MC-3.6), ``None`` to leave the field out.
 
     Without autoscaling, the wanted number. With it: 0 is always sent, because the user stops the workload; on the way
-    from 0 the wanted number, because an autoscaler never starts one; otherwise the observed number for ever once the
-    field was sent, because leaving it out then would make the API server fall back to 1; and nothing when it never was.
+    from 0 the wanted number, because an autoscaler never starts one; otherwise what :func:`kept_replicas` says.
     """
-    if not autoscaled or wanted == 0:
+    if not autoscaled or wanted == 0 or (child is not None and spec_replicas(child) == 0):
         return wanted
-    if child is None:
-        return None
-    observed = spec_replicas(child)
-    if observed == 0:
-        return wanted
-    spec = (last_applied(child) or {}).get("spec")
-    return observed if isinstance(spec, dict) and "replicas" in spec else None
+    return kept_replicas(child)
+
+
+def kept_replicas(child: ObservedObject | None) -> int | None:
+    """The observed number once the field was sent, ``None`` when it never was.
+
+    Leaving out what was sent deletes it, and the API server would fall back to 1.
+    """
+    spec = (last_applied(child) or {}).get("spec") if child is not None else None
+    return spec_replicas(child) if child is not None and isinstance(spec, dict) and "replicas" in spec else None
+
+
+def kept_selector(observed: Labels | None, fresh: Labels, pods: Labels) -> Labels | None:
+    """The selector of a Deployment, which nobody can change: the observed one, else ``fresh``.
+
+    ``None`` where it does not find ``pods``, by their labels: no update can succeed.
+    """
+    selector = observed or fresh
+    return selector if selector.items() <= pods.items() else None

@@ -19,7 +19,7 @@ from app.kube.decode import SPEC
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedObject
 
-MAX_BYTES = 4 * 1024 * 1024
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
 """Metacontroller reads answers without a limit; this is ours."""
 
 _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
@@ -37,13 +37,13 @@ def encode(response: SyncResponse, namespace: str) -> bytes:
     if response.resync_after_seconds is not None:
         answer["resyncAfterSeconds"] = response.resync_after_seconds
     encoded = _ENCODER.encode(answer)
-    if len(encoded) > MAX_BYTES:
-        raise TooLarge(f"the answer would have {len(encoded)} bytes, at most {MAX_BYTES} are sent")
+    if len(encoded) > MAX_ANSWER_BYTES:
+        raise TooLarge(f"the answer would have {len(encoded)} bytes, at most {MAX_ANSWER_BYTES} are sent")
     return encoded
 
 
 class TooLarge(ResponseError):
-    """The answer is, or would be, over :data:`MAX_BYTES`."""
+    """The answer is, or would be, over :data:`MAX_ANSWER_BYTES`."""
 
 
 def unstorable(response: SyncResponse) -> list[field.Error]:

@@ -12,10 +12,10 @@ from app.hooks.reader import read_related
 from app.kserve import presets
 from app.kserve.document import document
 from app.kserve.layers import CombineError, Layer, MissingConfigMapError
-from app.kserve.llminferenceservice.objects import ConfigMap
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.names import SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kube import field
+from app.kube.objects import ObservedConfigMap
 
 Json = dict[str, Any]
 
@@ -29,7 +29,7 @@ class ConfigFinder:
     def __init__(
         self,
         configs: Mapping[str, Parent] | None,
-        config_maps: Mapping[str, ConfigMap] | None,
+        config_maps: Mapping[str, ObservedConfigMap] | None,
         namespace: str,
         system_namespace: str,
         prefix: str,
@@ -54,7 +54,7 @@ class ConfigFinder:
         config_map = one(self._config_maps, name, own)
         if config_map is None and name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX):
             config_map = one(self._config_maps, name, system)
-        where = f"spec.router.scheduler.config.ref: ConfigMap {name}"
+        where = f"spec.router.scheduler.config.ref: ObservedConfigMap {name}"
         if config_map is None:
             raise MissingConfigMapError(f"{where} does not exist in namespace {own}")
         text = (config_map.data or {}).get(key)

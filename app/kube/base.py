@@ -22,7 +22,7 @@ def pattern(expression: str, form: str, meant: Callable[[str], str] = lambda _: 
     return expression
 
 
-DECIMAL_PATTERN = pattern(r"^[0-9]+(\.[0-9]+)?$", 'must be a number as a text, for example "2.0"')
+DECIMAL_PATTERN = pattern(r"^[0-9]+(\.[0-9]+)?$", 'must be a number in quotes, for example "2.0"')
 
 
 class KubeModel(BaseModel):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -91,42 +91,78 @@ def is_true(conditions: Iterable[Condition] | None, type_: str) -> bool:
     return found is not None and found.status == "True"
 
 
-class Conditions:
-    """The conditions of one status while it is judged anew.
+class _Transition(Protocol):
+    """What every form of a condition has."""
 
-    Starts from what was last written, so that foreign types survive, order stays, and a transition time moves only when
-    ``status`` does.
+    @property
+    def type(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def last_transition_time(self) -> str: ...
+
+
+ConditionT = TypeVar("ConditionT", bound=_Transition)
+
+
+def since(
+    conditions: Iterable[_Transition] | None, type_: str, status: ConditionStatus, reasons: Sequence[str] = ()
+) -> str | None:
+    """When the condition took that status; ``None`` where it has another, or a reason that is not among ``reasons``."""
+    for one in conditions or ():
+        if one.type == type_:
+            held = one.status == status and (not reasons or one.reason in reasons)
+            return one.last_transition_time if held else None
+    return None
+
+
+class Ledger(Generic[ConditionT]):
+    """The conditions of one status by type while it is judged anew.
+
+    Starts from what was last written, so that foreign types survive and order stays.
     """
 
-    def __init__(self, previous: Sequence[Condition] | None, generation: int | None, now: datetime) -> None:
+    def __init__(self, previous: Iterable[ConditionT] | None, now: datetime) -> None:
         self._items = {c.type: c for c in previous or () if c.type and c.status}
-        self._generation = generation
         self._now = rfc3339(now)
 
-    def set(self, type_: str, status: ConditionStatus | bool, reason: str, message: str = "") -> None:
-        """Write one condition."""
-        text: ConditionStatus = status if isinstance(status, str) else ("True" if status else "False")
+    def time_of(self, type_: str, status: str) -> str:
+        """``lastTransitionTime`` of a condition that takes ``status``: it moves only when that does."""
         old = self._items.get(type_)
-        kept = old is not None and old.status == text and old.last_transition_time
-        self._items[type_] = Condition(
-            type=type_,
-            status=text,
-            reason=reason,
-            message=message if len(message) <= MESSAGE_MAX else message[: MESSAGE_MAX - 1] + "…",
-            last_transition_time=old.last_transition_time if old is not None and kept else self._now,
-            observed_generation=self._generation,
-        )
+        return (old.last_transition_time if old is not None and old.status == status else "") or self._now
 
     def remove(self, *types: str) -> None:
         for type_ in types:
             self._items.pop(type_, None)
 
-    def get(self, type_: str) -> Condition | None:
+    def get(self, type_: str) -> ConditionT | None:
         return self._items.get(type_)
 
     def is_true(self, type_: str) -> bool:
         found = self._items.get(type_)
         return found is not None and found.status == "True"
+
+
+class Conditions(Ledger[Condition]):
+    """Kubernetes' own form: each condition tells the generation it was judged on."""
+
+    def __init__(self, previous: Sequence[Condition] | None, generation: int | None, now: datetime) -> None:
+        super().__init__(previous, now)
+        self._generation = generation
+
+    def set(self, type_: str, status: ConditionStatus | bool, reason: str, message: str = "") -> None:
+        """Write one condition."""
+        text: ConditionStatus = status if isinstance(status, str) else ("True" if status else "False")
+        self._items[type_] = Condition(
+            type=type_,
+            status=text,
+            reason=reason,
+            message=message if len(message) <= MESSAGE_MAX else message[: MESSAGE_MAX - 1] + "…",
+            last_transition_time=self.time_of(type_, text),
+            observed_generation=self._generation,
+        )
 
     def list(self) -> list[Condition]:
         """All conditions; those without a time (written by hand) get the present one, which the schema demands."""

@@ -16,7 +16,7 @@ _WANTED = {
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
-    "string": "a text",
+    "string": "a string",
     "array": "a list",
     "object": "an object",
 }
@@ -58,7 +58,7 @@ def wrong_type(path: field.Path, value: Any, wanted: str, members: Members = Mem
     return field.type_invalid(path, value, f"must be {_WANTED[wanted]}" + (f"; {advice}" if advice else ""))
 
 
-_UNRENDERED = "this is a template that nothing has rendered yet"
+_UNRENDERED = "this is an unrendered template"
 
 
 def _number(value: Any, name: str, _: Members) -> str:

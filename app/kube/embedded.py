@@ -53,12 +53,12 @@ def check(
     ``optional`` names fields of ``value`` itself that its place does not require, such as ``containers`` of a pod spec
     that is completed later. Raises ``KeyError`` for a type that the table lacks.
     """
-    findings = Findings()
+    findings = TypeCheck()
     findings.check(value, type_name, path, optional)
     return findings.errors, findings.warnings
 
 
-class Findings:
+class TypeCheck:
     """What was found so far, in one value or in many. Paths of scalars are only built for those that are wrong."""
 
     __slots__ = ("errors", "warnings")
@@ -158,7 +158,7 @@ def image_warnings(name: Any, path: field.Path) -> list[field.Advice]:
     """An image that no registry has, and the API server takes."""
     if not isinstance(name, str) or name != name.strip() or "{{" in name or not any(char.isspace() for char in name):
         return []
-    return [field.advice(path, f"{field.go_quote(name)} is no name of an image: it has a blank")]
+    return [field.advice(path, f"{field.go_quote(name)} is not an image name: it contains a space")]
 
 
 def members(type_name: str) -> Members:

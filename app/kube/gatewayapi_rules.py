@@ -6,16 +6,22 @@ import re
 from collections.abc import Iterator
 
 from app.kube import field
-from app.kube.gatewayapi import DEFAULT_MATCHES, PATH_START, HTTPPathMatch, HTTPRouteRule, HTTPRouteSpec
-from app.kube.gatewayapi_filters import (
+from app.kube.gatewayapi import (
+    DEFAULT_MATCHES,
     FILTER_ALIASES,
     FILTER_FIELDS,
+    PATH_CHARACTERS,
+    PATH_START,
+    PORT_OF_SERVICE,
+    BackendObjectReference,
     HTTPCORSFilter,
     HTTPExternalAuthFilter,
+    HTTPPathMatch,
     HTTPPathModifier,
     HTTPRouteFilter,
+    HTTPRouteRule,
+    HTTPRouteSpec,
 )
-from app.kube.gatewayapi_types import PATH_CHARACTERS, PORT_OF_SERVICE, BackendObjectReference
 
 
 def check(spec: HTTPRouteSpec, path: field.Path, *, templated: bool = False) -> list[field.Error]:

@@ -71,7 +71,7 @@ def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error
 
     Bounded: the search ends soon after :data:`field.MAX_ERRORS`, and only so many unknown fields are looked up.
     """
-    findings = embedded.Findings()
+    findings = embedded.TypeCheck()
     for where, item, shape in _embedded_values(value, path):
         findings.check(item, shape.embedded, where, shape.optional)
         if findings.full:

@@ -99,8 +99,27 @@ class TemplateMeta(Observed):
     annotations: dict[str, str] | None = None
 
 
+class ContainerPart(Observed):
+    """What of a running container outlives an upgrade of this service."""
+
+    name: str = ""
+    image: str = ""
+    args: list[str] | None = None
+
+
+class PodPart(Observed):
+    """Of a pod template's spec, what cannot be taken away again or has to stay as it is."""
+
+    service_account_name: str = ""
+    init_containers: list[ContainerPart] | None = None
+    containers: list[ContainerPart] | None = None
+
+
 class ObservedTemplate(Observed):
+    """A pod template."""
+
     metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
+    spec: PodPart = msgspec.field(default_factory=PodPart)
 
 
 class DeploymentStrategy(Observed):
@@ -148,10 +167,32 @@ class GroupStatus(Observed):
     conditions: list[Condition] | None = None
 
 
-class ObservedGroups(ObservedObject):
-    """A LeaderWorkerSet, as far as every family reads it."""
+class SubGroupPolicy(Observed):
+    """Subgroups of a group's pods."""
 
-    spec: ReplicasSpec = msgspec.field(default_factory=ReplicasSpec)
+    sub_group_policy_type: str = "LeaderWorker"
+    sub_group_size: int | None = None
+
+
+class LeaderWorkerTemplate(Observed):
+    """The pods of a group. Their number and their subgroups can never change."""
+
+    size: int | None = None
+    sub_group_policy: SubGroupPolicy | None = None
+    leader_template: ObservedTemplate | None = None
+    worker_template: ObservedTemplate | None = None
+
+
+class LeaderWorkerSetSpec(ReplicasSpec):
+    """What the cluster runs now."""
+
+    leader_worker_template: LeaderWorkerTemplate = msgspec.field(default_factory=LeaderWorkerTemplate)
+
+
+class ObservedLeaderWorkerSet(ObservedObject):
+    """A LeaderWorkerSet."""
+
+    spec: LeaderWorkerSetSpec = msgspec.field(default_factory=LeaderWorkerSetSpec)
     status: GroupStatus = msgspec.field(default_factory=GroupStatus)
 
 
@@ -276,6 +317,13 @@ class ObservedPod(Observed):
     metadata: PodMeta = msgspec.field(default_factory=PodMeta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+class ObservedConfigMap(Observed):
+    """A ConfigMap of an operator."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    data: dict[str, str] | None = None
 
 
 class RelatedMeta(Observed):

@@ -5,12 +5,13 @@ Merge keys are Kubernetes' own; so are the fields whose zero value means "not se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.kube.embedded_types import MERGE_KEYS as KEYS
 from app.kube.merge import OPEN, Json, MergeRules
 from app.kube.quantity import canonical_value
+from app.kube.stored import without_nulls
 
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
 _PROBE = MergeRules(one_of=_HANDLERS)
@@ -160,3 +161,21 @@ def _map(key: str, item: Json) -> Json:
 
 def _whole(number: Any) -> Any:
     return int(number) if type(number) is float and number.is_integer() else number
+
+
+def stored(value: Json) -> Json:
+    """A pod template, or part of one, as the API server would store it, also where its fields are not known."""
+    return normalised(without_nulls(value, in_lists=True))
+
+
+def each_name_once(items: Iterable[Json], *, moved: bool = False) -> list[Json]:
+    """Environment variables, or references by name: of two with one name the last counts, as it does in the kubelet.
+
+    It takes the place of the first, or (``moved``) has its own. Metacontroller would merge the two.
+    """
+    kept: dict[Any, Json] = {}
+    for item in items:
+        if moved:
+            kept.pop(item.get("name"), None)
+        kept[item.get("name")] = item
+    return list(kept.values())

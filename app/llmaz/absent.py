@@ -10,7 +10,7 @@ import msgspec
 
 from app.hooks.kept import keep_or_stop, wants_none
 from app.hooks.protocol import SyncRequest
-from app.kube.conditions import Condition, find
+from app.kube.conditions import Condition, since
 from app.workload.cause import Cause
 from app.workload.rollout import ROLLING_OUT
 from app.workload.waiting import CHANGE_REFUSED, absent_causes, change_causes, outstanding
@@ -37,13 +37,6 @@ def outstanding_causes(
     if not found:
         return []
     return [
-        *absent_causes(found.absent, _waited(previous, _ABSENT), now),
-        *change_causes(found.pending, _waited(previous, _CHANGING), now),
+        *absent_causes(found.absent, since(previous, "Ready", "False", _ABSENT), now),
+        *change_causes(found.pending, since(previous, "Ready", "False", _CHANGING), now),
     ]
-
-
-def _waited(previous: Sequence[Condition], reasons: Sequence[str]) -> str | None:
-    """When ``Ready`` became false for one of these reasons, ``None`` when it is not."""
-    ready = find(previous, "Ready")
-    waited = ready is not None and ready.status == "False" and ready.reason in reasons
-    return ready.last_transition_time if ready is not None and waited else None

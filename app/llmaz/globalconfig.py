@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-import msgspec
 import yaml
 
 from app.hooks.protocol import one
-from app.kube.objects import ObjectMeta, Observed
+from app.kube.objects import ObservedConfigMap
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE
 from app.llmaz.reasons import Obstacle
 from app.settings import Settings
@@ -18,13 +17,6 @@ from app.workload.cause import Cause, Stage
 
 MAX_TEXT = 64 * 1024
 """A longer text is no configuration, and would take seconds to parse."""
-
-
-class ObservedConfigMap(Observed):
-    """The ConfigMap, as far as it is read."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    data: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

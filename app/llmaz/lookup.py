@@ -11,10 +11,10 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.names import is_label_value
+from app.kube.podspec import stored
 from app.llmaz import source
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.backendruntime.validation import unusable
-from app.llmaz.embedded import stored
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.llmaz.reasons import Obstacle
 from app.llmaz.source import Source

@@ -67,7 +67,7 @@ def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterat
         elif value < 0:
             yield field.invalid(path.key(name), amount, "must be 0 or more")
         elif "/" in name and value % 1:
-            yield field.invalid(path.key(name), amount, "must be a whole number: such a resource cannot be divided")
+            yield field.invalid(path.key(name), amount, "must be a whole number: extended resources cannot be divided")
 
 
 def check_resources(resources: Resources | None, path: field.Path) -> Iterator[field.Error]:

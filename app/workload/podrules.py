@@ -30,7 +30,7 @@ def object_name(name: str, path: field.Path) -> Errors:
 def node_selector(labels: Mapping[str, str | None], path: field.Path) -> Errors:
     """Keys and values of node labels."""
     errors = [field.invalid(path, key, problem) for key in labels if (problem := key_problem(key))]
-    detail = "must be a label value: at most 63 letters, digits, '-', '_' and '.', beginning and ending with no sign"
+    detail = "must be a label value: at most 63 letters, digits, '-', '_' and '.', not at either end"
     errors += [field.invalid(path.key(k), v, detail) for k, v in labels.items() if not is_label_value(v or "")]
     return errors
 
@@ -159,12 +159,12 @@ def env_warnings(variables: Sequence[Json], path: str, runtime: Collection[str] 
     for position, variable in enumerate(variables):
         name = variable.get("name")
         if name in seen:
-            found.append(f"{path}[{position}]: {name} stands there twice, the last one wins")
+            found.append(f"{path}[{position}]: {name} is set twice; the last one wins")
         elif name in runtime:
             found.append(f"{path}[{position}]: {name} replaces the value that the runtime's own options set")
         seen.add(name)
         if (variable.get("valueFrom") or {}).get("fileKeyRef") is not None:
-            found.append(f"{path}[{position}].valueFrom.fileKeyRef: the pod has no volume that it could name")
+            found.append(f"{path}[{position}].valueFrom.fileKeyRef: the pod has no volume that provides this file")
     return found
 
 
@@ -188,7 +188,7 @@ def _toleration(item: Json, path: field.Path) -> Errors:
     if operator not in _OPERATORS:
         errors.append(field.not_supported(path.child("operator"), operator, _OPERATORS))
     elif not key and operator != "Exists":
-        errors.append(field.invalid(path.child("operator"), operator, "must be Exists where there is no key"))
+        errors.append(field.invalid(path.child("operator"), operator, "must be Exists when key is empty"))
     if operator == "Exists" and value:
         errors.append(field.invalid(path.child("value"), value, "must be left out with operator Exists"))
     if operator == "Equal" and not is_label_value(value):
@@ -196,7 +196,7 @@ def _toleration(item: Json, path: field.Path) -> Errors:
     if effect and effect not in _EFFECTS:
         errors.append(field.not_supported(path.child("effect"), effect, _EFFECTS))
     elif item.get("tolerationSeconds") is not None and effect != "NoExecute":
-        errors.append(field.invalid(path.child("effect"), effect, "must be NoExecute where tolerationSeconds is set"))
+        errors.append(field.invalid(path.child("effect"), effect, "must be NoExecute when tolerationSeconds is set"))
     return errors
 
 
@@ -208,7 +208,7 @@ def probe(value: Json, path: field.Path, purpose: str) -> Errors:
     given = [key for key in HANDLERS if value.get(key) is not None]
     errors: Errors = []
     if len(given) > 1:
-        errors.append(field.forbidden(path.child(given[1]), f"{given[0]} is there already; give exactly one of them"))
+        errors.append(field.forbidden(path.child(given[1]), f"{given[0]} is set as well; set exactly one of them"))
     elif not given and not _unknown_handler(value):
         errors.append(field.required(path, f"give one of {', '.join(HANDLERS)}; the whole probe is replaced"))
     errors += _timings(value, path, purpose)
@@ -327,9 +327,9 @@ def container_security_context(value: Json, path: field.Path) -> Errors:
     if value.get("allowPrivilegeEscalation") is False:
         here, added = path.child("allowPrivilegeEscalation"), (value.get("capabilities") or {}).get("add") or ()
         if value.get("privileged"):
-            errors.append(field.invalid(here, value=False, detail="must not be false where privileged is true"))
+            errors.append(field.invalid(here, value=False, detail="must not be false when privileged is true"))
         if "CAP_SYS_ADMIN" in added:
-            errors.append(field.invalid(here, value=False, detail="must not be false where CAP_SYS_ADMIN is added"))
+            errors.append(field.invalid(here, value=False, detail="must not be false when CAP_SYS_ADMIN is added"))
     return errors
 
 
@@ -353,9 +353,9 @@ def _profile(profile: Json, path: field.Path, *, is_path: bool) -> Errors:
     if kind not in _PROFILES:
         return [field.not_supported(path.child("type"), kind or "", _PROFILES)]
     if kind == "Localhost" and not local:
-        return [field.required(here, "must be set where type is Localhost")]
+        return [field.required(here, "must be set when type is Localhost")]
     if kind != "Localhost" and local is not None:
-        return [field.invalid(here, local, "may only be set where type is Localhost")]
+        return [field.invalid(here, local, "may only be set when type is Localhost")]
     if is_path and local and (local.startswith("/") or ".." in local.split("/")):
         return [field.invalid(here, local, "must be a relative path without '..'")]
     return []
@@ -408,7 +408,7 @@ def lifecycle(value: Json, path: field.Path) -> Errors:
             continue
         given = [key for key in _LIFECYCLE_HANDLERS if hook.get(key) is not None]
         if len(given) > 1:
-            detail = f"{given[0]} is there already; give exactly one of them"
+            detail = f"{given[0]} is set as well; set exactly one of them"
             errors.append(field.forbidden(here.child(given[1]), detail))
         elif not given and not any(isinstance(item, Mapping) for item in hook.values()):
             errors.append(field.required(here, f"give one of {', '.join(_LIFECYCLE_HANDLERS)}"))

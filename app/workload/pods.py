@@ -19,7 +19,7 @@ MAX_OUTPUT = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Trouble:
     """What is wrong with a pod, without its name, so that equal troubles of many pods become one cause."""
 
     stage: Stage
@@ -59,7 +59,7 @@ def _begun(pods: list[ObservedPod]) -> str:
     return min(pod.metadata.creation_timestamp or "" for pod in pods)
 
 
-def findings(pod: ObservedPod) -> list[Finding]:
+def findings(pod: ObservedPod) -> list[Trouble]:
     """The troubles of one pod that is not ready; at least one."""
     status = pod.status
     if status.phase == "Failed":
@@ -85,15 +85,15 @@ def failures(pod: ObservedPod) -> Iterator[str]:
 _REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
 
 
-def _failed(pod: ObservedPod) -> Finding:
+def _failed(pod: ObservedPod) -> Trouble:
     """A pod that will not run again: evicted, or refused by the node it was bound to."""
     reason, message = pod.status.reason, one_line(pod.status.message)
     if reason.startswith("OutOf") or reason in _REFUSED_BY_NODE:
         text = f"was refused by its node ({reason}): {message}"
-        return Finding(Stage.SCHEDULING, reason_word(reason, "RefusedByNode"), text)
+        return Trouble(Stage.SCHEDULING, reason_word(reason, "RefusedByNode"), text)
     if reason:
-        return Finding(Stage.CRASH, reason_word(reason, "PodFailed"), f"failed ({reason}): {message}")
-    return Finding(Stage.CRASH, "PodFailed", "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}")
+        return Trouble(Stage.CRASH, reason_word(reason, "PodFailed"), f"failed ({reason}): {message}")
+    return Trouble(Stage.CRASH, "PodFailed", "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}")
 
 
 _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
@@ -101,18 +101,18 @@ _UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zo
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
 
 
-def _unscheduled(condition: Condition) -> Finding:
+def _unscheduled(condition: Condition) -> Trouble:
     """What the scheduler says. It has several wordings for volumes: no volume at all, and one that no node reaches."""
     message = one_line(condition.message)
     if _NO_CLAIM.search(message):
-        return Finding(Stage.CLAIM, "ClaimNotFound", f"cannot be scheduled: {message}")
+        return Trouble(Stage.CLAIM, "ClaimNotFound", f"cannot be scheduled: {message}")
     if _UNBOUND.search(message):
-        return Finding(Stage.CLAIM, "ClaimNotBound", f"cannot be scheduled, a volume claim is not bound: {message}")
+        return Trouble(Stage.CLAIM, "ClaimNotBound", f"cannot be scheduled, a volume claim is not bound: {message}")
     if _UNREACHABLE.search(message):
         text = f"cannot be scheduled, no fitting node reaches its volume: {message}"
-        return Finding(Stage.CLAIM, "VolumeUnreachable", text)
+        return Trouble(Stage.CLAIM, "VolumeUnreachable", text)
     reason = reason_word(condition.reason, "Unschedulable")
-    return Finding(Stage.SCHEDULING, reason, f"cannot be scheduled: {message or reason}")
+    return Trouble(Stage.SCHEDULING, reason, f"cannot be scheduled: {message or reason}")
 
 
 _IMAGE_REASONS = frozenset(
@@ -129,7 +129,7 @@ _SETTING_UP = frozenset({"", "ContainerCreating", "PodInitializing"})
 _BACK_OFF = re.compile(r'^Back-off pulling image "[^"]*": (?:ErrImagePull: )?')
 
 
-def _init(status: ContainerStatus) -> Finding | None:
+def _init(status: ContainerStatus) -> Trouble | None:
     """An init container that holds the pod up; ``None`` for one that is done or waits for its turn."""
     waiting, running, ended = status.state.waiting, status.state.running, status.state.terminated
     if (ended is not None and ended.exit_code == 0) or (running is not None and status.started):
@@ -141,10 +141,10 @@ def _init(status: ContainerStatus) -> Finding | None:
         return None if waiting.reason in _SETTING_UP else _waiting(status, waiting, "init container")
     if running is None:
         return None
-    return Finding(Stage.STARTING, "Initializing", f"init container {status.name} is running")
+    return Trouble(Stage.STARTING, "Initializing", f"init container {status.name} is running")
 
 
-def _main(status: ContainerStatus) -> Finding | None:
+def _main(status: ContainerStatus) -> Trouble | None:
     """A container that is not ready; ``None`` for one that is, or of which nothing is known yet."""
     if status.ready:
         return None
@@ -157,26 +157,26 @@ def _main(status: ContainerStatus) -> Finding | None:
     if status.state.running is None:
         return None
     if status.started is False:
-        return Finding(Stage.PROBE, "StartupProbe", f"container {status.name} runs, its startup probe fails so far")
-    return Finding(Stage.PROBE, "ReadinessProbeFailed", f"container {status.name} runs, its readiness probe fails")
+        return Trouble(Stage.PROBE, "StartupProbe", f"container {status.name} runs, its startup probe fails so far")
+    return Trouble(Stage.PROBE, "ReadinessProbeFailed", f"container {status.name} runs, its readiness probe fails")
 
 
-def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> Finding:
+def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> Trouble:
     """A container that was never made."""
     message = one_line(waiting.message)
     if waiting.reason in _IMAGE_REASONS:
         words = _BACK_OFF.sub("", message)
         reason = "ImagePullBackOff" if waiting.reason == "ErrImagePull" else waiting.reason
-        return Finding(Stage.IMAGE, reason, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "))
+        return Trouble(Stage.IMAGE, reason, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "))
     text = f"{what} {status.name} cannot be made ({waiting.reason}): {message}".rstrip(": ")
-    return Finding(Stage.CONFIGURATION, reason_word(waiting.reason, "CreateContainerError"), text)
+    return Trouble(Stage.CONFIGURATION, reason_word(waiting.reason, "CreateContainerError"), text)
 
 
 _NEVER_RAN = ("StartError", "ContainerCannotRun")
 """The command does not exist in the image, or may not be run."""
 
 
-def _crash(status: ContainerStatus, what: str) -> Finding | None:
+def _crash(status: ContainerStatus, what: str) -> Trouble | None:
     """A container that ended, now or the last time: while it runs again it has not proved anything yet.
 
     An end without an error says nothing: a container that ends so for ever is told by its waiting to be started again.
@@ -188,19 +188,19 @@ def _crash(status: ContainerStatus, what: str) -> Finding | None:
         return _ended_well(status, what)
     text = f"{what} {status.name} {_ending(ended)}"
     if ended.reason == "OOMKilled":
-        return Finding(Stage.CRASH, "OOMKilled", text)
+        return Trouble(Stage.CRASH, "OOMKilled", text)
     if ended.reason in _NEVER_RAN:
-        return Finding(Stage.CONFIGURATION, ended.reason, text)
-    return Finding(Stage.CRASH, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff", text)
+        return Trouble(Stage.CONFIGURATION, ended.reason, text)
+    return Trouble(Stage.CRASH, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff", text)
 
 
-def _ended_well(status: ContainerStatus, what: str) -> Finding | None:
+def _ended_well(status: ContainerStatus, what: str) -> Trouble | None:
     waiting = status.state.waiting
     if waiting is not None and waiting.reason == "CrashLoopBackOff":
         text = f"{what} {status.name} ends again and again, without an error; a server has to go on running"
-        return Finding(Stage.CRASH, waiting.reason, text)
+        return Trouble(Stage.CRASH, waiting.reason, text)
     if status.state.terminated is not None:
-        return Finding(Stage.STARTING, "ContainerRestarting", f"{what} {status.name} is about to be started again")
+        return Trouble(Stage.STARTING, "ContainerRestarting", f"{what} {status.name} is about to be started again")
     return None
 
 
@@ -221,11 +221,11 @@ def _ending(ended: ContainerStateTerminated) -> str:
     return f"exited with code {ended.exit_code}{why}" + (f": {words}" if words else "")
 
 
-def _otherwise(pod: ObservedPod) -> Finding:
+def _otherwise(pod: ObservedPod) -> Trouble:
     """A pod of which no container is at fault."""
     status = pod.status
     if any(c.state.waiting is not None for c in status.container_statuses or ()):
-        return Finding(
+        return Trouble(
             Stage.STARTING,
             "ContainerCreating",
             "containers are being made; if this lasts, its events tell which volume cannot be attached or mounted",
@@ -235,26 +235,26 @@ def _otherwise(pod: ObservedPod) -> Finding:
     if containers and all(container.ready for container in containers):
         return _held_back(pod)
     if status.phase == "Running" and ready is not None and ready.message:
-        return Finding(Stage.PROBE, reason_word(ready.reason, "NotReady"), f"is not ready: {one_line(ready.message)}")
+        return Trouble(Stage.PROBE, reason_word(ready.reason, "NotReady"), f"is not ready: {one_line(ready.message)}")
     if is_true(status.conditions, "PodScheduled"):
-        return Finding(Stage.STARTING, "PodStarting", "has a node and is about to start")
-    return Finding(Stage.STARTING, "PodPending", "waits for the scheduler")
+        return Trouble(Stage.STARTING, "PodStarting", "has a node and is about to start")
+    return Trouble(Stage.STARTING, "PodPending", "waits for the scheduler")
 
 
-def _held_back(pod: ObservedPod) -> Finding:
+def _held_back(pod: ObservedPod) -> Trouble:
     """A pod that is not ready although its containers are: a readiness gate is closed, or its node is lost."""
     for gate in pod.spec.readiness_gates or ():
         condition = find(pod.status.conditions, gate.condition_type)
         if condition is None or condition.status != "True":
             why = f": {one_line(condition.message)}" if condition is not None and condition.message else ""
             text = f"its containers are ready, but its readiness gate {gate.condition_type} is not{why}"
-            return Finding(Stage.PROBE, "ReadinessGatesNotReady", text)
+            return Trouble(Stage.PROBE, "ReadinessGatesNotReady", text)
     ready = find(pod.status.conditions, "Ready")
     if ready is not None and ready.message:
         text = f"its containers are ready, but it is not: {one_line(ready.message)}"
-        return Finding(Stage.PROBE, reason_word(ready.reason, "NotReady"), text)
+        return Trouble(Stage.PROBE, reason_word(ready.reason, "NotReady"), text)
     node = f"node {pod.spec.node_name}" if pod.spec.node_name else "its node"
-    return Finding(Stage.PROBE, "NodeNotReady", f"its containers are ready, but {node} is not ready")
+    return Trouble(Stage.PROBE, "NodeNotReady", f"its containers are ready, but {node} is not ready")
 
 
 def _last_words(text: str) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
-from app.workload.pods import Finding, counts, failures, findings, newest_first
+from app.workload.pods import Trouble, counts, failures, findings, newest_first
 from app.workload.rollout import ROLLING_OUT
 
 MAX_CAUSES = 8
@@ -119,7 +119,7 @@ def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
 
 
 def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
-    found: dict[Finding, list[str]] = {}
+    found: dict[Trouble, list[str]] = {}
     for pod in pods:
         if counts(pod):
             for finding in dict.fromkeys(findings(pod)):

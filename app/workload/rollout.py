@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.kube.conditions import is_true
-from app.kube.objects import ObservedDeployment, ObservedGroups
+from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.cause import Cause, Stage
 
 ROLLING_OUT = "RollingOut"
@@ -71,7 +71,7 @@ def rollout(deployment: ObservedDeployment | None) -> Rollout:
     )
 
 
-def group_rollout(groups: ObservedGroups | None) -> Rollout:
+def group_rollout(groups: ObservedLeaderWorkerSet | None) -> Rollout:
     """Reads a LeaderWorkerSet, whose ready groups count as available once it calls itself so.
 
     ``Available`` of a LeaderWorkerSet turns false during a rollout. One that counts no updated group is believed by it

@@ -83,11 +83,16 @@ RESYNC = 65.0
 """When to look again, as no event will come (``resyncAfterSeconds``)."""
 
 
-def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> list[Cause]:
-    """Why the children named in ``absent`` (``Service chat``) are not there.
+def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list[Cause]:
+    """Why the cluster does not have what an answer asks for.
 
-    ``since``: RFC 3339 time of the answer that asked for them first, ``None`` when that is the present one.
+    ``since``: RFC 3339 time of the answer that asked for it first, ``None`` when that is the present one.
     """
+    return [*absent_causes(found.absent, since, now), *change_causes(found.pending, since, now)]
+
+
+def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> list[Cause]:
+    """Why the children named in ``absent`` (``Service chat``) are not there; ``since`` as above."""
     if waited_in_vain(since, now):
         return [Cause(Stage.SPEC, _taken(child), "NameConflict") for child in absent]
     return [Cause(Stage.STARTING, f"{child} is being created", "Creating") for child in absent]
@@ -101,8 +106,8 @@ def waited_in_vain(since: str | None, now: datetime) -> bool:
 
 def _taken(child: str) -> str:
     return (
-        f"{child} cannot be created: an object of that name that is not ours is there (delete or rename it), or the "
-        "API server refuses what was asked for (the events of this object have its words)"
+        f"{child} cannot be created: another object has that name (delete or rename it), or the "
+        "API server refuses what was asked for (see the events of this object)"
     )
 
 
@@ -113,7 +118,7 @@ _ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out"
 
 
 def change_causes(pending: Iterable[str], since: str | None, now: datetime) -> list[Cause]:
-    """Why these children are not as they should be. ``since``: as for :func:`app.workload.waiting.absent_causes`."""
+    """Why these children are not as they should be. ``since`` as above."""
     if waited_in_vain(since, now):
         return [Cause(Stage.SPEC, _change_refused(child), CHANGE_REFUSED) for child in pending]
     return [_ROLLING_OUT for _ in pending]
@@ -121,6 +126,6 @@ def change_causes(pending: Iterable[str], since: str | None, now: datetime) -> l
 
 def _change_refused(child: str) -> str:
     return (
-        f"{child} cannot be changed as asked for and is as it was: the API server refuses the change (the events of "
-        "this object have its words)"
+        f"{child} cannot be changed and stays as it was: the API server refuses the change (see the events of this "
+        "object)"
     )

@@ -31,7 +31,7 @@ def _lasting(pod: Json, path: field.Path) -> Iterator[field.Error]:
         yield field.not_supported(path.child("restartPolicy"), pod["restartPolicy"], ["Always"])
     for name in ("activeDeadlineSeconds", "ephemeralContainers"):
         if pod.get(name):
-            yield field.forbidden(path.child(name), "only a pod that is made by itself may have it; remove it")
+            yield field.forbidden(path.child(name), "only a standalone pod may set it; remove it")
 
 
 def _references(pod: Json, path: field.Path) -> Iterator[field.Error]:
@@ -47,7 +47,7 @@ def _container_names(pod: Json, path: field.Path) -> Iterator[field.Error]:
     names = {_name(container) for container in pod.get("containers") or ()} - {""}
     for position, container in enumerate(pod.get("initContainers") or ()):
         if _name(container) in names:
-            detail = "a container of the pod has that name already; choose another"
+            detail = "another container of the pod has this name; choose a different one"
             yield field.duplicate(path.child("initContainers").index(position).child("name"), _name(container), detail)
 
 
@@ -76,7 +76,7 @@ def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:
             if amount < 0:
                 yield field.invalid(here, resources[part][name], "must be 0 or more")
             elif "/" in name and amount % 1:
-                detail = "must be a whole number: such a resource cannot be divided"
+                detail = "must be a whole number: extended resources cannot be divided"
                 yield field.invalid(here, resources[part][name], detail)
     for name in sorted(parts["requests"].keys() & parts["limits"].keys()):
         here, limit = path.child("requests").key(name), resources["limits"][name]

@@ -214,7 +214,7 @@ def test_pods_that_the_api_server_refuses_are_refused_here(command: Command, res
         ({"resources": {"nvidia.com/gpu": 1}}, 'did you mean "gpu"?'),
         ({"gpu": 1}, 'did you mean "resources.gpu"?'),
         ({"endpoint": {"contextSize": 1}}, "it belongs one level higher: indent it less"),
-        ({"image": "ghcr.io/x/y: tag"}, "it has a blank"),
+        ({"image": "ghcr.io/x/y: tag"}, "it contains a space"),
     ],
 )
 def test_habits_are_answered(command: Command, change: Json, words: str) -> None:

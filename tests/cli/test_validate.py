@@ -162,10 +162,10 @@ def test_files_that_are_no_objects_are_passed_over(command: Command) -> None:
 UNREADABLE = {
     "not UTF-8": (b"kind: \xe4\n", "all.yaml:1:1: error: is not UTF-8: byte 0xe4; save"),
     "too deep": (b"kind: K\nspec: " + b"[" * 300 + b"]" * 300, "all.yaml:2:207: error: nested too deeply"),
-    "a kind that is no text": (b"apiVersion: v1\nkind: [a]\n", "all.yaml:1:1: error: kind must be a text"),
+    "a kind that is no text": (b"apiVersion: v1\nkind: [a]\n", "all.yaml:1:1: error: kind must be a string"),
     "a version that is no text": (
         b"kind: List\nitems:\n- apiVersion: 5\n",
-        "all.yaml:3:3: error: apiVersion must be a text",
+        "all.yaml:3:3: error: apiVersion must be a string",
     ),
 }
 

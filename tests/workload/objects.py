@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedGroups, ObservedJob, ObservedPod
+from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
 
 Json = dict[str, Any]
 
@@ -67,7 +67,7 @@ def deployment(*conditions: Json, **status: Any) -> ObservedDeployment:
     )
 
 
-def groups(*conditions: Json, **status: Any) -> ObservedGroups:
+def groups(*conditions: Json, **status: Any) -> ObservedLeaderWorkerSet:
     """A LeaderWorkerSet that should have two groups."""
     return msgspec.convert(
         {
@@ -77,7 +77,7 @@ def groups(*conditions: Json, **status: Any) -> ObservedGroups:
             "spec": {"replicas": 2},
             "status": {"conditions": list(conditions), **status},
         },
-        ObservedGroups,
+        ObservedLeaderWorkerSet,
     )
 
 

@@ -17,7 +17,7 @@ from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
 from app.kserve.uri import InvalidURL, parse
 from app.kube.field import without_user
 from app.kube.merge import merge
-from app.kube.podspec import CONTAINER
+from app.kube.podspec import CONTAINER, each_name_once
 
 Json = dict[str, Any]
 
@@ -200,8 +200,4 @@ def _with_mount(container: Json, mount: Json) -> Json:
 
 
 def _with_env(container: Json, name: str, value: str) -> Json:
-    env = container.get("env") or []
-    variable = {"name": name, "value": value}
-    if any(v.get("name") == name for v in env):
-        return {**container, "env": [variable if v.get("name") == name else v for v in env]}
-    return {**container, "env": [*env, variable]}
+    return {**container, "env": each_name_once([*(container.get("env") or ()), {"name": name, "value": value}])}

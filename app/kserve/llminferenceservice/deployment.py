@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from app.kserve.llminferenceservice.metadata import Labels
-from app.kserve.llminferenceservice.objects import ObservedWorkload
 from app.kserve.llminferenceservice.plan import DeploymentPlan, PodPlan
+from app.kube.objects import ObservedDeployment
 
 Json = dict[str, Any]
 
 
-def current(observed: ObservedWorkload | None, selector: Labels) -> ObservedWorkload | None:
+def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDeployment | None:
     """The observed Deployment, unless its selector, which nobody can change, no longer finds the pods.
 
     Such a one has to go first: it is left out of one answer, and made anew by the next. That is so when a service
@@ -22,7 +22,7 @@ def current(observed: ObservedWorkload | None, selector: Labels) -> ObservedWork
     return observed
 
 
-def outlived(observed: ObservedWorkload | None, selector: Labels) -> bool:
+def outlived(observed: ObservedDeployment | None, selector: Labels) -> bool:
     """Whether the observed Deployment cannot become the wanted one. ``selector`` is the one to be sent."""
     return observed is not None and (observed.spec.selector.match_labels or selector) != selector
 

@@ -6,15 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.kserve.llminferenceservice.conditions import PROGRESS_DEADLINE_EXCEEDED, PROGRESSING
-from app.kserve.llminferenceservice.objects import (
-    ObservedLeaderWorkerSet,
-    ObservedPool,
-    ObservedRoute,
-    ObservedWorkload,
-    ParentReference,
-)
+from app.kserve.llminferenceservice.objects import ObservedPool, ObservedRoute, ParentReference
 from app.kserve.names import GATEWAY_GROUP
 from app.kube.conditions import Condition, find, is_true
+from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.cause import Cause, Stage, one_line
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
@@ -40,7 +35,7 @@ READY = Finding(True)
 # Workloads.
 
 
-def deployment_finding(deployment: ObservedWorkload | None) -> Finding:
+def deployment_finding(deployment: ObservedDeployment | None) -> Finding:
     """Of a main or prefill Deployment, which must have seen its latest change (6.2)."""
     available = find(deployment.status.conditions, "Available") if deployment is not None else None
     if deployment is None or available is None:
@@ -75,7 +70,7 @@ def _rolled_out(kind: str, name: str, progress: Rollout) -> Finding:
     return Finding(False, cause.reason, cause.text, Stage.PROBE)
 
 
-def scheduler_finding(deployment: ObservedWorkload | None) -> Finding:
+def scheduler_finding(deployment: ObservedDeployment | None) -> Finding:
     """Of the endpoint picker: one available pod is enough, because standbys are never ready (6.4).
 
     It has to be one of the present template, so none of an earlier one may be left.

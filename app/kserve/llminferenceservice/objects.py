@@ -11,59 +11,16 @@ from app.kserve.names import GATEWAY_API, LEADER_WORKER_SET_API, POOL_API
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
 from app.kube.conditions import Condition
 from app.kube.objects import (
-    DeploymentSpec,
     ObjectMeta,
     Observed,
+    ObservedConfigMap,
     ObservedDeployment,
-    ObservedGroups,
+    ObservedLeaderWorkerSet,
     ObservedObject,
     ObservedPod,
-    ObservedTemplate,
-    ReplicasSpec,
 )
 
 # Workloads.
-
-
-class ContainerPart(Observed):
-    """The fields of a running container that outlive an upgrade of ours."""
-
-    name: str = ""
-    image: str = ""
-    args: list[str] | None = None
-
-
-class PodPart(Observed):
-    service_account_name: str = ""
-    init_containers: list[ContainerPart] | None = None
-    containers: list[ContainerPart] | None = None
-
-
-class TemplatePart(ObservedTemplate):
-    spec: PodPart = msgspec.field(default_factory=PodPart)
-
-
-class WorkloadSpec(DeploymentSpec):
-    template: TemplatePart = msgspec.field(default_factory=TemplatePart)
-
-
-class ObservedWorkload(ObservedDeployment):
-    """A Deployment."""
-
-    spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
-
-
-class LeaderWorkerTemplate(Observed):
-    leader_template: TemplatePart | None = None
-    worker_template: TemplatePart | None = None
-
-
-class LeaderWorkerSetSpec(ReplicasSpec):
-    leader_worker_template: LeaderWorkerTemplate = msgspec.field(default_factory=LeaderWorkerTemplate)
-
-
-class ObservedLeaderWorkerSet(ObservedGroups):
-    spec: LeaderWorkerSetSpec = msgspec.field(default_factory=LeaderWorkerSetSpec)
 
 
 # Gateway API and its inference extension.
@@ -166,11 +123,6 @@ class Gateway(Observed):
 # The core group.
 
 
-class ConfigMap(Observed):
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    data: dict[str, str] | None = None
-
-
 class SecretName(Observed):
     name: str = ""
 
@@ -203,7 +155,7 @@ class Children(
 ):
     """Observed children by kind; ``None`` where the kind is not declared."""
 
-    deployments: dict[str, ObservedWorkload] | None = None
+    deployments: dict[str, ObservedDeployment] | None = None
     services: dict[str, ObservedObject] | None = None
     leader_worker_sets: dict[str, ObservedLeaderWorkerSet] | None = None
     routes: dict[str, ObservedRoute] | None = None
@@ -230,7 +182,7 @@ class Related(
     """Related objects by kind; ``None`` where they were not asked for."""
 
     configs: dict[str, Parent] | None = None
-    config_maps: dict[str, ConfigMap] | None = None
+    config_maps: dict[str, ObservedConfigMap] | None = None
     service_accounts: dict[str, ServiceAccount] | None = None
     gateways: dict[str, Gateway] | None = None
     routes: dict[str, ObservedRoute] | None = None

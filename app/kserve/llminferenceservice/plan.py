@@ -21,7 +21,7 @@ from app.kserve.llminferenceservice.conditions import (
 )
 from app.kserve.llminferenceservice.credentials import CA_BUNDLE_CONFIG_MAP, ENDPOINT, credentials
 from app.kserve.llminferenceservice.metadata import Labels, Propagated, kept_selector, laid_over, propagated, selector
-from app.kserve.llminferenceservice.objects import Children, ObservedWorkload, Related, ServiceAccount, TemplatePart
+from app.kserve.llminferenceservice.objects import Children, Related, ServiceAccount
 from app.kserve.llminferenceservice.scalable import replicas, with_account
 from app.kserve.llminferenceservice.types import WorkloadSpec
 from app.kserve.names import (
@@ -45,7 +45,8 @@ from app.kserve.names import (
 )
 from app.kserve.operator import OperatorConfig
 from app.kserve.parallelism import group_size, is_data_parallel
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObjectMeta, ObservedDeployment, ObservedTemplate
+from app.kube.podspec import each_name_once
 
 Json = dict[str, Any]
 
@@ -155,7 +156,7 @@ class Surroundings:
         copied = self.children.config_maps is not None and (own or not common)
         return self.names.ca_bundle if copied else GLOBAL_CA_BUNDLE
 
-    def deployment(self, name: str) -> ObservedWorkload | None:
+    def deployment(self, name: str) -> ObservedDeployment | None:
         return one(self.children.deployments, name, self.metadata.namespace)
 
     def account(self, name: str) -> ServiceAccount | None:
@@ -318,7 +319,7 @@ class _Planner:
         account = self._group_account(side)
         annotations = laid_over(self._passed.group_annotations, side.annotations)
 
-        def pod(template: Json, labels: Mapping[str, str], running: TemplatePart | None) -> PodPlan:
+        def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate | None) -> PodPlan:
             shaped = self._routed(template) if side.role != ROLE_PREFILL else template
             if account:
                 shaped = {**shaped, "serviceAccountName": account}
@@ -363,12 +364,14 @@ class _Planner:
         return {
             **pod,
             "initContainers": [
-                {**c, "env": _with_variable(c.get("env") or [], variable)} if c.get("name") == ROUTING_SIDECAR else c
+                {**c, "env": each_name_once([*(c.get("env") or ()), variable], moved=True)}
+                if c.get("name") == ROUTING_SIDECAR
+                else c
                 for c in pod["initContainers"]
             ],
         }
 
-    def _with_model(self, pod: Json, account: str, running: TemplatePart | None) -> Json:
+    def _with_model(self, pod: Json, account: str, running: ObservedTemplate | None) -> Json:
         """The pod with the model in it; ``account`` is the one that a user named."""
         around = self._around
         env: list[Json] = []
@@ -402,10 +405,6 @@ def _has_sidecar(pod: Json | None) -> bool:
     return any(c.get("name") == ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
 
 
-def _with_variable(env: list[Json], variable: Json) -> list[Json]:
-    return [*(v for v in env if v.get("name") != variable["name"]), variable]
-
-
-def _live_image(running: TemplatePart | None) -> str:
+def _live_image(running: ObservedTemplate | None) -> str:
     containers = running.spec.init_containers if running is not None else None
     return next((c.image for c in containers or () if c.name == STORAGE_INITIALIZER), "")

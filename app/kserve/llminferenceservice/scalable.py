@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from app.kserve.llminferenceservice.objects import ObservedLeaderWorkerSet, ObservedWorkload
+from app.hooks.kept import kept_replicas
 from app.kube.base import Json
-from app.kube.objects import last_applied
+from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.parts import account_in_place
 
 
-def replicas(wanted: int | None, observed: ObservedWorkload | ObservedLeaderWorkerSet | None) -> int | None:
+def replicas(wanted: int | None, observed: ObservedDeployment | ObservedLeaderWorkerSet | None) -> int | None:
     """What to send as ``spec.replicas``: the user's number, else whatever is there, ``None`` to leave the field out.
 
     A number that was sent once and is no longer wanted must be sent on as observed: left out, it would be deleted, and
@@ -16,11 +16,10 @@ def replicas(wanted: int | None, observed: ObservedWorkload | ObservedLeaderWork
     """
     if wanted is not None or observed is None:
         return wanted
-    spec = (last_applied(observed) or {}).get("spec")
-    return observed.spec.replicas if isinstance(spec, dict) and "replicas" in spec else None
+    return kept_replicas(observed)
 
 
-def with_account(pod: Json, observed: ObservedWorkload | None, kept: str) -> Json:
+def with_account(pod: Json, observed: ObservedDeployment | None, kept: str) -> Json:
     """The pod of a Deployment, naming an account where it names none and the observed one has ours.
 
     ``kept``: the managed account where accounts are not declared. One of that name was made by another operator, or by

@@ -10,7 +10,6 @@ import orjson
 
 from app.kserve import permissions
 from app.kserve.llminferenceservice.metadata import kept_selector, selector
-from app.kserve.llminferenceservice.objects import ObservedWorkload
 from app.kserve.llminferenceservice.scalable import replicas, with_account
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import COMPONENT_SCHEDULER, MAIN, Names, component_labels
@@ -25,6 +24,7 @@ from app.kube.desired import (
     ServiceSpec,
     TemplateMeta,
 )
+from app.kube.objects import ObservedDeployment
 
 Json = dict[str, Any]
 
@@ -62,7 +62,7 @@ def plan_scheduler(
     *,
     disaggregated: bool,
     managed_account: bool,
-    observed: ObservedWorkload | None,
+    observed: ObservedDeployment | None,
 ) -> SchedulerPlan:
     """Decisions about the endpoint picker of a spec that has ``template``.
 

@@ -33,10 +33,10 @@ from app.kserve.llminferenceservice.phases import Outcome, WorkloadResult
 from app.kserve.llminferenceservice.types import Condition, LLMInferenceServiceStatus
 from app.kserve.llminferenceservice.validation import MODEL_URI
 from app.kube import field
-from app.kube.conditions import rfc3339
+from app.kube.conditions import Ledger, since
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
-from app.workload.waiting import CHANGE_REFUSED, absent_causes, change_causes
+from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
 _STOPPED = Finding(False, STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 
@@ -119,9 +119,8 @@ def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Ca
     if not outcome.outstanding:
         ledger.remove(CHILDREN_CREATED)
         return []
-    since = ledger.false_since(CHILDREN_CREATED)
-    causes = absent_causes(outcome.outstanding.absent, since, now)
-    causes += change_causes(outcome.outstanding.pending, since, now)
+    waited = since(ledger.conditions(), CHILDREN_CREATED, "False")
+    causes = waiting_causes(outcome.outstanding, waited, now)
     ledger.set(CHILDREN_CREATED, Finding(False, causes[0].reason, ready_message(causes)))
     return causes
 
@@ -165,26 +164,20 @@ def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
     return found
 
 
-class _Ledger:
-    """The conditions by type while they are judged; a transition time moves only with ``status``."""
-
-    def __init__(self, previous: Iterable[Condition], now: datetime) -> None:
-        self._items = {condition.type: condition for condition in previous if condition.type and condition.status}
-        self._now = rfc3339(now)
+class _Ledger(Ledger[Condition]):
+    """KServe's form: a true condition says nothing more."""
 
     def set(self, type_: str, finding: Finding | None) -> None:
-        """Write what was found, ``None`` for unknown; a true condition says nothing more."""
+        """Write what was found, ``None`` for unknown."""
         word = "Unknown" if finding is None else "True" if finding.ok else "False"
         said = finding if finding is not None and not finding.ok else None
-        old = self._items.get(type_)
-        kept = old.last_transition_time if old is not None and old.status == word else ""
         self._items[type_] = Condition(
             type=type_,
             status=word,
             severity="" if type_ in TOP_LEVEL else INFO,
             reason=said.reason if said is not None else "",
             message=said.message if said is not None else "",
-            last_transition_time=kept or self._now,
+            last_transition_time=self.time_of(type_, word),
         )
 
     def set_all(self, types: Iterable[str], finding: Finding) -> None:
@@ -196,9 +189,6 @@ class _Ledger:
         if type_ not in self._items:
             self.set(type_, None)
 
-    def remove(self, type_: str) -> None:
-        self._items.pop(type_, None)
-
     def first_false(self, types: Iterable[str]) -> Finding:
         """The first condition that does not hold; those that are absent count as fine."""
         return next((found for type_ in types if (found := self.false(type_)) is not None), Finding(True))
@@ -206,14 +196,6 @@ class _Ledger:
     def false(self, type_: str) -> Finding | None:
         found = self._items.get(type_)
         return Finding(False, found.reason, found.message) if found is not None and found.status == "False" else None
-
-    def is_true(self, type_: str) -> bool:
-        found = self._items.get(type_)
-        return found is not None and found.status == "True"
-
-    def false_since(self, type_: str) -> str | None:
-        found = self._items.get(type_)
-        return found.last_transition_time if found is not None and found.status == "False" else None
 
     def conditions(self) -> list[Condition]:
         return [self._items[type_] for type_ in sorted(self._items)]

@@ -9,8 +9,7 @@ from msgspec import Meta
 from pydantic import ConfigDict, Field
 
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
-from app.kube.gatewayapi import HTTPRouteSpec
-from app.kube.gatewayapi_types import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, PortNumber
+from app.kube.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""

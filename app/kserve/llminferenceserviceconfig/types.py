@@ -12,10 +12,10 @@ from msgspec import Meta
 from pydantic import ConfigDict, Field
 
 from app.kserve.llminferenceservice import types
-from app.kube import gatewayapi, gatewayapi_filters, gatewayapi_types
+from app.kube import gatewayapi
 from app.kube.base import Json, KubeModel
 from app.kube.conditions import Condition
-from app.kube.gatewayapi_types import PortNumber
+from app.kube.gatewayapi import PortNumber
 
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 _MATCHES: Any = gatewayapi.DEFAULT_MATCHES
@@ -26,7 +26,7 @@ class ConfigModelSpec(types.LLMModelSpec):
     uri: str = Field("", description="Where the model is: hf://, s3://, pvc:// or oci://. A config may leave it out.")
 
 
-class TemplatedParentReference(gatewayapi_types.ParentReference):
+class TemplatedParentReference(gatewayapi.ParentReference):
     namespace: str | None = Field(
         None, description="Namespace of the parent, may be a template; the route's own when not set."
     )
@@ -45,18 +45,18 @@ class TemplatedRouteMatch(gatewayapi.HTTPRouteMatch):
     )
 
 
-class TemplatedPathModifier(gatewayapi_filters.HTTPPathModifier):
+class TemplatedPathModifier(gatewayapi.HTTPPathModifier):
     model_config = ConfigDict(json_schema_extra={})
 
     replace_full_path: str | None = Field(None, description="The new path, may be a template.")
     replace_prefix_match: str | None = Field(None, description="What stands for the prefix, may be a template.")
 
 
-class TemplatedURLRewrite(gatewayapi_filters.HTTPURLRewriteFilter):
+class TemplatedURLRewrite(gatewayapi.HTTPURLRewriteFilter):
     path: TemplatedPathModifier | None = Field(None, description="Path that the backend sees.")
 
 
-class TemplatedRouteFilter(gatewayapi_filters.HTTPRouteFilter):
+class TemplatedRouteFilter(gatewayapi.HTTPRouteFilter):
     url_rewrite: TemplatedURLRewrite | None = Field(None, description="Rewrites the URL.")
 
 
@@ -78,7 +78,7 @@ class TemplatedRouteRule(gatewayapi.HTTPRouteRule):
         None,
         description="Steps on the way.",
         max_length=16,
-        json_schema_extra=_ATOMIC | gatewayapi_filters.FILTERS_CEL,
+        json_schema_extra=_ATOMIC | gatewayapi.FILTERS_CEL,
     )
     backend_refs: list[TemplatedBackendRef] | None = Field(  # type: ignore[assignment]
         None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.kube.podspec import each_name_once, stored
 from app.llmaz import loadable, lookup
 from app.llmaz.backendruntime.arguments import (
     DRAFT_MODEL_PATH,
@@ -21,7 +22,7 @@ from app.llmaz.backendruntime.types import (
     preset,
 )
 from app.llmaz.claims import ModelReference, main_first, speculative
-from app.llmaz.embedded import Json, environment
+from app.llmaz.embedded import Json
 from app.llmaz.lookup import Model, Runtime
 from app.llmaz.names import SKIP_LOADER
 from app.llmaz.playground import merge
@@ -112,7 +113,7 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
         image=f"{runtime.image}:{version}",
         runtime=engine,
         args=[*args, *(config.args or ())],
-        env=environment([*(runtime.envs or ()), *(config.envs or ())]),
+        env=[stored(one) for one in each_name_once([*(runtime.envs or ()), *(config.envs or ())])],
         resources=merge.resources(base.resources, config.resources),
         shared_memory=config.shared_memory_size or base.shared_memory_size,
         scaling=scaling,

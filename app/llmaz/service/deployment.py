@@ -30,8 +30,3 @@ def _rolling_update(plan: Plan) -> Json:
     config = plan.rollout.rolling_update_configuration or RollingUpdateConfiguration()
     stuck = is_nothing(config.max_unavailable) and is_nothing(config.max_surge)
     return {"maxUnavailable": 1 if stuck else config.max_unavailable, "maxSurge": config.max_surge}
-
-
-def selector_of(plan: Plan, template: Json, kept: dict[str, str]) -> dict[str, str]:
-    """The observed selector, as long as the pods have its labels; otherwise ours."""
-    return kept if kept and kept.items() <= template["metadata"]["labels"].items() else plan.selector

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.hooks.protocol import one
+from app.kube.objects import ObservedLeaderWorkerSet
 from app.llmaz import globalconfig, loadable, lookup
 from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.globalconfig import GlobalConfig
 from app.llmaz.lookup import Model
 from app.llmaz.names import deployment_selector, leader_selector
-from app.llmaz.service.related import Children, ObservedLeaderWorkerSet, Related
+from app.llmaz.service.related import Children, Related
 from app.llmaz.service.types import Reason, RolloutStrategy, SubGroupPolicy, WorkloadTemplate
 from app.llmaz.service.validation import Service, is_single
 from app.llmaz.skip import skips_loader

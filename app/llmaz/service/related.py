@@ -7,68 +7,18 @@ import msgspec
 from app.hooks.protocol import RelatedResource, RelatedRule
 from app.kube.names import is_label_value
 from app.kube.objects import (
-    DeploymentSpec,
-    Observed,
+    ObservedConfigMap,
     ObservedDeployment,
-    ObservedGroups,
+    ObservedLeaderWorkerSet,
     ObservedObject,
     ObservedPod,
-    ObservedTemplate,
-    ReplicasSpec,
 )
 from app.kube.resource import Resource
-from app.llmaz.globalconfig import ObservedConfigMap
 from app.llmaz.names import CONFIG_MAP, LWS_API, LWS_NAME, MODEL_API, deployment_selector
 from app.llmaz.service.types import ServiceSpec, ServiceStatus
 from app.settings import Settings
 
 LWS_PLURAL = "leaderworkersets.leaderworkerset.x-k8s.io"
-
-
-class SubGroups(Observed):
-    """Subgroups of a replica's pods."""
-
-    sub_group_policy_type: str = "LeaderWorker"
-    sub_group_size: int | None = None
-
-
-class GroupTemplate(Observed):
-    """The part of a LeaderWorkerSet that can never change."""
-
-    size: int | None = None
-    sub_group_policy: SubGroups | None = None
-
-
-class GroupSpec(ReplicasSpec):
-    leader_worker_template: GroupTemplate = msgspec.field(default_factory=GroupTemplate)
-
-
-class ObservedLeaderWorkerSet(ObservedGroups):
-    spec: GroupSpec = msgspec.field(default_factory=GroupSpec)
-
-
-class PodPart(Observed):
-    """Of a pod template, what cannot be taken away again (:mod:`app.workload.parts`)."""
-
-    service_account_name: str = ""
-
-
-class WorkloadTemplatePart(ObservedTemplate):
-    """A Deployment's pod template."""
-
-    spec: PodPart = msgspec.field(default_factory=PodPart)
-
-
-class WorkloadSpec(DeploymentSpec):
-    """A Deployment's spec."""
-
-    template: WorkloadTemplatePart = msgspec.field(default_factory=WorkloadTemplatePart)
-
-
-class ObservedWorkload(ObservedDeployment):
-    """The Deployment of a Service."""
-
-    spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
 
 
 class Children(
@@ -81,7 +31,7 @@ class Children(
 ):
     """Observed children; ``None`` for a kind that is not declared."""
 
-    deployments: dict[str, ObservedWorkload] | None = None
+    deployments: dict[str, ObservedDeployment] | None = None
     leaderworkersets: dict[str, ObservedLeaderWorkerSet] | None = None
     services: dict[str, ObservedObject] | None = None
 

@@ -9,9 +9,8 @@ from datetime import datetime
 from app.hooks.protocol import every
 from app.kube import field
 from app.kube.conditions import Conditions
-from app.kube.objects import ObservedDeployment, ObservedPod
+from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, ObservedPod
 from app.llmaz.judgement import left_alone, stopped, with_notes
-from app.llmaz.service.related import ObservedLeaderWorkerSet
 from app.llmaz.service.types import ConditionType, Reason, ServiceStatus
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes, ready_message, ready_reason

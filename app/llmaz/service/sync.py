@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from app.hooks.kept import kept_selector
 from app.hooks.protocol import SyncRequest, SyncResponse, one
 from app.hooks.sendable import clashes
 from app.kube import field
@@ -14,7 +15,7 @@ from app.kube.resource import Resource
 from app.llmaz.absent import kept, outstanding_causes
 from app.llmaz.embedded import Json
 from app.llmaz.service import status, template
-from app.llmaz.service.deployment import deployment, selector_of
+from app.llmaz.service.deployment import deployment
 from app.llmaz.service.leaderworkerset import leader_worker_set
 from app.llmaz.service.plan import Plan, Workload, plan
 from app.llmaz.service.related import Children, Related
@@ -95,7 +96,7 @@ def _deployment(decided: Plan, kept: Kept) -> Built:
     pods = template.single(decided)
     if kept.account:
         pods["spec"]["serviceAccountName"] = kept.account
-    selector = selector_of(decided, pods, kept.selector)
+    selector = kept_selector(kept.selector, decided.selector, pods["metadata"]["labels"]) or decided.selector
     return deployment(decided, pods, selector), selector
 
 

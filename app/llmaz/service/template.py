@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import orjson
 
-from app.llmaz.embedded import Json, containers, stored
+from app.kube.podspec import stored
+from app.llmaz.embedded import Json, containers
 from app.llmaz.lookup import Model
 from app.llmaz.names import FLAVORS, MODEL_FAMILY, MODEL_NAME, MODEL_VOLUME, MODELS_DIR, RUNNER, host_volume
 from app.llmaz.service import loader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.hooks.kept import desired_replicas, keep_child
+from app.hooks.kept import desired_replicas, keep_child, kept_selector
 from app.kube.desired import (
     Container,
     ContainerPort,
@@ -35,11 +35,11 @@ def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | 
     ``None`` while the observed one has a selector that our pods cannot satisfy: no update can succeed, so it has to go
     first (D.9). As it is, but with its strategy on record, where ``Recreate`` could not replace it yet (D.8).
     """
-    if not selectable(plan, observed):
+    selector = _selector(plan, observed)
+    if selector is None:
         return None
     if observed is not None and plan.gpus.count and not _strategy_is_ours(observed):
         return {**keep_child(observed), "spec": _with_strategy(observed)}
-    selector = (observed.spec.selector.match_labels if observed else None) or plan.selector
     return Deployment(
         metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
         spec=DeploymentSpec(
@@ -56,7 +56,11 @@ def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | 
 
 def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:
     """Whether the observed selector, which nobody can change, finds the plan's pods."""
-    return observed is None or (observed.spec.selector.match_labels or {}).items() <= plan.pod_labels.items()
+    return _selector(plan, observed) is not None
+
+
+def _selector(plan: Plan, observed: ObservedDeployment | None) -> dict[str, str] | None:
+    return kept_selector(observed.spec.selector.match_labels if observed else None, plan.selector, plan.pod_labels)
 
 
 def _strategy_is_ours(observed: ObservedDeployment) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.kube.podspec import normalised
+from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
 from app.kube.stored import clean
 from app.llmkube.download import default_pod_security
@@ -33,13 +33,8 @@ def requests(spec: InferenceServiceSpec, model: ModelSpec) -> dict[str, str]:
 
 
 def environment(variables: list[Json]) -> list[Json]:
-    """Of two variables with one name the later wins, as it does in the kubelet; Metacontroller would merge them.
-
-    An empty value is left out, because the API server does not store it either.
-    """
-    last = {variable.get("name"): position for position, variable in enumerate(variables)}
-    kept = [variable for position, variable in enumerate(variables) if last[variable.get("name")] == position]
-    return [_stored(clean(variable)) for variable in kept]
+    """Each name once; an empty value is left out, because the API server does not store it either."""
+    return [_stored(clean(variable)) for variable in each_name_once(variables, moved=True)]
 
 
 def _stored(variable: Json) -> Json:
@@ -56,7 +51,7 @@ def _without_empty(item: Json) -> Json:
 
 def by_name(references: list[Json]) -> list[Json]:
     """References to objects by name, each name once."""
-    return list({reference.get("name"): clean(reference) for reference in references}.values())
+    return [clean(reference) for reference in each_name_once(references)]
 
 
 def tolerations(spec: InferenceServiceSpec, gpus: GPURequest) -> list[Json]:

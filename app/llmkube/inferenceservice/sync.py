@@ -10,6 +10,7 @@ from typing import Any
 
 from app.hooks.kept import keep_or_stop, wants_none
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
+from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment
 from app.kube.resource import Resource
 from app.llmkube import names
@@ -33,7 +34,7 @@ from app.settings import Settings
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
-from app.workload.waiting import RESYNC, absent_causes, change_causes, outstanding
+from app.workload.waiting import RESYNC, outstanding, waiting_causes
 
 __all__ = ["Children", "Related", "customize", "invalid", "kept", "sync"]
 
@@ -124,8 +125,7 @@ def _outstanding(resource: Service, desired: list[Any], children: Children, now:
     found = outstanding(desired, children)
     if not found or resource.metadata.deletion_timestamp:
         return []
-    since = _asked_since(resource)
-    return [*absent_causes(found.absent, since, now), *change_causes(found.pending, since, now)]
+    return waiting_causes(found, _asked_since(resource), now)
 
 
 def _asked_since(resource: Service) -> str | None:
@@ -134,7 +134,7 @@ def _asked_since(resource: Service) -> str | None:
     It has to be about this generation, with a Model that could be used and a service that was not ready.
     """
     previous = resource.status
-    ready = next((c for c in previous.conditions if c.type == ConditionType.READY), None)
+    ready = find(previous.conditions, ConditionType.READY)
     if ready is None or ready.status == "True" or not previous.model_ready:
         return None
     return previous.last_updated if ready.observed_generation == resource.metadata.generation else None

@@ -10,7 +10,7 @@ from decimal import Decimal
 import msgspec
 
 from app.kube import field
-from app.kube.conditions import Conditions, seconds_since
+from app.kube.conditions import Conditions, seconds_since, since
 from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
 from app.llmkube.model.holdups import cannot_mount, holdups
@@ -147,15 +147,14 @@ def _missing_claim(plan: Plan, observed: Observed) -> list[str]:
 
 def _absent(missing: Sequence[str], plan: Plan, previous: ModelStatus, now: datetime) -> list[Cause]:
     """Why children are not there, by how long the status says that they are asked for."""
-    asked = next((c for c in previous.conditions if c.type == ConditionType.PROGRESSING and c.status == "True"), None)
-    since = asked.last_transition_time if asked and asked.reason == _started(plan) else None
-    return absent_causes(missing, since, now)
+    asked = since(previous.conditions, ConditionType.PROGRESSING, "True", (_started(plan),))
+    return absent_causes(missing, asked, now)
 
 
 def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float:
     """Seconds since a Job's failure was noticed: its own time, or that of our condition when that is later."""
-    ours = next((c for c in previous.conditions if c.type == ConditionType.DEGRADED and c.status == "True"), None)
-    ages = [seconds_since(failed_at(job), now), seconds_since(ours.last_transition_time if ours else None, now)]
+    noticed = since(previous.conditions, ConditionType.DEGRADED, "True")
+    ages = [seconds_since(failed_at(job), now), seconds_since(noticed, now)]
     return min((age for age in ages if age is not None), default=0.0)
 
 

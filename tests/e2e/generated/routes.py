@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.kube.gatewayapi import HTTPHeaderMatch, HTTPQueryParamMatch, HTTPRouteMatch, HTTPRouteRule
-from app.kube.gatewayapi_filters import FILTER_ALIASES, HTTPRouteFilter
-from app.kube.gatewayapi_types import ParentReference
+from app.kube.gatewayapi import (
+    FILTER_ALIASES,
+    HTTPHeaderMatch,
+    HTTPQueryParamMatch,
+    HTTPRouteFilter,
+    HTTPRouteMatch,
+    HTTPRouteRule,
+    ParentReference,
+)
 from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
 
 _NAMES = ("web", "other-service")

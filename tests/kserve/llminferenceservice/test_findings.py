@@ -17,12 +17,8 @@ from app.kserve.llminferenceservice.findings import (
     leader_worker_set_finding,
     scheduler_finding,
 )
-from app.kserve.llminferenceservice.objects import (
-    ObservedLeaderWorkerSet,
-    ObservedPool,
-    ObservedRoute,
-    ObservedWorkload,
-)
+from app.kserve.llminferenceservice.objects import ObservedPool, ObservedRoute
+from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.kube.stored import Decoder
 from tests.kserve.objects import Json
 
@@ -43,8 +39,8 @@ def condition(type_: str, status: str, reason: str = "R", **more: int) -> Json:
     return {"type": type_, "status": status, "reason": reason, "message": "m", **more}
 
 
-def deployment(*conditions: Json, **status: int) -> ObservedWorkload:
-    return seen(ObservedWorkload, {"observedGeneration": GENERATION, "conditions": list(conditions), **status})
+def deployment(*conditions: Json, **status: int) -> ObservedDeployment:
+    return seen(ObservedDeployment, {"observedGeneration": GENERATION, "conditions": list(conditions), **status})
 
 
 # Workloads.
@@ -64,7 +60,7 @@ def deployment(*conditions: Json, **status: int) -> ObservedWorkload:
         (deployment(condition("Progressing", "False", "X"), condition("Available", "True")), READY),
     ],
 )  # fmt: skip
-def test_deployment(observed: ObservedWorkload | None, finding: Finding) -> None:
+def test_deployment(observed: ObservedDeployment | None, finding: Finding) -> None:
     """``Available`` alone decides; without it the Deployment has not said anything."""
     assert deployment_finding(observed) == finding
 
@@ -84,7 +80,7 @@ NUMBERS: Json = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "avail
 def test_available_pods_have_to_be_new(numbers: Json, ok: bool) -> None:
     """Kubernetes calls a Deployment available while an update that cannot work is being tried."""
     status = {"observedGeneration": GENERATION, "conditions": [condition("Available", "True")], **NUMBERS, **numbers}
-    finding = deployment_finding(seen(ObservedWorkload, status, {"replicas": 2}))
+    finding = deployment_finding(seen(ObservedDeployment, status, {"replicas": 2}))
     assert (finding.ok, finding.reason) == (ok, "" if ok else "RollingOut")
     groups = {**status, "availableReplicas": None, "readyReplicas": numbers.get("availableReplicas", 2)}
     believed = not groups["updatedReplicas"]  # that is how older versions count, and Available turns false in a rollout
@@ -120,7 +116,7 @@ def test_a_status_about_an_earlier_generation_does_not_count() -> None:
         (deployment(condition("Available", "True")), True, ""),
     ],
 )
-def test_scheduler(observed: ObservedWorkload | None, ok: bool, reason: str) -> None:
+def test_scheduler(observed: ObservedDeployment | None, ok: bool, reason: str) -> None:
     """One available pod is enough: standbys that lost the election are never ready."""
     finding = scheduler_finding(observed)
     assert (finding.ok, finding.reason) == (ok, reason)

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from app.kserve.llminferenceservice import scheduler
-from app.kserve.llminferenceservice.objects import ObservedWorkload
 from app.kserve.llminferenceservice.scheduler import SchedulerPlan, plan_scheduler
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names
+from app.kube.objects import ObservedDeployment
 from tests.kserve.objects import Json
 
 NAMES = Names("demo")
@@ -28,7 +28,7 @@ def plan(
     config: Any = None,
     disaggregated: bool = False,
     rbac: bool = True,
-    observed: ObservedWorkload | None = None,
+    observed: ObservedDeployment | None = None,
     args: list[str] | None = None,
     pod: Json | None = None,
     **spec: Any,
@@ -51,7 +51,7 @@ def args_of(planned: SchedulerPlan) -> list[str]:
     return arguments
 
 
-def live(spec: Json, sent: Json | None = None) -> ObservedWorkload:
+def live(spec: Json, sent: Json | None = None) -> ObservedDeployment:
     """An observed Deployment; ``sent`` is what was answered for it last."""
     record = {"kind": "Deployment", "spec": sent} if sent is not None else None
     notes = {"metacontroller.k8s.io/last-applied-configuration": json.dumps(record)} if record else {}
@@ -61,7 +61,7 @@ def live(spec: Json, sent: Json | None = None) -> ObservedWorkload:
         "metadata": {"name": "demo-kserve-router-scheduler", "annotations": notes},
         "spec": spec,
     }
-    return msgspec.json.decode(json.dumps(document), type=ObservedWorkload)
+    return msgspec.json.decode(json.dumps(document), type=ObservedDeployment)
 
 
 # Arguments.
@@ -179,7 +179,7 @@ def test_an_observed_selector_is_kept_while_the_pods_satisfy_it() -> None:
         (None, live({"replicas": 5}), None),
     ],
 )
-def test_replicas(wanted: int | None, observed: ObservedWorkload | None, sent: int | None) -> None:
+def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent: int | None) -> None:
     """Left alone when unset; a number that was sent once is sent on as observed, never dropped."""
     assert plan(replicas=wanted, observed=observed).replicas == sent
 

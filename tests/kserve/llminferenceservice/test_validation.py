@@ -292,7 +292,7 @@ def test_an_old_mistake_does_not_block_an_update() -> None:
     before, after = service(model={"uri": "gs://b/m"}), service(model={"uri": "gs://b/m"}, replicas=2)
     verdict = admit(after, before)
     assert verdict.errors == []
-    assert any("was so before" in warning for warning in verdict.warnings)
+    assert any("unchanged from before" in warning for warning in verdict.warnings)
 
 
 # The merged spec.

@@ -170,5 +170,5 @@ def test_old_mistakes_stay_possible() -> None:
     old = playground(replicas=-1)
     verdict = admit(PLAYGROUND, playground(replicas=-1, backendRuntimeConfig={"args": ["-x"]}), old)
     assert verdict.errors == []
-    assert any("was so before" in warning for warning in verdict.warnings)
+    assert any("unchanged from before" in warning for warning in verdict.warnings)
     assert paths(admit(PLAYGROUND, playground(replicas=-2), old)) == ["spec.replicas"]

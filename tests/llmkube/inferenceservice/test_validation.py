@@ -140,7 +140,7 @@ EMBEDDED: list[tuple[str, dict[str, Any], str]] = [
         "resourceFieldRef.divisor: Invalid value",
     ),
     ("V-K08", {"tolerations": [{"key": "a", "operator": "In"}]}, "operator: Unsupported value"),
-    ("V-K08", {"tolerations": [{"value": "a"}]}, "must be Exists where there is no key"),
+    ("V-K08", {"tolerations": [{"value": "a"}]}, "must be Exists when key is empty"),
     ("V-K08", {"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}, "value: Invalid value"),
     ("V-K08", {"tolerations": [{"key": "a", "effect": "Never"}]}, "effect: Unsupported value"),
     ("V-K08", {"tolerations": [{"key": "a", "tolerationSeconds": 5}]}, "must be NoExecute"),
@@ -296,7 +296,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     (
         "V-K07",
         env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}),
-        "the pod has no volume that it could name",
+        "the pod has no volume that provides this file",
     ),
     ("V-K14", probes(httpGet={"port": "web"}), "the container's port is called http, not web"),
     ("V-K27", {"imagePullSecrets": [{"name": "a"}, {"name": "a"}]}, "spec.imagePullSecrets[1]: a stands there twice"),

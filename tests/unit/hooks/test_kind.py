@@ -9,7 +9,7 @@ import pytest
 from app.errors import ProtocolError
 from app.hooks.kept import keep
 from app.hooks.kind import answer_customize, answer_sync
-from app.hooks.response import MAX_BYTES
+from app.hooks.response import MAX_ANSWER_BYTES
 from app.settings import Settings
 from tests.unit.hooks.test_kept import RECORD, deployment
 from tests.unit.widgets import NOW, NOW_TEXT, WIDGET, widget
@@ -139,7 +139,7 @@ def test_an_answer_that_would_be_too_large_is_refused() -> None:
     """The children that are kept may be many: no fault of ours, and on 413 Metacontroller leaves them."""
     records = [
         {**RECORD, "metadata": {"name": f"d{n}", "namespace": "ns"}, "spec": {"text": "x" * 100_000}}
-        for n in range(MAX_BYTES // 100_000 + 1)
+        for n in range(MAX_ANSWER_BYTES // 100_000 + 1)
     ]
     children = {f"ns/d{n}": deployment(record, name=f"d{n}") for n, record in enumerate(records)}
     body = request(parent=widget(spec=5), children={"Deployment.apps/v1": children})

@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import ResponseError
 from app.hooks.protocol import SyncResponse
-from app.hooks.response import MAX_BYTES, TooLarge, encode, unstorable
+from app.hooks.response import MAX_ANSWER_BYTES, TooLarge, encode, unstorable
 from app.hooks.sendable import merge_key_clash
 from app.kube.names import ANNOTATIONS_MAX
 
@@ -84,4 +84,4 @@ def test_a_child_that_could_not_be_stored_is_named() -> None:
 def test_an_answer_has_a_largest_size() -> None:
     """Whoever made it."""
     with pytest.raises(TooLarge):
-        encode(SyncResponse({}, [child(spec={"text": "x" * MAX_BYTES})]), "ns")
+        encode(SyncResponse({}, [child(spec={"text": "x" * MAX_ANSWER_BYTES})]), "ns")

@@ -23,7 +23,7 @@ ENV = Members(("name", "value", "valueFrom"), ("name",))
     [
         ("4k", "integer", "write 4000 or write 4096"),
         (" 2 ", "integer", "write 2 without quotes"),
-        ("{{ .Values.replicas }}", "integer", "this is a template that nothing has rendered yet"),
+        ("{{ .Values.replicas }}", "integer", "this is an unrendered template"),
         ([3], "integer", "write x: 3, without a list"),
         ("off", "boolean", "write false without quotes"),
         (1, "boolean", "write true without quotes"),

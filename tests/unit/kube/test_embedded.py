@@ -237,7 +237,7 @@ def test_errors_have_an_end() -> None:
         ([{"name": 1}] * 5000, "EnvVar"),
         ([{"name": "a", "valueFrom": []}] * 5000, "EnvVar"),
     ):
-        findings = embedded.Findings()
+        findings = embedded.TypeCheck()
         for item in value:
             findings.check(item, type_name, PATH)
         assert findings.full
