@@ -164,7 +164,7 @@ def _readable(bundle: str) -> list[x509.Certificate]:
 def _private_key(pair: KeyPair) -> ec.EllipticCurvePrivateKey:
     key = serialization.load_pem_private_key(pair.key.encode(), password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError("not an elliptic curve key, so not one of ours")
+        raise TypeError("not an elliptic curve key, so it was not made here")
     return key
 
 

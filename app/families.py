@@ -16,5 +16,5 @@ RESOURCES: tuple[CustomResource, ...] = tuple(kind.resource for kind in KINDS)
 
 
 def find(api_version: str, kind: str) -> Kind[Any, Any] | None:
-    """The kind of that name and version, if it is one of ours."""
+    """The kind of that name and version, if it is served here."""
     return next((k for k in KINDS if k.resource.kind == kind and k.resource.api_version == api_version), None)

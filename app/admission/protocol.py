@@ -109,7 +109,7 @@ def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], wa
 
 
 def refuse(uid: str, message: str) -> bytes:
-    """400 ``BadRequest``: the review contradicts itself or names something that is not ours."""
+    """400 ``BadRequest``: the review contradicts itself or names something that is not served here."""
     status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": message}
     return _encode(uid, {"allowed": False, "status": status}, ())
 
@@ -128,7 +128,7 @@ class _Status(msgspec.Struct):
 
 
 class Given(msgspec.Struct):
-    """What an answer of ours says, for those who count."""
+    """What an encoded answer says, for the metrics."""
 
     uid: str
     allowed: bool

@@ -70,7 +70,7 @@ def keep_child(child: ObservedObject) -> dict[str, Any]:
     """One observed child as it was last applied.
 
     With the observed ``spec.replicas`` where the record holds one: an old number would undo an autoscaler. A child
-    without a record (taken over from another operator), or with one that no answer of ours can have left, is named
+    without a record (taken over from another operator), or with one that no answer can have left, is named
     only, which owns nothing and changes nothing.
     """
     record = last_applied(child)

@@ -34,7 +34,7 @@ class Parent(Observed):
 
 
 RelatedResource = Parent
-"""A custom resource of ours among the related objects has the same form."""
+"""A custom resource of a family among the related objects has the same form."""
 
 
 class NoObjects(msgspec.Struct):
@@ -134,7 +134,7 @@ def _keys(children: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
 
 
 def check_envelope(request: SyncRequest[Any, Any], kind: str, api_version: str) -> None:
-    """Refuse what no v2 sync call of ours can be. Raises :class:`ProtocolError`."""
+    """Refuse what Metacontroller never sends as a v2 sync call. Raises :class:`ProtocolError`."""
     parent = request.parent
     if parent.kind != kind or parent.api_version != api_version:
         raise ProtocolError(f"this hook serves {kind} {api_version}")

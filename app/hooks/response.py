@@ -20,7 +20,7 @@ from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedObject
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
-"""Metacontroller reads answers without a limit; this is ours."""
+"""Metacontroller reads answers without a limit, so the limit is here."""
 
 _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
 

@@ -1,8 +1,9 @@
 """Pod templates that stay as they were applied: a change of hands restarts no pod. Source: docs/migration.md.
 
-A workload that another operator made carries no record of ours. What its pods have otherwise than we would write is
-what that operator wrote by default, so the template is sent back as it is observed, with a digest of ours beside it.
-While we would write the same, the record's template is the answer; as soon as the user changes something, ours is.
+A workload that another operator made carries no record of Metacontroller. Where its pods differ from what would be
+written here, that operator wrote its defaults, so the template is sent back as it is observed, with a digest beside it.
+While the same would be written, the record's template is the answer; as soon as the user changes something, the new
+one is.
 """
 
 from __future__ import annotations

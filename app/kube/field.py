@@ -287,7 +287,7 @@ def without_user(address: str) -> str:
 
 
 MAX_WORD = 64
-"""Words far longer than any of ours are not worth the search."""
+"""Words far longer than any known one are not worth the search."""
 
 _SYNONYMS = {
     "amd": "rocm",

@@ -1,4 +1,4 @@
-"""Which fields a type of ours has: for unknown-field warnings, and to find what users embed in it."""
+"""Which fields a model has: for unknown-field warnings, and to find what users embed in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.kube.field import nearest
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """What stands below one field: a type of ours, an embedded type, in a list, in a map, or none of these."""
+    """What stands below one field: a model, an embedded type, in a list, in a map, or none of these."""
 
     model: type[KubeModel] | None = None
     embedded: str = ""
@@ -165,7 +165,7 @@ def _around(key: str, above: tuple[type[KubeModel], ...]) -> str:
 
 
 def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
-    """The fields of what belongs at a place below a type of ours; none where it has no fields."""
+    """The fields of what belongs at a place below a model; none where it has no fields."""
     here = FieldType(model=model)
     for segment in (one for one in segments if isinstance(one, str)):
         if here.model is not None and segment in fields(here.model):

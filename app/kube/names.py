@@ -49,7 +49,7 @@ def is_dns1123_subdomain(name: str) -> bool:
 
 
 CONTROLLER_UID = "controller-uid"
-"""Put on every child by Metacontroller (``generateSelector``); never ours to set."""
+"""Put on every child by Metacontroller (``generateSelector``); never set here."""
 METACONTROLLER_PREFIX = "metacontroller.k8s.io/"
 LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
 """Annotation in which Metacontroller records what the hook returned last (dynamic apply)."""
@@ -68,7 +68,7 @@ def is_label_value(value: str) -> bool:
 
 
 def key_problem(key: str) -> str:
-    """Why ``key`` is no qualified name (``prefix/name``), or an empty text."""
+    """Why ``key`` is not a qualified name (``prefix/name``), or an empty string."""
     prefix, slash, name = key.rpartition("/")
     if slash and (not is_dns1123_subdomain(prefix) or len(prefix) > SUBDOMAIN_MAX):
         return "prefix part must be a lower case DNS subdomain of at most 253 characters"
@@ -78,7 +78,7 @@ def key_problem(key: str) -> str:
 
 
 def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> Iterator[field.Error]:
-    """Keys and values, as Kubernetes checks them on any object; a ``null`` is no value."""
+    """Keys and values, as Kubernetes checks them on any object; ``null`` is not a value."""
     yield from _key_errors(labels, path, key_problem)
     for key, value in labels.items():
         if value and not is_label_value(value):

@@ -87,7 +87,7 @@ class ReplicasSpec(Observed):
 
 
 class LabelSelector(Observed):
-    """Only ``matchLabels``: no selector of ours has expressions."""
+    """Only ``matchLabels``: no selector made here has expressions."""
 
     match_labels: dict[str, str] | None = None
 
@@ -150,7 +150,7 @@ class DeploymentStatus(Observed):
 
 
 class ObservedDeployment(ObservedObject):
-    """A Deployment, whether ours or being taken over."""
+    """A Deployment, made here or being taken over."""
 
     spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
     status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
@@ -312,7 +312,7 @@ class PodMeta(Observed):
 
 
 class ObservedPod(Observed):
-    """A pod, ours by its labels: not a child, so nothing but a status follows from it."""
+    """A pod, found by its labels: not a child, so nothing but a status follows from it."""
 
     metadata: PodMeta = msgspec.field(default_factory=PodMeta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)

@@ -20,7 +20,7 @@ _LARGEST = Decimal(2**63 - 1)
 
 
 class QuantityError(ValueError):
-    """The text is no quantity."""
+    """The text is not a quantity."""
 
 
 @lru_cache(maxsize=4096)

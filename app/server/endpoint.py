@@ -74,7 +74,7 @@ class Answer(Response):
 
 
 class Fault(Exception):
-    """An exception of ours (the cause): answered 500 without details, upon which nothing happens to any child."""
+    """A bug (the cause): answered 500 without details, upon which nothing happens to any child."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__("internal")

@@ -73,7 +73,7 @@ class Log:
     def fault(
         self, endpoint: str, identifier: str, fault: Exception, subject: dict[str, str], *, with_message: bool
     ) -> None:
-        """An exception of ours: its class, where it was raised, and whom (``subject``) the request was about."""
+        """A bug: the class of the exception, where it was raised, and whom (``subject``) the request was about."""
         trace, frames = fault.__traceback__, []
         while trace is not None:
             frames.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")

@@ -1,6 +1,6 @@
 """What is counted: requests by the instrumentator, and of its own only what HTTP does not say.
 
-No label holds a name of a user's object: paths, kinds and reasons are ours and few.
+No label holds a name of a user's object: paths, kinds and reasons are known beforehand and few.
 """
 
 from __future__ import annotations

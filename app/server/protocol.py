@@ -1,6 +1,6 @@
 """uvicorn's HTTP protocol with the limits it lacks: deadlines for each request and answer, and a bound on a head.
 
-Without them a client that sends nothing, or one byte a second, or never reads, holds a connection for ever, and a head
+Without them a client that sends nothing, or one byte a second, or never reads, holds a connection forever, and a head
 of 200 MB is read whole, as are trailers and extensions of chunks without end.
 """
 
@@ -134,7 +134,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._expect_progress()
 
     def _expect_progress(self) -> None:
-        """Until the client has read enough, or all of it on a connection that ends: a close waits for it, for ever."""
+        """Until the client has read enough, or all of it on a connection that ends: a close waits for it forever."""
         if self._unread is None:
             self._unread = self.loop.call_later(WRITE_SECONDS, self.transport.abort)
 

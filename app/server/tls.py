@@ -57,7 +57,7 @@ class Certificate:
         return time.time() + READY_MARGIN_SECONDS < self._expires
 
     async def follow(self) -> None:
-        """Reload whenever the files change, for ever. A pair that cannot be used keeps the old one in place."""
+        """Reload whenever the files change, until cancelled. A pair that cannot be used keeps the old one in place."""
         while True:
             await asyncio.sleep(POLL_SECONDS)
             self.reload()
@@ -65,7 +65,7 @@ class Certificate:
     def reload(self) -> None:
         """Take up a new pair. One that cannot be used is counted and logged once, and tried again when its time comes.
 
-        That is when its validity begins, or when there is nothing better because ours ends.
+        That is when its validity begins, or when there is nothing better because the present one expires.
         """
         pair = self._read_quietly()
         known = pair in self._refused
@@ -99,7 +99,7 @@ class Certificate:
             return None
 
     def _load(self, pair: Pair) -> None:
-        """Raises ``ValueError`` or ``OSError``, and changes nothing, for a pair that is none or worse than ours."""
+        """Raises ``ValueError`` or ``OSError``, and changes nothing, for a pair that is invalid, or worse than this."""
         certificate = x509.load_pem_x509_certificate(pair[0])
         begins, ends = certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp()
         now = time.time()

@@ -30,7 +30,7 @@ def object_name(name: str, path: field.Path) -> Errors:
 def node_selector(labels: Mapping[str, str | None], path: field.Path) -> Errors:
     """Keys and values of node labels."""
     errors = [field.invalid(path, key, problem) for key in labels if (problem := key_problem(key))]
-    detail = "must be a label value: at most 63 letters, digits, '-', '_' and '.', not at either end"
+    detail = "must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
     errors += [field.invalid(path.key(k), v, detail) for k, v in labels.items() if not is_label_value(v or "")]
     return errors
 

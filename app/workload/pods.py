@@ -179,7 +179,7 @@ _NEVER_RAN = ("StartError", "ContainerCannotRun")
 def _crash(status: ContainerStatus, what: str) -> Trouble | None:
     """A container that ended, now or the last time: while it runs again it has not proved anything yet.
 
-    An end without an error says nothing: a container that ends so for ever is told by its waiting to be started again.
+    An end without an error says nothing: one that keeps ending so is told by its waiting to be started again.
     """
     ended = status.state.terminated or _before(status)
     if ended is None:
