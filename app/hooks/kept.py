@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -107,10 +107,6 @@ def kept_replicas(child: ObservedObject | None) -> int | None:
     return spec_replicas(child) if child is not None and isinstance(spec, dict) and "replicas" in spec else None
 
 
-def kept_selector(observed: Labels | None, fresh: Labels, pods: Labels) -> Labels | None:
-    """The selector of a Deployment, which nobody can change: the observed one, else ``fresh``.
-
-    ``None`` where it does not find ``pods``, by their labels: no update can succeed.
-    """
-    selector = observed or fresh
-    return selector if selector.items() <= pods.items() else None
+def kept_selector(fresh: Labels, observed: Mapping[str, str] | None, pods: Mapping[str, str]) -> Labels:
+    """The observed selector, which nobody can change, as long as it finds ``pods`` by their labels; else ``fresh``."""
+    return dict(observed) if observed and observed.items() <= pods.items() else fresh

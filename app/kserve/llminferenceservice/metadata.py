@@ -46,10 +46,3 @@ def laid_over(*maps: Mapping[str, str] | None) -> Labels:
 def selector(base: Mapping[str, str], pods: Mapping[str, str]) -> Labels:
     """The selector of a workload whose pods carry ``pods``."""
     return {key: pods[key] for key in base}
-
-
-def kept_selector(wanted: Labels, observed: Mapping[str, str] | None, pods: Mapping[str, str]) -> Labels:
-    """The observed selector as long as the pods still satisfy it: it cannot be changed."""
-    if observed and all(pods.get(key) == value for key, value in observed.items()):
-        return dict(observed)
-    return wanted

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.hooks.kept import kept_selector
 from app.hooks.protocol import one
 from app.kserve.effectivespec import EffectiveSpec
 from app.kserve.llminferenceservice.artifacts import Artifact, ArtifactError, Attachment, artifact, attach
@@ -20,7 +21,7 @@ from app.kserve.llminferenceservice.conditions import (
     WORKER_WORKLOAD_READY,
 )
 from app.kserve.llminferenceservice.credentials import CA_BUNDLE_CONFIG_MAP, ENDPOINT, credentials
-from app.kserve.llminferenceservice.metadata import Labels, Propagated, kept_selector, laid_over, propagated, selector
+from app.kserve.llminferenceservice.metadata import Labels, Propagated, laid_over, propagated, selector
 from app.kserve.llminferenceservice.objects import Children, Related, ServiceAccount
 from app.kserve.llminferenceservice.scalable import replicas, with_account
 from app.kserve.llminferenceservice.types import WorkloadSpec

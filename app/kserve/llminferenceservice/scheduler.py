@@ -8,8 +8,9 @@ from typing import Any
 
 import orjson
 
+from app.hooks.kept import kept_selector
 from app.kserve import permissions
-from app.kserve.llminferenceservice.metadata import kept_selector, selector
+from app.kserve.llminferenceservice.metadata import selector
 from app.kserve.llminferenceservice.scalable import replicas, with_account
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import COMPONENT_SCHEDULER, MAIN, Names, component_labels

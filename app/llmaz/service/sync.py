@@ -96,7 +96,7 @@ def _deployment(decided: Plan, kept: Kept) -> Built:
     pods = template.single(decided)
     if kept.account:
         pods["spec"]["serviceAccountName"] = kept.account
-    selector = kept_selector(kept.selector, decided.selector, pods["metadata"]["labels"]) or decided.selector
+    selector = kept_selector(decided.selector, kept.selector, pods["metadata"]["labels"])
     return deployment(decided, pods, selector), selector
 
 

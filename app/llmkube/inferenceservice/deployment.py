@@ -35,16 +35,16 @@ def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | 
     ``None`` while the observed one has a selector that our pods cannot satisfy: no update can succeed, so it has to go
     first (D.9). As it is, but with its strategy on record, where ``Recreate`` could not replace it yet (D.8).
     """
-    selector = _selector(plan, observed)
-    if selector is None:
+    if not selectable(plan, observed):
         return None
     if observed is not None and plan.gpus.count and not _strategy_is_ours(observed):
         return {**keep_child(observed), "spec": _with_strategy(observed)}
+    running = observed.spec.selector.match_labels if observed else None
     return Deployment(
         metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
         spec=DeploymentSpec(
             replicas=desired_replicas(plan.replicas, plan.scaling is not None, observed),
-            selector=LabelSelector(match_labels=selector),
+            selector=LabelSelector(match_labels=kept_selector(plan.selector, running, plan.pod_labels)),
             strategy=RECREATE if plan.gpus.count else ROLLING_UPDATE,
             template=PodTemplateSpec(
                 metadata=TemplateMeta(labels=plan.pod_labels, annotations=plan.pod_annotations or None),
@@ -56,11 +56,7 @@ def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | 
 
 def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:
     """Whether the observed selector, which nobody can change, finds the plan's pods."""
-    return _selector(plan, observed) is not None
-
-
-def _selector(plan: Plan, observed: ObservedDeployment | None) -> dict[str, str] | None:
-    return kept_selector(observed.spec.selector.match_labels if observed else None, plan.selector, plan.pod_labels)
+    return observed is None or (observed.spec.selector.match_labels or {}).items() <= plan.pod_labels.items()
 
 
 def _strategy_is_ours(observed: ObservedDeployment) -> bool:
