@@ -285,7 +285,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("V-I53", {"batchSize": 128, "uBatchSize": 256}, "uBatchSize is above batchSize"),
     ("V-I55", {"podLabels": {"app": "x"}}, "spec.podLabels[app] has no effect"),
-    ("V-I61", {"env": [{"name": "A"}, {"name": "A"}]}, "spec.env[1]: A stands there twice"),
+    ("V-I61", {"env": [{"name": "A"}, {"name": "A"}]}, "spec.env[1]: A is set twice"),
     (
         "V-I61",
         {**VLLM, "vllmConfig": {"hfTokenSecretRef": {"name": "s", "key": "k"}}, "env": [{"name": "HF_TOKEN"}]},
