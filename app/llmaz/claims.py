@@ -1,6 +1,6 @@
 """Which models a workload serves: the claim that Playground and Service share, its order, and its rules.
 
-Source: llmaz spec 2.8, rules PG4, SV3, SV4, N1 and N2.
+Source: LZ-2.8, rules LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01 and LZ-N02.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The family's ConfigMap: which scheduler and which loader image. Source: llmaz spec 4.7."""
+"""The family's ConfigMap: which scheduler and which loader image. Source: LZ-4.7."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def validity(
 ) -> list[Condition]:
     """The conditions of a kind without children: its own validity, nothing else.
 
-    ``usable`` says for what the object can be used. Who uses it tells so in its own status (spec 10).
+    ``usable`` says for what the object can be used. Who uses it tells so in its own status (LZ-10).
     """
     conditions = Conditions(previous, None, now)
     if errors:
@@ -31,7 +31,7 @@ def validity(
 
 
 def stopped(previous: Sequence[Condition], reason: str, message: str, now: datetime) -> list[Condition]:
-    """The conditions while nothing is touched, neither children nor what is mirrored from them (spec 5.4)."""
+    """The conditions while nothing is touched, neither children nor what is mirrored from them (LZ-5.4)."""
     conditions = Conditions(previous, None, now)
     conditions.set(PROGRESSING, False, ABORT_PROCESSING, message)
     conditions.set(READY, False, reason, message)
@@ -49,5 +49,5 @@ def with_notes(message: str, notes: Sequence[str]) -> str:
 
 
 def no_replicas() -> int:
-    """The replicas of a status that nobody wrote yet. Not a default: the field is there in every status (T27)."""
+    """The replicas of a status that nobody wrote yet. Not a default: the field is there in every status (LZ-T27)."""
     return 0

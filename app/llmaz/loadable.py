@@ -1,4 +1,4 @@
-"""Which sources can be had in which way, and what to know of them. Source: llmaz spec 2.4, 2.6, T3, T17 and T18."""
+"""Which sources can be had in which way, and what to know of them. Source: LZ-2.4, LZ-2.6, LZ-T03, LZ-T17 and LZ-T18."""
 
 from __future__ import annotations
 

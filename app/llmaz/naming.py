@@ -1,4 +1,4 @@
-"""The rules on the names of the kinds. Source: llmaz spec OM1, PG1, SV1, N4 and N5."""
+"""The rules on the names of the kinds. Source: LZ-OM01, LZ-PG01, LZ-SV01, LZ-N04 and LZ-N05."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantities in specs: a text or a whole number, kept as canonical text. Source: llmaz spec 1.0."""
+"""Quantities in specs: a text or a whole number, kept as canonical text. Source: LZ-1.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The family's kinds as the outside sees them: names, columns, children, related kinds. Source: llmaz spec 1.0, 10."""
+"""The family's kinds as the outside sees them: names, columns, children, related kinds. Source: LZ-1.0, LZ-10."""
 
 from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Scale
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeStatus

@@ -1,4 +1,4 @@
-"""What a workload scales on: the body of a HorizontalPodAutoscaler, and its rules. Source: llmaz spec 4.5, N23, N24."""
+"""What a workload scales on: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
 
 from __future__ import annotations
 

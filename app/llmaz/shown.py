@@ -6,7 +6,7 @@ from app.kube.field import Path
 
 
 class UpstreamPath(Path):
-    """A place that upstream's webhook reports by another path (spec 6.3: some are odd).
+    """A place that upstream's webhook reports by another path (LZ-6.3: some are odd).
 
     Programs that match on the path go on working, because it is what the error shows; the segments are the true ones,
     so that ``modelhooks validate`` points at the right line. The error's text names the true place too.

@@ -1,4 +1,4 @@
-"""The annotation by which an engine fetches the weights itself. Source: llmaz spec 1.3, 2.6 and N32."""
+"""The annotation by which an engine fetches the weights itself. Source: LZ-1.3, LZ-2.6 and LZ-N32."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Where a model's weights are: the two forms of a source, read once into what the rest of the family asks for.
 
-Source: llmaz spec 2.1 to 2.3.
+Source: LZ-2.1 to LZ-2.3.
 """
 
 from __future__ import annotations

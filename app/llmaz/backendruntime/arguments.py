@@ -1,4 +1,4 @@
-"""Arguments of an engine: placeholders in them are replaced by what is known of the models. Source: llmaz spec 3.3.
+"""Arguments of an engine: placeholders in them are replaced by what is known of the models. Source: LZ-3.3.
 
 This is not Go's template language: one word between ``{{ .`` and ``}}``, nothing else.
 """
@@ -62,7 +62,7 @@ def misses(argument: str) -> bool:
 
 
 def other_ports(arguments: Sequence[str]) -> Iterator[int]:
-    """Where a server is told to listen on another port than that of the container, its probes and the Service (N31)."""
+    """Where a server is told to listen on another port than that of the container, its probes and the Service (LZ-N31)."""
     for position, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         port = value if equals else arguments[position + 1] if position + 1 < len(arguments) else ""

@@ -1,4 +1,4 @@
-"""The ``BackendRuntime`` kind: an inference engine and its presets. Source: llmaz spec 1.2."""
+"""The ``BackendRuntime`` kind: an inference engine and its presets. Source: LZ-1.2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of a BackendRuntime that its types cannot say. Source: llmaz spec 6.3 BR1 and BR2, 6.4 N21 and N23."""
+"""The rules of a BackendRuntime that its types cannot say. Source: LZ-BR01 and LZ-BR02, LZ-N21 and LZ-N23."""
 
 from __future__ import annotations
 

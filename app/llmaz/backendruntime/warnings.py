@@ -1,4 +1,4 @@
-"""What a BackendRuntime's author should know of an accepted object. Source: llmaz spec N20, N22, N24 and N30."""
+"""What a BackendRuntime's author should know of an accepted object. Source: LZ-N20, LZ-N22, LZ-N24 and LZ-N30."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _image(spec: BackendRuntimeSpec) -> Iterator[str]:
 
 
 def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[str]:
-    """Placeholders where they stay as they are (3.3)."""
+    """Placeholders where they stay as they are (LZ-3.3)."""
     texts = [(SPEC.child("command").index(position), text) for position, text in enumerate(spec.command or ())]
     for position, variable in enumerate(spec.envs or ()):
         texts.append((SPEC.child("envs").index(position).child("value"), variable.get("value") or ""))
@@ -75,7 +75,7 @@ def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[str]:
 
 
 def ports(args: list[str], path: field.Path) -> Iterator[str]:
-    """Rule N31."""
+    """Rule LZ-N31."""
     for position in other_ports(args):
         yield f"{path.index(position)}: the port is always {PORT}; probes and the Service do not follow this argument"
 

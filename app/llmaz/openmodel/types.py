@@ -1,4 +1,4 @@
-"""The ``OpenModel`` kind: a model that workloads claim by name. Source: llmaz spec 1.1."""
+"""The ``OpenModel`` kind: a model that workloads claim by name. Source: LZ-1.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of an OpenModel that its types cannot say. Source: llmaz spec 6.3 OM1 to OM8, 6.4 N11, N13, N15 and N16."""
+"""The rules of an OpenModel that its types cannot say. Source: LZ-OM01 to LZ-OM08, LZ-N11, LZ-N13, LZ-N15 and LZ-N16."""
 
 from __future__ import annotations
 

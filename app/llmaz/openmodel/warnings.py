@@ -1,4 +1,4 @@
-"""What an OpenModel's author should know, although the object is accepted. Source: llmaz spec 2.7, N10 and N12."""
+"""What an OpenModel's author should know, although the object is accepted. Source: LZ-2.7, LZ-N10 and LZ-N12."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _patterns(hub: ModelHub) -> Iterator[str]:
 
 
 def _uri(uri: str) -> Iterator[str]:
-    """Object stores: the loader and the path that engines are given disagree on names with dots (T23)."""
+    """Object stores: the loader and the path that engines are given disagree on names with dots (LZ-T23)."""
     try:
         found = source.parse_uri(uri)
     except source.SourceError:

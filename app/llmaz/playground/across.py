@@ -1,6 +1,6 @@
 """What a Playground and the objects it names say that does not fit together: for ``modelhooks validate``.
 
-In the cluster it is the condition ``Ready``. Source: llmaz spec 6.4 N14, N17 to N19 and N25.
+In the cluster it is the condition ``Ready``. Source: LZ-N14, LZ-N17 to LZ-N19 and LZ-N25.
 """
 
 from __future__ import annotations

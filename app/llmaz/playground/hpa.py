@@ -1,4 +1,4 @@
-"""The autoscaler of a Playground: it scales the Playground itself. Source: llmaz spec 4.5."""
+"""The autoscaler of a Playground: it scales the Playground itself. Source: LZ-4.5."""
 
 from __future__ import annotations
 

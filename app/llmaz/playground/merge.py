@@ -1,4 +1,4 @@
-"""How a Playground's settings and a preset become one. Source: llmaz spec 3.4."""
+"""How a Playground's settings and a preset become one. Source: LZ-3.4."""
 
 from __future__ import annotations
 

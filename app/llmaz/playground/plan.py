@@ -1,4 +1,4 @@
-"""Every decision about a Playground: which engine and preset serve which models. Source: llmaz spec 3, 4.1, 4.5."""
+"""Every decision about a Playground: which engine and preset serve which models. Source: LZ-3, LZ-4.1, LZ-4.5."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _values(found: list[Model], *, skip: bool) -> dict[str, str]:
 
 
 def _scaling(elastic: ElasticConfig | None, inferred: RecommendedConfig | None) -> Scaling | None:
-    """The Playground's trigger, else that of the preset its models imply, whatever ``configName`` says (T8)."""
+    """The Playground's trigger, else that of the preset its models imply, whatever ``configName`` says (LZ-T08)."""
     if elastic is None:
         return None
     trigger = elastic.scale_trigger or (inferred.scale_trigger if inferred is not None else None)
@@ -146,7 +146,7 @@ def _scaling(elastic: ElasticConfig | None, inferred: RecommendedConfig | None) 
 
 
 def _engine_notes(main: Model, config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
-    """Rule N18."""
+    """Rule LZ-N18."""
     is_ollama = "ollama" in config.backend_name or "ollama" in runtime.image
     if isinstance(main.source, Ollama) and not is_ollama:
         yield f"OpenModel {main.name} is one of ollama's, which backend {config.backend_name} cannot fetch"
@@ -155,7 +155,7 @@ def _engine_notes(main: Model, config: BackendRuntimeConfig, runtime: BackendRun
 
 
 def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None, base: RecommendedConfig) -> Iterator[str]:
-    """Rule N25, and the preset whose trigger does not count (T8)."""
+    """Rule LZ-N25, and the preset whose trigger does not count (LZ-T08)."""
     if spec.elastic_config is None or scaling is not None:
         return
     hint = f"; the trigger of preset {base.name} does not count" if base.scale_trigger is not None else ""

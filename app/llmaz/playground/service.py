@@ -1,4 +1,4 @@
-"""The child of a Playground: an inference Service. Source: llmaz spec 4.1."""
+"""The child of a Playground: an inference Service. Source: LZ-4.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a Playground is, from its observed Service. Source: llmaz spec 5.2, whose rows are named below."""
+"""How far a Playground is, from its observed Service. Source: LZ-5.2, whose rows are named below."""
 
 from __future__ import annotations
 

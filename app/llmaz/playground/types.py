@@ -1,4 +1,4 @@
-"""The ``Playground`` kind: a model served with a preset of an engine. Source: llmaz spec 1.3 and 5.2."""
+"""The ``Playground`` kind: a model served with a preset of an engine. Source: LZ-1.3 and LZ-5.2."""
 
 from __future__ import annotations
 

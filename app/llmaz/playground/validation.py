@@ -1,4 +1,4 @@
-"""The rules of a Playground that its types cannot say. Source: llmaz spec 6.3 PG1 to PG9, 6.4 N1 to N8 and N23."""
+"""The rules of a Playground that its types cannot say. Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08 and LZ-N23."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Playground's author should know, although the object is accepted. Source: llmaz spec 6.4 and T15."""
+"""What a Playground's author should know, although the object is accepted. Source: LZ-6.4 and LZ-T15."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _arguments(args: list[str]) -> Iterator[str]:
 
 
 def _lone_limits(resources: Resources) -> Iterator[str]:
-    """A limit without a request: the preset's request wins when it is higher (T15)."""
+    """A limit without a request: the preset's request wins when it is higher (LZ-T15)."""
     requests = resources.requests or {}
     for name in ("cpu", "memory"):
         if name in (resources.limits or {}) and name not in requests:

@@ -1,6 +1,6 @@
 """What a Service and the models it claims say that does not fit together: for ``modelhooks validate``.
 
-In the cluster it is the condition ``Ready``. Source: llmaz spec 6.4 N14 and N17.
+In the cluster it is the condition ``Ready``. Source: LZ-N14 and LZ-N17.
 """
 
 from __future__ import annotations

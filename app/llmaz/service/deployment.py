@@ -1,4 +1,4 @@
-"""The workload of a service with one pod per replica. Source: llmaz spec 9."""
+"""The workload of a service with one pod per replica. Source: LZ-9."""
 
 from __future__ import annotations
 

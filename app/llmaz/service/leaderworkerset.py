@@ -1,4 +1,4 @@
-"""The workload of a service with several pods per replica. Source: llmaz spec 4.3, 4.4 and 4.8."""
+"""The workload of a service with several pods per replica. Source: LZ-4.3, LZ-4.4 and LZ-4.8."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
 
 
 def _startup_policy(plan: Plan) -> str:
-    """Workers start with their leader: many engines' leaders are ready only after the workers joined (T7).
+    """Workers start with their leader: many engines' leaders are ready only after the workers joined (LZ-T07).
 
     A group of one has no workers, and keeps upstream's value so that taking over changes nothing.
     """

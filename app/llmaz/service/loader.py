@@ -1,4 +1,4 @@
-"""How a model comes into a pod: by an init container, by the engine, or from the node. Source: llmaz spec 2.4, 2.6."""
+"""How a model comes into a pod: by an init container, by the engine, or from the node. Source: LZ-2.4, LZ-2.6."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def init_container(model: Model, position: int, image: str, inherited: list[Json
     """The loader of the model, ``None`` for a model that is not loaded.
 
     ``inherited`` is the environment of the pod's first container. What tells the loader what to do always wins over it;
-    credentials of the user's own always win over ours. No name stands twice (T4).
+    credentials of the user's own always win over ours. No name stands twice (LZ-T04).
     """
     orders = _orders(model)
     if not orders:

@@ -1,4 +1,4 @@
-"""Every decision about a Service: which workload, with which model, in which pods. Source: llmaz spec 2.9, 4 and 9."""
+"""Every decision about a Service: which workload, with which model, in which pods. Source: LZ-2.9, LZ-4, LZ-9."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _accelerators(main: Model, flavors: list[str]) -> dict[str, str]:
 
 
 def _flavor_notes(main: Model, flavors: list[str]) -> Iterator[str]:
-    """Flavors that the model does not have (T16, N14)."""
+    """Flavors that the model does not have (LZ-T16, LZ-N14)."""
     known = [flavor.name for flavor in main.flavors]
     for position, name in enumerate(flavors):
         if name not in known:

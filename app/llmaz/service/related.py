@@ -1,4 +1,4 @@
-"""The objects a Service's hooks deal with, and the rules that ask for them. Source: llmaz spec 10."""
+"""The objects a Service's hooks deal with, and the rules that ask for them. Source: LZ-10."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core Service before the pods that take requests. Source: llmaz spec 4.6."""
+"""The core Service before the pods that take requests. Source: LZ-4.6."""
 
 from __future__ import annotations
 

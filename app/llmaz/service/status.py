@@ -1,4 +1,4 @@
-"""How far a Service is, from its observed workload. Source: llmaz spec 5.3 and 9."""
+"""How far a Service is, from its observed workload. Source: LZ-5.3, LZ-9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hooks of Service. Source: llmaz spec 4.3 to 4.9, 5.3 and 9."""
+"""The hooks of Service. Source: LZ-4.3 to LZ-4.9, LZ-5.3, LZ-9."""
 
 from __future__ import annotations
 

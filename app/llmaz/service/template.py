@@ -1,4 +1,4 @@
-"""A pod template with the model in it. Source: llmaz spec 4.3, in its order, and section 9."""
+"""A pod template with the model in it. Source: LZ-4.3, in its order, and LZ-9."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _add_loaders(spec: Json, plan: Plan) -> None:
 
 
 def _add_volumes(spec: Json, plan: Plan) -> None:
-    """An empty directory for what is loaded, and directories of the node; each mounted for reading (2.5, T2)."""
+    """An empty directory for what is loaded, and directories of the node; each mounted for reading (LZ-2.5, LZ-T02)."""
     volumes: list[Json] = []
     mounts: list[Json] = []
     loads = not plan.skip and not all(isinstance(model.source, Host) for model in plan.models)

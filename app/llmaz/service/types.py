@@ -1,4 +1,4 @@
-"""The ``Service`` kind: models served by pods of the user's own making. Source: llmaz spec 1.4 and 5.3."""
+"""The ``Service`` kind: models served by pods of the user's own making. Source: LZ-1.4 and LZ-5.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of a Service that its types cannot say. Source: llmaz spec 6.3 SV1 to SV4, 6.4 N1 to N8, N26 to N29."""
+"""The rules of a Service that its types cannot say. Source: LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N26 to LZ-N29."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
 
 
 def is_single(template: WorkloadTemplate) -> bool:
-    """Whether each replica is one pod, so that a Deployment can run them (9)."""
+    """Whether each replica is one pod, so that a Deployment can run them (LZ-9)."""
     return template.leader_template is None and template.size == 1
 
 
@@ -157,7 +157,7 @@ _PERCENT = re.compile(r"[0-9]{1,5}%")
 
 
 def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:
-    """Numbers or percentages, not both nothing: such a rollout would never move (N29).
+    """Numbers or percentages, not both nothing: such a rollout would never move (LZ-N29).
 
     Of a group LeaderWorkerSet surges no more than all replicas; a Deployment may.
     """

@@ -1,4 +1,4 @@
-"""What a Service's author should know, although the object is accepted. Source: llmaz spec 6.4, 4.4 and T29."""
+"""What a Service's author should know, although the object is accepted. Source: LZ-6.4, LZ-4.4 and LZ-T29."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _grouped(template: WorkloadTemplate) -> Iterator[str]:
 
 
 def _overwritten(spec: ServiceSpec) -> Iterator[str]:
-    """Labels and annotations of the pods that tell of the model (4.3)."""
+    """Labels and annotations of the pods that tell of the model (LZ-4.3)."""
     pods, path = _serving(spec.workload_template)
     claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
     for kind, keys in (("labels", (MODEL_NAME, MODEL_FAMILY)), ("annotations", (FLAVORS,) if claims_flavors else ())):
@@ -93,7 +93,7 @@ def _overwritten(spec: ServiceSpec) -> Iterator[str]:
 
 
 def _unreachable(service: Service) -> Iterator[str]:
-    """The Service before the pods knows one port (4.8); an engine that lists others is found by nobody."""
+    """The Service before the pods knows one port (LZ-4.8); an engine that lists others is found by nobody."""
     pods, path = _serving(service.spec.workload_template)
     for position, container in enumerate(items(pods, "containers")):
         ports = [port.get("containerPort") for port in container.get("ports") or () if port]

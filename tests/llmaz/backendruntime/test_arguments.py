@@ -1,4 +1,4 @@
-"""Placeholders in an engine's arguments (llmaz spec 3.3)."""
+"""Placeholders in an engine's arguments (LZ-3.3)."""
 
 from __future__ import annotations
 

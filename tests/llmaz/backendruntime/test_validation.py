@@ -1,4 +1,4 @@
-"""Admission of BackendRuntimes (llmaz spec 6.3 BR1 to BR3, 6.4)."""
+"""Admission of BackendRuntimes (LZ-BR01 to LZ-BR03, LZ-6.4)."""
 
 from __future__ import annotations
 

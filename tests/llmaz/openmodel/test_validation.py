@@ -1,4 +1,4 @@
-"""Admission of OpenModels (llmaz spec 6.3 OM1 to OM11, 6.4)."""
+"""Admission of OpenModels (LZ-OM01 to LZ-OM11, LZ-6.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How resources of preset and Playground become one (llmaz spec 3.4)."""
+"""How resources of preset and Playground become one (LZ-3.4)."""
 
 from __future__ import annotations
 

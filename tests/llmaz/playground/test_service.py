@@ -1,4 +1,4 @@
-"""The inference Service and the autoscaler of a Playground (llmaz spec 3, 4.1, 4.5)."""
+"""The inference Service and the autoscaler of a Playground (LZ-3, LZ-4.1, LZ-4.5)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_overrides() -> None:
 
 
 def test_environment_has_one_order() -> None:
-    """The runtime's variables in their order, changed in place, then the Playground's own; no name twice (T5)."""
+    """The runtime's variables in their order, changed in place, then the Playground's own; no name twice (LZ-T05)."""
     base = [{"name": "B", "value": "1"}, {"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
     own = [{"name": "C", "value": ""}, {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
     alone = runner(template(sync(PLAYGROUND, playground(), model(), runtime(envs=base))))
@@ -169,7 +169,7 @@ def test_an_empty_behavior_is_one(behavior: Json) -> None:
 
 
 def test_autoscaler_of_the_preset() -> None:
-    """Of the preset that the models imply, whatever ``configName`` says (T8)."""
+    """Of the preset that the models imply, whatever ``configName`` says (LZ-T08)."""
     presets = [
         {"name": "default", "scaleTrigger": {"hpa": {"metrics": [CPU]}}},
         {"name": "other"},
@@ -181,7 +181,7 @@ def test_autoscaler_of_the_preset() -> None:
 
 @pytest.mark.parametrize("engine", [runtime(), preset(scaleTrigger={})], ids=["no trigger", "a trigger of nothing"])
 def test_no_autoscaler(engine: Json) -> None:
-    """Without a trigger nothing scales, and the user is told (N25)."""
+    """Without a trigger nothing scales, and the user is told (LZ-N25)."""
     answer = sync(PLAYGROUND, scaled(), model(), engine)
     assert [c["kind"] for c in answer["children"]] == ["Service"]
     assert "elasticConfig has no effect" in condition(answer, "Ready")["message"]
@@ -214,7 +214,7 @@ MISSING: dict[str, tuple[Json, list[Json], str]] = {
 
 @pytest.mark.parametrize(("item", "related", "reason"), MISSING.values(), ids=MISSING.keys())
 def test_what_cannot_be_decided_is_said(item: Json, related: list[Json], reason: str) -> None:
-    """Nothing is made, and both conditions say why (T3, T10)."""
+    """Nothing is made, and both conditions say why (LZ-T03, LZ-T10)."""
     answer = sync(PLAYGROUND, item, *related)
     assert answer["children"] == []
     assert state(answer, "Progressing") == ("False", "AbortProcessing")

@@ -1,4 +1,4 @@
-"""Admission of Playgrounds (llmaz spec 6.3 PG1 to PG11, 6.4)."""
+"""Admission of Playgrounds (LZ-PG01 to LZ-PG11, LZ-6.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Service asks for: exactly what it names (llmaz spec 10)."""
+"""What a Service asks for: exactly what it names (LZ-10)."""
 
 from __future__ import annotations
 

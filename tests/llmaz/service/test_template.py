@@ -1,4 +1,4 @@
-"""The model in the pods (llmaz spec 2.4 to 2.9, 4.3, 9)."""
+"""The model in the pods (LZ-2.4 to LZ-2.9, LZ-4.3, 9)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_loader_of_an_object_store() -> None:
 
 
 def test_loader_inherits_the_first_containers_environment() -> None:
-    """No name twice (T4): what the loader is told wins, and so do credentials that the user gave."""
+    """No name twice (LZ-T04): what the loader is told wins, and so do credentials that the user gave."""
     given = [
         {"name": "HTTP_PROXY", "value": "p"},
         {"name": "HF_TOKEN", "value": "own"},
@@ -107,7 +107,7 @@ def test_two_models() -> None:
 
 
 def test_host_model() -> None:
-    """The node's directory at the same path, read-only, and nothing else (T2)."""
+    """The node's directory at the same path, read-only, and nothing else (LZ-T02)."""
     spec = template(service(), model_at("host:///srv/m"))["spec"]
     assert "initContainers" not in spec
     assert spec["volumes"] == [{"name": "model-volume", "hostPath": {"path": "/srv/m"}}]
@@ -215,7 +215,7 @@ CONFIGS: dict[str, tuple[str | None, str | None, str]] = {
 
 @pytest.mark.parametrize(("text", "scheduler", "image"), CONFIGS.values(), ids=CONFIGS.keys())
 def test_global_config(text: str | None, scheduler: str | None, image: str) -> None:
-    """Scheduler and loader image of the cluster; defaults where it says nothing (T12)."""
+    """Scheduler and loader image of the cluster; defaults where it says nothing (LZ-T12)."""
     related = [model()] if text is None else [model(), config(text)]
     spec = template(service(), *related)["spec"]
     assert spec.get("schedulerName") == scheduler
@@ -280,7 +280,7 @@ def test_group_variables_anywhere(part: Json) -> None:
 
 
 def test_notes_on_what_engines_load() -> None:
-    """T17 and T18: said in Ready, and nothing else changes."""
+    """LZ-T17 and LZ-T18: said in Ready, and nothing else changes."""
     gcs = sync(SERVICE, service(annotations=SKIP), model_at("gcs://b/x"))
     scope = sync(
         SERVICE, service(annotations=SKIP), model(source={"modelHub": {"name": "ModelScope", "modelID": "a/b"}})

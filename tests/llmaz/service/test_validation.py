@@ -1,4 +1,4 @@
-"""Admission of Services (llmaz spec 6.3 SV1 to SV5, 6.4)."""
+"""Admission of Services (LZ-SV01 to LZ-SV05, LZ-6.4)."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_refused(item: Json, want: list[str]) -> None:
 
 
 def test_updates() -> None:
-    """The size cannot change (N28); name and engine container are judged on creation only."""
+    """The size cannot change (LZ-N28); name and engine container are judged on creation only."""
     old = service("service-0.5b", worker=pods(OTHER))
     assert paths(admit(SERVICE, service("service-0.5b", worker=pods(OTHER, OTHER | {"name": "b"})), old)) == []
     changed = admit(SERVICE, service(workload={"size": 3}), service(workload={"size": 2}))

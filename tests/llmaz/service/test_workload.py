@@ -1,4 +1,4 @@
-"""Which workload runs the pods, and how (llmaz spec 4.3 to 4.8, 9)."""
+"""Which workload runs the pods, and how (LZ-4.3 to LZ-4.8, 9)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_load_balancer() -> None:
 
 
 def test_group() -> None:
-    """Several pods per replica: workers start with their leader (T7), policies are forwarded (T6)."""
+    """Several pods per replica: workers start with their leader (LZ-T07), policies are forwarded (LZ-T06)."""
     policy = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
     workload = {"size": 5, "restartPolicy": "None", "subGroupPolicy": policy}
     spec = group(sync(SERVICE, service(replicas=3, workload=workload), model()))
