@@ -13,7 +13,7 @@ from pydantic import Field
 from app.kube import field
 from app.kube.base import KubeModel
 from app.kube.fieldclass import DEFAULTED, HONOURED, honoured
-from app.llmaz import naming
+from app.llmaz.checks import claim_warnings
 
 Role = Literal["main", "draft"]
 
@@ -79,8 +79,6 @@ def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
             yield field.required(where.index(position).child("name"), "name an OpenModel")
 
 
-def warnings(claims: ModelClaims, path: field.Path) -> Iterator[str]:
-    """Names of models that cannot exist."""
+def warnings(claims: ModelClaims, path: field.Path) -> Iterator[field.Advice]:
     for position, model in enumerate(claims.models or ()):
-        if naming.names_no_model(model.name):
-            yield naming.no_model(path.child("models").index(position).child("name"), model.name)
+        yield from claim_warnings(model.name, path.child("models").index(position).child("name"))

@@ -11,7 +11,7 @@ import yaml
 from app.hooks.protocol import one
 from app.kube.objects import ObservedConfigMap
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE
-from app.llmaz.reasons import Obstacle
+from app.llmaz.references import Obstacle
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 

@@ -6,6 +6,7 @@ Source: LZ-1.5, LZ-4.6, LZ-9.
 from __future__ import annotations
 
 from app.kube.names import LABEL_MAX
+from app.kube.objects import ObjectMeta
 
 MODEL_GROUP = "llmaz.io"
 INFERENCE_GROUP = "inference.llmaz.io"
@@ -53,12 +54,17 @@ NAME_ADVISED = 52
 """Longer names leave no room for the hashes that workload controllers append to label values."""
 
 
+def skips_loader(metadata: ObjectMeta) -> bool:
+    """Whether no loader and no volume is wanted; only the literal ``true`` says so (LZ-1.3, LZ-2.6, LZ-N32)."""
+    return (metadata.annotations or {}).get(SKIP_LOADER) == "true"
+
+
 def load_balancer(service: str) -> str:
     """Name of the core Service before an inference Service's pods."""
     return f"{service}-lb"
 
 
-def loader(position: int) -> str:
+def loader_container(position: int) -> str:
     """Name of the init container that fetches the model at that position, the main model being 0."""
     return LOADER if position == 0 else f"{LOADER}-{position}"
 

@@ -110,12 +110,12 @@ def _stored_rules(rules: Any) -> Any:
     return result
 
 
-def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[str]:
+def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[field.Advice]:
     """What is allowed but probably not meant."""
     if not trigger.metrics:
-        yield f"{path}: without metrics the autoscaler keeps CPU at 80 percent of its request"
+        yield field.advice(path, "without metrics the autoscaler keeps CPU at 80 percent of its request")
     for position, metric in enumerate(trigger.metrics or ()):
         container = (metric.get("containerResource") or {}).get("container")
         if container not in (None, RUNNER):
             where = path.child("metrics").index(position).child("containerResource", "container")
-            yield f"{where}: the engine's container is called {RUNNER}"
+            yield field.advice(where, f"the engine's container is called {RUNNER}")

@@ -11,8 +11,10 @@ from pydantic import Field
 from app.kube.base import EnvVar, KubeModel, Lifecycle, Probe
 from app.kube.conditions import Condition
 from app.kube.fieldclass import HONOURED, PASSED_THROUGH, honoured, passed_through
+from app.kube.resource import Resource
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
+from app.llmaz.status import Status
 
 DEFAULT_PRESET = "default"
 SPECULATIVE_PRESET = "speculative-decoding"
@@ -72,12 +74,15 @@ class BackendRuntimeSpec(KubeModel):
     recommended_configs: list[RecommendedConfig] | None = Field(default=None, description="Presets, by name.")
 
 
-class BackendRuntimeStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+class BackendRuntimeStatus(Status):
     """What is known of a BackendRuntime."""
 
     conditions: Annotated[list[Condition], Meta(description="Whether the runtime can be used.")] = msgspec.field(
         default_factory=list
     )
+
+
+BackendRuntime = Resource[BackendRuntimeSpec, BackendRuntimeStatus]
 
 
 def preset(spec: BackendRuntimeSpec, name: str) -> RecommendedConfig | None:

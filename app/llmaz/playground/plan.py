@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.kube.base import Json
 from app.kube.podspec import each_name_once, stored
-from app.llmaz import loadable, lookup
-from app.llmaz.backendruntime.arguments import (
+from app.llmaz import references
+from app.llmaz.arguments import (
     DRAFT_MODEL_PATH,
     MODEL_NAME,
     MODEL_PATH,
@@ -22,15 +23,12 @@ from app.llmaz.backendruntime.types import (
     preset,
 )
 from app.llmaz.claims import ModelReference, main_first, speculative
-from app.llmaz.embedded import Json
-from app.llmaz.lookup import Model, Runtime
-from app.llmaz.names import SKIP_LOADER
-from app.llmaz.playground import merge
-from app.llmaz.playground.related import Related
-from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, PlaygroundSpec, Reason, models
-from app.llmaz.playground.validation import Playground
+from app.llmaz.names import SKIP_LOADER, skips_loader
+from app.llmaz.playground.observed import Related
+from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason, models
+from app.llmaz.quantities import Resources, below
+from app.llmaz.references import Model, Runtime
 from app.llmaz.scaling import HPATrigger
-from app.llmaz.skip import skips_loader
 from app.llmaz.source import Ollama
 from app.workload.cause import Cause, Stage
 
@@ -71,16 +69,16 @@ class Plan:
 def plan(playground: Playground, related: Related) -> Plan | Cause:
     """The plan, or why there is none: then everything stays as it is."""
     spec, metadata = playground.spec, playground.metadata
-    references = models(spec).models or []
-    found = lookup.models(related.models, [reference.name for reference in main_first(references)])
+    claimed = models(spec).models or []
+    found = references.models(related.models, [model.name for model in main_first(claimed)])
     if isinstance(found, Cause):
         return found
     skip = skips_loader(metadata)
-    cannot = loadable.unloadable(found, skip=skip)
+    cannot = references.unloadable(found, skip=skip)
     if cannot is not None:
         return cannot
     config = spec.backend_runtime_config or _NO_CONFIG
-    engine = lookup.runtime(related.runtimes, config.backend_name)
+    engine = references.runtime(related.runtimes, config.backend_name)
     if isinstance(engine, Cause):
         return engine
     return _decide(playground, found, engine, skip=skip)
@@ -90,8 +88,8 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
     """The plan of a Playground whose models and engine are there."""
     spec, metadata, runtime = playground.spec, playground.metadata, engine.spec
     claims, config = models(spec), spec.backend_runtime_config or _NO_CONFIG
-    references = claims.models or []
-    inferred = SPECULATIVE_PRESET if speculative(references) else DEFAULT_PRESET
+    claimed = claims.models or []
+    inferred = SPECULATIVE_PRESET if speculative(claimed) else DEFAULT_PRESET
     chosen = inferred if config.config_name is None else config.config_name
     base = preset(runtime, chosen)
     if base is None:
@@ -107,14 +105,14 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
         name=metadata.name,
         namespace=metadata.namespace,
         skip_annotation=(metadata.annotations or {}).get(SKIP_LOADER),
-        models=references,
+        models=claimed,
         flavors=claims.inference_flavors or [],
         replicas=spec.replicas,
         image=f"{runtime.image}:{version}",
         runtime=engine,
         args=[*args, *(config.args or ())],
         env=[stored(one) for one in each_name_once([*(runtime.envs or ()), *(config.envs or ())])],
-        resources=merge.resources(base.resources, config.resources),
+        resources=merged_resources(base.resources, config.resources),
         shared_memory=config.shared_memory_size or base.shared_memory_size,
         scaling=scaling,
         notes=[*_engine_notes(found[0], config, runtime), *_scaling_notes(spec, scaling, base)],
@@ -160,3 +158,29 @@ def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None, base: Recommen
         return
     hint = f"; the trigger of preset {base.name} does not count" if base.scale_trigger is not None else ""
     yield f"elasticConfig has no effect, because neither it nor the preset has a scaleTrigger{hint}"
+
+
+def merged_resources(preset: Resources | None, playground: Resources | None) -> dict[str, dict[str, str]]:
+    """Requests and limits of the engine; empty ones are left out.
+
+    Without settings of the Playground the preset's are taken as they are. Otherwise the Playground's win one by one,
+    and a limit of cpu or memory that is below the request, or absent, becomes the request.
+    """
+    if playground is None:
+        limits, requests = _amounts(preset, "limits"), _amounts(preset, "requests")
+    else:
+        limits = _amounts(playground, "limits") | _missing(preset, playground, "limits")
+        requests = _amounts(playground, "requests") | _missing(preset, playground, "requests")
+        for name in ("cpu", "memory"):
+            if name in requests and below(limits.get(name, "0"), requests[name]):
+                limits[name] = requests[name]
+    return {key: amounts for key, amounts in (("limits", limits), ("requests", requests)) if amounts}
+
+
+def _amounts(given: Resources | None, kind: str) -> dict[str, str]:
+    return dict((getattr(given, kind) if given is not None else None) or {})
+
+
+def _missing(preset: Resources | None, playground: Resources, kind: str) -> dict[str, str]:
+    own = _amounts(playground, kind)
+    return {name: amount for name, amount in _amounts(preset, kind).items() if name not in own}

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
-from app.kube import field
 from app.kube.conditions import Conditions, find, is_true
-from app.llmaz.judgement import left_alone, stopped, with_notes
-from app.llmaz.playground.related import ObservedService
+from app.llmaz.playground.observed import ObservedService
 from app.llmaz.playground.types import ConditionType, PlaygroundStatus, Reason
+from app.llmaz.status import with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
 
 _WAITING = "waits for the inference Service to be ready"
 _AVAILABLE = "the inference Service is available"
-
-
-def aborted(previous: PlaygroundStatus, cause: Cause, now: datetime, *, replicas: int) -> PlaygroundStatus:
-    """Rows 1 to 3: nothing is touched, neither children nor what was mirrored from them, but by ``replicas: 0``."""
-    return _stopped(previous, cause.reason, left_alone(cause.text, replicas), now)
-
-
-def invalid(previous: PlaygroundStatus, errors: Sequence[field.Error], now: datetime) -> PlaygroundStatus:
-    """A rule is broken."""
-    return _stopped(previous, Reason.INVALID_SPEC, field.aggregate(errors), now)
-
-
-def _stopped(previous: PlaygroundStatus, reason: str, message: str, now: datetime) -> PlaygroundStatus:
-    conditions = stopped(previous.conditions, reason, message, now)
-    return PlaygroundStatus(conditions=conditions, replicas=previous.replicas, selector=previous.selector)
 
 
 def judged(

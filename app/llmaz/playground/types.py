@@ -12,11 +12,12 @@ from pydantic import Field
 from app.kube.base import EnvVar, Int32, KubeModel
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, passed_through
+from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims, ModelReference
-from app.llmaz.judgement import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, no_replicas
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
+from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, Status, no_replicas
 
 
 class ModelClaim(KubeModel):
@@ -101,7 +102,7 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a Playground's condition is as it is; beside these :class:`app.llmaz.reasons.Obstacle` and the Service's."""
+    """Why a Playground's condition is as it is, beside :class:`app.llmaz.references.Obstacle` and the Service's."""
 
     PENDING = "Pending"
     """The service is waited for, for the first time or after an abort."""
@@ -125,7 +126,7 @@ class Reason(StrEnum):
     """The service exists and has not said yet how it is, or said it of an older version of itself."""
 
 
-class PlaygroundStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+class PlaygroundStatus(Status):
     """What is known of a Playground."""
 
     conditions: Annotated[list[Condition], Meta(description="How far the service is.")] = msgspec.field(
@@ -135,6 +136,9 @@ class PlaygroundStatus(msgspec.Struct, rename="camel", omit_defaults=True):
         default_factory=no_replicas
     )
     selector: Annotated[str, Meta(description="What finds the pods, for the autoscaler.")] = ""
+
+
+Playground = Resource[PlaygroundSpec, PlaygroundStatus]
 
 
 def models(spec: PlaygroundSpec) -> ModelClaims:

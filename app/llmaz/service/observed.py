@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from app.hooks.protocol import RelatedResource, RelatedRule
+from app.hooks.protocol import RelatedResource, RelatedRule, SyncRequest
 from app.kube.names import is_label_value
 from app.kube.objects import (
     ObservedConfigMap,
@@ -13,9 +13,8 @@ from app.kube.objects import (
     ObservedObject,
     ObservedPod,
 )
-from app.kube.resource import Resource
 from app.llmaz.names import CONFIG_MAP, LWS_API, LWS_NAME, MODEL_API, deployment_selector
-from app.llmaz.service.types import ServiceSpec, ServiceStatus
+from app.llmaz.service.types import Service
 from app.settings import Settings
 
 LWS_PLURAL = "leaderworkersets.leaderworkerset.x-k8s.io"
@@ -47,9 +46,10 @@ class Related(
     pods: dict[str, ObservedPod] | None = None
 
 
-def customize(
-    service: Resource[ServiceSpec, ServiceStatus], declared: frozenset[str], settings: Settings
-) -> list[RelatedRule]:
+Request = SyncRequest[Children, Related]
+
+
+def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """The models it claims, the family's ConfigMap, and its pods. Never everything of a kind."""
     metadata, claims = service.metadata, service.spec.model_claims
     claimed = tuple(dict.fromkeys(model.name for model in (claims.models if claims else None) or () if model.name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.llmaz.playground.merge import resources
+from app.llmaz.playground.plan import merged_resources
 from app.llmaz.quantities import Resources
 
 Amounts = dict[str, str]
@@ -52,13 +52,13 @@ CASES: dict[str, tuple[Resources | None, Resources | None, Amounts, Amounts]] = 
 def test_merge(preset: Resources | None, playground: Resources | None, limits: Amounts, requests: Amounts) -> None:
     """The Playground's win one by one; a limit of cpu or memory is never below its request."""
     want = {key: amounts for key, amounts in (("limits", limits), ("requests", requests)) if amounts}
-    assert resources(preset, playground) == want
+    assert merged_resources(preset, playground) == want
 
 
 def test_inputs_are_left_alone() -> None:
     """The preset is shared by many."""
     before = FOUR.model_dump()
-    resources(FOUR, both(None, {"cpu": "10"}))
+    merged_resources(FOUR, both(None, {"cpu": "10"}))
     assert before == FOUR.model_dump()
 
 

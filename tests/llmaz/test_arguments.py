@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.llmaz.backendruntime.arguments import ArgumentError, render
+from app.llmaz.arguments import ArgumentError, render
 
 VALUES = {"ModelPath": "path/to/model", "ModelName": "foo"}
 

@@ -1,9 +1,13 @@
-"""The models and runtimes that a workload names, decoded from its related objects."""
+"""The models and runtimes that a workload names, decoded from its related objects, and what can be wrong with them.
+
+Source: LZ-2.4, LZ-2.6, LZ-T03, LZ-T17, LZ-T18.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from app.hooks.protocol import RelatedResource, one
 from app.hooks.reader import read_related
@@ -13,12 +17,29 @@ from app.kube.decode import SPEC
 from app.kube.names import is_label_value
 from app.kube.podspec import stored
 from app.llmaz import source
+from app.llmaz.backendruntime.checks import unusable
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
-from app.llmaz.backendruntime.validation import unusable
+from app.llmaz.names import SKIP_LOADER
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
-from app.llmaz.reasons import Obstacle
-from app.llmaz.source import Source
+from app.llmaz.source import Hub, ObjectStore, Source
 from app.workload.cause import Cause, Stage
+
+
+class Obstacle(StrEnum):
+    """What stands in the way; what runs is left alone until it is gone."""
+
+    MODEL_NOT_FOUND = "ModelNotFound"
+    """A claimed OpenModel does not exist."""
+    MODEL_INVALID = "ModelInvalid"
+    """A claimed OpenModel cannot be used."""
+    MODEL_NOT_LOADABLE = "ModelNotLoadable"
+    """The loader cannot fetch from where the model is."""
+    BACKEND_RUNTIME_NOT_FOUND = "BackendRuntimeNotFound"
+    """The BackendRuntime does not exist."""
+    BACKEND_RUNTIME_INVALID = "BackendRuntimeInvalid"
+    """The BackendRuntime cannot be used."""
+    GLOBAL_CONFIG_INVALID = "GlobalConfigInvalid"
+    """The ConfigMap with the family's configuration cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +121,26 @@ def _runtime(raw: bytes) -> Runtime | str:
         "readinessProbe": spec.readiness_probe,
     }
     return Runtime(spec, {name: stored(handler) for name, handler in handlers.items() if handler is not None})
+
+
+def unloadable(models: list[Model], *, skip: bool) -> Cause | None:
+    """A model that the loader cannot fetch, so that a pod would never start."""
+    for model in models:
+        found = model.source
+        if not skip and isinstance(found, ObjectStore) and found.protocol != "oss":
+            text = (
+                f"OpenModel {model.name}: the loader cannot fetch from {found.protocol}; let the engine do it with the "
+                f'annotation {SKIP_LOADER}: "true"'
+            )
+            return Cause(Stage.MODEL, text, Obstacle.MODEL_NOT_LOADABLE)
+    return None
+
+
+def notes(models: list[Model], *, skip: bool) -> Iterator[str]:
+    """What may go wrong with models that engines fetch themselves."""
+    for model in models if skip else ():
+        found = model.source
+        if isinstance(found, ObjectStore) and found.protocol == "gcs":
+            yield f"OpenModel {model.name}: the engine gets a gcs:// address, most engines expect gs://"
+        if isinstance(found, Hub) and found.hub == "ModelScope":
+            yield f"OpenModel {model.name}: the engine gets a bare name, which most look for on Hugging Face"

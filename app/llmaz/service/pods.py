@@ -1,4 +1,7 @@
-"""A pod template with the model in it. Source: LZ-4.3, in its order, and LZ-9."""
+"""A pod template with the model in it: by an init container, by the engine, or from the node.
+
+Source: LZ-2.4 to LZ-2.6, LZ-4.3 in its order, LZ-9.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,21 @@ from collections.abc import Iterable
 
 import orjson
 
+from app.kube.base import Json
 from app.kube.podspec import stored
-from app.llmaz.embedded import Json, containers
-from app.llmaz.lookup import Model
-from app.llmaz.names import FLAVORS, MODEL_FAMILY, MODEL_NAME, MODEL_VOLUME, MODELS_DIR, RUNNER, host_volume
-from app.llmaz.service import loader
+from app.llmaz.names import (
+    FLAVORS,
+    MODEL_FAMILY,
+    MODEL_NAME,
+    MODEL_VOLUME,
+    MODELS_DIR,
+    RUNNER,
+    host_volume,
+    loader_container,
+)
+from app.llmaz.references import Model
 from app.llmaz.service.plan import Plan
-from app.llmaz.source import Host
+from app.llmaz.source import Host, Hub, ObjectStore
 
 
 def worker(plan: Plan) -> Json:
@@ -31,7 +42,7 @@ def single(plan: Plan) -> Json:
     """The pods of a Deployment."""
     template = worker(plan)
     template["metadata"]["labels"] |= plan.selector
-    for container in containers(template["spec"]):
+    for container in [*template["spec"].get("initContainers", ()), *template["spec"].get("containers", ())]:
         _group_variables(container)
     return template
 
@@ -68,7 +79,7 @@ def _add_credentials(spec: Json, models: Iterable[Model]) -> None:
     env = list(runner.get("env", ()))
     for model in models:
         has = {entry["name"] for entry in env}
-        env += [entry for entry in loader.credentials(model) if entry["name"] not in has]
+        env += [entry for entry in _credentials(model) if entry["name"] not in has]
     if env:
         runner["env"] = env
 
@@ -78,7 +89,7 @@ def _add_loaders(spec: Json, plan: Plan) -> None:
     loaders = [
         container
         for position, model in enumerate(plan.models)
-        if (container := loader.init_container(model, position, plan.config.loader_image, first.get("env", [])))
+        if (container := _init_container(model, position, plan.config.loader_image, first.get("env", [])))
     ]
     if loaders:
         spec["initContainers"] = [*spec.get("initContainers", ()), *loaders]
@@ -140,3 +151,77 @@ def _group_variables(container: Json) -> None:
     if named:
         told = [{"name": name, **source} for name, source in _GROUP.items() if name in named]
         container["env"] = [*told, *(entry for entry in container.get("env", ()) if entry["name"] not in named)]
+
+
+_SECRETS = {"hub": "modelhub-secret", "oss": "oss-access-secret", "s3": "aws-access-secret", "gcs": "aws-access-secret"}
+"""Where credentials are looked for, in the workload's own namespace; none of them has to exist."""
+_KEYS = {
+    "hub": {"HUGGING_FACE_HUB_TOKEN": "HF_TOKEN", "HF_TOKEN": "HF_TOKEN"},
+    "oss": {"OSS_ACCESS_KEY_ID": "OSS_ACCESS_KEY_ID", "OSS_ACCESS_KEY_SECRET": "OSS_ACCESS_KEY_SECRET"},
+    "s3": {"AWS_ACCESS_KEY_ID": "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY": "AWS_SECRET_ACCESS_KEY"},
+}
+_KEYS["gcs"] = _KEYS["s3"]
+"""Variables and the keys of the Secret they come from."""
+
+
+def _credentials(model: Model) -> list[Json]:
+    """The variables with which its source is read; none for models of the node and of ollama."""
+    found = model.source
+    kind = "hub" if isinstance(found, Hub) else found.protocol if isinstance(found, ObjectStore) else ""
+    return [_from_secret(name, _SECRETS[kind], key) for name, key in _KEYS.get(kind, {}).items()]
+
+
+def _from_secret(name: str, secret: str, key: str) -> Json:
+    return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key, "optional": True}}}
+
+
+def _init_container(model: Model, position: int, image: str, inherited: list[Json]) -> Json | None:
+    """The loader of the model, ``None`` for a model that is not loaded.
+
+    ``inherited`` is the environment of the pod's first container. What tells the loader what to do always wins over it;
+    credentials of the user's own always win over ours. No name stands twice (LZ-T04).
+    """
+    orders = _orders(model)
+    if not orders:
+        return None
+    told = {entry["name"] for entry in orders}
+    own = [entry for entry in inherited if entry["name"] not in told]
+    has = {entry["name"] for entry in own}
+    return {
+        "name": loader_container(position),
+        "image": image,
+        "env": [*own, *orders, *(entry for entry in _credentials(model) if entry["name"] not in has)],
+        "volumeMounts": [{"name": MODEL_VOLUME, "mountPath": MODELS_DIR}],
+    }
+
+
+def _orders(model: Model) -> list[Json]:
+    """What the loader is told, in upstream's order. Empty texts have no value: the API server stores none."""
+    found = model.source
+    if isinstance(found, Hub):
+        told = {
+            "MODEL_SOURCE_TYPE": "modelhub",
+            "MODEL_ID": found.model_id,
+            "MODEL_HUB_NAME": found.hub,
+            "MODEL_FILENAME": found.filename,
+            "REVISION": found.revision,
+            "MODEL_ALLOW_PATTERNS": _joined(found.allow_patterns),
+            "MODEL_IGNORE_PATTERNS": _joined(found.ignore_patterns),
+        }
+    elif isinstance(found, ObjectStore) and found.protocol == "oss":
+        told = {
+            "MODEL_SOURCE_TYPE": "objstore",
+            "PROVIDER": "OSS",
+            "ENDPOINT": found.endpoint,
+            "BUCKET": found.bucket,
+            "MODEL_PATH": found.key,
+        }
+    else:
+        return []
+    return [
+        {"name": name, "value": text} if text else {"name": name} for name, text in told.items() if text is not None
+    ]
+
+
+def _joined(patterns: tuple[str, ...] | None) -> str | None:
+    return None if patterns is None else ",".join(patterns)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from app.kube import field
 from app.llmaz.names import PORT
 
 MODEL_PATH = "ModelPath"
@@ -61,13 +62,16 @@ def misses(argument: str) -> bool:
     return names_a_word(_PLACEHOLDER.sub("", argument))
 
 
-def other_ports(arguments: Sequence[str]) -> Iterator[int]:
-    """Where a server is told to listen on another port than that of the container, its probes and the Service (LZ-N31)."""
+def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[field.Advice]:
+    """Servers told to listen on another port than that of the container, its probes and the Service (LZ-N31)."""
     for position, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         port = value if equals else arguments[position + 1] if position + 1 < len(arguments) else ""
         if option == "--port" and port != str(PORT):
-            yield position
+            where = path.index(position)
+            yield field.advice(
+                where, f"the port is always {PORT}; probes and the Service do not follow this argument", "no-effect"
+            )
 
 
 def looks_templated(argument: str) -> bool:

@@ -54,7 +54,8 @@ def test_upstream_paths_lead_to_the_true_place() -> None:
     """Upstream reports some mistakes at fields that do not exist; the text and the command line know better."""
     (error,) = admit(BACKEND_RUNTIME, preset(resources=LOW)).errors
     assert "spec.recommendedConfigs[0].resources.limits[cpu]" in error.body
-    assert error.path.segments == ("spec", "recommendedConfigs", 0, "resources", "limits", "cpu")
+    assert error.place is not None
+    assert error.place.segments == ("spec", "recommendedConfigs", 0, "resources", "limits", "cpu")
 
 
 def test_two_low_limits_are_two_errors() -> None:

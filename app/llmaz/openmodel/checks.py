@@ -1,4 +1,7 @@
-"""The rules of an OpenModel that its types cannot say. Source: LZ-OM01 to LZ-OM08, LZ-N11, LZ-N13, LZ-N15 and LZ-N16."""
+"""The rules of an OpenModel: what is refused, and what its author should know of an accepted one.
+
+Source: LZ-2.7, LZ-OM01 to LZ-OM08, LZ-N10 to LZ-N16.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,12 @@ from app.kube.conditions import parse_rfc3339
 from app.kube.decode import SPEC
 from app.kube.field import without_user
 from app.kube.names import is_label_value
-from app.kube.resource import Resource
-from app.llmaz import naming, source
-from app.llmaz.openmodel.types import ModelHub, ModelSource, OpenModelSpec, OpenModelStatus
+from app.llmaz import source
+from app.llmaz.checks import model_name
+from app.llmaz.names import SKIP_LOADER
+from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel, OpenModelSpec
 from app.llmaz.quantities import check_amounts
 from app.settings import Settings
-
-OpenModel = Resource[OpenModelSpec, OpenModelStatus]
 
 _SOURCE = SPEC.child("source")
 _HUB = _SOURCE.child("modelHub")
@@ -23,7 +25,7 @@ _HUB = _SOURCE.child("modelHub")
 
 def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> list[field.Error]:
     """Every rule; the name is judged on creation only, because it never changes."""
-    errors = [] if old is not None else list(naming.model_name(model.metadata))
+    errors = [] if old is not None else list(model_name(model.metadata))
     created = model.spec.created_at
     if created is not None and parse_rfc3339(created) is None:
         detail = "must be a date and time as in RFC 3339, for example 2025-01-31T12:00:00Z"
@@ -71,3 +73,60 @@ def _hub(hub: ModelHub) -> Iterator[field.Error]:
     for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
         if patterns is not None:
             yield field.invalid(_HUB.child(name), patterns, "cannot be combined with filename; remove one of the two")
+
+
+def warnings(model: OpenModel) -> list[str]:
+    config = model.spec.inference_config
+    return [*_source_warnings(model.spec.source), *_flavors_warnings((config.flavors if config else None) or [])]
+
+
+def _source_warnings(given: ModelSource) -> Iterator[field.Advice]:
+    if given.model_hub is not None:
+        if given.uri is not None:
+            yield field.advice(_SOURCE.child("uri"), "not used, because modelHub is set; remove one of the two")
+        yield from _patterns(given.model_hub)
+    elif given.uri is not None:
+        yield from _uri(given.uri)
+
+
+def _patterns(hub: ModelHub) -> Iterator[field.Advice]:
+    path = _SOURCE.child("modelHub")
+    for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
+        for position, pattern in enumerate(patterns or ()):
+            if "," in pattern:
+                yield field.advice(path.child(name).index(position), "the loader splits patterns at commas")
+
+
+def _uri(uri: str) -> Iterator[field.Advice]:
+    """Object stores: the loader and the path that engines are given disagree on names with dots (LZ-T23)."""
+    try:
+        found = source.parse_uri(uri)
+    except source.SourceError:
+        return
+    path = _SOURCE.child("uri")
+    if not isinstance(found, source.ObjectStore):
+        return
+    if found.protocol != "oss":
+        yield field.advice(
+            path, f'the loader cannot fetch from {found.protocol}; workloads have to say {SKIP_LOADER}: "true"'
+        )
+        return
+    last = found.key.rpartition("/")[2]
+    if not last:
+        yield field.advice(path, "ends in a slash, so the loader finds no name in it; remove the slash")
+    elif ("." in last) != (".gguf" in found.key):
+        yield field.advice(
+            path, "the loader takes a name with a dot for a file, others for a directory; engines look elsewhere"
+        )
+
+
+def _flavors_warnings(flavors: list[Flavor]) -> Iterator[field.Advice]:
+    path: field.Path = SPEC.child("inferenceConfig", "flavors")
+    seen: set[str] = set()
+    for position, flavor in enumerate(flavors):
+        where = path.index(position).child("name")
+        if not flavor.name:
+            yield field.advice(where, "empty, so no claim can choose the flavor")
+        elif flavor.name in seen:
+            yield field.advice(where, f'"{flavor.name}" is there twice; the first one counts')
+        seen.add(flavor.name)

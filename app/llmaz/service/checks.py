@@ -1,4 +1,7 @@
-"""The rules of a Service that its types cannot say. Source: LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N26 to LZ-N29."""
+"""The rules of a Service: what is refused, and what its author should know of an accepted one.
+
+Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N17, LZ-N26 to LZ-N29, LZ-T29.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,48 @@ from dataclasses import replace
 from typing import Any
 
 from app.hooks import sendable
+from app.hooks.protocol import one
 from app.hooks.sendable import merge_key
 from app.kube import field
+from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.names import validate_annotation_keys, validate_labels
-from app.kube.resource import Resource
+from app.kube.quantity import canonical_value
 from app.kube.stored import without_nulls
-from app.llmaz import claims, naming
-from app.llmaz.names import LOADER, MODEL_VOLUME, MODELS_DIR, RUNNER
-from app.llmaz.service.types import RolloutStrategy, ServiceSpec, ServiceStatus, WorkloadTemplate
-from app.llmaz.skip import skips_loader
+from app.llmaz import claims
+from app.llmaz.checks import workload_name, workload_warnings
+from app.llmaz.names import (
+    FLAVORS,
+    INFERENCE_SERVICE,
+    LOADER,
+    LWS_NAME,
+    LWS_WORKER_INDEX,
+    MODEL_FAMILY,
+    MODEL_NAME,
+    MODEL_VOLUME,
+    MODELS_DIR,
+    PORT,
+    RUNNER,
+    load_balancer,
+    skips_loader,
+)
+from app.llmaz.quantities import Resources, low_limits
+from app.llmaz.references import Obstacle
+from app.llmaz.service.observed import Related, Request
+from app.llmaz.service.plan import divides, is_single, plan
+from app.llmaz.service.types import (
+    DEFAULT_RESTART_POLICY,
+    Reason,
+    RolloutStrategy,
+    Service,
+    ServiceSpec,
+    WorkloadTemplate,
+    is_nothing,
+    percent,
+)
 from app.settings import Settings
 from app.workload import podrules, wholepod
-
-Service = Resource[ServiceSpec, ServiceStatus]
+from app.workload.cause import Cause
 
 TEMPLATE = SPEC.child("workloadTemplate")
 WORKER = TEMPLATE.child("workerTemplate")
@@ -32,7 +63,7 @@ ROLLOUT = SPEC.child("rolloutStrategy", "rollingUpdateConfiguration")
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
     """Every rule; name and worker container are judged on creation only, as upstream does, the size on updates too."""
     spec = service.spec
-    errors = [] if old is not None else list(naming.workload_name(service.metadata))
+    errors = [] if old is not None else list(workload_name(service.metadata))
     if spec.model_claims is None:
         errors.append(field.required(SPEC.child("modelClaims"), "name the models to serve"))
     else:
@@ -44,11 +75,6 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
         errors.append(field.immutable(TEMPLATE.child("size"), spec.workload_template.size))
     grouped = not is_single(spec.workload_template)
     return [*errors, *_rollout(spec.rollout_strategy, spec.replicas, grouped=grouped)]
-
-
-def is_single(template: WorkloadTemplate) -> bool:
-    """Whether each replica is one pod, so that a Deployment can run them (LZ-9)."""
-    return template.leader_template is None and template.size == 1
 
 
 def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
@@ -180,11 +206,136 @@ def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iter
         )
 
 
-def is_nothing(value: int | str) -> bool:
-    """0, or 0 percent."""
-    return value == 0 or (isinstance(value, str) and value.rstrip("%").strip("0") == "")
+def warnings(service: Service) -> list[str]:
+    spec, template = service.spec, service.spec.workload_template
+    found: list[str] = [*workload_warnings(service.metadata)]
+    if spec.model_claims is not None:
+        found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
+    found += _alone(template) if is_single(template) else _grouped(template)
+    found += _overwritten(spec)
+    found += _unreachable(service)
+    for pods, path in ((template.worker_template, WORKER), (template.leader_template, LEADER)):
+        found += _low_limits(pods or {}, path)
+    return found
 
 
-def percent(value: str) -> int:
-    """The number of a percentage that is one."""
-    return int(value[:-1])
+def update_warnings(service: Service, old: Service, settings: Settings) -> list[str]:
+    """What upstream lets an update do, and what cannot come of it."""
+    before, after = old.spec.workload_template, service.spec.workload_template
+    found: list[str] = []
+    if not has_runner(after.worker_template):
+        where = WORKER.child("spec", "containers")
+        found.append(
+            field.advice(
+                where, f"nothing is changed until one container is called {RUNNER}; what runs is left as it is"
+            )
+        )
+    if not is_single(before) and not is_single(after) and _each(before) != _each(after):
+        path = TEMPLATE.child("subGroupPolicy")
+        found.append(
+            field.advice(path, "a LeaderWorkerSet keeps the subgroups it was made with; delete it to get others")
+        )
+    return found
+
+
+def _each(template: WorkloadTemplate) -> int | None:
+    """Pods per subgroup, which a LeaderWorkerSet never changes."""
+    return template.sub_group_policy.sub_group_size if template.sub_group_policy is not None else None
+
+
+def _alone(template: WorkloadTemplate) -> Iterator[field.Advice]:
+    """Fields that only mean something to a LeaderWorkerSet."""
+    if template.restart_policy != DEFAULT_RESTART_POLICY:
+        yield field.advice(
+            TEMPLATE.child("restartPolicy"), "no effect on a Deployment, which restarts a container in its place"
+        )
+    if template.sub_group_policy is not None:
+        yield field.advice(TEMPLATE.child("subGroupPolicy"), "no effect with one pod per replica")
+    labels, path = _metadata(template.worker_template, "labels"), WORKER.child("metadata", "labels")
+    for key in (LWS_NAME, LWS_WORKER_INDEX):
+        if key in labels:
+            yield field.advice(
+                path.key(key), "where LeaderWorkerSet is installed, it refuses other pods with this label"
+            )
+    if INFERENCE_SERVICE in labels:
+        yield field.advice(path.key(INFERENCE_SERVICE), "overwritten, it finds the pods")
+
+
+def _grouped(template: WorkloadTemplate) -> Iterator[field.Advice]:
+    """Fields that do not fit the size of a group."""
+    if template.size == 1:
+        yield field.advice(WORKER, "not used, because with size 1 the leader is alone; raise size to get workers")
+    if template.sub_group_policy is not None and not divides(template.sub_group_policy, template.size):
+        yield field.advice(TEMPLATE.child("subGroupPolicy"), "not used, because subGroupSize does not divide the group")
+
+
+def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
+    """Labels and annotations of the pods that tell of the model (LZ-4.3)."""
+    pods, path = _serving(spec.workload_template)
+    claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
+    for kind, keys in (("labels", (MODEL_NAME, MODEL_FAMILY)), ("annotations", (FLAVORS,) if claims_flavors else ())):
+        given = _metadata(pods, kind)
+        for key in keys:
+            if key in given:
+                yield field.advice(path.child("metadata", kind).key(key), "overwritten, it tells of the model")
+
+
+def _unreachable(service: Service) -> Iterator[field.Advice]:
+    """The Service before the pods knows one port (LZ-4.8); an engine that lists others is found by nobody."""
+    pods, path = _serving(service.spec.workload_template)
+    for position, container in enumerate(items(pods, "containers")):
+        ports = [port.get("containerPort") for port in container.get("ports") or () if port]
+        if container["name"] == RUNNER and ports and PORT not in ports:
+            where = path.child("spec", "containers").index(position).child("ports")
+            name = load_balancer(service.metadata.name or "<name>")
+            yield field.advice(
+                where, f"{PORT} is not among them, and the Service {name} sends its requests there and nowhere else"
+            )
+
+
+def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
+    """The pods that take requests: the leaders, where there are such."""
+    if template.leader_template is not None:
+        return template.leader_template, LEADER
+    return template.worker_template, WORKER
+
+
+def _metadata(pods: Json, kind: str) -> dict[str, str]:
+    found: dict[str, str] = (pods.get("metadata") or {}).get(kind) or {}
+    return found
+
+
+def _low_limits(pods: Json, path: field.Path) -> Iterator[field.Advice]:
+    """Limits below their requests, with which no pod can be made; a flavor may put both right."""
+    for kind in ("initContainers", "containers"):
+        for position, container in enumerate(items(pods, kind)):
+            where = path.child("spec", kind).index(position).child("resources")
+            for low, detail in low_limits(_resources(container), where):
+                yield field.advice(low, f"{detail}; no pod can be made, unless the model's flavor says both")
+
+
+def _resources(container: Json) -> Resources:
+    given = container.get("resources") or {}
+    return Resources(limits=_amounts(given.get("limits")), requests=_amounts(given.get("requests")))
+
+
+def _amounts(given: Json | None) -> dict[str, str]:
+    """Those that are quantities; a number beyond them has an error of its own."""
+    found = ((name, canonical_value(amount)) for name, amount in (given or {}).items())
+    return {name: amount for name, amount in found if isinstance(amount, str)}
+
+
+_OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
+"""Why there would be no pods, though nothing is wrong with the files."""
+
+
+def against_related(service: Service, request: Request, settings: Settings) -> list[str]:
+    """Why nothing would be made, or what to know of it; nothing where a model is not among the objects."""
+    related, claims = request.related or Related(), service.spec.model_claims
+    if any(one(related.models, model.name) is None for model in (claims.models if claims else None) or ()):
+        return []
+    decided = plan(service, request.children, related, settings)
+    path = SPEC.child("modelClaims")
+    if not isinstance(decided, Cause):
+        return [field.advice(path, note) for note in decided.notes]
+    return [] if decided.reason in _OF_THE_CLUSTER else [field.advice(path, decided.text)]

@@ -1,11 +1,13 @@
-"""The child of a Playground: an inference Service. Source: LZ-4.1."""
+"""The children of a Playground: an inference Service and an autoscaler. Source: LZ-4.1, LZ-4.5."""
 
 from __future__ import annotations
 
+from app.kube.base import Json
+from app.kube.desired import HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, ObjectMeta, ScaleTarget
 from app.llmaz.claims import main_first
-from app.llmaz.embedded import Json
 from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
 from app.llmaz.playground.plan import Plan
+from app.llmaz.scaling import behavior, metrics
 
 GRACE_SECONDS = 130
 """How long a pod may take to finish its requests when it is ended."""
@@ -65,3 +67,20 @@ def _runner(plan: Plan) -> Json:
         "volumeMounts": [{"name": SHM_VOLUME, "mountPath": SHM_PATH}] if plan.shared_memory is not None else None,
     }
     return {key: value for key, value in container.items() if value} | plan.runtime.handlers
+
+
+def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
+    """``None`` when the Playground does not scale by load."""
+    scaling = plan.scaling
+    if scaling is None:
+        return None
+    return HorizontalPodAutoscaler(
+        metadata=ObjectMeta(name=plan.name, namespace=plan.namespace),
+        spec=HorizontalPodAutoscalerSpec(
+            scale_target_ref=ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=plan.name),
+            min_replicas=scaling.least,
+            max_replicas=scaling.most,
+            metrics=metrics(scaling.trigger),
+            behavior=behavior(scaling.trigger),
+        ),
+    )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from app.hooks.protocol import RelatedResource, RelatedRule
+from app.hooks.protocol import RelatedResource, RelatedRule, SyncRequest
 from app.kube.conditions import Condition
 from app.kube.objects import Observed, ObservedObject, RelatedMeta, ReplicasSpec
 from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API
-from app.llmaz.playground.types import models
-from app.llmaz.playground.validation import Playground
+from app.llmaz.playground.types import Playground, models
 from app.settings import Settings
 
 
@@ -55,6 +54,9 @@ class Related(
     models: dict[str, RelatedResource] | None = None
     runtimes: dict[str, RelatedResource] | None = None
     services: dict[str, RelatedMeta] | None = None
+
+
+Request = SyncRequest[Children, Related]
 
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:

@@ -1,12 +1,39 @@
-"""The workload of a service with several pods per replica. Source: LZ-4.3, LZ-4.4 and LZ-4.8."""
+"""The children of a Service: the workload that runs its pods, and the core Service before them.
+
+Source: LZ-4.3, LZ-4.4, LZ-4.6, LZ-4.8, LZ-9.
+"""
 
 from __future__ import annotations
 
-from app.llmaz.embedded import Json
-from app.llmaz.names import LWS_API
+from app.kube import desired
+from app.kube.base import Json
+from app.llmaz.names import ACTIVATOR_MODEL, LWS_API, PORT, PORT_NAME, load_balancer
 from app.llmaz.service.plan import Plan
-from app.llmaz.service.types import RestartPolicy, RollingUpdateConfiguration
-from app.llmaz.service.validation import is_nothing, percent
+from app.llmaz.service.types import RestartPolicy, RollingUpdateConfiguration, is_nothing, percent
+
+
+def deployment(plan: Plan, template: Json, selector: dict[str, str]) -> Json:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": plan.name, "namespace": plan.namespace},
+        "spec": {
+            "replicas": plan.replicas,
+            "selector": {"matchLabels": selector},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": _rolling_update(plan)},
+            "template": template,
+        },
+    }
+
+
+def _rolling_update(plan: Plan) -> Json:
+    """One missing, none in addition, unless said otherwise: a pod in addition needs a GPU to spare.
+
+    Both 0 is allowed for a service of no replicas, and a Deployment refuses it even then.
+    """
+    config = plan.rollout.rolling_update_configuration or RollingUpdateConfiguration()
+    stuck = is_nothing(config.max_unavailable) and is_nothing(config.max_surge)
+    return {"maxUnavailable": 1 if stuck else config.max_unavailable, "maxSurge": config.max_surge}
 
 
 def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
@@ -64,3 +91,17 @@ def _is_stuck(config: RollingUpdateConfiguration, replicas: int) -> bool:
     """
     share = config.max_unavailable
     return isinstance(share, str) and replicas > 0 and is_nothing(config.max_surge) and percent(share) * replicas < 100
+
+
+def load_balancing_service(plan: Plan, selector: dict[str, str]) -> desired.Service:
+    return desired.Service(
+        metadata=desired.ObjectMeta(
+            name=load_balancer(plan.name),
+            namespace=plan.namespace,
+            annotations={ACTIVATOR_MODEL: plan.models[0].name},
+        ),
+        spec=desired.ServiceSpec(
+            selector=selector,
+            ports=[desired.ServicePort(name=PORT_NAME, port=PORT, target_port=PORT)],
+        ),
+    )
