@@ -38,8 +38,8 @@ def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
         raise ArgumentError(f"argument {argument[:80]!r}: {word} has no value{hint}")
     if match.group() != argument and not _PLAIN.fullmatch(value):
         raise ArgumentError(
-            f"argument {argument[:80]!r}: the value {value[:80]!r} of {word} may not stand inside a longer argument; "
-            "only letters, digits and ._:/@=+,~%- may"
+            f"argument {argument[:80]!r}: {word} is {value[:80]!r}, which cannot be inserted into a longer argument; "
+            "only letters, digits and ._:/@=+,~%- can"
         )
     return value
 
@@ -70,7 +70,7 @@ def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[field.
         if option == "--port" and port != str(PORT):
             where = path.index(position)
             yield field.advice(
-                where, f"the port is always {PORT}; probes and the Service do not follow this argument", "no-effect"
+                where, f"no effect on the probes and the Service, which always use port {PORT}", "no-effect"
             )
 
 

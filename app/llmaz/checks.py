@@ -32,18 +32,18 @@ def workload_name(metadata: ObjectMeta) -> Iterator[field.Error]:
     if not is_dns1123_label(name):
         yield _not_a_label(name)
     elif not is_dns1035_label(name):
-        yield field.invalid(NAME, name, "must start with a letter, because Services of this name are made")
+        yield field.invalid(NAME, name, "must start with a letter, because Services with this name are created")
     elif len(name) > NAME_MAX:
         yield field.invalid(
             NAME,
             name,
-            f"must be no more than {NAME_MAX} characters, because a Service named {load_balancer('<name>')} is made",
+            f"must be no more than {NAME_MAX} characters, because a Service named {load_balancer('<name>')} is created",
         )
 
 
 def _not_a_label(name: str) -> field.Error:
     return field.invalid(
-        NAME, name, "must be at most 63 lower case letters, digits and dashes, with a letter or digit at both ends"
+        NAME, name, "must be at most 63 lower case letters, digits and dashes, and start and end with a letter or digit"
     )
 
 
@@ -51,12 +51,13 @@ def workload_warnings(metadata: ObjectMeta) -> Iterator[field.Advice]:
     """Names that leave no room for what controllers append, and values of the loader's annotation without a meaning."""
     if NAME_ADVISED < len(metadata.name) <= NAME_MAX:
         yield field.advice(
-            NAME, f"more than {NAME_ADVISED} characters; controllers append hashes to it, choose a shorter name"
+            NAME,
+            f"longer than {NAME_ADVISED} characters; choose a shorter name, because controllers append hashes to it",
         )
     value = (metadata.annotations or {}).get(SKIP_LOADER)
     if value not in (None, "true", "false"):
         where = METADATA.child("annotations").key(SKIP_LOADER)
-        yield field.advice(where, f'{field.go_quote(value)} has no effect, only "true" has', "no-effect")
+        yield field.advice(where, f'{field.go_quote(value)} has no effect; only "true" has one', "no-effect")
 
 
 def claim_warnings(name: str, path: field.Path) -> Iterator[field.Advice]:
@@ -64,18 +65,20 @@ def claim_warnings(name: str, path: field.Path) -> Iterator[field.Advice]:
     if name and not is_dns1123_label(name):
         yield field.advice(
             path,
-            f"no OpenModel can be called {field.go_quote(name)}, so nothing is made; name the OpenModel, not its "
-            "repository",
+            f"no OpenModel can be named {field.go_quote(name)}, so nothing is created; use the name of the OpenModel, "
+            "not that of its repository",
         )
 
 
 def accelerator_warnings(resources: Resources | None, path: field.Path) -> Iterator[field.Advice]:
-    """Accelerators belong into a model's flavors, which overwrite what stands here."""
+    """Accelerators belong in a model's flavors, which override what stands here."""
     for kind, amounts in (("limits", resources.limits), ("requests", resources.requests)) if resources else ():
         for name in amounts or ():
             if "/" in name:
                 where = path.child(kind).key(name)
-                yield field.advice(where, "overwritten by a model's flavor that lists it; put accelerators there")
+                yield field.advice(
+                    where, "a model's flavor that lists this resource overrides it; request accelerators in the flavor"
+                )
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:

@@ -70,10 +70,10 @@ def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
     mains = sum(model.role == "main" for model in models)
     if speculative(models) and len(models) != 2:
         yield field.forbidden(
-            where, f"speculative decoding takes one main and one draft model, found {len(models)} models"
+            where, f"speculative decoding takes one main and one draft model, got {len(models)} models"
         )
     if mains != 1:
-        yield field.forbidden(where, f"exactly one model must have the role main, found {mains}")
+        yield field.forbidden(where, f"exactly one model must have the role main, got {mains}")
     for position, model in enumerate(models):
         if not model.name:
             yield field.required(where.index(position).child("name"), "name an OpenModel")

@@ -98,7 +98,7 @@ def _model(name: str, raw: bytes) -> Model | str:
         return field.aggregate(errors)
     for path, value in ((field.Path("metadata").child("name"), name), (SPEC.child("familyName"), spec.family_name)):
         if not is_label_value(value):
-            return f"{path}: no label value"
+            return f"{path}: not a valid label value"
     try:
         found = source.read(spec.source)
     except source.SourceError as error:
@@ -129,8 +129,8 @@ def unloadable(models: list[Model], *, skip: bool) -> Cause | None:
         found = model.source
         if not skip and isinstance(found, ObjectStore) and found.protocol != "oss":
             text = (
-                f"OpenModel {model.name}: the loader cannot fetch from {found.protocol}; let the engine do it with the "
-                f'annotation {SKIP_LOADER}: "true"'
+                f"OpenModel {model.name}: the loader cannot fetch from {found.protocol}; let the engine do it, with "
+                f'the annotation {SKIP_LOADER}: "true"'
             )
             return Cause(Stage.MODEL, text, Obstacle.MODEL_NOT_LOADABLE)
     return None
@@ -141,6 +141,6 @@ def notes(models: list[Model], *, skip: bool) -> Iterator[str]:
     for model in models if skip else ():
         found = model.source
         if isinstance(found, ObjectStore) and found.protocol == "gcs":
-            yield f"OpenModel {model.name}: the engine gets a gcs:// address, most engines expect gs://"
+            yield f"OpenModel {model.name}: the engine gets a gcs:// address, but most engines expect gs://"
         if isinstance(found, Hub) and found.hub == "ModelScope":
-            yield f"OpenModel {model.name}: the engine gets a bare name, which most look for on Hugging Face"
+            yield f"OpenModel {model.name}: the engine gets a bare model ID, which most look up on Hugging Face"

@@ -65,12 +65,12 @@ def _check_metric(metric: dict[str, Any], path: field.Path) -> Iterator[field.Er
         return
     source = metric.get(member)
     if source is None:
-        yield field.required(path.child(member), f"a metric of type {kind} is described there")
+        yield field.required(path.child(member), f"required when type is {kind}")
     elif isinstance(source.get("target"), dict):
         yield from _check_target(source["target"], path.child(member, "target"))
     for other in _SOURCES.values():
         if other != member and metric.get(other) is not None:
-            yield field.forbidden(path.child(other), f"the metric's type is {kind}; leave this out or change the type")
+            yield field.forbidden(path.child(other), f"not allowed when type is {kind}; remove it or change the type")
 
 
 def _check_target(target: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
@@ -79,7 +79,7 @@ def _check_target(target: dict[str, Any], path: field.Path) -> Iterator[field.Er
     if member is None:
         yield field.not_supported(path.child("type"), kind, _TARGETS)
     elif target.get(member) is None:
-        yield field.required(path.child(member), f"a target of type {kind} needs it")
+        yield field.required(path.child(member), f"required when type is {kind}")
 
 
 def metrics(trigger: HPATrigger) -> list[Json] | None:
@@ -113,9 +113,9 @@ def _stored_rules(rules: Any) -> Any:
 def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[field.Advice]:
     """What is allowed but probably not meant."""
     if not trigger.metrics:
-        yield field.advice(path, "without metrics the autoscaler keeps CPU at 80 percent of its request")
+        yield field.advice(path, "without metrics the autoscaler targets a CPU utilization of 80 percent")
     for position, metric in enumerate(trigger.metrics or ()):
         container = (metric.get("containerResource") or {}).get("container")
         if container not in (None, RUNNER):
             where = path.child("metrics").index(position).child("containerResource", "container")
-            yield field.advice(where, f"the engine's container is called {RUNNER}")
+            yield field.advice(where, f"the engine's container is named {RUNNER}")

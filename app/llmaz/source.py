@@ -107,7 +107,7 @@ def parse_uri(uri: str) -> Source:
     """Raises :class:`SourceError`. The protocol's case does not matter; the whole has exactly one ``://``."""
     pieces = uri.split("://")
     if len(pieces) != 2:
-        raise SourceError("must be <protocol>://<address>, with one :// in it")
+        raise SourceError("must be <protocol>://<address>, with exactly one ://")
     protocol, address = pieces[0].lower(), pieces[1]
     if protocol not in PROTOCOLS:
         raise SourceError(f"unknown protocol, use one of {', '.join(PROTOCOLS)}")
@@ -127,7 +127,7 @@ def _oss(address: str, uri: str) -> ObjectStore:
     bucket, dot, rest = address.partition(".")
     endpoint, slash, key = rest.partition("/")
     if not (dot and slash and bucket and endpoint and key) or "/" in bucket:
-        raise SourceError("must be oss://<bucket>.<endpoint>/<path>, none of them empty")
+        raise SourceError("must be oss://<bucket>.<endpoint>/<path>, with no part empty")
     _check_key(key)
     return ObjectStore("oss", bucket, endpoint, key, uri)
 
@@ -135,7 +135,7 @@ def _oss(address: str, uri: str) -> ObjectStore:
 def _bucket(protocol: str, address: str, uri: str) -> ObjectStore:
     bucket, slash, key = address.partition("/")
     if not (slash and bucket and key):
-        raise SourceError(f"must be {protocol}://<bucket>/<path>, none of them empty")
+        raise SourceError(f"must be {protocol}://<bucket>/<path>, with no part empty")
     _check_key(key)
     return ObjectStore(protocol, bucket, "", key, uri)
 

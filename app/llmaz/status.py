@@ -70,7 +70,7 @@ def invalid(resource: Resource[Any, StatusT], errors: Sequence[field.Error], now
 
 def aborted(previous: StatusT, cause: Cause, now: datetime, *, replicas: int) -> StatusT:
     """Something is missing, and what runs is left alone, but for ``replicas: 0``, which always counts."""
-    effect = "what runs is left as it is" if replicas else "replicas is 0, so nothing is left running"
+    effect = "running pods are left unchanged" if replicas else "replicas is 0, so everything is stopped"
     return _stopped(previous, cause.reason, f"{cause.text}; {effect}", now)
 
 

@@ -61,7 +61,7 @@ def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
     for position, config in enumerate(configs):
         path = PRESETS.index(position)
         if config.name in seen:
-            detail = f"{path}: the name {field.go_quote(config.name)} is there already; choose another"
+            detail = f"{path}: another preset is already named {field.go_quote(config.name)}; choose a different name"
             yield under_upstreams_path("spec.args.name", field.forbidden(path.child("name"), detail))
         seen.add(config.name)
         if config.resources is not None:
@@ -75,7 +75,7 @@ def _trigger(config: RecommendedConfig, path: field.Path) -> Iterator[field.Erro
     if config.scale_trigger is None:
         return
     if config.scale_trigger.hpa is None:
-        yield field.required(path.child("hpa"), "a trigger needs something to scale on; add hpa or remove scaleTrigger")
+        yield field.required(path.child("hpa"), "set what to scale on, or remove scaleTrigger")
         return
     yield from scaling.check(config.scale_trigger.hpa, path.child("hpa"))
 
@@ -90,7 +90,7 @@ def warnings(runtime: BackendRuntime) -> list[str]:
         found += podrules.probe_warnings(probe or {}, str(SPEC.child(f"{name}Probe")), (PORT_NAME,))
     if preset(spec, DEFAULT_PRESET) is None:
         found.append(
-            field.advice(PRESETS, f"without a preset named {DEFAULT_PRESET}, Playgrounds have to set configName")
+            field.advice(PRESETS, f"there is no preset named {DEFAULT_PRESET}, so Playgrounds have to set configName")
         )
     return found
 
@@ -98,10 +98,14 @@ def warnings(runtime: BackendRuntime) -> list[str]:
 def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
     """Image and version are put together with a colon, whatever they are."""
     if ":" in spec.image.rpartition("/")[2]:
-        yield field.advice(SPEC.child("image"), "has a tag, and version is put after it; move the tag to version")
+        yield field.advice(
+            SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version"
+        )
     for name, text in (("image", spec.image), ("version", spec.version)):
         if not text:
-            yield field.advice(SPEC.child(name), f"empty, so there is no such image as {spec.image}:{spec.version}")
+            yield field.advice(
+                SPEC.child(name), f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"
+            )
 
 
 def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
@@ -111,7 +115,9 @@ def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
         texts.append((SPEC.child("envs").index(position).child("value"), variable.get("value") or ""))
     for where, text in texts:
         if names_a_word(text):
-            yield field.advice(where, "placeholders are replaced in the args of presets only; this one stays as it is")
+            yield field.advice(
+                where, "placeholders are only replaced in the args of presets; this one is passed on as written"
+            )
 
 
 def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[field.Advice]:
@@ -120,12 +126,10 @@ def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[field.Advic
         where = path.child("args").index(position)
         for word in unknown_words(argument):
             yield field.advice(
-                where, f"{{{{ .{word} }}}} has no value, no Playground can use the preset; known are {known}"
+                where, f"unknown placeholder {{{{ .{word} }}}}, so no Playground can use the preset; known are {known}"
             )
         if misses(argument):
-            yield field.advice(
-                where, f"not replaced; a placeholder is one word after a dot, as in {{{{ .{MODEL_PATH} }}}}"
-            )
+            yield field.advice(where, f"this placeholder is not replaced; write it like {{{{ .{MODEL_PATH} }}}}")
     yield from port_warnings(config.args or [], path.child("args"))
     yield from accelerator_warnings(config.resources, path.child("resources"))
     if config.scale_trigger is None:

@@ -49,7 +49,7 @@ def _flavors(spec: OpenModelSpec) -> Iterator[field.Error]:
 
 def _source(given: ModelSource) -> Iterator[field.Error]:
     if given.model_hub is None and given.uri is None:
-        yield field.forbidden(_SOURCE, "say where the weights come from: set modelHub or uri")
+        yield field.forbidden(_SOURCE, "set modelHub or uri to say where the weights come from")
     if given.model_hub is not None:
         yield from _hub(given.model_hub)
     if given.uri is not None:
@@ -83,7 +83,7 @@ def warnings(model: OpenModel) -> list[str]:
 def _source_warnings(given: ModelSource) -> Iterator[field.Advice]:
     if given.model_hub is not None:
         if given.uri is not None:
-            yield field.advice(_SOURCE.child("uri"), "not used, because modelHub is set; remove one of the two")
+            yield field.advice(_SOURCE.child("uri"), "ignored, because modelHub is set; remove one of the two")
         yield from _patterns(given.model_hub)
     elif given.uri is not None:
         yield from _uri(given.uri)
@@ -94,7 +94,9 @@ def _patterns(hub: ModelHub) -> Iterator[field.Advice]:
     for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
         for position, pattern in enumerate(patterns or ()):
             if "," in pattern:
-                yield field.advice(path.child(name).index(position), "the loader splits patterns at commas")
+                yield field.advice(
+                    path.child(name).index(position), "the loader splits patterns at commas; list the parts separately"
+                )
 
 
 def _uri(uri: str) -> Iterator[field.Advice]:
@@ -108,15 +110,17 @@ def _uri(uri: str) -> Iterator[field.Advice]:
         return
     if found.protocol != "oss":
         yield field.advice(
-            path, f'the loader cannot fetch from {found.protocol}; workloads have to say {SKIP_LOADER}: "true"'
+            path,
+            f'the loader cannot fetch from {found.protocol}; workloads must have the annotation {SKIP_LOADER}: "true"',
         )
         return
     last = found.key.rpartition("/")[2]
     if not last:
-        yield field.advice(path, "ends in a slash, so the loader finds no name in it; remove the slash")
+        yield field.advice(path, "ends with a slash, so the loader finds no name in it; remove the slash")
     elif ("." in last) != (".gguf" in found.key):
         yield field.advice(
-            path, "the loader takes a name with a dot for a file, others for a directory; engines look elsewhere"
+            path,
+            "the loader takes a name with a dot for a file, others for a directory; the engine will not find it",
         )
 
 
@@ -126,7 +130,7 @@ def _flavors_warnings(flavors: list[Flavor]) -> Iterator[field.Advice]:
     for position, flavor in enumerate(flavors):
         where = path.index(position).child("name")
         if not flavor.name:
-            yield field.advice(where, "empty, so no claim can choose the flavor")
+            yield field.advice(where, "empty, so no claim can choose this flavor")
         elif flavor.name in seen:
-            yield field.advice(where, f'"{flavor.name}" is there twice; the first one counts')
+            yield field.advice(where, f'"{flavor.name}" is listed twice; only the first is used')
         seen.add(flavor.name)

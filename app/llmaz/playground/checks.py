@@ -56,9 +56,9 @@ def validate(playground: Playground, old: Playground | None, settings: Settings)
 
 def _claim(spec: PlaygroundSpec) -> Iterator[field.Error]:
     if spec.model_claim is None and spec.model_claims is None:
-        yield field.forbidden(SPEC, "say which model to serve: set modelClaim or modelClaims")
+        yield field.forbidden(SPEC, "set modelClaim or modelClaims to say which model to serve")
     elif spec.model_claim is not None and spec.model_claims is not None:
-        yield field.forbidden(SPEC, "modelClaim and modelClaims exclude each other; remove one of the two")
+        yield field.forbidden(SPEC, "modelClaim and modelClaims are mutually exclusive; remove one of the two")
     elif spec.model_claims is not None:
         yield from claims.check(spec.model_claims, SPEC.child("modelClaims"))
     elif spec.model_claim is not None and not spec.model_claim.model_name:
@@ -80,7 +80,7 @@ def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
     least, most, where = elastic.min_replicas, elastic.max_replicas, ELASTIC.child("minReplicas")
     trigger = elastic.scale_trigger
     if least == 0:
-        yield field.forbidden(where, "an autoscaler cannot go down to 0; use 1 or more")
+        yield field.forbidden(where, "an autoscaler cannot scale to 0; use 1 or more")
     elif least < 0:
         yield field.invalid(where, least, "must be 1 or more")
     if least >= most:
@@ -90,7 +90,7 @@ def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
         return
     path = ELASTIC.child("scaleTrigger", "hpa")
     if trigger.hpa is None:
-        detail = f"{path} is required where scaleTrigger is set; add it or remove scaleTrigger"
+        detail = f"{path} is required when scaleTrigger is set; add it or remove scaleTrigger"
         yield under_upstreams_path("spec.backendRuntime.scaleTrigger.hpa", field.forbidden(path, detail))
     else:
         yield from scaling.check(trigger.hpa, path)
@@ -116,7 +116,7 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[field.Advice]:
     if not is_dns1123_subdomain(config.backend_name):
         where = CONFIG.child("backendName")
         yield field.advice(
-            where, f"no BackendRuntime can be called {field.go_quote(config.backend_name)}, so nothing is made"
+            where, f"no BackendRuntime can be named {field.go_quote(config.backend_name)}, so nothing is created"
         )
     yield from _arguments(config.args or [])
     path = CONFIG.child("resources")
@@ -125,7 +125,8 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[field.Advice]:
         yield from _lone_limits(config.resources)
     if config.version == "":
         yield field.advice(
-            CONFIG.child("version"), "empty, so the image has no tag; leave it out for the BackendRuntime's"
+            CONFIG.child("version"),
+            "empty, so the image has no tag; remove the field to use the BackendRuntime's version",
         )
 
 
@@ -135,7 +136,8 @@ def _arguments(args: list[str]) -> Iterator[field.Advice]:
         if looks_templated(argument):
             where = path.index(position)
             yield field.advice(
-                where, "placeholders are replaced in a BackendRuntime's arguments only; this one stays as it is"
+                where,
+                "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
             )
     yield from port_warnings(args, path)
 
@@ -156,7 +158,7 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
     if least <= most and spec.replicas != 0 and not least <= spec.replicas <= most:
         yield field.advice(
             SPEC.child("replicas"),
-            f"{spec.replicas} is outside elasticConfig's range from {least} to {most}; the autoscaler will change it",
+            f"{spec.replicas} is outside the range of elasticConfig, {least} to {most}; the autoscaler will change it",
         )
     if elastic.scale_trigger is not None and elastic.scale_trigger.hpa is not None:
         yield from scaling.warnings(elastic.scale_trigger.hpa, ELASTIC.child("scaleTrigger", "hpa"))

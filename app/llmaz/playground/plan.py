@@ -121,7 +121,7 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
 
 def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
     known = ", ".join(config.name for config in runtime.recommended_configs or ()) or "none"
-    text = f"BackendRuntime {backend} has no preset {name}; it has {known}"
+    text = f"BackendRuntime {backend} has no preset {name}; its presets are: {known}"
     return Cause(Stage.SPEC, text, Reason.PRESET_NOT_FOUND)
 
 
@@ -147,9 +147,9 @@ def _engine_notes(main: Model, config: BackendRuntimeConfig, runtime: BackendRun
     """Rule LZ-N18."""
     is_ollama = "ollama" in config.backend_name or "ollama" in runtime.image
     if isinstance(main.source, Ollama) and not is_ollama:
-        yield f"OpenModel {main.name} is one of ollama's, which backend {config.backend_name} cannot fetch"
+        yield f"OpenModel {main.name} has an ollama:// source, which backend {config.backend_name} cannot fetch"
     if is_ollama and not isinstance(main.source, Ollama):
-        yield f"backend {config.backend_name} serves models of ollama:// sources, OpenModel {main.name} has another"
+        yield f"backend {config.backend_name} only serves ollama:// sources; OpenModel {main.name} has another one"
 
 
 def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None, base: RecommendedConfig) -> Iterator[str]:

@@ -11,7 +11,7 @@ from app.llmaz.status import with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
 
-_WAITING = "waits for the inference Service to be ready"
+_WAITING = "waiting for the inference Service to become ready"
 _AVAILABLE = "the inference Service is available"
 
 
@@ -45,7 +45,7 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
         conditions.set(ConditionType.PROGRESSING, True, Reason.PENDING, _WAITING)
     if before is not None:
         conditions.set(ConditionType.PROGRESSING, True, Reason.PLAYGROUND_IN_PROGRESS, _WAITING)
-        message = "the inference Service was available and is not now"
+        message = "the inference Service is no longer available"
         conditions.set(ConditionType.AVAILABLE, False, Reason.PLAYGROUND_NOT_READY, message)
 
 
@@ -75,5 +75,5 @@ def _not_reported(service: ObservedService | None) -> list[Cause]:
     seen, generation = service.status.observed_generation, service.metadata.generation
     if seen is None or generation is None or seen >= generation:
         return []
-    text = f"Service {service.metadata.name} was changed and has not reported since"
+    text = f"Service {service.metadata.name} has not reported its status since it was changed"
     return [Cause(Stage.STARTING, text, Reason.SERVICE_NOT_REPORTED)]

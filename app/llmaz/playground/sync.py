@@ -43,5 +43,5 @@ def _conflict(playground: Playground, children: Children, related: Related) -> C
     other = one(related.services, metadata.name, metadata.namespace)
     if other is None or any(o.controller and o.uid == metadata.uid for o in other.metadata.owner_references or ()):
         return None
-    text = f"a Service {metadata.name} exists that is not this Playground's; delete it or choose another name"
+    text = f"Service {metadata.name} exists and does not belong to this Playground; delete it, or rename the Playground"
     return Cause(Stage.SPEC, text, Reason.SERVICE_CONFLICT)

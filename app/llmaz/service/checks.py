@@ -91,9 +91,7 @@ def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iter
 
 def _no_runner(path: field.Path) -> field.Error:
     where = path.child("spec", "containers")
-    return field.forbidden(
-        where, f"one container must be called {RUNNER}: it gets the model and the flavor's resources"
-    )
+    return field.forbidden(where, f"one container must be named {RUNNER}: it gets the model and the flavor's resources")
 
 
 def items(template: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -176,7 +174,7 @@ def _mounts(container: dict[str, Any], path: field.Path) -> Iterator[field.Error
 
 
 def _taken(path: field.Path, value: str) -> field.Error:
-    return field.invalid(path, value, "taken by the model, which is put into the pod; choose another")
+    return field.invalid(path, value, "reserved for the model that is added to the pod; choose another")
 
 
 _PERCENT = re.compile(r"[0-9]{1,5}%")
@@ -201,9 +199,7 @@ def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iter
             yield field.invalid(path, value, "must be 100% or less")
         nothing += is_nothing(value)
     if nothing == 2 and replicas != 0:
-        yield field.invalid(
-            ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0 too"
-        )
+        yield field.invalid(ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0")
 
 
 def warnings(service: Service) -> list[str]:
@@ -226,14 +222,12 @@ def update_warnings(service: Service, old: Service, settings: Settings) -> list[
     if not has_runner(after.worker_template):
         where = WORKER.child("spec", "containers")
         found.append(
-            field.advice(
-                where, f"nothing is changed until one container is called {RUNNER}; what runs is left as it is"
-            )
+            field.advice(where, f"one container must be named {RUNNER}; until then running pods are left unchanged")
         )
     if not is_single(before) and not is_single(after) and _each(before) != _each(after):
         path = TEMPLATE.child("subGroupPolicy")
         found.append(
-            field.advice(path, "a LeaderWorkerSet keeps the subgroups it was made with; delete it to get others")
+            field.advice(path, "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them")
         )
     return found
 
@@ -247,26 +241,28 @@ def _alone(template: WorkloadTemplate) -> Iterator[field.Advice]:
     """Fields that only mean something to a LeaderWorkerSet."""
     if template.restart_policy != DEFAULT_RESTART_POLICY:
         yield field.advice(
-            TEMPLATE.child("restartPolicy"), "no effect on a Deployment, which restarts a container in its place"
+            TEMPLATE.child("restartPolicy"),
+            "no effect on a Deployment, where a container restarts in place",
+            "no-effect",
         )
     if template.sub_group_policy is not None:
-        yield field.advice(TEMPLATE.child("subGroupPolicy"), "no effect with one pod per replica")
+        yield field.advice(TEMPLATE.child("subGroupPolicy"), "no effect with one pod per replica", "no-effect")
     labels, path = _metadata(template.worker_template, "labels"), WORKER.child("metadata", "labels")
     for key in (LWS_NAME, LWS_WORKER_INDEX):
         if key in labels:
             yield field.advice(
-                path.key(key), "where LeaderWorkerSet is installed, it refuses other pods with this label"
+                path.key(key), "where LeaderWorkerSet is installed, its webhook rejects other pods with this label"
             )
     if INFERENCE_SERVICE in labels:
-        yield field.advice(path.key(INFERENCE_SERVICE), "overwritten, it finds the pods")
+        yield field.advice(path.key(INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label")
 
 
 def _grouped(template: WorkloadTemplate) -> Iterator[field.Advice]:
     """Fields that do not fit the size of a group."""
     if template.size == 1:
-        yield field.advice(WORKER, "not used, because with size 1 the leader is alone; raise size to get workers")
+        yield field.advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
     if template.sub_group_policy is not None and not divides(template.sub_group_policy, template.size):
-        yield field.advice(TEMPLATE.child("subGroupPolicy"), "not used, because subGroupSize does not divide the group")
+        yield field.advice(TEMPLATE.child("subGroupPolicy"), "ignored, because subGroupSize does not divide the group")
 
 
 def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
@@ -277,7 +273,7 @@ def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
         given = _metadata(pods, kind)
         for key in keys:
             if key in given:
-                yield field.advice(path.child("metadata", kind).key(key), "overwritten, it tells of the model")
+                yield field.advice(path.child("metadata", kind).key(key), "overwritten with what the model claim says")
 
 
 def _unreachable(service: Service) -> Iterator[field.Advice]:
@@ -288,9 +284,7 @@ def _unreachable(service: Service) -> Iterator[field.Advice]:
         if container["name"] == RUNNER and ports and PORT not in ports:
             where = path.child("spec", "containers").index(position).child("ports")
             name = load_balancer(service.metadata.name or "<name>")
-            yield field.advice(
-                where, f"{PORT} is not among them, and the Service {name} sends its requests there and nowhere else"
-            )
+            yield field.advice(where, f"must include {PORT}, the only port to which the Service {name} sends requests")
 
 
 def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
@@ -311,7 +305,7 @@ def _low_limits(pods: Json, path: field.Path) -> Iterator[field.Advice]:
         for position, container in enumerate(items(pods, kind)):
             where = path.child("spec", kind).index(position).child("resources")
             for low, detail in low_limits(_resources(container), where):
-                yield field.advice(low, f"{detail}; no pod can be made, unless the model's flavor says both")
+                yield field.advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
 
 
 def _resources(container: Json) -> Resources:

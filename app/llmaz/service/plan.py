@@ -177,8 +177,8 @@ def _flavor_notes(main: Model, flavors: list[str]) -> Iterator[str]:
     known = [flavor.name for flavor in main.flavors]
     for position, name in enumerate(flavors):
         if name not in known:
-            effect = ", so the pods get no accelerator" if position == 0 else ""
-            yield f"OpenModel {main.name} has no flavor {name}{effect}; it has {', '.join(known) or 'none'}"
+            effect = ", so the pods get no accelerators" if position == 0 else ""
+            yield f"OpenModel {main.name} has no flavor {name}{effect}; its flavors are: {', '.join(known) or 'none'}"
 
 
 def _group_notes(
@@ -191,7 +191,7 @@ def _group_notes(
         return
     asked, got = template.sub_group_policy, _sub_groups(template, size, observed)
     if got is None and asked is not None:
-        yield "subGroupPolicy is not used: it does not divide the group, or the LeaderWorkerSet was made without one"
+        yield "subGroupPolicy is ignored: it does not divide the group, or the LeaderWorkerSet was created without one"
     elif got is not None and (asked is None or got != (asked.sub_group_policy_type, asked.sub_group_size)):
         yield (
             f"the LeaderWorkerSet keeps its subgroups ({got[0]}, {got[1]} pods each), which cannot change; delete it "

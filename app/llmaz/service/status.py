@@ -64,7 +64,7 @@ def judged(
         if conditions.get(ConditionType.PROGRESSING) is not None:
             conditions.set(ConditionType.PROGRESSING, False, Reason.SERVICE_READY, available)
     else:
-        waiting = f"waits for the {observed.kind} to be available"
+        waiting = f"waiting for the {observed.kind} to become available"
         conditions.set(ConditionType.PROGRESSING, True, Reason.SERVICE_IN_PROGRESS, waiting)
         if conditions.get(ConditionType.AVAILABLE) is not None:
             conditions.set(ConditionType.AVAILABLE, False, Reason.SERVICE_NOT_READY, waiting)

@@ -112,7 +112,11 @@ def _observed(decided: Plan, children: Children, selector: dict[str, str]) -> st
 def _conflict(workload: Json) -> Cause | None:
     """What the user's template and the model put into it cannot both have, such as one mount path."""
     found = next(clashes(workload["spec"], field.Path("spec")), None)
-    return None if found is None else Cause(Stage.SPEC, f"the pods cannot be made: {found}", Reason.TEMPLATE_CONFLICT)
+    return (
+        None
+        if found is None
+        else Cause(Stage.SPEC, f"the pod template cannot be used: {found}", Reason.TEMPLATE_CONFLICT)
+    )
 
 
 def _outstanding(service: Service, made: list[Any], children: Children, now: datetime) -> list[Cause]:

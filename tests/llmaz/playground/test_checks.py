@@ -127,13 +127,13 @@ WARNED = {
     "T15 a lone limit": (backend(resources={"limits": {"cpu": 2}}), "requests.cpu"),
     "a repository in the place of a model": (
         playground(modelClaim={"modelName": "facebook/opt-125m"}),
-        "spec.modelClaim.modelName: no OpenModel can be called",
+        "spec.modelClaim.modelName: no OpenModel can be named",
     ),
     "the same of several models": (
         claims(("a", "main"), ("B", "draft")),
-        "spec.modelClaims.models[1].name: no OpenModel can be called",
+        "spec.modelClaims.models[1].name: no OpenModel can be named",
     ),
-    "an engine that cannot exist": (backend(backendName="vLLM"), 'no BackendRuntime can be called "vLLM"'),
+    "an engine that cannot exist": (backend(backendName="vLLM"), 'no BackendRuntime can be named "vLLM"'),
     "no engine": (backend(backendName=""), "spec.backendRuntimeConfig.backendName"),
     "an empty tag": (backend(version=""), "version"),
     "a container of another name": (

@@ -152,7 +152,7 @@ WARNED = {
         service(worker={**pods(), "metadata": {"labels": {"leaderworkerset.sigs.k8s.io/name": "x"}}}),
         "leaderworkerset.sigs.k8s.io/name",
     ),
-    "a leader alone": (service(workload={"leaderTemplate": pods()}), "workerTemplate: not used"),
+    "a leader alone": (service(workload={"leaderTemplate": pods()}), "workerTemplate: ignored"),
     "a label of the model's": (
         service(worker={**pods(), "metadata": {"labels": {"llmaz.io/model-family-name": "x"}}}),
         "metadata.labels[llmaz.io/model-family-name]: overwritten",
@@ -168,7 +168,7 @@ WARNED = {
         service(
             workload={"size": 2, "leaderTemplate": pods({**RUNNER, "ports": [{"containerPort": 40000}]})},
         ),
-        f"{LEADER}.spec.containers[0].ports: 8080 is not among them, and the Service chat-lb",
+        f"{LEADER}.spec.containers[0].ports: must include 8080, the only port to which the Service chat-lb",
     ),
     "a limit below its request": (
         service(worker=pods({**RUNNER, "resources": {"limits": {"cpu": 1}, "requests": {"cpu": "1500m"}}})),
@@ -176,7 +176,7 @@ WARNED = {
     ),
     "a model that cannot exist": (
         service(modelClaims={"models": [{"name": "facebook/opt"}]}),
-        'spec.modelClaims.models[0].name: no OpenModel can be called "facebook/opt"',
+        'spec.modelClaims.models[0].name: no OpenModel can be named "facebook/opt"',
     ),
     "an unknown field of Kubernetes": (service(worker=pods(hostNetwrk=True)), 'did you mean "hostNetwork"?'),
 }
@@ -195,7 +195,7 @@ def test_updates_that_come_to_nothing() -> None:
     grouped = service(workload={"size": 4, "subGroupPolicy": {"subGroupSize": 2}})
     nameless, added = service(worker=pods(OTHER)), service(workload={"size": 4})
     for new, old, part in (
-        (nameless, service(), "nothing is changed until one container is called model-runner"),
+        (nameless, service(), "one container must be named model-runner; until then"),
         (added, grouped, "keeps the subgroups"),
         (grouped, added, "keeps the subgroups"),
     ):

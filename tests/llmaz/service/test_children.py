@@ -171,7 +171,7 @@ def test_what_a_group_cannot_change() -> None:
     assert "subGroupPolicy" not in template
     message = condition(answer, "Ready")["message"]
     assert "keeps its size of 3" in message
-    assert "subGroupPolicy is not used" in message
+    assert "subGroupPolicy is ignored" in message
 
 
 SUBGROUPS: dict[str, tuple[Json | None, Json, bool]] = {
