@@ -18,7 +18,7 @@ WORDS = (MODEL_PATH, MODEL_NAME, DRAFT_MODEL_PATH)
 
 _PLACEHOLDER = re.compile(r"\{\{[ \t\n\f\r]*\.([0-9A-Za-z_]+)[ \t\n\f\r]*\}\}")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/@=+,~%-]+")
-"""What may stand inside an argument, which may be a script (ollama's is): nothing that a shell reads as its own."""
+"""What may stand inside an argument, which may be a script: nothing that a shell reads as its own."""
 
 
 class ArgumentError(ValueError):

@@ -6,12 +6,10 @@ Source: LZ-2.1 to LZ-2.3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from app.llmaz.names import MODELS_DIR
 from app.llmaz.openmodel.types import ModelHub, ModelSource
-
-PROTOCOLS = ("gcs", "oss", "s3", "ollama", "host")
 
 
 class SourceError(ValueError):
@@ -69,7 +67,9 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Ollama:
-    """A model that the engine itself fetches, by ollama's own name for it."""
+    """A model that only the engine called like the protocol has, and fetches itself, by its own name for it."""
+
+    protocol: ClassVar[str] = "ollama"
 
     name: str
     uri: str
@@ -80,6 +80,8 @@ class Ollama:
 
 
 Source: TypeAlias = Hub | ObjectStore | Host | Ollama
+
+PROTOCOLS = ("gcs", "oss", "s3", Ollama.protocol, "host")
 
 
 def read(source: ModelSource) -> Source:
@@ -118,7 +120,7 @@ def parse_uri(uri: str) -> Source:
     if protocol == "host":
         return _host(address)
     if not address:
-        raise SourceError("must be ollama://<model>, for example ollama://qwen2:0.5b")
+        raise SourceError(f"must be {protocol}://<model>, for example {protocol}://qwen2:0.5b")
     return Ollama(address, uri)
 
 

@@ -144,12 +144,13 @@ def _scaling(elastic: ElasticConfig | None, inferred: RecommendedConfig | None) 
 
 
 def _engine_notes(main: Model, config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
-    """Rule LZ-N18."""
-    is_ollama = "ollama" in config.backend_name or "ollama" in runtime.image
-    if isinstance(main.source, Ollama) and not is_ollama:
-        yield f"OpenModel {main.name} has an ollama:// source, which backend {config.backend_name} cannot fetch"
-    if is_ollama and not isinstance(main.source, Ollama):
-        yield f"backend {config.backend_name} only serves ollama:// sources; OpenModel {main.name} has another one"
+    """Sources that one engine alone can have, which is called like their protocol, and has no others (LZ-N18)."""
+    own = Ollama.protocol
+    has_own = own in config.backend_name or own in runtime.image
+    if isinstance(main.source, Ollama) and not has_own:
+        yield f"OpenModel {main.name} has an {own}:// source, which backend {config.backend_name} cannot fetch"
+    if has_own and not isinstance(main.source, Ollama):
+        yield f"backend {config.backend_name} only serves {own}:// sources; OpenModel {main.name} has another one"
 
 
 def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None, base: RecommendedConfig) -> Iterator[str]:

@@ -165,7 +165,7 @@ _KEYS["gcs"] = _KEYS["s3"]
 
 
 def _credentials(model: Model) -> list[Json]:
-    """The variables with which its source is read; none for models of the node and of ollama."""
+    """The variables with which its source is read; none for models of the node and of an engine."""
     found = model.source
     kind = "hub" if isinstance(found, Hub) else found.protocol if isinstance(found, ObjectStore) else ""
     return [_from_secret(name, _SECRETS[kind], key) for name, key in _KEYS.get(kind, {}).items()]
