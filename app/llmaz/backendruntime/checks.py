@@ -15,7 +15,6 @@ from app.llmaz import scaling
 from app.llmaz.arguments import MODEL_PATH, WORDS, misses, names_a_word, port_warnings, unknown_words
 from app.llmaz.backendruntime.types import (
     DEFAULT_PRESET,
-    SPECULATIVE_PRESET,
     BackendRuntime,
     BackendRuntimeSpec,
     RecommendedConfig,
@@ -132,14 +131,5 @@ def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[field.Advic
             yield field.advice(where, f"this placeholder is not replaced; write it like {{{{ .{MODEL_PATH} }}}}")
     yield from port_warnings(config.args or [], path.child("args"))
     yield from accelerator_warnings(config.resources, path.child("resources"))
-    if config.scale_trigger is None:
-        return
-    if config.name not in (DEFAULT_PRESET, SPECULATIVE_PRESET):
-        yield field.advice(
-            path.child("scaleTrigger"),
-            f"has no effect, only those of the presets {DEFAULT_PRESET} and {SPECULATIVE_PRESET} have, whatever "
-            "configName a Playground sets",
-            "no-effect",
-        )
-    if config.scale_trigger.hpa is not None:
+    if config.scale_trigger is not None and config.scale_trigger.hpa is not None:
         yield from scaling.warnings(config.scale_trigger.hpa, path.child("scaleTrigger", "hpa"))

@@ -40,8 +40,8 @@ class RecommendedConfig(KubeModel):
     scale_trigger: Annotated[
         ScaleTrigger | None,
         passed_through(
-            "to the autoscaler of an elastic Playground without a trigger, for the presets default and "
-            "speculative-decoding"
+            "to the autoscaler of an elastic Playground without a trigger; where its preset has none, that of default "
+            "or speculative-decoding"
         ),
     ] = Field(default=None, description="What an elastic Playground scales on when it does not say so itself.")
 

@@ -1,6 +1,6 @@
 """The rules of a Playground: what is refused, and what its author should know of an accepted one.
 
-Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, LZ-N25, LZ-T15.
+Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, LZ-N25.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from app.llmaz.playground.types import (
     PlaygroundSpec,
     models,
 )
-from app.llmaz.quantities import Resources, check_resources, low_limits
+from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
 from app.workload import podrules
 from app.workload.cause import Cause, Stage
@@ -119,10 +119,7 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[field.Advice]:
             where, f"no BackendRuntime can be named {field.go_quote(config.backend_name)}, so nothing is created"
         )
     yield from _arguments(config.args or [])
-    path = CONFIG.child("resources")
-    yield from accelerator_warnings(config.resources, path)
-    if config.resources is not None:
-        yield from _lone_limits(config.resources)
+    yield from accelerator_warnings(config.resources, CONFIG.child("resources"))
     if config.version == "":
         yield field.advice(
             CONFIG.child("version"),
@@ -140,17 +137,6 @@ def _arguments(args: list[str]) -> Iterator[field.Advice]:
                 "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
             )
     yield from port_warnings(args, path)
-
-
-def _lone_limits(resources: Resources) -> Iterator[field.Advice]:
-    """A limit without a request: the preset's request wins when it is higher (LZ-T15)."""
-    requests = resources.requests or {}
-    for name in ("cpu", "memory"):
-        if name in (resources.limits or {}) and name not in requests:
-            where = CONFIG.child("resources", "limits").key(name)
-            yield field.advice(
-                where, f"raised to the preset's request where that is higher; set requests.{name} as well"
-            )
 
 
 def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[field.Advice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from app.kube.base import Json
@@ -100,7 +100,7 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
         text = f"preset {chosen} of BackendRuntime {config.backend_name}: {error}"
         return Cause(Stage.SPEC, text, Reason.ARGUMENT_NOT_RENDERABLE)
     version = runtime.version if config.version is None else config.version
-    scaling = _scaling(spec.elastic_config, preset(runtime, inferred))
+    scaling = _scaling(spec.elastic_config, (base, preset(runtime, inferred)))
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -115,7 +115,7 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
         resources=merged_resources(base.resources, config.resources),
         shared_memory=config.shared_memory_size or base.shared_memory_size,
         scaling=scaling,
-        notes=[*_engine_notes(found[0], config, runtime), *_scaling_notes(spec, scaling, base)],
+        notes=[*_engine_notes(found[0], config, runtime), *_scaling_notes(spec, scaling)],
     )
 
 
@@ -133,11 +133,12 @@ def _values(found: list[Model], *, skip: bool) -> dict[str, str]:
     return values
 
 
-def _scaling(elastic: ElasticConfig | None, inferred: RecommendedConfig | None) -> Scaling | None:
-    """The Playground's trigger, else that of the preset its models imply, whatever ``configName`` says (LZ-T08)."""
+def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]) -> Scaling | None:
+    """The Playground's trigger, else that of the preset it uses, else that of the preset its models imply (LZ-T08)."""
     if elastic is None:
         return None
-    trigger = elastic.scale_trigger or (inferred.scale_trigger if inferred is not None else None)
+    triggers = (elastic.scale_trigger, *(config.scale_trigger for config in presets if config is not None))
+    trigger = next((trigger for trigger in triggers if trigger is not None), None)
     if trigger is None or trigger.hpa is None:
         return None
     return Scaling(elastic.min_replicas, elastic.max_replicas, trigger.hpa)
@@ -153,35 +154,34 @@ def _engine_notes(main: Model, config: BackendRuntimeConfig, runtime: BackendRun
         yield f"backend {config.backend_name} only serves {own}:// sources; OpenModel {main.name} has another one"
 
 
-def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None, base: RecommendedConfig) -> Iterator[str]:
-    """Rule LZ-N25, and the preset whose trigger does not count (LZ-T08)."""
-    if spec.elastic_config is None or scaling is not None:
-        return
-    hint = f"; the trigger of preset {base.name} does not count" if base.scale_trigger is not None else ""
-    yield f"elasticConfig has no effect, because neither it nor the preset has a scaleTrigger{hint}"
+def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None) -> Iterator[str]:
+    """An elastic Playground that nothing scales (LZ-N25)."""
+    if spec.elastic_config is not None and scaling is None:
+        yield "elasticConfig has no effect, because neither it nor the preset has a scaleTrigger"
 
 
 def merged_resources(preset: Resources | None, playground: Resources | None) -> dict[str, dict[str, str]]:
     """Requests and limits of the engine; empty ones are left out.
 
     Without settings of the Playground the preset's are taken as they are. Otherwise the Playground's win one by one,
-    and a limit of cpu or memory that is below the request, or absent, becomes the request.
+    and take the preset's with them: a limit lowers a request that is above it, a request raises a limit that is below
+    it. A limit of cpu or memory that nobody set becomes the request.
     """
-    if playground is None:
-        limits, requests = _amounts(preset, "limits"), _amounts(preset, "requests")
-    else:
-        limits = _amounts(playground, "limits") | _missing(preset, playground, "limits")
-        requests = _amounts(playground, "requests") | _missing(preset, playground, "requests")
-        for name in ("cpu", "memory"):
-            if name in requests and below(limits.get(name, "0"), requests[name]):
-                limits[name] = requests[name]
+    limits, requests = _amounts(preset, "limits"), _amounts(preset, "requests")
+    if playground is not None:
+        own = _amounts(playground, "limits")
+        limits, requests = limits | own, requests | _amounts(playground, "requests")
+        for name, request in requests.items():
+            limit = limits.get(name)
+            if limit is None and name in ("cpu", "memory"):
+                limits[name] = request
+            elif limit is not None and below(limit, request):
+                if name in own:
+                    requests[name] = limit
+                else:
+                    limits[name] = request
     return {key: amounts for key, amounts in (("limits", limits), ("requests", requests)) if amounts}
 
 
 def _amounts(given: Resources | None, kind: str) -> dict[str, str]:
     return dict((getattr(given, kind) if given is not None else None) or {})
-
-
-def _missing(preset: Resources | None, playground: Resources, kind: str) -> dict[str, str]:
-    own = _amounts(playground, kind)
-    return {name: amount for name, amount in _amounts(preset, kind).items() if name not in own}

@@ -53,7 +53,7 @@ class BackendRuntimeConfig(KubeModel):
     )
     resources: Annotated[
         Resources | None,
-        honoured("each instead of the preset's; a limit of cpu or memory below its request becomes the request"),
+        honoured("each instead of the preset's; a limit lowers the preset's request, a request raises its limit"),
     ] = Field(default=None, description="CPU and memory of the engine, each instead of the preset's.")
     shared_memory_size: Annotated[Quantity | None, honoured("instead of the preset's")] = Field(
         default=None, description="Size of /dev/shm instead of the preset's."

@@ -12,11 +12,11 @@ DUPLICATE_HEADERS = {
 }
 
 REFUSED: dict[str, tuple[Json, list[str]]] = {
-    "BR1 a limit below its request": (preset(resources=LOW), ["spec.resources"]),
-    "BR2 a preset twice": (runtime(recommendedConfigs=[{"name": "a"}, {"name": "a"}]), ["spec.args.name"]),
-    "BR3 nothing": ({**runtime(), "spec": {}}, ["spec.image", "spec.version"]),
-    "N21 a trigger of nothing": (preset(scaleTrigger={}), ["spec.recommendedConfigs[0].scaleTrigger.hpa"]),
-    "N23 a metric of another type": (
+    "LZ-BR01 a limit below its request": (preset(resources=LOW), ["spec.resources"]),
+    "LZ-BR02 a preset twice": (runtime(recommendedConfigs=[{"name": "a"}, {"name": "a"}]), ["spec.args.name"]),
+    "LZ-BR03 nothing": ({**runtime(), "spec": {}}, ["spec.image", "spec.version"]),
+    "LZ-N21 a trigger of nothing": (preset(scaleTrigger={}), ["spec.recommendedConfigs[0].scaleTrigger.hpa"]),
+    "LZ-N23 a metric of another type": (
         preset(scaleTrigger={"hpa": {"metrics": [{"type": "Pods", "resource": {"name": "cpu", "target": {}}}]}}),
         [
             "spec.recommendedConfigs[0].scaleTrigger.hpa.metrics[0].resource.target.type",
@@ -65,21 +65,17 @@ def test_two_low_limits_are_two_errors() -> None:
 
 
 WARNED = {
-    "N20 an unknown placeholder": (preset(args=["{{ .TP }}"]), "args[0]"),
-    "N22 no default": (runtime(recommendedConfigs=[{"name": "x"}]), "configName"),
-    "N24 no metrics": (preset(scaleTrigger={"hpa": {}}), "80 percent"),
-    "N30 an accelerator": (preset(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
-    "N31 another port": (preset(args=["--port", "8000"]), "args[0]: no effect on the probes and the Service"),
+    "LZ-N20 an unknown placeholder": (preset(args=["{{ .TP }}"]), "args[0]"),
+    "LZ-N22 no default": (runtime(recommendedConfigs=[{"name": "x"}]), "configName"),
+    "LZ-N24 no metrics": (preset(scaleTrigger={"hpa": {}}), "80 percent"),
+    "LZ-N30 an accelerator": (preset(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
+    "LZ-N31 another port": (preset(args=["--port", "8000"]), "args[0]: no effect on the probes and the Service"),
     "a placeholder without its dot": (
         preset(args=["run {{ ModelName }}"]),
         "args[0]: this placeholder is not replaced",
     ),
     "a placeholder in the command": (runtime(command=["serve", "{{ .ModelPath }}"]), "spec.command[1]"),
     "a placeholder in a variable": (runtime(envs=[{"name": "A", "value": "{{.ModelName}}"}]), "spec.envs[0].value"),
-    "T8 a trigger that never counts": (
-        runtime(recommendedConfigs=[{"name": "default"}, {"name": "big", "scaleTrigger": {"hpa": {}}}]),
-        "spec.recommendedConfigs[1].scaleTrigger: has no effect",
-    ),
     "an image with a tag": (runtime(image="localhost:5000/engine:v1"), "spec.image: already has a tag"),
     "no tag": (runtime(version=""), "spec.version: empty"),
     "a probe of another port's name": (runtime(livenessProbe={"httpGet": {"port": "web"}}), "is called http"),

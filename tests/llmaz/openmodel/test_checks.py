@@ -33,25 +33,25 @@ def hub(**fields: Any) -> Json:
 
 
 REFUSED: dict[str, tuple[Json, list[str]]] = {
-    "OM1 a dot in the name": (model("qwen-2-0.5b"), ["metadata.name"]),
-    "OM2 no source": (model(source={}), ["spec.source"]),
-    "OM3 no protocol": (model_at("invalid"), ["spec.source.uri"]),
-    "OM4 an unknown protocol": (model_at("unknown://a/b"), ["spec.source.uri"]),
-    "OM5 no dot": (model_at("oss://endpoint/models/x"), ["spec.source.uri"]),
-    "OM6 one file of ModelScope": (hub(name="ModelScope", filename="f"), [f"{HUB}.filename"]),
-    "OM7, OM8 patterns beside a file": (
+    "LZ-OM01 a dot in the name": (model("qwen-2-0.5b"), ["metadata.name"]),
+    "LZ-OM02 no source": (model(source={}), ["spec.source"]),
+    "LZ-OM03 no protocol": (model_at("invalid"), ["spec.source.uri"]),
+    "LZ-OM04 an unknown protocol": (model_at("unknown://a/b"), ["spec.source.uri"]),
+    "LZ-OM05 no dot": (model_at("oss://endpoint/models/x"), ["spec.source.uri"]),
+    "LZ-OM06 one file of ModelScope": (hub(name="ModelScope", filename="f"), [f"{HUB}.filename"]),
+    "LZ-OM07, LZ-OM08 patterns beside a file": (
         hub(filename="f", allowPatterns=[], ignorePatterns=["x"]),
         [f"{HUB}.allowPatterns", f"{HUB}.ignorePatterns"],
     ),
-    "OM9 an unknown hub": (hub(name="huggingface"), [f"{HUB}.name"]),
-    "OM10 nine flavors": (
+    "LZ-OM09 an unknown hub": (hub(name="huggingface"), [f"{HUB}.name"]),
+    "LZ-OM10 nine flavors": (
         model(inferenceConfig={"flavors": [{"name": str(n)} for n in range(9)]}),
         ["spec.inferenceConfig.flavors"],
     ),
-    "OM11 nothing at all": (model(familyName=None, source=None), ["spec.familyName", "spec.source"]),
-    "N11 no repository": (model(source={"modelHub": {}}), [f"{HUB}.modelID"]),
-    "N13 a family that is no label": (model(familyName="a b!"), ["spec.familyName"]),
-    "N16 an empty bucket": (model_at("s3:///x"), ["spec.source.uri"]),
+    "LZ-OM11 nothing at all": (model(familyName=None, source=None), ["spec.familyName", "spec.source"]),
+    "LZ-N11 no repository": (model(source={"modelHub": {}}), [f"{HUB}.modelID"]),
+    "LZ-N13 a family that is no label": (model(familyName="a b!"), ["spec.familyName"]),
+    "LZ-N16 an empty bucket": (model_at("s3:///x"), ["spec.source.uri"]),
     "a fraction without quotes": (
         model(inferenceConfig={"flavors": [{"name": "a", "limits": {"cpu": 0.5}}]}),
         ["spec.inferenceConfig.flavors[0].limits.cpu"],
@@ -83,11 +83,11 @@ def test_spec_absent() -> None:
 
 
 WARNED = {
-    "N10 two sources": (model(source={"modelHub": {"modelID": "a/b"}, "uri": "s3://b/x"}), "spec.source.uri"),
-    "N12 a flavor twice": (model(inferenceConfig={"flavors": [{"name": "a"}, {"name": "a"}]}), "flavors[1].name"),
-    "T23 a directory with a dot": (model_at("oss://b.e/models/Qwen2.5-7B"), "spec.source.uri"),
-    "T23 a trailing slash": (model_at("oss://b.e/models/"), "spec.source.uri"),
-    "T3 a protocol the loader lacks": (model_at("s3://b/x"), "skip-model-loader"),
+    "LZ-N10 two sources": (model(source={"modelHub": {"modelID": "a/b"}, "uri": "s3://b/x"}), "spec.source.uri"),
+    "LZ-N12 a flavor twice": (model(inferenceConfig={"flavors": [{"name": "a"}, {"name": "a"}]}), "flavors[1].name"),
+    "LZ-T23 a directory with a dot": (model_at("oss://b.e/models/Qwen2.5-7B"), "spec.source.uri"),
+    "LZ-T23 a trailing slash": (model_at("oss://b.e/models/"), "spec.source.uri"),
+    "LZ-T03 a protocol the loader lacks": (model_at("s3://b/x"), "skip-model-loader"),
     "a comma in a pattern": (hub(allowPatterns=["a,b"]), "allowPatterns[0]"),
     "an unknown field": (model(familyname="x"), 'did you mean "familyName"?'),
 }

@@ -51,44 +51,60 @@ MODELS = "spec.modelClaims.models"
 HPA = "spec.elasticConfig.scaleTrigger.hpa"
 METRIC = f"{HPA}.metrics[0]"
 
+BEHAVIOR = "spec.elasticConfig.scaleTrigger.hpa.behavior"
+ODD = {"type": "Replicas", "value": 0, "periodSeconds": 1801}
+
+
+def behaving(**behavior: Json) -> Json:
+    return elastic(maxReplicas=2, scaleTrigger={"hpa": {"metrics": [CPU], "behavior": behavior}})
+
+
 REFUSED: dict[str, tuple[Json, list[str]]] = {
-    "PG1 a dot in the name": (playground("playground-0.5b"), ["metadata.name"]),
-    "PG2 no claim": ({**playground(), "spec": {"replicas": 1}}, ["spec"]),
-    "PG2 no spec": ({**playground(), "spec": {}}, ["spec"]),
-    "PG3 both claims": (
+    "LZ-PG01 a dot in the name": (playground("playground-0.5b"), ["metadata.name"]),
+    "LZ-PG02 no claim": ({**playground(), "spec": {"replicas": 1}}, ["spec"]),
+    "LZ-PG02 no spec": ({**playground(), "spec": {}}, ["spec"]),
+    "LZ-PG03 both claims": (
         playground(modelClaim={"modelName": "a"}, modelClaims={"models": [{"name": "a"}]}),
         ["spec"],
     ),
-    "PG4 a draft and two mains": (claims(("a", "main"), ("b", "draft"), ("c", "main")), [MODELS, MODELS]),
-    "PG4 a draft alone": (claims(("a", "draft")), [MODELS, MODELS]),
-    "PG6 a limit below its request": (
+    "LZ-PG04 a draft and two mains": (claims(("a", "main"), ("b", "draft"), ("c", "main")), [MODELS, MODELS]),
+    "LZ-PG04 a draft alone": (claims(("a", "draft")), [MODELS, MODELS]),
+    "LZ-PG06 a limit below its request": (
         backend(resources={"requests": {"cpu": 10}, "limits": {"cpu": 5}}),
         ["spec.backendRuntimeConfig.resources.limits[cpu]"],
     ),
-    "PG7 down to nothing": (elastic(minReplicas=0, maxReplicas=10), ["spec.elasticConfig.minReplicas"]),
-    "PG8 no room": (elastic(maxReplicas=1), [HPA]),
-    "PG8 upside down": (elastic(minReplicas=10, maxReplicas=1), [HPA]),
-    "PG9 a trigger of nothing": (elastic(maxReplicas=2, scaleTrigger={}), ["spec.backendRuntime.scaleTrigger.hpa"]),
-    "PG10 no maximum": (elastic(minReplicas=1), ["spec.elasticConfig.maxReplicas"]),
-    "PG11 no models": (playground(modelClaims={"models": []}), [MODELS]),
-    "PG11, N33 role lora": (claims(("a", "lora")), [f"{MODELS}[0].role"]),
-    "N1 two mains": (claims(("a", "main"), ("b", None)), [MODELS]),
-    "N1 two drafts": (claims(("a", "draft"), ("b", "draft")), [MODELS]),
-    "N2 an empty claim": (playground(modelClaims={}), [MODELS]),
-    "N3 no name": (playground(modelClaim={}), ["spec.modelClaim.modelName"]),
-    "N4 a digit first": (playground("1chat"), ["metadata.name"]),
-    "N5 sixty-one characters": (playground("a" * 61), ["metadata.name"]),
-    "N6 a negative minimum": (elastic(minReplicas=-1, maxReplicas=2), ["spec.elasticConfig.minReplicas"]),
-    "N8 negative replicas": (playground(replicas=-1), ["spec.replicas"]),
-    "N23 an unknown type of metric": (trigger({"type": "resource"}), [f"{METRIC}.type"]),
-    "N23 nothing of the type": (trigger({"type": "Pods"}), [f"{METRIC}.pods"]),
-    "N23 something of another type": (
+    "LZ-PG07 down to nothing": (elastic(minReplicas=0, maxReplicas=10), ["spec.elasticConfig.minReplicas"]),
+    "LZ-PG08 no room": (elastic(maxReplicas=1), [HPA]),
+    "LZ-PG08 upside down": (elastic(minReplicas=10, maxReplicas=1), [HPA]),
+    "LZ-PG09 a trigger of nothing": (elastic(maxReplicas=2, scaleTrigger={}), ["spec.backendRuntime.scaleTrigger.hpa"]),
+    "LZ-PG10 no maximum": (elastic(minReplicas=1), ["spec.elasticConfig.maxReplicas"]),
+    "LZ-PG11 no models": (playground(modelClaims={"models": []}), [MODELS]),
+    "LZ-PG11, LZ-N33 role lora": (claims(("a", "lora")), [f"{MODELS}[0].role"]),
+    "LZ-N01 two mains": (claims(("a", "main"), ("b", None)), [MODELS]),
+    "LZ-N01 two drafts": (claims(("a", "draft"), ("b", "draft")), [MODELS]),
+    "LZ-N02 an empty claim": (playground(modelClaims={}), [MODELS]),
+    "LZ-N03 no name": (playground(modelClaim={}), ["spec.modelClaim.modelName"]),
+    "LZ-N04 a digit first": (playground("1chat"), ["metadata.name"]),
+    "LZ-N05 sixty-one characters": (playground("a" * 61), ["metadata.name"]),
+    "LZ-N06 a negative minimum": (elastic(minReplicas=-1, maxReplicas=2), ["spec.elasticConfig.minReplicas"]),
+    "LZ-N08 negative replicas": (playground(replicas=-1), ["spec.replicas"]),
+    "LZ-N23 an unknown type of metric": (trigger({"type": "resource"}), [f"{METRIC}.type"]),
+    "LZ-N23 nothing of the type": (trigger({"type": "Pods"}), [f"{METRIC}.pods"]),
+    "LZ-N23 something of another type": (
         trigger({**CPU, "external": {"metric": {"name": "x"}, "target": {"type": "Value", "value": "1"}}}),
         [f"{METRIC}.external"],
     ),
-    "N23 a target without its value": (
+    "LZ-N23 a target without its value": (
         trigger({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}),
         [f"{METRIC}.resource.target.averageUtilization"],
+    ),
+    "a window, a choice and a tolerance": (
+        behaving(scaleDown={"stabilizationWindowSeconds": 3601, "selectPolicy": "Mean", "tolerance": "-0.1"}),
+        [f"{BEHAVIOR}.scaleDown.{name}" for name in ("stabilizationWindowSeconds", "selectPolicy", "tolerance")],
+    ),
+    "policies of how fast to scale": (
+        behaving(scaleUp={"policies": [{"type": "Pods", "value": 4, "periodSeconds": 60}, ODD]}),
+        [f"{BEHAVIOR}.scaleUp.policies[1].{name}" for name in ("type", "value", "periodSeconds")],
     ),
     "a variable from two places": (
         backend(envs=[{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]),
@@ -113,18 +129,17 @@ def test_refused(item: Json, want: list[str]) -> None:
 
 
 WARNED = {
-    "N5 fifty-three characters": (playground("a" * 53), "metadata.name"),
-    "N9 outside the range": (playground(replicas=9, elasticConfig={"maxReplicas": 3}), "spec.replicas"),
-    "N24 no metrics": (trigger(), "80 percent"),
-    "N30 an accelerator": (backend(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
-    "N31 another port": (backend(args=["--port", "9000"]), "args[0]"),
-    "N31 another port in one argument": (backend(args=["--port=9000"]), "args[0]"),
-    "N31 a placeholder": (backend(args=["{{ .ModelName }}"]), "args[0]"),
-    "N32 a word that does nothing": (
+    "LZ-N05 fifty-three characters": (playground("a" * 53), "metadata.name"),
+    "LZ-N09 outside the range": (playground(replicas=9, elasticConfig={"maxReplicas": 3}), "spec.replicas"),
+    "LZ-N24 no metrics": (trigger(), "80 percent"),
+    "LZ-N30 an accelerator": (backend(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
+    "LZ-N31 another port": (backend(args=["--port", "9000"]), "args[0]"),
+    "LZ-N31 another port in one argument": (backend(args=["--port=9000"]), "args[0]"),
+    "LZ-N31 a placeholder": (backend(args=["{{ .ModelName }}"]), "args[0]"),
+    "LZ-N32 a word that does nothing": (
         playground(annotations={"llmaz.io/skip-model-loader": "yes"}),
         "skip-model-loader",
     ),
-    "T15 a lone limit": (backend(resources={"limits": {"cpu": 2}}), "requests.cpu"),
     "a repository in the place of a model": (
         playground(modelClaim={"modelName": "facebook/opt-125m"}),
         "spec.modelClaim.modelName: no OpenModel can be named",

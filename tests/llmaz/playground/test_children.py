@@ -168,15 +168,20 @@ def test_an_empty_behavior_is_one(behavior: Json) -> None:
     assert child(sync(PLAYGROUND, item, model(), runtime()), "HorizontalPodAutoscaler")["spec"]["behavior"] == behavior
 
 
-def test_autoscaler_of_the_preset() -> None:
-    """Of the preset that the models imply, whatever ``configName`` says (LZ-T08)."""
+MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1"}}}
+
+
+@pytest.mark.parametrize(("chosen", "metric"), [("own", MEMORY), ("none", STORED)])
+def test_autoscaler_of_the_preset(chosen: str, metric: Json) -> None:
+    """Of the preset that is chosen; where it has none, of the preset that the models imply (LZ-T08)."""
     presets = [
         {"name": "default", "scaleTrigger": {"hpa": {"metrics": [CPU]}}},
-        {"name": "other"},
+        {"name": "own", "scaleTrigger": {"hpa": {"metrics": [MEMORY]}}},
+        {"name": "none"},
     ]
-    chosen = {"backendRuntimeConfig": {"configName": "other"}}
-    answer = sync(PLAYGROUND, scaled(**chosen), model(), runtime(recommendedConfigs=presets))
-    assert child(answer, "HorizontalPodAutoscaler")["spec"]["metrics"] == [STORED]
+    item = scaled(backendRuntimeConfig={"configName": chosen})
+    answer = sync(PLAYGROUND, item, model(), runtime(recommendedConfigs=presets))
+    assert child(answer, "HorizontalPodAutoscaler")["spec"]["metrics"] == [metric]
 
 
 @pytest.mark.parametrize("engine", [runtime(), preset(scaleTrigger={})], ids=["no trigger", "a trigger of nothing"])

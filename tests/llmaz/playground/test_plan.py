@@ -25,11 +25,23 @@ CASES: dict[str, tuple[Resources | None, Resources | None, Amounts, Amounts]] = 
         {"cpu": "10", "memory": "8Gi"},
         {"cpu": "10", "memory": "8Gi"},
     ),
-    "a lower limit is lost (T15)": (
+    "a lower limit lowers the request (LZ-T15)": (
         FOUR,
         both({"cpu": "2"}),
-        {"cpu": "4", "memory": "8Gi"},
-        {"cpu": "4", "memory": "8Gi"},
+        {"cpu": "2", "memory": "8Gi"},
+        {"cpu": "2", "memory": "8Gi"},
+    ),
+    "of whatever resource": (
+        both({"ephemeral-storage": "4Gi"}, {"ephemeral-storage": "4Gi"}),
+        both({"ephemeral-storage": "2Gi"}),
+        {"ephemeral-storage": "2Gi"},
+        {"ephemeral-storage": "2Gi"},
+    ),
+    "a limit between the preset's": (
+        both({"cpu": "8"}, {"cpu": "2"}),
+        both({"cpu": "4"}),
+        {"cpu": "4"},
+        {"cpu": "2"},
     ),
     "both of the Playground's": (
         FOUR,
@@ -50,7 +62,7 @@ CASES: dict[str, tuple[Resources | None, Resources | None, Amounts, Amounts]] = 
 
 @pytest.mark.parametrize(("preset", "playground", "limits", "requests"), CASES.values(), ids=CASES.keys())
 def test_merge(preset: Resources | None, playground: Resources | None, limits: Amounts, requests: Amounts) -> None:
-    """The Playground's win one by one; a limit of cpu or memory is never below its request."""
+    """The Playground's win one by one and take the preset's with them; no limit is ever below its request."""
     want = {key: amounts for key, amounts in (("limits", limits), ("requests", requests)) if amounts}
     assert merged_resources(preset, playground) == want
 

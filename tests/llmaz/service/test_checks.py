@@ -58,40 +58,40 @@ def mounting(path: str) -> Json:
 
 
 REFUSED: dict[str, tuple[Json, list[str]]] = {
-    "SV1 a dot in the name": (service("service-0.5b"), ["metadata.name"]),
-    "SV2 no engine": (service(worker=pods(OTHER)), [f"{WORKER}.spec.containers"]),
-    "SV3 three models": (claims("main", "draft", "draft"), ["spec.modelClaims.models"]),
-    "SV4 a draft alone": (claims("draft"), ["spec.modelClaims.models", "spec.modelClaims.models"]),
-    "SV5 no template": (service(workloadTemplate=None), ["spec.workloadTemplate"]),
-    "SV5 no worker": (service(workloadTemplate={"size": 2}), [WORKER]),
-    "SV5 an unknown policy": (
+    "LZ-SV01 a dot in the name": (service("service-0.5b"), ["metadata.name"]),
+    "LZ-SV02 no engine": (service(worker=pods(OTHER)), [f"{WORKER}.spec.containers"]),
+    "LZ-SV03 three models": (claims("main", "draft", "draft"), ["spec.modelClaims.models"]),
+    "LZ-SV04 a draft alone": (claims("draft"), ["spec.modelClaims.models", "spec.modelClaims.models"]),
+    "LZ-SV05 no template": (service(workloadTemplate=None), ["spec.workloadTemplate"]),
+    "LZ-SV05 no worker": (service(workloadTemplate={"size": 2}), [WORKER]),
+    "LZ-SV05 an unknown policy": (
         service(workload={"restartPolicy": "Always"}),
         ["spec.workloadTemplate.restartPolicy"],
     ),
-    "SV5 a container without a name": (service(worker=pods({"image": "x"})), [f"{WORKER}.spec.containers[0].name"]),
-    "N1 two mains": (claims("main", "main"), ["spec.modelClaims.models"]),
-    "N2 no models": (service(modelClaims={}), ["spec.modelClaims.models"]),
-    "N2 no claim": (service(modelClaims=None), ["spec.modelClaims"]),
-    "N4 a digit first": (service("1chat"), ["metadata.name"]),
-    "N5 sixty-three characters": (service("a" * 63), ["metadata.name"]),
-    "N8 negative replicas": (service(replicas=-1), ["spec.replicas"]),
-    "N26 a leader without an engine": (
+    "LZ-SV05 a container without a name": (service(worker=pods({"image": "x"})), [f"{WORKER}.spec.containers[0].name"]),
+    "LZ-N01 two mains": (claims("main", "main"), ["spec.modelClaims.models"]),
+    "LZ-N02 no models": (service(modelClaims={}), ["spec.modelClaims.models"]),
+    "LZ-N02 no claim": (service(modelClaims=None), ["spec.modelClaims"]),
+    "LZ-N04 a digit first": (service("1chat"), ["metadata.name"]),
+    "LZ-N05 sixty-three characters": (service("a" * 63), ["metadata.name"]),
+    "LZ-N08 negative replicas": (service(replicas=-1), ["spec.replicas"]),
+    "LZ-N26 a leader without an engine": (
         service(workload={"size": 2, "leaderTemplate": pods(OTHER)}),
         [f"{LEADER}.spec.containers"],
     ),
-    "N27 the model's volume": (
+    "LZ-N27 the model's volume": (
         service(worker=pods(volumes=[{"name": "model-volume", "emptyDir": {}}])),
         [f"{WORKER}.spec.volumes[0].name"],
     ),
-    "N27 the loader's name": (
+    "LZ-N27 the loader's name": (
         service(worker=pods(initContainers=[{"name": "model-loader-1", "image": "x"}])),
         [f"{WORKER}.spec.initContainers[0].name"],
     ),
-    "N27 the model's place": (
+    "LZ-N27 the model's place": (
         mounting("/workspace/models"),
         [f"{WORKER}.spec.containers[0].volumeMounts[0].mountPath"],
     ),
-    "N29 no movement": (rollout(maxUnavailable="0%", maxSurge=0), [f"{ROLLOUT}.maxUnavailable"]),
+    "LZ-N29 no movement": (rollout(maxUnavailable="0%", maxSurge=0), [f"{ROLLOUT}.maxUnavailable"]),
     "more than any number of replicas": (rollout(maxSurge=2**70), [f"{ROLLOUT}.maxSurge"]),
     "an annotation that is none": (
         service(worker={**pods(), "metadata": {"annotations": {"a b": "c"}}}),
@@ -148,7 +148,7 @@ WARNED = {
         service(workload={"size": 4, "subGroupPolicy": {"subGroupSize": 5}}),
         "subGroupSize does not divide",
     ),
-    "T29 a label of LeaderWorkerSet's": (
+    "LZ-T29 a label of LeaderWorkerSet's": (
         service(worker={**pods(), "metadata": {"labels": {"leaderworkerset.sigs.k8s.io/name": "x"}}}),
         "leaderworkerset.sigs.k8s.io/name",
     ),
