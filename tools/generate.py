@@ -53,7 +53,7 @@ def everything() -> Files:
 def field_pages() -> Files:
     """What becomes of every field of every kind: one page of the documentation per family."""
     from app.kserve.fields import FIELD_TABLES as KSERVE  # noqa: PLC0415  as above
-    from app.llmaz.resources import RESOURCES as LLMAZ  # noqa: PLC0415
+    from app.llmaz.kinds import RESOURCES as LLMAZ  # noqa: PLC0415
     from app.llmkube.resources import RESOURCES as LLMKUBE  # noqa: PLC0415
 
     families = {

@@ -1,6 +1,6 @@
 """Which models a workload serves: the claim that Playground and Service share, its order, and its rules.
 
-Source: llmaz spec 2.8, rules PG4, SV3, SV4, N1 and N2.
+Source: LZ-2.8, rules LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01 and LZ-N02.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import Field
 from app.kube import field
 from app.kube.base import KubeModel
 from app.kube.fieldclass import DEFAULTED, HONOURED, honoured
-from app.llmaz import naming
+from app.llmaz.checks import claim_warnings
 
 Role = Literal["main", "draft"]
 
@@ -70,17 +70,15 @@ def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
     mains = sum(model.role == "main" for model in models)
     if speculative(models) and len(models) != 2:
         yield field.forbidden(
-            where, f"speculative decoding takes one main and one draft model, found {len(models)} models"
+            where, f"speculative decoding takes one main and one draft model, got {len(models)} models"
         )
     if mains != 1:
-        yield field.forbidden(where, f"exactly one model must have the role main, found {mains}")
+        yield field.forbidden(where, f"exactly one model must have the role main, got {mains}")
     for position, model in enumerate(models):
         if not model.name:
             yield field.required(where.index(position).child("name"), "name an OpenModel")
 
 
-def warnings(claims: ModelClaims, path: field.Path) -> Iterator[str]:
-    """Names of models that cannot exist."""
+def warnings(claims: ModelClaims, path: field.Path) -> Iterator[field.Advice]:
     for position, model in enumerate(claims.models or ()):
-        if naming.names_no_model(model.name):
-            yield naming.no_model(path.child("models").index(position).child("name"), model.name)
+        yield from claim_warnings(model.name, path.child("models").index(position).child("name"))

@@ -1,4 +1,4 @@
-"""The family's ConfigMap: which scheduler and which loader image. Source: llmaz spec 4.7."""
+"""The family's ConfigMap: which scheduler and which loader image. Source: LZ-4.7."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from app.hooks.protocol import one
 from app.kube.objects import ObservedConfigMap
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE
-from app.llmaz.reasons import Obstacle
+from app.llmaz.references import Obstacle
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
@@ -34,7 +34,7 @@ def read(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> G
     text = (found.data or {}).get(CONFIG_KEY) if found is not None else None
     if text is None:
         return GlobalConfig()
-    parsed = _parse(text) if len(text) <= MAX_TEXT else f"longer than {MAX_TEXT} characters"
+    parsed = _parse(text) if len(text) <= MAX_TEXT else f"is longer than {MAX_TEXT} characters"
     if isinstance(parsed, str):
         where = f"ConfigMap {settings.llmaz_system_namespace}/{CONFIG_MAP}, key {CONFIG_KEY}"
         return Cause(Stage.SPEC, f"{where}: {parsed}", Obstacle.GLOBAL_CONFIG_INVALID)
@@ -53,13 +53,13 @@ def _parse(text: str) -> GlobalConfig | str:
     try:
         document = _Loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError):
-        return "not YAML, or YAML with merge keys"
+        return "is not valid YAML, or has merge keys (<<)"
     if document is None:
         document = {}
     if not isinstance(document, dict):
-        return "not a map"
+        return "is not a mapping"
     values = [document.get(key) for key in ("scheduler-name", "init-container-image")]
     if not all(value is None or isinstance(value, str) for value in values):
-        return "scheduler-name and init-container-image must be texts"
+        return "scheduler-name and init-container-image must be strings"
     scheduler, image = (str(value or "") for value in values)
     return GlobalConfig(scheduler, image or LOADER_IMAGE)

@@ -1,69 +1,161 @@
-"""The family's kinds with what they do."""
+"""The family's kinds: how they look from outside, and what they do. Source: LZ-1.0, LZ-10."""
+
+from __future__ import annotations
 
 from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects
-from app.llmaz.absent import kept
-from app.llmaz.backendruntime import sync as backendruntime
-from app.llmaz.backendruntime.validation import validate as validate_backendruntime
-from app.llmaz.backendruntime.warnings import warnings as backendruntime_warnings
-from app.llmaz.openmodel import sync as openmodel
-from app.llmaz.openmodel.validation import validate as validate_openmodel
-from app.llmaz.openmodel.warnings import warnings as openmodel_warnings
-from app.llmaz.playground import related as playground_related
-from app.llmaz.playground import sync as playground
-from app.llmaz.playground.across import across as playground_across
-from app.llmaz.playground.validation import validate as validate_playground
-from app.llmaz.playground.warnings import warnings as playground_warnings
-from app.llmaz.resources import BACKEND_RUNTIME, OPEN_MODEL, PLAYGROUND, SERVICE
-from app.llmaz.service import related as service_related
-from app.llmaz.service import sync as service
-from app.llmaz.service.across import across as service_across
-from app.llmaz.service.validation import validate as validate_service
-from app.llmaz.service.warnings import update_warnings as service_update_warnings
-from app.llmaz.service.warnings import warnings as service_warnings
+from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Scale
+from app.llmaz.backendruntime import checks as backendruntime
+from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeStatus
+from app.llmaz.names import INFERENCE_API, INFERENCE_GROUP, LWS_API, MODEL_API, MODEL_GROUP, VERSION
+from app.llmaz.openmodel import checks as openmodel
+from app.llmaz.openmodel.types import OpenModelSpec, OpenModelStatus
+from app.llmaz.playground import checks as playground
+from app.llmaz.playground import observed as playground_observed
+from app.llmaz.playground import sync as playground_sync
+from app.llmaz.playground.types import PlaygroundSpec, PlaygroundStatus
+from app.llmaz.service import checks as service
+from app.llmaz.service import observed as service_observed
+from app.llmaz.service import sync as service_sync
+from app.llmaz.service.types import ServiceSpec, ServiceStatus
+from app.llmaz.status import Validity, invalid, kept
+
+_AGE = Column("AGE", ".metadata.creationTimestamp", "date")
+_REPLICAS = Column("REPLICAS", ".status.replicas", "integer")
+_STATUS = Column("STATUS", ".status.conditions[?(@.type=='Available')].reason")
+_SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
+
+OPEN_MODEL = CustomResource(
+    family="llmaz",
+    group=MODEL_GROUP,
+    version=VERSION,
+    kind="OpenModel",
+    plural="openmodels",
+    short_names=("om",),
+    description="A model that Playgrounds and Services of every namespace can claim: its weights and its accelerators.",
+    spec=OpenModelSpec,
+    status=OpenModelStatus,
+    namespaced=False,
+    spec_required=False,
+    columns=(
+        Column("OWNEDBY", ".spec.ownedBy"),
+        _AGE,
+        Column("MODELHUB", ".spec.source.modelHub.name"),
+        Column("MODELID", ".spec.source.modelHub.modelID"),
+        Column("URI", ".spec.source.uri"),
+    ),
+)
+
+BACKEND_RUNTIME = CustomResource(
+    family="llmaz",
+    group=INFERENCE_GROUP,
+    version=VERSION,
+    kind="BackendRuntime",
+    plural="backendruntimes",
+    short_names=("br",),
+    description="An inference engine and its presets, for Playgrounds of every namespace.",
+    spec=BackendRuntimeSpec,
+    status=BackendRuntimeStatus,
+    namespaced=False,
+    spec_required=False,
+)
+
+PLAYGROUND = CustomResource(
+    family="llmaz",
+    group=INFERENCE_GROUP,
+    version=VERSION,
+    kind="Playground",
+    plural="playgrounds",
+    short_names=("pl",),
+    description="Models served by an engine's preset; all that is needed is their names.",
+    spec=PlaygroundSpec,
+    status=PlaygroundStatus,
+    spec_required=False,
+    columns=(Column("MODEL", ".spec.modelClaim.modelName"), _REPLICAS, _STATUS, _AGE),
+    scale=_SCALE,
+    children=(
+        ChildKind(INFERENCE_API, "Service", "services"),
+        ChildKind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+    ),
+    related=(
+        RelatedKind(MODEL_API, "openmodels"),
+        RelatedKind(INFERENCE_API, "backendruntimes"),
+        RelatedKind(INFERENCE_API, "services"),
+    ),
+)
+
+SERVICE = CustomResource(
+    family="llmaz",
+    group=INFERENCE_GROUP,
+    version=VERSION,
+    kind="Service",
+    plural="services",
+    short_names=("isvc",),
+    description="Models served by pods of the user's own making. Not to be confused with the core Service.",
+    spec=ServiceSpec,
+    status=ServiceStatus,
+    spec_required=False,
+    columns=(Column("NAME", ".metadata.name"), _REPLICAS, _STATUS, _AGE),
+    scale=_SCALE,
+    children=(
+        ChildKind("apps/v1", "Deployment", "deployments"),
+        ChildKind("v1", "Service", "services"),
+        ChildKind(LWS_API, "LeaderWorkerSet", "leaderworkersets", optional=True, component="leaderworkerset"),
+    ),
+    related=(
+        RelatedKind(MODEL_API, "openmodels"),
+        RelatedKind("v1", "configmaps"),
+        RelatedKind("v1", "pods"),
+    ),
+)
+
+RESOURCES = (OPEN_MODEL, BACKEND_RUNTIME, PLAYGROUND, SERVICE)
+
+_OPEN_MODEL = Validity[OpenModelStatus]("workloads can claim the model by its name")
+_BACKEND_RUNTIME = Validity[BackendRuntimeStatus]("Playgrounds can use the runtime by its name")
 
 KINDS = (
     Kind(
         resource=OPEN_MODEL,
         children=NoObjects,
         related=NoObjects,
-        sync=openmodel.sync,
-        invalid=openmodel.invalid,
-        validate=validate_openmodel,
-        warnings=openmodel_warnings,
+        sync=_OPEN_MODEL.sync,
+        invalid=_OPEN_MODEL.invalid,
+        validate=openmodel.validate,
+        warnings=openmodel.warnings,
     ),
     Kind(
         resource=BACKEND_RUNTIME,
         children=NoObjects,
         related=NoObjects,
-        sync=backendruntime.sync,
-        invalid=backendruntime.invalid,
-        validate=validate_backendruntime,
-        warnings=backendruntime_warnings,
+        sync=_BACKEND_RUNTIME.sync,
+        invalid=_BACKEND_RUNTIME.invalid,
+        validate=backendruntime.validate,
+        warnings=backendruntime.warnings,
     ),
     Kind(
         resource=PLAYGROUND,
-        children=playground_related.Children,
-        related=playground_related.Related,
-        sync=playground.sync,
-        invalid=playground.invalid,
+        children=playground_observed.Children,
+        related=playground_observed.Related,
+        sync=playground_sync.sync,
+        invalid=invalid,
         kept=kept,
-        validate=validate_playground,
-        warnings=playground_warnings,
-        customize=playground_related.customize,
-        across=playground_across,
+        validate=playground.validate,
+        warnings=playground.warnings,
+        customize=playground_observed.customize,
+        across=playground.against_related,
     ),
     Kind(
         resource=SERVICE,
-        children=service_related.Children,
-        related=service_related.Related,
-        sync=service.sync,
-        invalid=service.invalid,
+        children=service_observed.Children,
+        related=service_observed.Related,
+        sync=service_sync.sync,
+        invalid=invalid,
         kept=kept,
-        validate=validate_service,
-        warnings=service_warnings,
-        changed=service_update_warnings,
-        customize=service_related.customize,
-        across=service_across,
+        validate=service.validate,
+        warnings=service.warnings,
+        changed=service.update_warnings,
+        customize=service_observed.customize,
+        across=service.against_related,
     ),
 )

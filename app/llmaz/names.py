@@ -1,11 +1,12 @@
 """Every object name, label and annotation key, path and port of the family. Nothing else spells one out.
 
-Source: llmaz spec 1.5, 4.6 and 9.
+Source: LZ-1.5, LZ-4.6, LZ-9.
 """
 
 from __future__ import annotations
 
 from app.kube.names import LABEL_MAX
+from app.kube.objects import ObjectMeta
 
 MODEL_GROUP = "llmaz.io"
 INFERENCE_GROUP = "inference.llmaz.io"
@@ -24,7 +25,7 @@ SKIP_LOADER = "llmaz.io/skip-model-loader"
 ACTIVATOR_MODEL = "activator.llmaz.io/model-name"
 INFERENCE_SERVICE = "llmaz.io/inference-service"
 """Our own key: on the pods of a Deployment, and nowhere upstream. LeaderWorkerSet's keys would make its pod webhook
-refuse such pods (T29)."""
+refuse such pods (LZ-T29)."""
 LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 LWS_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 
@@ -44,13 +45,18 @@ PORT_NAME = "http"
 CONFIG_MAP = "llmaz-global-config"
 CONFIG_KEY = "config.data"
 LOADER_IMAGE = "inftyai/model-loader:v0.0.10"
-"""The loader where the global configuration names none (spec 4.7)."""
+"""The loader where the global configuration names none (LZ-4.7)."""
 DEFAULT_BACKEND = "vllm"
 
 NAME_MAX = LABEL_MAX - len("-lb")
-"""Longest name of a Playground or Service: with ``-lb`` it is a Service's, which is a DNS label (rule N5)."""
+"""Longest name of a Playground or Service: with ``-lb`` it is a Service's, which is a DNS label (rule LZ-N05)."""
 NAME_ADVISED = 52
 """Longer names leave no room for the hashes that workload controllers append to label values."""
+
+
+def skips_loader(metadata: ObjectMeta) -> bool:
+    """Whether no loader and no volume is wanted; only the literal ``true`` says so (LZ-1.3, LZ-2.6, LZ-N32)."""
+    return (metadata.annotations or {}).get(SKIP_LOADER) == "true"
 
 
 def load_balancer(service: str) -> str:
@@ -58,7 +64,7 @@ def load_balancer(service: str) -> str:
     return f"{service}-lb"
 
 
-def loader(position: int) -> str:
+def loader_container(position: int) -> str:
     """Name of the init container that fetches the model at that position, the main model being 0."""
     return LOADER if position == 0 else f"{LOADER}-{position}"
 

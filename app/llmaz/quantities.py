@@ -1,4 +1,4 @@
-"""Quantities in specs: a text or a whole number, kept as canonical text. Source: llmaz spec 1.0."""
+"""Quantities in specs: a text or a whole number, kept as canonical text. Source: LZ-1.0."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterat
         problem = key_problem(name)
         value = quantity.parse(amount)
         if problem:
-            yield field.invalid(path, name, f"no name of a resource: {problem}")
+            yield field.invalid(path, name, f"must be the name of a resource: {problem}")
         elif value < 0:
             yield field.invalid(path.key(name), amount, "must be 0 or more")
         elif "/" in name and value % 1:

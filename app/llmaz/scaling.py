@@ -1,4 +1,4 @@
-"""What a workload scales on: the body of a HorizontalPodAutoscaler, and its rules. Source: llmaz spec 4.5, N23, N24."""
+"""What a workload scales on: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
 
 from __future__ import annotations
 
@@ -43,12 +43,44 @@ _SOURCES = {
 """The member that each type of metric fills in."""
 _TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
 """The member that each type of target fills in."""
+_SELECT_POLICIES = ("Max", "Min", "Disabled")
+_POLICIES = ("Pods", "Percent")
+MAX_WINDOW, MAX_PERIOD = 3600, 1800
+"""Seconds: the longest that scaling looks back, and the longest period of one policy."""
 
 
 def check(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
-    """Metrics that the API server would refuse when the autoscaler is made, long after the user is gone."""
+    """What the API server would refuse when the autoscaler is made, long after the user is gone."""
     for position, metric in enumerate(trigger.metrics or ()):
         yield from _check_metric(metric, path.child("metrics").index(position))
+    for way in ("scaleUp", "scaleDown"):
+        rules = (trigger.behavior or {}).get(way)
+        if isinstance(rules, dict):
+            yield from _check_rules(rules, path.child("behavior", way))
+
+
+def _check_rules(rules: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    """Kubernetes' own bounds on how fast to scale."""
+    window, select, tolerance = (rules.get(key) for key in ("stabilizationWindowSeconds", "selectPolicy", "tolerance"))
+    if window is not None and not 0 <= window <= MAX_WINDOW:
+        yield field.invalid(path.child("stabilizationWindowSeconds"), window, f"must be between 0 and {MAX_WINDOW}")
+    if select is not None and select not in _SELECT_POLICIES:
+        yield field.not_supported(path.child("selectPolicy"), select, _SELECT_POLICIES)
+    if str(canonical_value(tolerance)).startswith("-"):
+        yield field.invalid(path.child("tolerance"), tolerance, "must be 0 or more")
+    for position, policy in enumerate(rules.get("policies") or ()):
+        if policy:
+            yield from _check_policy(policy, path.child("policies").index(position))
+
+
+def _check_policy(policy: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    kind, value, period = (policy.get(key) for key in ("type", "value", "periodSeconds"))
+    if kind not in _POLICIES:
+        yield field.not_supported(path.child("type"), kind, _POLICIES)
+    if value is not None and value <= 0:
+        yield field.invalid(path.child("value"), value, "must be above 0")
+    if period is not None and not 0 < period <= MAX_PERIOD:
+        yield field.invalid(path.child("periodSeconds"), period, f"must be between 1 and {MAX_PERIOD}")
 
 
 def unsendable(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
@@ -65,12 +97,12 @@ def _check_metric(metric: dict[str, Any], path: field.Path) -> Iterator[field.Er
         return
     source = metric.get(member)
     if source is None:
-        yield field.required(path.child(member), f"a metric of type {kind} is described there")
+        yield field.required(path.child(member), f"required when type is {kind}")
     elif isinstance(source.get("target"), dict):
         yield from _check_target(source["target"], path.child(member, "target"))
     for other in _SOURCES.values():
         if other != member and metric.get(other) is not None:
-            yield field.forbidden(path.child(other), f"the metric's type is {kind}; leave this out or change the type")
+            yield field.forbidden(path.child(other), f"not allowed when type is {kind}; remove it or change the type")
 
 
 def _check_target(target: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
@@ -79,7 +111,7 @@ def _check_target(target: dict[str, Any], path: field.Path) -> Iterator[field.Er
     if member is None:
         yield field.not_supported(path.child("type"), kind, _TARGETS)
     elif target.get(member) is None:
-        yield field.required(path.child(member), f"a target of type {kind} needs it")
+        yield field.required(path.child(member), f"required when type is {kind}")
 
 
 def metrics(trigger: HPATrigger) -> list[Json] | None:
@@ -110,12 +142,12 @@ def _stored_rules(rules: Any) -> Any:
     return result
 
 
-def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[str]:
+def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[field.Advice]:
     """What is allowed but probably not meant."""
     if not trigger.metrics:
-        yield f"{path}: without metrics the autoscaler keeps CPU at 80 percent of its request"
+        yield field.advice(path, "without metrics the autoscaler targets a CPU utilization of 80 percent")
     for position, metric in enumerate(trigger.metrics or ()):
         container = (metric.get("containerResource") or {}).get("container")
         if container not in (None, RUNNER):
             where = path.child("metrics").index(position).child("containerResource", "container")
-            yield f"{where}: the engine's container is called {RUNNER}"
+            yield field.advice(where, f"the engine's container is named {RUNNER}")

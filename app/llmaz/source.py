@@ -1,17 +1,15 @@
 """Where a model's weights are: the two forms of a source, read once into what the rest of the family asks for.
 
-Source: llmaz spec 2.1 to 2.3.
+Source: LZ-2.1 to LZ-2.3.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from app.llmaz.names import MODELS_DIR
 from app.llmaz.openmodel.types import ModelHub, ModelSource
-
-PROTOCOLS = ("gcs", "oss", "s3", "ollama", "host")
 
 
 class SourceError(ValueError):
@@ -69,7 +67,9 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Ollama:
-    """A model that the engine itself fetches, by ollama's own name for it."""
+    """A model that only the engine called like the protocol has, and fetches itself, by its own name for it."""
+
+    protocol: ClassVar[str] = "ollama"
 
     name: str
     uri: str
@@ -80,6 +80,8 @@ class Ollama:
 
 
 Source: TypeAlias = Hub | ObjectStore | Host | Ollama
+
+PROTOCOLS = ("gcs", "oss", "s3", Ollama.protocol, "host")
 
 
 def read(source: ModelSource) -> Source:
@@ -107,7 +109,7 @@ def parse_uri(uri: str) -> Source:
     """Raises :class:`SourceError`. The protocol's case does not matter; the whole has exactly one ``://``."""
     pieces = uri.split("://")
     if len(pieces) != 2:
-        raise SourceError("must be <protocol>://<address>, with one :// in it")
+        raise SourceError("must be <protocol>://<address>, with exactly one ://")
     protocol, address = pieces[0].lower(), pieces[1]
     if protocol not in PROTOCOLS:
         raise SourceError(f"unknown protocol, use one of {', '.join(PROTOCOLS)}")
@@ -118,7 +120,7 @@ def parse_uri(uri: str) -> Source:
     if protocol == "host":
         return _host(address)
     if not address:
-        raise SourceError("must be ollama://<model>, for example ollama://qwen2:0.5b")
+        raise SourceError(f"must be {protocol}://<model>, for example {protocol}://qwen2:0.5b")
     return Ollama(address, uri)
 
 
@@ -127,7 +129,7 @@ def _oss(address: str, uri: str) -> ObjectStore:
     bucket, dot, rest = address.partition(".")
     endpoint, slash, key = rest.partition("/")
     if not (dot and slash and bucket and endpoint and key) or "/" in bucket:
-        raise SourceError("must be oss://<bucket>.<endpoint>/<path>, none of them empty")
+        raise SourceError("must be oss://<bucket>.<endpoint>/<path>, with no part empty")
     _check_key(key)
     return ObjectStore("oss", bucket, endpoint, key, uri)
 
@@ -135,7 +137,7 @@ def _oss(address: str, uri: str) -> ObjectStore:
 def _bucket(protocol: str, address: str, uri: str) -> ObjectStore:
     bucket, slash, key = address.partition("/")
     if not (slash and bucket and key):
-        raise SourceError(f"must be {protocol}://<bucket>/<path>, none of them empty")
+        raise SourceError(f"must be {protocol}://<bucket>/<path>, with no part empty")
     _check_key(key)
     return ObjectStore(protocol, bucket, "", key, uri)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.kube.quantity import parse
 from tests.contract.world import LAST_APPLIED, NOW_TEXT, Json, World, expanded, key, namespace, outer
 
 _NEVER_COMPARED = re.compile(
@@ -191,7 +192,8 @@ def _without_zeros(value: Any) -> Any:
 
 def facts(case: Json) -> Json:
     """What rules may ask about a case's input in their ``when``."""
-    found: Json = _llmkube_facts(case) if case["family"] == "llmkube" else {}
+    of_family = {"llmkube": _llmkube_facts, "llmaz": _llmaz_facts}
+    found: Json = of_family[case["family"]](case) if case["family"] in of_family else {}
     found |= {"name": case["name"], "class": case.get("class", "")}
     expected = [c for c in case["expect"].get("children") or () if c["kind"] == "Deployment"]
     chosen = {key(child): child["spec"].get("selector") for child in expected}
@@ -202,6 +204,27 @@ def facts(case: Json) -> Json:
     lists = list(_environments(case["expect"].get("children") or []))
     found["duplicateEnv"] = any(len(env) != len({item["name"] for item in env}) for env in lists)
     return found
+
+
+def _llmaz_facts(case: Json) -> Json:
+    """Whether a Playground has a limit below a preset's request, or chooses a preset that has a trigger."""
+    specs = [(o["kind"], o.get("spec") or {}) for o in case["objects"]]
+    configs = [spec.get("backendRuntimeConfig") or {} for kind, spec in specs if kind == "Playground"]
+    presets = [
+        preset for kind, spec in specs if kind == "BackendRuntime" for preset in spec.get("recommendedConfigs") or ()
+    ]
+    chosen = {config.get("configName") for config in configs}
+    return {
+        "limitBelowPreset": any(_is_below(config, preset) for config in configs for preset in presets),
+        "chosenTrigger": any("scaleTrigger" in preset and preset["name"] in chosen for preset in presets),
+    }
+
+
+def _is_below(config: Json, preset: Json) -> bool:
+    own, theirs = config.get("resources") or {}, (preset.get("resources") or {}).get("requests") or {}
+    limits, requests = own.get("limits") or {}, own.get("requests") or {}
+    alone = [name for name in limits if name in theirs and name not in requests]
+    return any(parse(str(limits[name])) < parse(str(theirs[name])) for name in alone)
 
 
 def _llmkube_facts(case: Json) -> Json:

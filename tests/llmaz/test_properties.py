@@ -1,4 +1,4 @@
-"""What holds for every object a user may write, valid or not (design, decisions 3, 4, 5 and 10)."""
+"""What holds for every object a user may write, valid or not."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ TABLE: dict[tuple[str, str], tuple[str, list[str], tuple[str, str, str, str] | N
         ("4", "16Gi", "4", "16Gi"),
     ),
 }
-"""Image, arguments, and request and limit of cpu and memory by engine and preset (llmaz spec 3.1)."""
+"""Image, arguments, and request and limit of cpu and memory by engine and preset (LZ-3.1)."""
 
 
 def engine_container(engine: str, preset: str) -> Json:
@@ -129,7 +129,7 @@ def test_ollama_keeps_names_out_of_its_script() -> None:
 
 
 def test_draining_asks_the_port_that_the_engine_has() -> None:
-    """Unlike upstream's vLLM, whose pods always took their whole grace period (T1)."""
+    """Unlike upstream's vLLM, whose pods always took their whole grace period (LZ-T01)."""
     for name in ("vllm", "llamacpp", "tgi"):
         command: list[str] = ENGINES[name]["spec"]["lifecycle"]["preStop"]["exec"]["command"]
         assert "http://localhost:8080/metrics" in command[-1]

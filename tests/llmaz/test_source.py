@@ -1,4 +1,4 @@
-"""Where weights are, and where an engine finds them (llmaz spec 2.1 to 2.3)."""
+"""Where weights are, and where an engine finds them (LZ-2.1 to LZ-2.3)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_hub_wins() -> None:
     ],
 )
 def test_unusable(uri: str) -> None:
-    """Malformed or with an empty part (rules OM3 to OM5, N15, N16): the text says what to write."""
+    """Malformed or with an empty part (rules LZ-OM03 to LZ-OM05, LZ-N15, LZ-N16): the text says what to write."""
     with pytest.raises(source.SourceError, match=r"must be|unknown protocol"):
         source.parse_uri(uri)
 

@@ -83,21 +83,24 @@ def test_from_a_playground_to_its_pods() -> None:
 
 
 TOGETHER: dict[str, tuple[list[Json], str]] = {
-    "N17 s3 without skipping the loader": ([playground(), model_at("s3://b/x"), runtime()], "cannot fetch from s3"),
-    "N18 a model of ollama's for another engine": ([playground(), model_at("ollama://m"), runtime()], "cannot fetch"),
-    "N19 a preset that is not there": (
+    "LZ-N17 s3 without skipping the loader": ([playground(), model_at("s3://b/x"), runtime()], "cannot fetch from s3"),
+    "LZ-N18 a model for another engine": (
+        [playground(), model_at("ollama://m"), runtime()],
+        "cannot fetch",
+    ),
+    "LZ-N19 a preset that is not there": (
         [playground(backendRuntimeConfig={"configName": "x"}), model(), runtime()],
         "has no preset x",
     ),
-    "N25 nothing to scale on": (
+    "LZ-N25 nothing to scale on": (
         [playground(elasticConfig={"maxReplicas": 2}), model(), preset()],
         "elasticConfig has no",
     ),
-    "N14 a flavor that is not there": (
+    "LZ-N14 a flavor that is not there": (
         [service(modelClaims={"models": [{"name": "opt"}], "inferenceFlavors": ["x"]}), model()],
         "has no flavor x",
     ),
-    "N17 of a Service": ([service(), model_at("gcs://b/x")], "cannot fetch from gcs"),
+    "LZ-N17 of a Service": ([service(), model_at("gcs://b/x")], "cannot fetch from gcs"),
 }
 
 

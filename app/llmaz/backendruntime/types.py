@@ -1,4 +1,4 @@
-"""The ``BackendRuntime`` kind: an inference engine and its presets. Source: llmaz spec 1.2."""
+"""The ``BackendRuntime`` kind: an inference engine and its presets. Source: LZ-1.2."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pydantic import Field
 from app.kube.base import EnvVar, KubeModel, Lifecycle, Probe
 from app.kube.conditions import Condition
 from app.kube.fieldclass import HONOURED, PASSED_THROUGH, honoured, passed_through
+from app.kube.resource import Resource
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
+from app.llmaz.status import Status
 
 DEFAULT_PRESET = "default"
 SPECULATIVE_PRESET = "speculative-decoding"
@@ -38,8 +40,8 @@ class RecommendedConfig(KubeModel):
     scale_trigger: Annotated[
         ScaleTrigger | None,
         passed_through(
-            "to the autoscaler of an elastic Playground without a trigger, for the presets default and "
-            "speculative-decoding"
+            "to the autoscaler of an elastic Playground without a trigger; where its preset has none, that of default "
+            "or speculative-decoding"
         ),
     ] = Field(default=None, description="What an elastic Playground scales on when it does not say so itself.")
 
@@ -72,12 +74,15 @@ class BackendRuntimeSpec(KubeModel):
     recommended_configs: list[RecommendedConfig] | None = Field(default=None, description="Presets, by name.")
 
 
-class BackendRuntimeStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+class BackendRuntimeStatus(Status):
     """What is known of a BackendRuntime."""
 
     conditions: Annotated[list[Condition], Meta(description="Whether the runtime can be used.")] = msgspec.field(
         default_factory=list
     )
+
+
+BackendRuntime = Resource[BackendRuntimeSpec, BackendRuntimeStatus]
 
 
 def preset(spec: BackendRuntimeSpec, name: str) -> RecommendedConfig | None:

@@ -1,4 +1,4 @@
-"""The ``OpenModel`` kind: a model that workloads claim by name. Source: llmaz spec 1.1."""
+"""The ``OpenModel`` kind: a model that workloads claim by name. Source: LZ-1.1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pydantic import Field
 from app.kube.base import DateTime, KubeModel
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, honoured, passed_through
+from app.kube.resource import Resource
 from app.llmaz.quantities import Quantity
+from app.llmaz.status import Status
 
 
 class ModelHub(KubeModel):
@@ -91,9 +93,12 @@ class OpenModelSpec(KubeModel):
     )
 
 
-class OpenModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+class OpenModelStatus(Status):
     """What is known of an OpenModel."""
 
     conditions: Annotated[list[Condition], Meta(description="Whether the model can be used.")] = msgspec.field(
         default_factory=list
     )
+
+
+OpenModel = Resource[OpenModelSpec, OpenModelStatus]

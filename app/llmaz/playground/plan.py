@@ -1,13 +1,14 @@
-"""Every decision about a Playground: which engine and preset serve which models. Source: llmaz spec 3, 4.1, 4.5."""
+"""Every decision about a Playground: which engine and preset serve which models. Source: LZ-3, LZ-4.1, LZ-4.5."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from app.kube.base import Json
 from app.kube.podspec import each_name_once, stored
-from app.llmaz import loadable, lookup
-from app.llmaz.backendruntime.arguments import (
+from app.llmaz import references
+from app.llmaz.arguments import (
     DRAFT_MODEL_PATH,
     MODEL_NAME,
     MODEL_PATH,
@@ -22,15 +23,12 @@ from app.llmaz.backendruntime.types import (
     preset,
 )
 from app.llmaz.claims import ModelReference, main_first, speculative
-from app.llmaz.embedded import Json
-from app.llmaz.lookup import Model, Runtime
-from app.llmaz.names import SKIP_LOADER
-from app.llmaz.playground import merge
-from app.llmaz.playground.related import Related
-from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, PlaygroundSpec, Reason, models
-from app.llmaz.playground.validation import Playground
+from app.llmaz.names import SKIP_LOADER, skips_loader
+from app.llmaz.playground.observed import Related
+from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason, models
+from app.llmaz.quantities import Resources, below
+from app.llmaz.references import Model, Runtime
 from app.llmaz.scaling import HPATrigger
-from app.llmaz.skip import skips_loader
 from app.llmaz.source import Ollama
 from app.workload.cause import Cause, Stage
 
@@ -71,16 +69,16 @@ class Plan:
 def plan(playground: Playground, related: Related) -> Plan | Cause:
     """The plan, or why there is none: then everything stays as it is."""
     spec, metadata = playground.spec, playground.metadata
-    references = models(spec).models or []
-    found = lookup.models(related.models, [reference.name for reference in main_first(references)])
+    claimed = models(spec).models or []
+    found = references.models(related.models, [model.name for model in main_first(claimed)])
     if isinstance(found, Cause):
         return found
     skip = skips_loader(metadata)
-    cannot = loadable.unloadable(found, skip=skip)
+    cannot = references.unloadable(found, skip=skip)
     if cannot is not None:
         return cannot
     config = spec.backend_runtime_config or _NO_CONFIG
-    engine = lookup.runtime(related.runtimes, config.backend_name)
+    engine = references.runtime(related.runtimes, config.backend_name)
     if isinstance(engine, Cause):
         return engine
     return _decide(playground, found, engine, skip=skip)
@@ -90,8 +88,8 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
     """The plan of a Playground whose models and engine are there."""
     spec, metadata, runtime = playground.spec, playground.metadata, engine.spec
     claims, config = models(spec), spec.backend_runtime_config or _NO_CONFIG
-    references = claims.models or []
-    inferred = SPECULATIVE_PRESET if speculative(references) else DEFAULT_PRESET
+    claimed = claims.models or []
+    inferred = SPECULATIVE_PRESET if speculative(claimed) else DEFAULT_PRESET
     chosen = inferred if config.config_name is None else config.config_name
     base = preset(runtime, chosen)
     if base is None:
@@ -102,28 +100,28 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
         text = f"preset {chosen} of BackendRuntime {config.backend_name}: {error}"
         return Cause(Stage.SPEC, text, Reason.ARGUMENT_NOT_RENDERABLE)
     version = runtime.version if config.version is None else config.version
-    scaling = _scaling(spec.elastic_config, preset(runtime, inferred))
+    scaling = _scaling(spec.elastic_config, (base, preset(runtime, inferred)))
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
         skip_annotation=(metadata.annotations or {}).get(SKIP_LOADER),
-        models=references,
+        models=claimed,
         flavors=claims.inference_flavors or [],
         replicas=spec.replicas,
         image=f"{runtime.image}:{version}",
         runtime=engine,
         args=[*args, *(config.args or ())],
         env=[stored(one) for one in each_name_once([*(runtime.envs or ()), *(config.envs or ())])],
-        resources=merge.resources(base.resources, config.resources),
+        resources=merged_resources(base.resources, config.resources),
         shared_memory=config.shared_memory_size or base.shared_memory_size,
         scaling=scaling,
-        notes=[*_engine_notes(found[0], config, runtime), *_scaling_notes(spec, scaling, base)],
+        notes=[*_engine_notes(found[0], config, runtime), *_scaling_notes(spec, scaling)],
     )
 
 
 def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
     known = ", ".join(config.name for config in runtime.recommended_configs or ()) or "none"
-    text = f"BackendRuntime {backend} has no preset {name}; it has {known}"
+    text = f"BackendRuntime {backend} has no preset {name}; its presets are: {known}"
     return Cause(Stage.SPEC, text, Reason.PRESET_NOT_FOUND)
 
 
@@ -135,28 +133,55 @@ def _values(found: list[Model], *, skip: bool) -> dict[str, str]:
     return values
 
 
-def _scaling(elastic: ElasticConfig | None, inferred: RecommendedConfig | None) -> Scaling | None:
-    """The Playground's trigger, else that of the preset its models imply, whatever ``configName`` says (T8)."""
+def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]) -> Scaling | None:
+    """The Playground's trigger, else that of the preset it uses, else that of the preset its models imply (LZ-T08)."""
     if elastic is None:
         return None
-    trigger = elastic.scale_trigger or (inferred.scale_trigger if inferred is not None else None)
+    triggers = (elastic.scale_trigger, *(config.scale_trigger for config in presets if config is not None))
+    trigger = next((trigger for trigger in triggers if trigger is not None), None)
     if trigger is None or trigger.hpa is None:
         return None
     return Scaling(elastic.min_replicas, elastic.max_replicas, trigger.hpa)
 
 
 def _engine_notes(main: Model, config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
-    """Rule N18."""
-    is_ollama = "ollama" in config.backend_name or "ollama" in runtime.image
-    if isinstance(main.source, Ollama) and not is_ollama:
-        yield f"OpenModel {main.name} is one of ollama's, which backend {config.backend_name} cannot fetch"
-    if is_ollama and not isinstance(main.source, Ollama):
-        yield f"backend {config.backend_name} serves models of ollama:// sources, OpenModel {main.name} has another"
+    """Sources that one engine alone can have, which is called like their protocol, and has no others (LZ-N18)."""
+    own = Ollama.protocol
+    has_own = own in config.backend_name or own in runtime.image
+    if isinstance(main.source, Ollama) and not has_own:
+        yield f"OpenModel {main.name} has an {own}:// source, which backend {config.backend_name} cannot fetch"
+    if has_own and not isinstance(main.source, Ollama):
+        yield f"backend {config.backend_name} only serves {own}:// sources; OpenModel {main.name} has another one"
 
 
-def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None, base: RecommendedConfig) -> Iterator[str]:
-    """Rule N25, and the preset whose trigger does not count (T8)."""
-    if spec.elastic_config is None or scaling is not None:
-        return
-    hint = f"; the trigger of preset {base.name} does not count" if base.scale_trigger is not None else ""
-    yield f"elasticConfig has no effect, because neither it nor the preset has a scaleTrigger{hint}"
+def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None) -> Iterator[str]:
+    """An elastic Playground that nothing scales (LZ-N25)."""
+    if spec.elastic_config is not None and scaling is None:
+        yield "elasticConfig has no effect, because neither it nor the preset has a scaleTrigger"
+
+
+def merged_resources(preset: Resources | None, playground: Resources | None) -> dict[str, dict[str, str]]:
+    """Requests and limits of the engine; empty ones are left out.
+
+    Without settings of the Playground the preset's are taken as they are. Otherwise the Playground's win one by one,
+    and take the preset's with them: a limit lowers a request that is above it, a request raises a limit that is below
+    it. A limit of cpu or memory that nobody set becomes the request.
+    """
+    limits, requests = _amounts(preset, "limits"), _amounts(preset, "requests")
+    if playground is not None:
+        own = _amounts(playground, "limits")
+        limits, requests = limits | own, requests | _amounts(playground, "requests")
+        for name, request in requests.items():
+            limit = limits.get(name)
+            if limit is None and name in ("cpu", "memory"):
+                limits[name] = request
+            elif limit is not None and below(limit, request):
+                if name in own:
+                    requests[name] = limit
+                else:
+                    limits[name] = request
+    return {key: amounts for key, amounts in (("limits", limits), ("requests", requests)) if amounts}
+
+
+def _amounts(given: Resources | None, kind: str) -> dict[str, str]:
+    return dict((getattr(given, kind) if given is not None else None) or {})

@@ -1,35 +1,18 @@
-"""How far a Playground is, from its observed Service. Source: llmaz spec 5.2, whose rows are named below."""
+"""How far a Playground is, from its observed Service. Source: LZ-5.2, whose rows are named below."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
-from app.kube import field
 from app.kube.conditions import Conditions, find, is_true
-from app.llmaz.judgement import left_alone, stopped, with_notes
-from app.llmaz.playground.related import ObservedService
+from app.llmaz.playground.observed import ObservedService
 from app.llmaz.playground.types import ConditionType, PlaygroundStatus, Reason
+from app.llmaz.status import with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
 
-_WAITING = "waits for the inference Service to be ready"
+_WAITING = "waiting for the inference Service to become ready"
 _AVAILABLE = "the inference Service is available"
-
-
-def aborted(previous: PlaygroundStatus, cause: Cause, now: datetime, *, replicas: int) -> PlaygroundStatus:
-    """Rows 1 to 3: nothing is touched, neither children nor what was mirrored from them, but by ``replicas: 0``."""
-    return _stopped(previous, cause.reason, left_alone(cause.text, replicas), now)
-
-
-def invalid(previous: PlaygroundStatus, errors: Sequence[field.Error], now: datetime) -> PlaygroundStatus:
-    """A rule is broken."""
-    return _stopped(previous, Reason.INVALID_SPEC, field.aggregate(errors), now)
-
-
-def _stopped(previous: PlaygroundStatus, reason: str, message: str, now: datetime) -> PlaygroundStatus:
-    conditions = stopped(previous.conditions, reason, message, now)
-    return PlaygroundStatus(conditions=conditions, replicas=previous.replicas, selector=previous.selector)
 
 
 def judged(
@@ -62,7 +45,7 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
         conditions.set(ConditionType.PROGRESSING, True, Reason.PENDING, _WAITING)
     if before is not None:
         conditions.set(ConditionType.PROGRESSING, True, Reason.PLAYGROUND_IN_PROGRESS, _WAITING)
-        message = "the inference Service was available and is not now"
+        message = "the inference Service is no longer available"
         conditions.set(ConditionType.AVAILABLE, False, Reason.PLAYGROUND_NOT_READY, message)
 
 
@@ -92,5 +75,5 @@ def _not_reported(service: ObservedService | None) -> list[Cause]:
     seen, generation = service.status.observed_generation, service.metadata.generation
     if seen is None or generation is None or seen >= generation:
         return []
-    text = f"Service {service.metadata.name} was changed and has not reported since"
+    text = f"Service {service.metadata.name} has not reported its status since it was changed"
     return [Cause(Stage.STARTING, text, Reason.SERVICE_NOT_REPORTED)]

@@ -1,4 +1,4 @@
-"""The ``Playground`` kind: a model served with a preset of an engine. Source: llmaz spec 1.3 and 5.2."""
+"""The ``Playground`` kind: a model served with a preset of an engine. Source: LZ-1.3 and LZ-5.2."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pydantic import Field
 from app.kube.base import EnvVar, Int32, KubeModel
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, passed_through
+from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims, ModelReference
-from app.llmaz.judgement import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, no_replicas
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
+from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, Status, no_replicas
 
 
 class ModelClaim(KubeModel):
@@ -52,7 +53,7 @@ class BackendRuntimeConfig(KubeModel):
     )
     resources: Annotated[
         Resources | None,
-        honoured("each instead of the preset's; a limit of cpu or memory below its request becomes the request"),
+        honoured("each instead of the preset's; a limit lowers the preset's request, a request raises its limit"),
     ] = Field(default=None, description="CPU and memory of the engine, each instead of the preset's.")
     shared_memory_size: Annotated[Quantity | None, honoured("instead of the preset's")] = Field(
         default=None, description="Size of /dev/shm instead of the preset's."
@@ -101,7 +102,7 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a Playground's condition is as it is; beside these :class:`app.llmaz.reasons.Obstacle` and the Service's."""
+    """Why a Playground's condition is as it is, beside :class:`app.llmaz.references.Obstacle` and the Service's."""
 
     PENDING = "Pending"
     """The service is waited for, for the first time or after an abort."""
@@ -125,7 +126,7 @@ class Reason(StrEnum):
     """The service exists and has not said yet how it is, or said it of an older version of itself."""
 
 
-class PlaygroundStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+class PlaygroundStatus(Status):
     """What is known of a Playground."""
 
     conditions: Annotated[list[Condition], Meta(description="How far the service is.")] = msgspec.field(
@@ -135,6 +136,9 @@ class PlaygroundStatus(msgspec.Struct, rename="camel", omit_defaults=True):
         default_factory=no_replicas
     )
     selector: Annotated[str, Meta(description="What finds the pods, for the autoscaler.")] = ""
+
+
+Playground = Resource[PlaygroundSpec, PlaygroundStatus]
 
 
 def models(spec: PlaygroundSpec) -> ModelClaims:

@@ -1,4 +1,4 @@
-"""Every decision about a Service: which workload, with which model, in which pods. Source: llmaz spec 2.9, 4 and 9."""
+"""Every decision about a Service: which workload, with which model, in which pods. Source: LZ-2.9, LZ-4, LZ-9."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from enum import StrEnum
 
 from app.hooks.protocol import one
 from app.kube.objects import ObservedLeaderWorkerSet
-from app.llmaz import globalconfig, loadable, lookup
+from app.llmaz import globalconfig, references
 from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.globalconfig import GlobalConfig
-from app.llmaz.lookup import Model
-from app.llmaz.names import deployment_selector, leader_selector
-from app.llmaz.service.related import Children, Related
-from app.llmaz.service.types import Reason, RolloutStrategy, SubGroupPolicy, WorkloadTemplate
-from app.llmaz.service.validation import Service, is_single
-from app.llmaz.skip import skips_loader
+from app.llmaz.names import deployment_selector, leader_selector, skips_loader
+from app.llmaz.references import Model
+from app.llmaz.service.observed import Children, Related
+from app.llmaz.service.types import Reason, RolloutStrategy, Service, SubGroupPolicy, WorkloadTemplate
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
@@ -63,11 +61,11 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     """The plan, or why there is none: then everything stays as it is."""
     spec, metadata = service.spec, service.metadata
     claims = spec.model_claims or ModelClaims()
-    models = lookup.models(related.models, [reference.name for reference in main_first(claims.models or [])])
+    models = references.models(related.models, [model.name for model in main_first(claims.models or [])])
     if isinstance(models, Cause):
         return models
     skip = skips_loader(metadata)
-    cannot = loadable.unloadable(models, skip=skip)
+    cannot = references.unloadable(models, skip=skip)
     if cannot is not None:
         return cannot
     config = globalconfig.read(related.configmaps, settings)
@@ -105,10 +103,15 @@ def _decide(
         selector=_selector(workload, metadata.name),
         notes=[
             *_flavor_notes(models[0], flavors),
-            *loadable.notes(models, skip=skip),
+            *references.notes(models, skip=skip),
             *_group_notes(template, size, observed, workload),
         ],
     )
+
+
+def is_single(template: WorkloadTemplate) -> bool:
+    """Whether each replica is one pod, so that a Deployment can run them (LZ-9)."""
+    return template.leader_template is None and template.size == 1
 
 
 def _workload(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> Workload:
@@ -170,12 +173,12 @@ def _accelerators(main: Model, flavors: list[str]) -> dict[str, str]:
 
 
 def _flavor_notes(main: Model, flavors: list[str]) -> Iterator[str]:
-    """Flavors that the model does not have (T16, N14)."""
+    """Flavors that the model does not have (LZ-T16, LZ-N14)."""
     known = [flavor.name for flavor in main.flavors]
     for position, name in enumerate(flavors):
         if name not in known:
-            effect = ", so the pods get no accelerator" if position == 0 else ""
-            yield f"OpenModel {main.name} has no flavor {name}{effect}; it has {', '.join(known) or 'none'}"
+            effect = ", so the pods get no accelerators" if position == 0 else ""
+            yield f"OpenModel {main.name} has no flavor {name}{effect}; its flavors are: {', '.join(known) or 'none'}"
 
 
 def _group_notes(
@@ -188,7 +191,7 @@ def _group_notes(
         return
     asked, got = template.sub_group_policy, _sub_groups(template, size, observed)
     if got is None and asked is not None:
-        yield "subGroupPolicy is not used: it does not divide the group, or the LeaderWorkerSet was made without one"
+        yield "subGroupPolicy is ignored: it does not divide the group, or the LeaderWorkerSet was created without one"
     elif got is not None and (asked is None or got != (asked.sub_group_policy_type, asked.sub_group_size)):
         yield (
             f"the LeaderWorkerSet keeps its subgroups ({got[0]}, {got[1]} pods each), which cannot change; delete it "

@@ -1,24 +1,23 @@
-"""How far a Service is, from its observed workload. Source: llmaz spec 5.3 and 9."""
+"""How far a Service is, from its observed workload. Source: LZ-5.3, LZ-9."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from app.hooks.protocol import every
-from app.kube import field
 from app.kube.conditions import Conditions
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, ObservedPod
-from app.llmaz.judgement import left_alone, stopped, with_notes
 from app.llmaz.service.types import ConditionType, Reason, ServiceStatus
+from app.llmaz.status import with_notes
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes, ready_message, ready_reason
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class WorkloadState:
     """A workload of either kind, as far as the status is concerned."""
 
     kind: str
@@ -36,22 +35,22 @@ class Observed:
         return self.there and self.rollout.current and wanted in (0, self.rollout.replicas)
 
 
-def of_deployment(name: str, deployment: ObservedDeployment | None, selector: dict[str, str]) -> Observed:
+def of_deployment(name: str, deployment: ObservedDeployment | None, selector: dict[str, str]) -> WorkloadState:
     """Its own ``Available`` stays true during a rollout, so the numbers are judged."""
     text = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     causes = [] if deployment is None else deployment_causes(deployment)
-    return Observed("Deployment", name, deployment is not None, rollout(deployment), text, causes)
+    return WorkloadState("Deployment", name, deployment is not None, rollout(deployment), text, causes)
 
 
-def of_group(name: str, group: ObservedLeaderWorkerSet | None) -> Observed:
+def of_group(name: str, group: ObservedLeaderWorkerSet | None) -> WorkloadState:
     """Replicas are groups."""
     selector = "" if group is None else group.status.hpa_pod_selector
-    return Observed("LeaderWorkerSet", name, group is not None, group_rollout(group), selector, [])
+    return WorkloadState("LeaderWorkerSet", name, group is not None, group_rollout(group), selector, [])
 
 
 def judged(
     previous: ServiceStatus,
-    observed: Observed,
+    observed: WorkloadState,
     pods: Mapping[str, ObservedPod] | None,
     outstanding: list[Cause],
     notes: list[str],
@@ -65,7 +64,7 @@ def judged(
         if conditions.get(ConditionType.PROGRESSING) is not None:
             conditions.set(ConditionType.PROGRESSING, False, Reason.SERVICE_READY, available)
     else:
-        waiting = f"waits for the {observed.kind} to be available"
+        waiting = f"waiting for the {observed.kind} to become available"
         conditions.set(ConditionType.PROGRESSING, True, Reason.SERVICE_IN_PROGRESS, waiting)
         if conditions.get(ConditionType.AVAILABLE) is not None:
             conditions.set(ConditionType.AVAILABLE, False, Reason.SERVICE_NOT_READY, waiting)
@@ -75,7 +74,7 @@ def judged(
 
 def _ready(
     conditions: Conditions,
-    observed: Observed,
+    observed: WorkloadState,
     pods: Mapping[str, ObservedPod] | None,
     outstanding: list[Cause],
     notes: list[str],
@@ -89,18 +88,3 @@ def _ready(
         causes = [rolling_out(observed.kind, observed.name, observed.rollout)]
     reason = ready_reason(causes, replacing=observed.rollout.replacing and not outstanding)
     conditions.set(ConditionType.READY, False, reason, with_notes(ready_message(causes), notes))
-
-
-def aborted(previous: ServiceStatus, cause: Cause, now: datetime, *, replicas: int) -> ServiceStatus:
-    """Nothing is touched, neither children nor what was mirrored from them; ``replicas: 0`` works all the same."""
-    return _stopped(previous, cause.reason, left_alone(cause.text, replicas), now)
-
-
-def invalid(previous: ServiceStatus, errors: Sequence[field.Error], now: datetime) -> ServiceStatus:
-    """A rule is broken."""
-    return _stopped(previous, Reason.INVALID_SPEC, field.aggregate(errors), now)
-
-
-def _stopped(previous: ServiceStatus, reason: str, message: str, now: datetime) -> ServiceStatus:
-    conditions = stopped(previous.conditions, reason, message, now)
-    return ServiceStatus(conditions=conditions, replicas=previous.replicas, selector=previous.selector)

@@ -1,33 +1,26 @@
-"""The hooks of Service. Source: llmaz spec 4.3 to 4.9, 5.3 and 9."""
+"""The hooks of Service. Source: LZ-4.3 to LZ-4.9, LZ-5.3, LZ-9."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from app.hooks.kept import kept_selector
-from app.hooks.protocol import SyncRequest, SyncResponse, one
+from app.hooks.protocol import SyncResponse, one
 from app.hooks.sendable import clashes
 from app.kube import field
-from app.kube.resource import Resource
-from app.llmaz.absent import kept, outstanding_causes
-from app.llmaz.embedded import Json
-from app.llmaz.service import status, template
-from app.llmaz.service.deployment import deployment
-from app.llmaz.service.leaderworkerset import leader_worker_set
+from app.kube.base import Json
+from app.llmaz.service import pods, status
+from app.llmaz.service.children import deployment, leader_worker_set, load_balancing_service
+from app.llmaz.service.observed import Children, Related, Request
 from app.llmaz.service.plan import Plan, Workload, plan
-from app.llmaz.service.related import Children, Related
-from app.llmaz.service.service import load_balancing_service
-from app.llmaz.service.types import Reason, ServiceSpec, ServiceStatus
-from app.llmaz.service.validation import Service
+from app.llmaz.service.types import Reason, Service
+from app.llmaz.status import aborted, kept, outstanding_causes
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.parts import account_in_place
 from app.workload.waiting import RESYNC
-
-Request = SyncRequest[Children, Related]
 
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
@@ -48,16 +41,8 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     )
 
 
-def invalid(
-    service: Resource[ServiceSpec | None, ServiceStatus],
-    errors: Sequence[field.Error],
-    now: datetime,
-) -> ServiceStatus:
-    return status.invalid(service.status, errors, now)
-
-
 def _aborted(service: Service, cause: Cause, request: Request, now: datetime) -> SyncResponse:
-    judged = status.aborted(service.status, cause, now, replicas=service.spec.replicas)
+    judged = aborted(service.status, cause, now, replicas=service.spec.replicas)
     return SyncResponse(status=judged, children=kept(request))
 
 
@@ -93,15 +78,15 @@ Built = tuple[Json, dict[str, str]]
 
 
 def _deployment(decided: Plan, kept: Kept) -> Built:
-    pods = template.single(decided)
+    template = pods.single(decided)
     if kept.account:
-        pods["spec"]["serviceAccountName"] = kept.account
-    selector = kept_selector(decided.selector, kept.selector, pods["metadata"]["labels"])
-    return deployment(decided, pods, selector), selector
+        template["spec"]["serviceAccountName"] = kept.account
+    selector = kept_selector(decided.selector, kept.selector, template["metadata"]["labels"])
+    return deployment(decided, template, selector), selector
 
 
 def _leader_worker_set(decided: Plan, _kept: Kept) -> Built:
-    built = leader_worker_set(decided, template.worker(decided), template.leader(decided))
+    built = leader_worker_set(decided, pods.worker(decided), pods.leader(decided))
     return built, decided.selector
 
 
@@ -117,7 +102,7 @@ def _kept(decided: Plan, children: Children) -> Kept:
     return Kept(observed.spec.selector.match_labels or {}, account)
 
 
-def _observed(decided: Plan, children: Children, selector: dict[str, str]) -> status.Observed:
+def _observed(decided: Plan, children: Children, selector: dict[str, str]) -> status.WorkloadState:
     if decided.workload is Workload.DEPLOYMENT:
         deployed = one(children.deployments, decided.name, decided.namespace)
         return status.of_deployment(decided.name, deployed, selector)
@@ -127,7 +112,11 @@ def _observed(decided: Plan, children: Children, selector: dict[str, str]) -> st
 def _conflict(workload: Json) -> Cause | None:
     """What the user's template and the model put into it cannot both have, such as one mount path."""
     found = next(clashes(workload["spec"], field.Path("spec")), None)
-    return None if found is None else Cause(Stage.SPEC, f"the pods cannot be made: {found}", Reason.TEMPLATE_CONFLICT)
+    return (
+        None
+        if found is None
+        else Cause(Stage.SPEC, f"the pod template cannot be used: {found}", Reason.TEMPLATE_CONFLICT)
+    )
 
 
 def _outstanding(service: Service, made: list[Any], children: Children, now: datetime) -> list[Cause]:

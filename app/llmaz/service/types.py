@@ -1,4 +1,4 @@
-"""The ``Service`` kind: models served by pods of the user's own making. Source: llmaz spec 1.4 and 5.3."""
+"""The ``Service`` kind: models served by pods of the user's own making. Source: LZ-1.4 and LZ-5.3."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pydantic import Field
 from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, defaulted, honoured, passed_through
+from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims
-from app.llmaz.judgement import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, no_replicas
+from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, Status, no_replicas
 
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
@@ -110,7 +111,7 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a Service's condition is as it is; beside these :class:`app.llmaz.reasons.Obstacle` and what pods report."""
+    """Why a Service's condition is as it is, beside :class:`app.llmaz.references.Obstacle` and what pods report."""
 
     SERVICE_READY = "ServiceReady"
     """The workload is available."""
@@ -130,7 +131,7 @@ class Reason(StrEnum):
     """Replicas are being started or replaced, and nothing is known to be wrong."""
 
 
-class ServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+class ServiceStatus(Status):
     """What is known of a Service."""
 
     conditions: Annotated[list[Condition], Meta(description="How far the workload is.")] = msgspec.field(
@@ -140,3 +141,16 @@ class ServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
         default_factory=no_replicas
     )
     selector: Annotated[str, Meta(description="What finds the pods that take requests, for an autoscaler.")] = ""
+
+
+Service = Resource[ServiceSpec, ServiceStatus]
+
+
+def is_nothing(value: int | str) -> bool:
+    """0, or 0 percent."""
+    return value == 0 or (isinstance(value, str) and value.rstrip("%").strip("0") == "")
+
+
+def percent(value: str) -> int:
+    """The number of a percentage that is one."""
+    return int(value[:-1])

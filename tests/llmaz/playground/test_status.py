@@ -1,4 +1,4 @@
-"""The seven rows of llmaz spec 5.2, and Ready beside them."""
+"""The seven rows of LZ-5.2, and Ready beside them."""
 
 from __future__ import annotations
 
@@ -164,5 +164,5 @@ def test_a_broken_rule_keeps_children() -> None:
 
 
 def test_replicas_are_always_there() -> None:
-    """The scale subresource and upstream's schema want the field, also at 0 (T27)."""
+    """The scale subresource and upstream's schema want the field, also at 0 (LZ-T27)."""
     assert sync(PLAYGROUND, playground(), model(), runtime())["status"]["replicas"] == 0

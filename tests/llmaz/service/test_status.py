@@ -1,4 +1,4 @@
-"""What a Service says of its workload (llmaz spec 5.3, 9)."""
+"""What a Service says of its workload (LZ-5.3, 9)."""
 
 from __future__ import annotations
 

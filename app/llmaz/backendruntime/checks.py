@@ -1,0 +1,135 @@
+"""The rules of a BackendRuntime: what is refused, and what its author should know of an accepted one.
+
+Source: LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.hooks import sendable
+from app.kube import field
+from app.kube.decode import SPEC
+from app.llmaz import scaling
+from app.llmaz.arguments import MODEL_PATH, WORDS, misses, names_a_word, port_warnings, unknown_words
+from app.llmaz.backendruntime.types import (
+    DEFAULT_PRESET,
+    BackendRuntime,
+    BackendRuntimeSpec,
+    RecommendedConfig,
+    preset,
+)
+from app.llmaz.checks import accelerator_warnings, under_upstreams_path
+from app.llmaz.names import PORT_NAME
+from app.llmaz.quantities import check_resources, low_limits
+from app.settings import Settings
+from app.workload import podrules
+
+PRESETS = SPEC.child("recommendedConfigs")
+
+
+def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Settings) -> list[field.Error]:
+    return [*_presets(runtime.spec.recommended_configs or []), *unusable(runtime.spec)]
+
+
+def probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
+    """The probes by what they are for."""
+    return {"startup": spec.startup_probe, "liveness": spec.liveness_probe, "readiness": spec.readiness_probe}
+
+
+def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
+    """What no pod or autoscaler can be made with, whatever the Playground says."""
+    yield from podrules.env(spec.envs or [], SPEC.child("envs"))
+    for name, probe in probes(spec).items():
+        if probe is not None:
+            yield from podrules.probe(probe, SPEC.child(f"{name}Probe"), name)
+            yield from sendable.check(probe, SPEC.child(f"{name}Probe"))
+    yield from podrules.lifecycle(spec.lifecycle or {}, SPEC.child("lifecycle"))
+    yield from sendable.check(spec.lifecycle, SPEC.child("lifecycle"))
+    for position, variable in enumerate(spec.envs or ()):
+        yield from sendable.check(variable, SPEC.child("envs").index(position))
+    for position, config in enumerate(spec.recommended_configs or ()):
+        if config.scale_trigger is not None and config.scale_trigger.hpa is not None:
+            path = PRESETS.index(position).child("scaleTrigger", "hpa")
+            yield from scaling.unsendable(config.scale_trigger.hpa, path)
+
+
+def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
+    seen: set[str] = set()
+    for position, config in enumerate(configs):
+        path = PRESETS.index(position)
+        if config.name in seen:
+            detail = f"{path}: another preset is already named {field.go_quote(config.name)}; choose a different name"
+            yield under_upstreams_path("spec.args.name", field.forbidden(path.child("name"), detail))
+        seen.add(config.name)
+        if config.resources is not None:
+            for low, detail in low_limits(config.resources, path.child("resources")):
+                yield under_upstreams_path("spec.resources", field.forbidden(low, f"{low}: {detail}"))
+            yield from check_resources(config.resources, path.child("resources"))
+        yield from _trigger(config, path.child("scaleTrigger"))
+
+
+def _trigger(config: RecommendedConfig, path: field.Path) -> Iterator[field.Error]:
+    if config.scale_trigger is None:
+        return
+    if config.scale_trigger.hpa is None:
+        yield field.required(path.child("hpa"), "set what to scale on, or remove scaleTrigger")
+        return
+    yield from scaling.check(config.scale_trigger.hpa, path.child("hpa"))
+
+
+def warnings(runtime: BackendRuntime) -> list[str]:
+    spec = runtime.spec
+    found: list[str] = [*_image(spec), *_not_rendered(spec)]
+    for position, config in enumerate(spec.recommended_configs or ()):
+        found += _preset(config, PRESETS.index(position))
+    found += podrules.env_warnings(spec.envs or [], str(SPEC.child("envs")))
+    for name, probe in probes(spec).items():
+        found += podrules.probe_warnings(probe or {}, str(SPEC.child(f"{name}Probe")), (PORT_NAME,))
+    if preset(spec, DEFAULT_PRESET) is None:
+        found.append(
+            field.advice(PRESETS, f"there is no preset named {DEFAULT_PRESET}, so Playgrounds have to set configName")
+        )
+    return found
+
+
+def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
+    """Image and version are put together with a colon, whatever they are."""
+    if ":" in spec.image.rpartition("/")[2]:
+        yield field.advice(
+            SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version"
+        )
+    for name, text in (("image", spec.image), ("version", spec.version)):
+        if not text:
+            yield field.advice(
+                SPEC.child(name), f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"
+            )
+
+
+def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
+    """Placeholders where they stay as they are (LZ-3.3)."""
+    texts = [(SPEC.child("command").index(position), text) for position, text in enumerate(spec.command or ())]
+    for position, variable in enumerate(spec.envs or ()):
+        texts.append((SPEC.child("envs").index(position).child("value"), variable.get("value") or ""))
+    for where, text in texts:
+        if names_a_word(text):
+            yield field.advice(
+                where, "placeholders are only replaced in the args of presets; this one is passed on as written"
+            )
+
+
+def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[field.Advice]:
+    known = ", ".join(WORDS)
+    for position, argument in enumerate(config.args or ()):
+        where = path.child("args").index(position)
+        for word in unknown_words(argument):
+            yield field.advice(
+                where, f"unknown placeholder {{{{ .{word} }}}}, so no Playground can use the preset; known are {known}"
+            )
+        if misses(argument):
+            yield field.advice(where, f"this placeholder is not replaced; write it like {{{{ .{MODEL_PATH} }}}}")
+    yield from port_warnings(config.args or [], path.child("args"))
+    yield from accelerator_warnings(config.resources, path.child("resources"))
+    if config.scale_trigger is not None and config.scale_trigger.hpa is not None:
+        yield from scaling.warnings(config.scale_trigger.hpa, path.child("scaleTrigger", "hpa"))

@@ -1,0 +1,136 @@
+"""The rules of an OpenModel: what is refused, and what its author should know of an accepted one.
+
+Source: LZ-2.7, LZ-OM01 to LZ-OM08, LZ-N10 to LZ-N16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.kube import field
+from app.kube.conditions import parse_rfc3339
+from app.kube.decode import SPEC
+from app.kube.field import without_user
+from app.kube.names import is_label_value
+from app.llmaz import source
+from app.llmaz.checks import model_name
+from app.llmaz.names import SKIP_LOADER
+from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel, OpenModelSpec
+from app.llmaz.quantities import check_amounts
+from app.settings import Settings
+
+_SOURCE = SPEC.child("source")
+_HUB = _SOURCE.child("modelHub")
+
+
+def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> list[field.Error]:
+    """Every rule; the name is judged on creation only, because it never changes."""
+    errors = [] if old is not None else list(model_name(model.metadata))
+    created = model.spec.created_at
+    if created is not None and parse_rfc3339(created) is None:
+        detail = "must be a date and time as in RFC 3339, for example 2025-01-31T12:00:00Z"
+        errors.append(field.invalid(SPEC.child("createdAt"), created, detail))
+    return [*errors, *_family(model.spec), *_source(model.spec.source), *_flavors(model.spec)]
+
+
+def _family(spec: OpenModelSpec) -> Iterator[field.Error]:
+    if not is_label_value(spec.family_name):
+        detail = (
+            "must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+        )
+        yield field.invalid(SPEC.child("familyName"), spec.family_name, detail)
+
+
+def _flavors(spec: OpenModelSpec) -> Iterator[field.Error]:
+    config, path = spec.inference_config, SPEC.child("inferenceConfig", "flavors")
+    for position, flavor in enumerate((config.flavors if config else None) or ()):
+        yield from check_amounts(flavor.limits, path.index(position).child("limits"))
+
+
+def _source(given: ModelSource) -> Iterator[field.Error]:
+    if given.model_hub is None and given.uri is None:
+        yield field.forbidden(_SOURCE, "set modelHub or uri to say where the weights come from")
+    if given.model_hub is not None:
+        yield from _hub(given.model_hub)
+    if given.uri is not None:
+        try:
+            source.parse_uri(given.uri)
+        except source.SourceError as error:
+            yield field.invalid(_SOURCE.child("uri"), without_user(given.uri), str(error))
+
+
+def _hub(hub: ModelHub) -> Iterator[field.Error]:
+    if not hub.model_id:
+        yield field.required(_HUB.child("modelID"), "the repository, for example facebook/opt-125m")
+    if hub.filename is None:
+        return
+    if hub.name == "ModelScope":
+        detail = "one file can only be fetched from Huggingface; use allowPatterns instead"
+        yield field.invalid(_HUB.child("filename"), hub.filename, detail)
+    if not hub.filename or hub.filename.startswith("/") or ".." in hub.filename.split("/"):
+        detail = "must be the path of a file in the repository, without '..', for example model-q4.gguf"
+        yield field.invalid(_HUB.child("filename"), hub.filename, detail)
+    for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
+        if patterns is not None:
+            yield field.invalid(_HUB.child(name), patterns, "cannot be combined with filename; remove one of the two")
+
+
+def warnings(model: OpenModel) -> list[str]:
+    config = model.spec.inference_config
+    return [*_source_warnings(model.spec.source), *_flavors_warnings((config.flavors if config else None) or [])]
+
+
+def _source_warnings(given: ModelSource) -> Iterator[field.Advice]:
+    if given.model_hub is not None:
+        if given.uri is not None:
+            yield field.advice(_SOURCE.child("uri"), "ignored, because modelHub is set; remove one of the two")
+        yield from _patterns(given.model_hub)
+    elif given.uri is not None:
+        yield from _uri(given.uri)
+
+
+def _patterns(hub: ModelHub) -> Iterator[field.Advice]:
+    path = _SOURCE.child("modelHub")
+    for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
+        for position, pattern in enumerate(patterns or ()):
+            if "," in pattern:
+                yield field.advice(
+                    path.child(name).index(position), "the loader splits patterns at commas; list the parts separately"
+                )
+
+
+def _uri(uri: str) -> Iterator[field.Advice]:
+    """Object stores: the loader and the path that engines are given disagree on names with dots (LZ-T23)."""
+    try:
+        found = source.parse_uri(uri)
+    except source.SourceError:
+        return
+    path = _SOURCE.child("uri")
+    if not isinstance(found, source.ObjectStore):
+        return
+    if found.protocol != "oss":
+        yield field.advice(
+            path,
+            f'the loader cannot fetch from {found.protocol}; workloads must have the annotation {SKIP_LOADER}: "true"',
+        )
+        return
+    last = found.key.rpartition("/")[2]
+    if not last:
+        yield field.advice(path, "ends with a slash, so the loader finds no name in it; remove the slash")
+    elif ("." in last) != (".gguf" in found.key):
+        yield field.advice(
+            path,
+            "the loader takes a name with a dot for a file, others for a directory; the engine will not find it",
+        )
+
+
+def _flavors_warnings(flavors: list[Flavor]) -> Iterator[field.Advice]:
+    path: field.Path = SPEC.child("inferenceConfig", "flavors")
+    seen: set[str] = set()
+    for position, flavor in enumerate(flavors):
+        where = path.index(position).child("name")
+        if not flavor.name:
+            yield field.advice(where, "empty, so no claim can choose this flavor")
+        elif flavor.name in seen:
+            yield field.advice(where, f'"{flavor.name}" is listed twice; only the first is used')
+        seen.add(flavor.name)

@@ -1,0 +1,164 @@
+"""The rules of a Playground: what is refused, and what its author should know of an accepted one.
+
+Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, LZ-N25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.hooks import sendable
+from app.hooks.protocol import one
+from app.kube import field
+from app.kube.decode import SPEC
+from app.kube.names import is_dns1123_subdomain
+from app.llmaz import claims, scaling
+from app.llmaz.arguments import looks_templated, port_warnings
+from app.llmaz.checks import (
+    accelerator_warnings,
+    claim_warnings,
+    under_upstreams_path,
+    workload_name,
+    workload_warnings,
+)
+from app.llmaz.names import DEFAULT_BACKEND
+from app.llmaz.playground.observed import Related, Request
+from app.llmaz.playground.plan import plan
+from app.llmaz.playground.types import (
+    BackendRuntimeConfig,
+    ElasticConfig,
+    Playground,
+    PlaygroundSpec,
+    models,
+)
+from app.llmaz.quantities import check_resources, low_limits
+from app.settings import Settings
+from app.workload import podrules
+from app.workload.cause import Cause, Stage
+
+CONFIG = SPEC.child("backendRuntimeConfig")
+ELASTIC = SPEC.child("elasticConfig")
+
+
+def validate(playground: Playground, old: Playground | None, settings: Settings) -> list[field.Error]:
+    """Every rule; the name is judged on creation only, because it never changes."""
+    spec = playground.spec
+    errors = [] if old is not None else list(workload_name(playground.metadata))
+    errors += _claim(spec)
+    if spec.replicas < 0:
+        errors.append(field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more"))
+    if spec.backend_runtime_config is not None:
+        errors += _config(spec.backend_runtime_config)
+    if spec.elastic_config is not None:
+        errors += _elastic(spec.elastic_config)
+    return errors
+
+
+def _claim(spec: PlaygroundSpec) -> Iterator[field.Error]:
+    if spec.model_claim is None and spec.model_claims is None:
+        yield field.forbidden(SPEC, "set modelClaim or modelClaims to say which model to serve")
+    elif spec.model_claim is not None and spec.model_claims is not None:
+        yield field.forbidden(SPEC, "modelClaim and modelClaims are mutually exclusive; remove one of the two")
+    elif spec.model_claims is not None:
+        yield from claims.check(spec.model_claims, SPEC.child("modelClaims"))
+    elif spec.model_claim is not None and not spec.model_claim.model_name:
+        yield field.required(SPEC.child("modelClaim", "modelName"), "name an OpenModel")
+
+
+def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
+    path = CONFIG.child("resources")
+    if config.resources is not None:
+        for where, detail in low_limits(config.resources, path):
+            yield field.forbidden(where, detail)
+    yield from check_resources(config.resources, path)
+    yield from podrules.env(config.envs or [], CONFIG.child("envs"))
+    for position, variable in enumerate(config.envs or ()):
+        yield from sendable.check(variable, CONFIG.child("envs").index(position))
+
+
+def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
+    least, most, where = elastic.min_replicas, elastic.max_replicas, ELASTIC.child("minReplicas")
+    trigger = elastic.scale_trigger
+    if least == 0:
+        yield field.forbidden(where, "an autoscaler cannot scale to 0; use 1 or more")
+    elif least < 0:
+        yield field.invalid(where, least, "must be 1 or more")
+    if least >= most:
+        error = field.invalid(where, least, f"minReplicas must be less than maxReplicas, which is {most}")
+        yield under_upstreams_path("spec.elasticConfig.scaleTrigger.hpa", error)
+    if trigger is None:
+        return
+    path = ELASTIC.child("scaleTrigger", "hpa")
+    if trigger.hpa is None:
+        detail = f"{path} is required when scaleTrigger is set; add it or remove scaleTrigger"
+        yield under_upstreams_path("spec.backendRuntime.scaleTrigger.hpa", field.forbidden(path, detail))
+    else:
+        yield from scaling.check(trigger.hpa, path)
+        yield from scaling.unsendable(trigger.hpa, path)
+
+
+def warnings(playground: Playground) -> list[str]:
+    spec = playground.spec
+    found: list[str] = list(workload_warnings(playground.metadata))
+    if spec.model_claim is not None:
+        found += claim_warnings(spec.model_claim.model_name, SPEC.child("modelClaim", "modelName"))
+    if spec.model_claims is not None:
+        found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
+    if spec.backend_runtime_config is not None:
+        found += _config_warnings(spec.backend_runtime_config)
+        found += podrules.env_warnings(spec.backend_runtime_config.envs or [], str(CONFIG.child("envs")))
+    if spec.elastic_config is not None:
+        found += _elastic_warnings(spec, spec.elastic_config)
+    return found
+
+
+def _config_warnings(config: BackendRuntimeConfig) -> Iterator[field.Advice]:
+    if not is_dns1123_subdomain(config.backend_name):
+        where = CONFIG.child("backendName")
+        yield field.advice(
+            where, f"no BackendRuntime can be named {field.go_quote(config.backend_name)}, so nothing is created"
+        )
+    yield from _arguments(config.args or [])
+    yield from accelerator_warnings(config.resources, CONFIG.child("resources"))
+    if config.version == "":
+        yield field.advice(
+            CONFIG.child("version"),
+            "empty, so the image has no tag; remove the field to use the BackendRuntime's version",
+        )
+
+
+def _arguments(args: list[str]) -> Iterator[field.Advice]:
+    path = CONFIG.child("args")
+    for position, argument in enumerate(args):
+        if looks_templated(argument):
+            where = path.index(position)
+            yield field.advice(
+                where,
+                "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
+            )
+    yield from port_warnings(args, path)
+
+
+def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[field.Advice]:
+    least, most = elastic.min_replicas, elastic.max_replicas
+    if least <= most and spec.replicas != 0 and not least <= spec.replicas <= most:
+        yield field.advice(
+            SPEC.child("replicas"),
+            f"{spec.replicas} is outside the range of elasticConfig, {least} to {most}; the autoscaler will change it",
+        )
+    if elastic.scale_trigger is not None and elastic.scale_trigger.hpa is not None:
+        yield from scaling.warnings(elastic.scale_trigger.hpa, ELASTIC.child("scaleTrigger", "hpa"))
+
+
+def against_related(playground: Playground, request: Request, settings: Settings) -> list[str]:
+    """Why nothing would be made, or what to know of it; nothing where what it names is not among the objects."""
+    related, spec = request.related or Related(), playground.spec
+    backend = DEFAULT_BACKEND if spec.backend_runtime_config is None else spec.backend_runtime_config.backend_name
+    named = [(related.models, model.name) for model in models(spec).models or ()]
+    if any(one(group, name) is None for group, name in [*named, (related.runtimes, backend)]):
+        return []
+    decided = plan(playground, related)
+    if not isinstance(decided, Cause):
+        return [field.advice(SPEC, note) for note in decided.notes]
+    path = SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
+    return [field.advice(path if decided.stage is Stage.MODEL else CONFIG, decided.text)]

@@ -1,0 +1,86 @@
+"""The children of a Playground: an inference Service and an autoscaler. Source: LZ-4.1, LZ-4.5."""
+
+from __future__ import annotations
+
+from app.kube.base import Json
+from app.kube.desired import HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, ObjectMeta, ScaleTarget
+from app.llmaz.claims import main_first
+from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
+from app.llmaz.playground.plan import Plan
+from app.llmaz.scaling import behavior, metrics
+
+GRACE_SECONDS = 130
+"""How long a pod may take to finish its requests when it is ended."""
+
+
+def service(plan: Plan) -> Json:
+    """Only what is decided here; the rest comes from the CRD's defaults."""
+    metadata: Json = {"name": plan.name, "namespace": plan.namespace}
+    if plan.skip_annotation is not None:
+        metadata["annotations"] = {SKIP_LOADER: plan.skip_annotation}
+    return {
+        "apiVersion": INFERENCE_API,
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {
+            "modelClaims": _claims(plan),
+            "replicas": plan.replicas,
+            "rolloutStrategy": {"type": "RollingUpdate"},
+            "workloadTemplate": {"workerTemplate": {"spec": _pod(plan)}},
+        },
+    }
+
+
+def _claims(plan: Plan) -> Json:
+    """The models in the user's order, each name once: Metacontroller keeps the items of such a list apart by name.
+
+    Only a model that is its own draft is there twice, and one copy of its files serves both roles.
+    """
+    roles: Json = {}
+    for model in main_first(plan.models):
+        roles.setdefault(model.name, model.role)
+    names = dict.fromkeys(model.name for model in plan.models)
+    claims: Json = {"models": [{"name": name, "role": roles[name]} for name in names]}
+    if plan.flavors:
+        claims["inferenceFlavors"] = plan.flavors
+    return claims
+
+
+def _pod(plan: Plan) -> Json:
+    spec: Json = {"terminationGracePeriodSeconds": GRACE_SECONDS, "containers": [_runner(plan)]}
+    if plan.shared_memory is not None:
+        memory = {"medium": "Memory", "sizeLimit": plan.shared_memory}
+        spec["volumes"] = [{"name": SHM_VOLUME, "emptyDir": memory}]
+    return spec
+
+
+def _runner(plan: Plan) -> Json:
+    """The engine's container; what is empty or absent is left out."""
+    container = {
+        "name": RUNNER,
+        "image": plan.image,
+        "command": plan.runtime.spec.command,
+        "args": plan.args,
+        "env": plan.env,
+        "resources": plan.resources,
+        "ports": [{"name": PORT_NAME, "protocol": "TCP", "containerPort": PORT}],
+        "volumeMounts": [{"name": SHM_VOLUME, "mountPath": SHM_PATH}] if plan.shared_memory is not None else None,
+    }
+    return {key: value for key, value in container.items() if value} | plan.runtime.handlers
+
+
+def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
+    """``None`` when the Playground does not scale by load."""
+    scaling = plan.scaling
+    if scaling is None:
+        return None
+    return HorizontalPodAutoscaler(
+        metadata=ObjectMeta(name=plan.name, namespace=plan.namespace),
+        spec=HorizontalPodAutoscalerSpec(
+            scale_target_ref=ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=plan.name),
+            min_replicas=scaling.least,
+            max_replicas=scaling.most,
+            metrics=metrics(scaling.trigger),
+            behavior=behavior(scaling.trigger),
+        ),
+    )

@@ -1,0 +1,146 @@
+"""The models and runtimes that a workload names, decoded from its related objects, and what can be wrong with them.
+
+Source: LZ-2.4, LZ-2.6, LZ-T03, LZ-T17, LZ-T18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.hooks.protocol import RelatedResource, one
+from app.hooks.reader import read_related
+from app.kube import field
+from app.kube.base import Json
+from app.kube.decode import SPEC
+from app.kube.names import is_label_value
+from app.kube.podspec import stored
+from app.llmaz import source
+from app.llmaz.backendruntime.checks import unusable
+from app.llmaz.backendruntime.types import BackendRuntimeSpec
+from app.llmaz.names import SKIP_LOADER
+from app.llmaz.openmodel.types import Flavor, OpenModelSpec
+from app.llmaz.source import Hub, ObjectStore, Source
+from app.workload.cause import Cause, Stage
+
+
+class Obstacle(StrEnum):
+    """What stands in the way; what runs is left alone until it is gone."""
+
+    MODEL_NOT_FOUND = "ModelNotFound"
+    """A claimed OpenModel does not exist."""
+    MODEL_INVALID = "ModelInvalid"
+    """A claimed OpenModel cannot be used."""
+    MODEL_NOT_LOADABLE = "ModelNotLoadable"
+    """The loader cannot fetch from where the model is."""
+    BACKEND_RUNTIME_NOT_FOUND = "BackendRuntimeNotFound"
+    """The BackendRuntime does not exist."""
+    BACKEND_RUNTIME_INVALID = "BackendRuntimeInvalid"
+    """The BackendRuntime cannot be used."""
+    GLOBAL_CONFIG_INVALID = "GlobalConfigInvalid"
+    """The ConfigMap with the family's configuration cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that can be served."""
+
+    name: str
+    family: str
+    source: Source
+    flavors: tuple[Flavor, ...]
+
+    @property
+    def served_name(self) -> str:
+        """The name by which the engine knows the model."""
+        return self.source.name if isinstance(self.source, source.Ollama) else self.name
+
+
+def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> list[Model] | Cause:
+    """The models of these names in this order, or what is wrong with the first that cannot be had."""
+    found = []
+    for name in names:
+        resource = one(group, name)
+        if resource is None:
+            return Cause(Stage.MODEL, f"OpenModel {name} does not exist", Obstacle.MODEL_NOT_FOUND)
+        model = _model(name, bytes(resource.spec))
+        if isinstance(model, str):
+            return Cause(Stage.MODEL, f"OpenModel {name} cannot be used: {model}", Obstacle.MODEL_INVALID)
+        found.append(model)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """An engine that Playgrounds can use."""
+
+    spec: BackendRuntimeSpec
+    handlers: dict[str, Json]
+    """Lifecycle and probes of the container, as they are sent; never changed."""
+
+
+def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime | Cause:
+    """The BackendRuntime of that name, or what is wrong with it."""
+    resource = one(group, name)
+    if resource is None:
+        return Cause(Stage.SPEC, f"BackendRuntime {name} does not exist", Obstacle.BACKEND_RUNTIME_NOT_FOUND)
+    found = _runtime(bytes(resource.spec))
+    if isinstance(found, str):
+        return Cause(Stage.SPEC, f"BackendRuntime {name} cannot be used: {found}", Obstacle.BACKEND_RUNTIME_INVALID)
+    return found
+
+
+def _model(name: str, raw: bytes) -> Model | str:
+    reading = read_related(raw, OpenModelSpec)
+    spec, errors = reading.spec, reading.errors
+    if spec is None or errors:
+        return field.aggregate(errors)
+    for path, value in ((field.Path("metadata").child("name"), name), (SPEC.child("familyName"), spec.family_name)):
+        if not is_label_value(value):
+            return f"{path}: not a valid label value"
+    try:
+        found = source.read(spec.source)
+    except source.SourceError as error:
+        return f"{SPEC.child('source')}: {error}"
+    config = spec.inference_config
+    return Model(name, spec.family_name, found, tuple((config.flavors if config else None) or ()))
+
+
+def _runtime(raw: bytes) -> Runtime | str:
+    reading = read_related(raw, BackendRuntimeSpec)
+    spec, errors = reading.spec, reading.errors
+    if spec is not None and not errors:
+        errors = list(unusable(spec))
+    if spec is None or errors:
+        return field.aggregate(errors)
+    handlers = {
+        "lifecycle": spec.lifecycle,
+        "startupProbe": spec.startup_probe,
+        "livenessProbe": spec.liveness_probe,
+        "readinessProbe": spec.readiness_probe,
+    }
+    return Runtime(spec, {name: stored(handler) for name, handler in handlers.items() if handler is not None})
+
+
+def unloadable(models: list[Model], *, skip: bool) -> Cause | None:
+    """A model that the loader cannot fetch, so that a pod would never start."""
+    for model in models:
+        found = model.source
+        if not skip and isinstance(found, ObjectStore) and found.protocol != "oss":
+            text = (
+                f"OpenModel {model.name}: the loader cannot fetch from {found.protocol}; let the engine do it, with "
+                f'the annotation {SKIP_LOADER}: "true"'
+            )
+            return Cause(Stage.MODEL, text, Obstacle.MODEL_NOT_LOADABLE)
+    return None
+
+
+def notes(models: list[Model], *, skip: bool) -> Iterator[str]:
+    """What may go wrong with models that engines fetch themselves."""
+    for model in models if skip else ():
+        found = model.source
+        if isinstance(found, ObjectStore) and found.protocol == "gcs":
+            yield f"OpenModel {model.name}: the engine gets a gcs:// address, but most engines expect gs://"
+        if isinstance(found, Hub) and found.hub == "ModelScope":
+            yield f"OpenModel {model.name}: the engine gets a bare model ID, which most look up on Hugging Face"

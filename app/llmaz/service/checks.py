@@ -1,0 +1,335 @@
+"""The rules of a Service: what is refused, and what its author should know of an accepted one.
+
+Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N17, LZ-N26 to LZ-N29, LZ-T29.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from app.hooks import sendable
+from app.hooks.protocol import one
+from app.hooks.sendable import merge_key
+from app.kube import field
+from app.kube.base import Json
+from app.kube.decode import SPEC
+from app.kube.names import validate_annotation_keys, validate_labels
+from app.kube.quantity import canonical_value
+from app.kube.stored import without_nulls
+from app.llmaz import claims
+from app.llmaz.checks import workload_name, workload_warnings
+from app.llmaz.names import (
+    FLAVORS,
+    INFERENCE_SERVICE,
+    LOADER,
+    LWS_NAME,
+    LWS_WORKER_INDEX,
+    MODEL_FAMILY,
+    MODEL_NAME,
+    MODEL_VOLUME,
+    MODELS_DIR,
+    PORT,
+    RUNNER,
+    load_balancer,
+    skips_loader,
+)
+from app.llmaz.quantities import Resources, low_limits
+from app.llmaz.references import Obstacle
+from app.llmaz.service.observed import Related, Request
+from app.llmaz.service.plan import divides, is_single, plan
+from app.llmaz.service.types import (
+    DEFAULT_RESTART_POLICY,
+    Reason,
+    RolloutStrategy,
+    Service,
+    ServiceSpec,
+    WorkloadTemplate,
+    is_nothing,
+    percent,
+)
+from app.settings import Settings
+from app.workload import podrules, wholepod
+from app.workload.cause import Cause
+
+TEMPLATE = SPEC.child("workloadTemplate")
+WORKER = TEMPLATE.child("workerTemplate")
+LEADER = TEMPLATE.child("leaderTemplate")
+ROLLOUT = SPEC.child("rolloutStrategy", "rollingUpdateConfiguration")
+
+
+def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
+    """Every rule; name and worker container are judged on creation only, as upstream does, the size on updates too."""
+    spec = service.spec
+    errors = [] if old is not None else list(workload_name(service.metadata))
+    if spec.model_claims is None:
+        errors.append(field.required(SPEC.child("modelClaims"), "name the models to serve"))
+    else:
+        errors += claims.check(spec.model_claims, SPEC.child("modelClaims"))
+    if spec.replicas < 0:
+        errors.append(field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more"))
+    errors += _workload(spec.workload_template, created=old is None, loads=not skips_loader(service.metadata))
+    if old is not None and old.spec.workload_template.size != spec.workload_template.size:
+        errors.append(field.immutable(TEMPLATE.child("size"), spec.workload_template.size))
+    grouped = not is_single(spec.workload_template)
+    return [*errors, *_rollout(spec.rollout_strategy, spec.replicas, grouped=grouped)]
+
+
+def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
+    if template.size < 1:
+        yield field.invalid(TEMPLATE.child("size"), template.size, "must be 1 or more")
+    if created and not has_runner(template.worker_template):
+        yield _no_runner(WORKER)
+    yield from _pods(template.worker_template, WORKER, loads=loads)
+    if template.leader_template is not None:
+        if not has_runner(template.leader_template):
+            yield _no_runner(LEADER)
+        yield from _pods(template.leader_template, LEADER, loads=loads)
+
+
+def _no_runner(path: field.Path) -> field.Error:
+    where = path.child("spec", "containers")
+    return field.forbidden(where, f"one container must be named {RUNNER}: it gets the model and the flavor's resources")
+
+
+def items(template: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """A list of the pod's; the types were checked before."""
+    found: list[dict[str, Any]] = (template.get("spec") or {}).get(name) or []
+    return [item for item in found if item]
+
+
+def has_runner(template: dict[str, Any]) -> bool:
+    return any(container.get("name") == RUNNER for container in items(template, "containers"))
+
+
+_LOADER = re.compile(rf"{LOADER}(-[0-9]+)?")
+_VOLUME = re.compile(rf"{MODEL_VOLUME}(-[0-9]+)?")
+
+
+def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterator[field.Error]:
+    """What the API server, or Metacontroller, would refuse when it is too late to tell the user."""
+    yield from (_at_item(error, template, path) for error in sendable.check(template, path))
+    spec = path.child("spec")
+    yield from _pod_rules(template, path)
+    if not loads:
+        return
+    for position, volume in enumerate(items(template, "volumes")):
+        if _VOLUME.fullmatch(str(volume.get("name"))):
+            yield _taken(spec.child("volumes").index(position).child("name"), volume["name"])
+    for position, container in enumerate(items(template, "initContainers")):
+        if _LOADER.fullmatch(str(container.get("name"))):
+            yield _taken(spec.child("initContainers").index(position).child("name"), container["name"])
+    for position, container in enumerate(items(template, "containers")):
+        if container.get("name") == RUNNER:
+            yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
+
+
+def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> field.Error:
+    """An item that is in its list twice, at the second of the two, where the API server reports it too."""
+    if error.type is not field.ErrorType.DUPLICATE:
+        return error
+    found: Any = without_nulls(template, in_lists=True)
+    for segment in error.path.segments[len(root.segments) :]:
+        found = found[segment]
+    key, seen = merge_key(found), set()
+    for position, item in enumerate(found if key else ()):
+        if str(item[key]) in seen:
+            return replace(error, path=error.path.index(position))
+        seen.add(str(item[key]))
+    return error
+
+
+def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    """What Kubernetes itself would say about the pods when they are made."""
+    pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
+    yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
+    yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
+    yield from wholepod.check(pod, spec)
+    yield from podrules.tolerations(items(template, "tolerations"), spec.child("tolerations"))
+    yield from podrules.node_selector(pod.get("nodeSelector") or {}, spec.child("nodeSelector"))
+    yield from podrules.pod_security_context(pod.get("securityContext") or {}, spec.child("securityContext"))
+    for name in ("initContainers", "containers"):
+        for position, container in enumerate(items(template, name)):
+            yield from _container(container, spec.child(name).index(position))
+
+
+def _container(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    yield from podrules.env(container.get("env") or [], path.child("env"))
+    yield from podrules.container_security_context(
+        container.get("securityContext") or {}, path.child("securityContext")
+    )
+    yield from podrules.lifecycle(container.get("lifecycle") or {}, path.child("lifecycle"))
+    for purpose in ("startup", "liveness", "readiness"):
+        probe = container.get(f"{purpose}Probe")
+        if probe is not None:
+            yield from podrules.probe(probe, path.child(f"{purpose}Probe"), purpose)
+
+
+def _mounts(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    for position, mount in enumerate(container.get("volumeMounts") or ()):
+        if mount and str(mount.get("mountPath")).rstrip("/") == MODELS_DIR.rstrip("/"):
+            yield _taken(path.index(position).child("mountPath"), mount["mountPath"])
+
+
+def _taken(path: field.Path, value: str) -> field.Error:
+    return field.invalid(path, value, "reserved for the model that is added to the pod; choose another")
+
+
+_PERCENT = re.compile(r"[0-9]{1,5}%")
+
+
+def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:
+    """Numbers or percentages, not both nothing: such a rollout would never move (LZ-N29).
+
+    Of a group LeaderWorkerSet surges no more than all replicas; a Deployment may.
+    """
+    config = strategy.rolling_update_configuration
+    if config is None:
+        return
+    nothing = 0
+    for name, value in (("maxUnavailable", config.max_unavailable), ("maxSurge", config.max_surge)):
+        path = ROLLOUT.child(name)
+        if isinstance(value, str) and not _PERCENT.fullmatch(value):
+            yield field.invalid(path, value, 'must be a number or a percentage, such as 1 or "25%"')
+        elif isinstance(value, int) and not 0 <= value < 2**31:
+            yield field.invalid(path, value, "must be 0 or more, and fit into a 32-bit integer")
+        elif isinstance(value, str) and (grouped or name == "maxUnavailable") and percent(value) > 100:
+            yield field.invalid(path, value, "must be 100% or less")
+        nothing += is_nothing(value)
+    if nothing == 2 and replicas != 0:
+        yield field.invalid(ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0")
+
+
+def warnings(service: Service) -> list[str]:
+    spec, template = service.spec, service.spec.workload_template
+    found: list[str] = [*workload_warnings(service.metadata)]
+    if spec.model_claims is not None:
+        found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
+    found += _alone(template) if is_single(template) else _grouped(template)
+    found += _overwritten(spec)
+    found += _unreachable(service)
+    for pods, path in ((template.worker_template, WORKER), (template.leader_template, LEADER)):
+        found += _low_limits(pods or {}, path)
+    return found
+
+
+def update_warnings(service: Service, old: Service, settings: Settings) -> list[str]:
+    """What upstream lets an update do, and what cannot come of it."""
+    before, after = old.spec.workload_template, service.spec.workload_template
+    found: list[str] = []
+    if not has_runner(after.worker_template):
+        where = WORKER.child("spec", "containers")
+        found.append(
+            field.advice(where, f"one container must be named {RUNNER}; until then running pods are left unchanged")
+        )
+    if not is_single(before) and not is_single(after) and _each(before) != _each(after):
+        path = TEMPLATE.child("subGroupPolicy")
+        found.append(
+            field.advice(path, "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them")
+        )
+    return found
+
+
+def _each(template: WorkloadTemplate) -> int | None:
+    """Pods per subgroup, which a LeaderWorkerSet never changes."""
+    return template.sub_group_policy.sub_group_size if template.sub_group_policy is not None else None
+
+
+def _alone(template: WorkloadTemplate) -> Iterator[field.Advice]:
+    """Fields that only mean something to a LeaderWorkerSet."""
+    if template.restart_policy != DEFAULT_RESTART_POLICY:
+        yield field.advice(
+            TEMPLATE.child("restartPolicy"),
+            "no effect on a Deployment, where a container restarts in place",
+            "no-effect",
+        )
+    if template.sub_group_policy is not None:
+        yield field.advice(TEMPLATE.child("subGroupPolicy"), "no effect with one pod per replica", "no-effect")
+    labels, path = _metadata(template.worker_template, "labels"), WORKER.child("metadata", "labels")
+    for key in (LWS_NAME, LWS_WORKER_INDEX):
+        if key in labels:
+            yield field.advice(
+                path.key(key), "where LeaderWorkerSet is installed, its webhook rejects other pods with this label"
+            )
+    if INFERENCE_SERVICE in labels:
+        yield field.advice(path.key(INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label")
+
+
+def _grouped(template: WorkloadTemplate) -> Iterator[field.Advice]:
+    """Fields that do not fit the size of a group."""
+    if template.size == 1:
+        yield field.advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
+    if template.sub_group_policy is not None and not divides(template.sub_group_policy, template.size):
+        yield field.advice(TEMPLATE.child("subGroupPolicy"), "ignored, because subGroupSize does not divide the group")
+
+
+def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
+    """Labels and annotations of the pods that tell of the model (LZ-4.3)."""
+    pods, path = _serving(spec.workload_template)
+    claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
+    for kind, keys in (("labels", (MODEL_NAME, MODEL_FAMILY)), ("annotations", (FLAVORS,) if claims_flavors else ())):
+        given = _metadata(pods, kind)
+        for key in keys:
+            if key in given:
+                yield field.advice(path.child("metadata", kind).key(key), "overwritten with what the model claim says")
+
+
+def _unreachable(service: Service) -> Iterator[field.Advice]:
+    """The Service before the pods knows one port (LZ-4.8); an engine that lists others is found by nobody."""
+    pods, path = _serving(service.spec.workload_template)
+    for position, container in enumerate(items(pods, "containers")):
+        ports = [port.get("containerPort") for port in container.get("ports") or () if port]
+        if container["name"] == RUNNER and ports and PORT not in ports:
+            where = path.child("spec", "containers").index(position).child("ports")
+            name = load_balancer(service.metadata.name or "<name>")
+            yield field.advice(where, f"must include {PORT}, the only port to which the Service {name} sends requests")
+
+
+def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
+    """The pods that take requests: the leaders, where there are such."""
+    if template.leader_template is not None:
+        return template.leader_template, LEADER
+    return template.worker_template, WORKER
+
+
+def _metadata(pods: Json, kind: str) -> dict[str, str]:
+    found: dict[str, str] = (pods.get("metadata") or {}).get(kind) or {}
+    return found
+
+
+def _low_limits(pods: Json, path: field.Path) -> Iterator[field.Advice]:
+    """Limits below their requests, with which no pod can be made; a flavor may put both right."""
+    for kind in ("initContainers", "containers"):
+        for position, container in enumerate(items(pods, kind)):
+            where = path.child("spec", kind).index(position).child("resources")
+            for low, detail in low_limits(_resources(container), where):
+                yield field.advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
+
+
+def _resources(container: Json) -> Resources:
+    given = container.get("resources") or {}
+    return Resources(limits=_amounts(given.get("limits")), requests=_amounts(given.get("requests")))
+
+
+def _amounts(given: Json | None) -> dict[str, str]:
+    """Those that are quantities; a number beyond them has an error of its own."""
+    found = ((name, canonical_value(amount)) for name, amount in (given or {}).items())
+    return {name: amount for name, amount in found if isinstance(amount, str)}
+
+
+_OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
+"""Why there would be no pods, though nothing is wrong with the files."""
+
+
+def against_related(service: Service, request: Request, settings: Settings) -> list[str]:
+    """Why nothing would be made, or what to know of it; nothing where a model is not among the objects."""
+    related, claims = request.related or Related(), service.spec.model_claims
+    if any(one(related.models, model.name) is None for model in (claims.models if claims else None) or ()):
+        return []
+    decided = plan(service, request.children, related, settings)
+    path = SPEC.child("modelClaims")
+    if not isinstance(decided, Cause):
+        return [field.advice(path, note) for note in decided.notes]
+    return [] if decided.reason in _OF_THE_CLUSTER else [field.advice(path, decided.text)]

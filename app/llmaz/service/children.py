@@ -1,0 +1,107 @@
+"""The children of a Service: the workload that runs its pods, and the core Service before them.
+
+Source: LZ-4.3, LZ-4.4, LZ-4.6, LZ-4.8, LZ-9.
+"""
+
+from __future__ import annotations
+
+from app.kube import desired
+from app.kube.base import Json
+from app.llmaz.names import ACTIVATOR_MODEL, LWS_API, PORT, PORT_NAME, load_balancer
+from app.llmaz.service.plan import Plan
+from app.llmaz.service.types import RestartPolicy, RollingUpdateConfiguration, is_nothing, percent
+
+
+def deployment(plan: Plan, template: Json, selector: dict[str, str]) -> Json:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": plan.name, "namespace": plan.namespace},
+        "spec": {
+            "replicas": plan.replicas,
+            "selector": {"matchLabels": selector},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": _rolling_update(plan)},
+            "template": template,
+        },
+    }
+
+
+def _rolling_update(plan: Plan) -> Json:
+    """One missing, none in addition, unless said otherwise: a pod in addition needs a GPU to spare.
+
+    Both 0 is allowed for a service of no replicas, and a Deployment refuses it even then.
+    """
+    config = plan.rollout.rolling_update_configuration or RollingUpdateConfiguration()
+    stuck = is_nothing(config.max_unavailable) and is_nothing(config.max_surge)
+    return {"maxUnavailable": 1 if stuck else config.max_unavailable, "maxSurge": config.max_surge}
+
+
+def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
+    group: Json = {
+        "size": plan.size,
+        "restartPolicy": _restart_policy(plan.template.restart_policy),
+        "workerTemplate": worker,
+    }
+    if leader is not None:
+        group["leaderTemplate"] = leader
+    if plan.sub_groups is not None:
+        kind, each = plan.sub_groups
+        group["subGroupPolicy"] = {"subGroupPolicyType": kind, "subGroupSize": each}
+    return {
+        "apiVersion": LWS_API,
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": plan.name, "namespace": plan.namespace},
+        "spec": {
+            "replicas": plan.replicas,
+            "startupPolicy": _startup_policy(plan),
+            "rolloutStrategy": _rollout(plan),
+            "leaderWorkerTemplate": group,
+        },
+    }
+
+
+def _startup_policy(plan: Plan) -> str:
+    """Workers start with their leader: many engines' leaders are ready only after the workers joined (LZ-T07).
+
+    A group of one has no workers, and keeps upstream's value so that taking over changes nothing.
+    """
+    return "LeaderCreated" if plan.size > 1 else "LeaderReady"
+
+
+def _restart_policy(policy: RestartPolicy) -> RestartPolicy:
+    """``Default`` is an old word for None, which LeaderWorkerSet rewrites: sent as it is, it would differ for ever."""
+    return "None" if policy == "Default" else policy
+
+
+def _rollout(plan: Plan) -> Json:
+    rollout: Json = {"type": plan.rollout.type}
+    config = plan.rollout.rolling_update_configuration
+    if config is not None:
+        rollout["rollingUpdateConfiguration"] = {
+            "maxUnavailable": 1 if _is_stuck(config, plan.replicas) else config.max_unavailable,
+            "maxSurge": config.max_surge,
+        }
+    return rollout
+
+
+def _is_stuck(config: RollingUpdateConfiguration, replicas: int) -> bool:
+    """Whether a percentage comes to none of these replicas and there are none in addition: LeaderWorkerSet refuses it.
+
+    A Deployment takes one at a time then. Without replicas nothing is refused, and nothing is changed.
+    """
+    share = config.max_unavailable
+    return isinstance(share, str) and replicas > 0 and is_nothing(config.max_surge) and percent(share) * replicas < 100
+
+
+def load_balancing_service(plan: Plan, selector: dict[str, str]) -> desired.Service:
+    return desired.Service(
+        metadata=desired.ObjectMeta(
+            name=load_balancer(plan.name),
+            namespace=plan.namespace,
+            annotations={ACTIVATOR_MODEL: plan.models[0].name},
+        ),
+        spec=desired.ServiceSpec(
+            selector=selector,
+            ports=[desired.ServicePort(name=PORT_NAME, port=PORT, target_port=PORT)],
+        ),
+    )

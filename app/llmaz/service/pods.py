@@ -1,0 +1,227 @@
+"""A pod template with the model in it: by an init container, by the engine, or from the node.
+
+Source: LZ-2.4 to LZ-2.6, LZ-4.3 in its order, LZ-9.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import orjson
+
+from app.kube.base import Json
+from app.kube.podspec import stored
+from app.llmaz.names import (
+    FLAVORS,
+    MODEL_FAMILY,
+    MODEL_NAME,
+    MODEL_VOLUME,
+    MODELS_DIR,
+    RUNNER,
+    host_volume,
+    loader_container,
+)
+from app.llmaz.references import Model
+from app.llmaz.service.plan import Plan
+from app.llmaz.source import Host, Hub, ObjectStore
+
+
+def worker(plan: Plan) -> Json:
+    """The worker pods; with the model's labels where there is no leader template."""
+    return _template(plan, plan.template.worker_template, labelled=plan.template.leader_template is None)
+
+
+def leader(plan: Plan) -> Json | None:
+    """The leader pods, ``None`` where they are like the workers."""
+    given = plan.template.leader_template
+    return None if given is None else _template(plan, given, labelled=True)
+
+
+def single(plan: Plan) -> Json:
+    """The pods of a Deployment."""
+    template = worker(plan)
+    template["metadata"]["labels"] |= plan.selector
+    for container in [*template["spec"].get("initContainers", ()), *template["spec"].get("containers", ())]:
+        _group_variables(container)
+    return template
+
+
+def _template(plan: Plan, given: Json, *, labelled: bool) -> Json:
+    template = stored(given)
+    if not template.get("metadata", True):
+        del template["metadata"]
+    spec = template.setdefault("spec", {})
+    if plan.config.scheduler and not spec.get("schedulerName"):
+        spec["schedulerName"] = plan.config.scheduler
+    if plan.skip:
+        _add_credentials(spec, plan.models)
+    else:
+        _add_loaders(spec, plan)
+    _add_volumes(spec, plan)
+    if labelled:
+        _add_labels(template, plan)
+    runner = _runner(spec)
+    if runner is not None and plan.accelerators:
+        _add_accelerators(runner, plan.accelerators)
+    return template
+
+
+def _runner(spec: Json) -> Json | None:
+    return next((container for container in spec.get("containers", ()) if container["name"] == RUNNER), None)
+
+
+def _add_credentials(spec: Json, models: Iterable[Model]) -> None:
+    """The engine fetches the weights: it gets the credentials that it does not have."""
+    runner = _runner(spec)
+    if runner is None:
+        return
+    env = list(runner.get("env", ()))
+    for model in models:
+        has = {entry["name"] for entry in env}
+        env += [entry for entry in _credentials(model) if entry["name"] not in has]
+    if env:
+        runner["env"] = env
+
+
+def _add_loaders(spec: Json, plan: Plan) -> None:
+    first: Json = next(iter(spec.get("containers", ())), {})
+    loaders = [
+        container
+        for position, model in enumerate(plan.models)
+        if (container := _init_container(model, position, plan.config.loader_image, first.get("env", [])))
+    ]
+    if loaders:
+        spec["initContainers"] = [*spec.get("initContainers", ()), *loaders]
+
+
+def _add_volumes(spec: Json, plan: Plan) -> None:
+    """An empty directory for what is loaded, and directories of the node; each mounted for reading (LZ-2.5, LZ-T02)."""
+    volumes: list[Json] = []
+    mounts: list[Json] = []
+    loads = not plan.skip and not all(isinstance(model.source, Host) for model in plan.models)
+    if loads:
+        volumes.append({"name": MODEL_VOLUME, "emptyDir": {}})
+        mounts.append({"name": MODEL_VOLUME, "mountPath": MODELS_DIR, "readOnly": True})
+    for position, directory in enumerate(_host_directories(plan.models)):
+        name = host_volume(position, alone=not loads)
+        volumes.append({"name": name, "hostPath": {"path": directory}})
+        mounts.append({"name": name, "mountPath": directory, "readOnly": True})
+    if volumes:
+        spec["volumes"] = [*spec.get("volumes", ()), *volumes]
+    runner = _runner(spec)
+    if runner is not None and mounts:
+        runner["volumeMounts"] = [*runner.get("volumeMounts", ()), *mounts]
+
+
+def _host_directories(models: Iterable[Model]) -> list[str]:
+    """Each directory once, although two models may lie in it."""
+    return list(dict.fromkeys(model.source.directory for model in models if isinstance(model.source, Host)))
+
+
+def _add_labels(template: Json, plan: Plan) -> None:
+    metadata = template.setdefault("metadata", {})
+    main = plan.models[0]
+    metadata["labels"] = {**metadata.get("labels", {}), MODEL_NAME: main.name, MODEL_FAMILY: main.family}
+    if plan.flavors:
+        metadata["annotations"] = {**metadata.get("annotations", {}), FLAVORS: ",".join(plan.flavors)}
+
+
+def _add_accelerators(runner: Json, accelerators: dict[str, str]) -> None:
+    resources = runner.setdefault("resources", {})
+    for key in ("requests", "limits"):
+        resources[key] = {**resources.get(key, {}), **accelerators}
+
+
+_GROUP: dict[str, Json] = {
+    "LWS_LEADER_ADDRESS": {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+    "LWS_GROUP_SIZE": {"value": "1"},
+    "LWS_WORKER_INDEX": {"value": "0"},
+}
+"""What LeaderWorkerSet tells every container of a group, for a group of one pod."""
+_GROUP_VARIABLE = re.compile("|".join(_GROUP))
+
+
+def _group_variables(container: Json) -> None:
+    """Gives a container that speaks of its group the variables that LeaderWorkerSet would, in the place of its own.
+
+    Whatever it says counts: arguments, values, paths of mounts, what probes and hooks run.
+    """
+    named = set(_GROUP_VARIABLE.findall(orjson.dumps(container).decode()))
+    if named:
+        told = [{"name": name, **source} for name, source in _GROUP.items() if name in named]
+        container["env"] = [*told, *(entry for entry in container.get("env", ()) if entry["name"] not in named)]
+
+
+_SECRETS = {"hub": "modelhub-secret", "oss": "oss-access-secret", "s3": "aws-access-secret", "gcs": "aws-access-secret"}
+"""Where credentials are looked for, in the workload's own namespace; none of them has to exist."""
+_KEYS = {
+    "hub": {"HUGGING_FACE_HUB_TOKEN": "HF_TOKEN", "HF_TOKEN": "HF_TOKEN"},
+    "oss": {"OSS_ACCESS_KEY_ID": "OSS_ACCESS_KEY_ID", "OSS_ACCESS_KEY_SECRET": "OSS_ACCESS_KEY_SECRET"},
+    "s3": {"AWS_ACCESS_KEY_ID": "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY": "AWS_SECRET_ACCESS_KEY"},
+}
+_KEYS["gcs"] = _KEYS["s3"]
+"""Variables and the keys of the Secret they come from."""
+
+
+def _credentials(model: Model) -> list[Json]:
+    """The variables with which its source is read; none for models of the node and of an engine."""
+    found = model.source
+    kind = "hub" if isinstance(found, Hub) else found.protocol if isinstance(found, ObjectStore) else ""
+    return [_from_secret(name, _SECRETS[kind], key) for name, key in _KEYS.get(kind, {}).items()]
+
+
+def _from_secret(name: str, secret: str, key: str) -> Json:
+    return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key, "optional": True}}}
+
+
+def _init_container(model: Model, position: int, image: str, inherited: list[Json]) -> Json | None:
+    """The loader of the model, ``None`` for a model that is not loaded.
+
+    ``inherited`` is the environment of the pod's first container. What tells the loader what to do always wins over it;
+    credentials of the user's own always win over ours. No name stands twice (LZ-T04).
+    """
+    orders = _orders(model)
+    if not orders:
+        return None
+    told = {entry["name"] for entry in orders}
+    own = [entry for entry in inherited if entry["name"] not in told]
+    has = {entry["name"] for entry in own}
+    return {
+        "name": loader_container(position),
+        "image": image,
+        "env": [*own, *orders, *(entry for entry in _credentials(model) if entry["name"] not in has)],
+        "volumeMounts": [{"name": MODEL_VOLUME, "mountPath": MODELS_DIR}],
+    }
+
+
+def _orders(model: Model) -> list[Json]:
+    """What the loader is told, in upstream's order. Empty texts have no value: the API server stores none."""
+    found = model.source
+    if isinstance(found, Hub):
+        told = {
+            "MODEL_SOURCE_TYPE": "modelhub",
+            "MODEL_ID": found.model_id,
+            "MODEL_HUB_NAME": found.hub,
+            "MODEL_FILENAME": found.filename,
+            "REVISION": found.revision,
+            "MODEL_ALLOW_PATTERNS": _joined(found.allow_patterns),
+            "MODEL_IGNORE_PATTERNS": _joined(found.ignore_patterns),
+        }
+    elif isinstance(found, ObjectStore) and found.protocol == "oss":
+        told = {
+            "MODEL_SOURCE_TYPE": "objstore",
+            "PROVIDER": "OSS",
+            "ENDPOINT": found.endpoint,
+            "BUCKET": found.bucket,
+            "MODEL_PATH": found.key,
+        }
+    else:
+        return []
+    return [
+        {"name": name, "value": text} if text else {"name": name} for name, text in told.items() if text is not None
+    ]
+
+
+def _joined(patterns: tuple[str, ...] | None) -> str | None:
+    return None if patterns is None else ",".join(patterns)

@@ -1,0 +1,112 @@
+"""Admission of BackendRuntimes (LZ-BR01 to LZ-BR03, LZ-6.4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.llmaz.world import BACKEND_RUNTIME, Json, admit, paths, preset, runtime
+
+LOW = {"requests": {"cpu": 4}, "limits": {"cpu": 1}}
+DUPLICATE_HEADERS = {
+    "httpGet": {"port": 8080, "httpHeaders": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}
+}
+
+REFUSED: dict[str, tuple[Json, list[str]]] = {
+    "LZ-BR01 a limit below its request": (preset(resources=LOW), ["spec.resources"]),
+    "LZ-BR02 a preset twice": (runtime(recommendedConfigs=[{"name": "a"}, {"name": "a"}]), ["spec.args.name"]),
+    "LZ-BR03 nothing": ({**runtime(), "spec": {}}, ["spec.image", "spec.version"]),
+    "LZ-N21 a trigger of nothing": (preset(scaleTrigger={}), ["spec.recommendedConfigs[0].scaleTrigger.hpa"]),
+    "LZ-N23 a metric of another type": (
+        preset(scaleTrigger={"hpa": {"metrics": [{"type": "Pods", "resource": {"name": "cpu", "target": {}}}]}}),
+        [
+            "spec.recommendedConfigs[0].scaleTrigger.hpa.metrics[0].resource.target.type",
+        ],
+    ),
+    "a header twice": (
+        runtime(readinessProbe=DUPLICATE_HEADERS),
+        ["spec.readinessProbe.httpGet.httpHeaders"],
+    ),
+    "a probe without a handler": (runtime(livenessProbe={"periodSeconds": 5}), ["spec.livenessProbe"]),
+    "a hook without a handler": (runtime(lifecycle={"preStop": {}}), ["spec.lifecycle.preStop"]),
+    "a hook with two handlers": (
+        runtime(lifecycle={"postStart": {"exec": {"command": ["x"]}, "sleep": {"seconds": 1}}}),
+        ["spec.lifecycle.postStart.sleep"],
+    ),
+    "a hook's port": (
+        runtime(lifecycle={"preStop": {"httpGet": {"port": "a.b", "scheme": "FTP"}}}),
+        ["spec.lifecycle.preStop.httpGet.port", "spec.lifecycle.preStop.httpGet.scheme"],
+    ),
+    "a hook that sleeps backwards": (
+        runtime(lifecycle={"preStop": {"sleep": {"seconds": -1}}}),
+        ["spec.lifecycle.preStop.sleep.seconds"],
+    ),
+    "a variable without a name": (runtime(envs=[{"value": "x"}]), ["spec.envs[0].name"]),
+}
+
+
+@pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(item: Json, want: list[str]) -> None:
+    """Every mistake of an object at once."""
+    assert paths(admit(BACKEND_RUNTIME, item)) == want
+
+
+def test_upstream_paths_lead_to_the_true_place() -> None:
+    """Upstream reports some mistakes at fields that do not exist; the text and the command line know better."""
+    (error,) = admit(BACKEND_RUNTIME, preset(resources=LOW)).errors
+    assert "spec.recommendedConfigs[0].resources.limits[cpu]" in error.body
+    assert error.place is not None
+    assert error.place.segments == ("spec", "recommendedConfigs", 0, "resources", "limits", "cpu")
+
+
+def test_two_low_limits_are_two_errors() -> None:
+    """Same path, different texts."""
+    low = {"requests": {"cpu": 4, "memory": "2Gi"}, "limits": {"cpu": 1, "memory": "1Gi"}}
+    assert len({str(error) for error in admit(BACKEND_RUNTIME, preset(resources=low)).errors}) == 2
+
+
+WARNED = {
+    "LZ-N20 an unknown placeholder": (preset(args=["{{ .TP }}"]), "args[0]"),
+    "LZ-N22 no default": (runtime(recommendedConfigs=[{"name": "x"}]), "configName"),
+    "LZ-N24 no metrics": (preset(scaleTrigger={"hpa": {}}), "80 percent"),
+    "LZ-N30 an accelerator": (preset(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
+    "LZ-N31 another port": (preset(args=["--port", "8000"]), "args[0]: no effect on the probes and the Service"),
+    "a placeholder without its dot": (
+        preset(args=["run {{ ModelName }}"]),
+        "args[0]: this placeholder is not replaced",
+    ),
+    "a placeholder in the command": (runtime(command=["serve", "{{ .ModelPath }}"]), "spec.command[1]"),
+    "a placeholder in a variable": (runtime(envs=[{"name": "A", "value": "{{.ModelName}}"}]), "spec.envs[0].value"),
+    "an image with a tag": (runtime(image="localhost:5000/engine:v1"), "spec.image: already has a tag"),
+    "no tag": (runtime(version=""), "spec.version: empty"),
+    "a probe of another port's name": (runtime(livenessProbe={"httpGet": {"port": "web"}}), "is called http"),
+    "a variable twice": (runtime(envs=[{"name": "A"}, {"name": "A", "value": "x"}]), "the last one wins"),
+}
+
+
+@pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
+def test_warned(item: Json, part: str) -> None:
+    """Accepted, and the user is told."""
+    verdict = admit(BACKEND_RUNTIME, item)
+    assert verdict.errors == []
+    assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+def test_a_newer_handler_is_fine() -> None:
+    """Of a Kubernetes that this service does not know yet."""
+    hook = {"preStop": {"future": {"x": 1}}}
+    assert paths(admit(BACKEND_RUNTIME, runtime(lifecycle=hook))) == []
+
+
+def test_any_name_is_fine() -> None:
+    """Names of runtimes are names of objects, with dots too."""
+    assert paths(admit(BACKEND_RUNTIME, runtime("a.b"))) == []
+
+
+def test_a_registry_with_a_port_is_fine() -> None:
+    """A colon before the last slash is no tag, and braces that name nothing of ours are no placeholder."""
+    item = runtime(
+        image="localhost:5000/engine",
+        readinessProbe={"httpGet": {"port": "http"}},
+        recommendedConfigs=[{"name": "default", "args": ["--template", "{{ messages }}", "--port", "8080"]}],
+    )
+    assert admit(BACKEND_RUNTIME, item).warnings == []

@@ -1,0 +1,110 @@
+"""Admission of OpenModels (LZ-OM01 to LZ-OM11, LZ-6.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.llmaz.world import OPEN_MODEL, Json, admit, model, model_at, paths, sync
+
+HUB = "spec.source.modelHub"
+
+ACCEPTED: dict[str, Json] = {
+    "a repository": model(),
+    "ModelScope": model(source={"modelHub": {"name": "ModelScope", "modelID": "a/b"}}),
+    "one file": model(source={"modelHub": {"modelID": "a/b", "filename": "f.gguf"}}),
+    "patterns": model(source={"modelHub": {"modelID": "a/b", "allowPatterns": ["*"], "ignorePatterns": ["x"]}}),
+    "an object store": model_at("oss://bucket.endpoint/models/meta-llama-3-8B"),
+    "the node": model_at("host:///models/meta-llama-3-8B"),
+    "eight flavors": model(inferenceConfig={"flavors": [{"name": str(n)} for n in range(8)]}),
+    "a name with two dashes": model("qwen2-0--5b"),
+}
+
+
+@pytest.mark.parametrize("item", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_accepted(item: Json) -> None:
+    """What upstream takes and can work."""
+    assert paths(admit(OPEN_MODEL, item)) == []
+
+
+def hub(**fields: Any) -> Json:
+    return model(source={"modelHub": {"modelID": "a/b", **fields}})
+
+
+REFUSED: dict[str, tuple[Json, list[str]]] = {
+    "LZ-OM01 a dot in the name": (model("qwen-2-0.5b"), ["metadata.name"]),
+    "LZ-OM02 no source": (model(source={}), ["spec.source"]),
+    "LZ-OM03 no protocol": (model_at("invalid"), ["spec.source.uri"]),
+    "LZ-OM04 an unknown protocol": (model_at("unknown://a/b"), ["spec.source.uri"]),
+    "LZ-OM05 no dot": (model_at("oss://endpoint/models/x"), ["spec.source.uri"]),
+    "LZ-OM06 one file of ModelScope": (hub(name="ModelScope", filename="f"), [f"{HUB}.filename"]),
+    "LZ-OM07, LZ-OM08 patterns beside a file": (
+        hub(filename="f", allowPatterns=[], ignorePatterns=["x"]),
+        [f"{HUB}.allowPatterns", f"{HUB}.ignorePatterns"],
+    ),
+    "LZ-OM09 an unknown hub": (hub(name="huggingface"), [f"{HUB}.name"]),
+    "LZ-OM10 nine flavors": (
+        model(inferenceConfig={"flavors": [{"name": str(n)} for n in range(9)]}),
+        ["spec.inferenceConfig.flavors"],
+    ),
+    "LZ-OM11 nothing at all": (model(familyName=None, source=None), ["spec.familyName", "spec.source"]),
+    "LZ-N11 no repository": (model(source={"modelHub": {}}), [f"{HUB}.modelID"]),
+    "LZ-N13 a family that is no label": (model(familyName="a b!"), ["spec.familyName"]),
+    "LZ-N16 an empty bucket": (model_at("s3:///x"), ["spec.source.uri"]),
+    "a fraction without quotes": (
+        model(inferenceConfig={"flavors": [{"name": "a", "limits": {"cpu": 0.5}}]}),
+        ["spec.inferenceConfig.flavors[0].limits.cpu"],
+    ),
+    "half a GPU": (
+        model(inferenceConfig={"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": "0.5"}}]}),
+        ["spec.inferenceConfig.flavors[0].limits[nvidia.com/gpu]"],
+    ),
+    "several at once": (model(familyName="!", source={"uri": "x"}), ["spec.familyName", "spec.source.uri"]),
+}
+
+
+@pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(item: Json, want: list[str]) -> None:
+    """Every mistake of an object at once, each at the field to change."""
+    assert paths(admit(OPEN_MODEL, item)) == want
+
+
+def test_name_is_not_judged_on_updates() -> None:
+    """An object with an old name can still be changed."""
+    old, new = model("qwen-2-0.5b"), model("qwen-2-0.5b", familyName="other")
+    assert paths(admit(OPEN_MODEL, new, old)) == []
+
+
+def test_spec_absent() -> None:
+    """Without a spec the required fields are named."""
+    item = {**model(), "spec": {}}
+    assert paths(admit(OPEN_MODEL, item)) == ["spec.familyName", "spec.source"]
+
+
+WARNED = {
+    "LZ-N10 two sources": (model(source={"modelHub": {"modelID": "a/b"}, "uri": "s3://b/x"}), "spec.source.uri"),
+    "LZ-N12 a flavor twice": (model(inferenceConfig={"flavors": [{"name": "a"}, {"name": "a"}]}), "flavors[1].name"),
+    "LZ-T23 a directory with a dot": (model_at("oss://b.e/models/Qwen2.5-7B"), "spec.source.uri"),
+    "LZ-T23 a trailing slash": (model_at("oss://b.e/models/"), "spec.source.uri"),
+    "LZ-T03 a protocol the loader lacks": (model_at("s3://b/x"), "skip-model-loader"),
+    "a comma in a pattern": (hub(allowPatterns=["a,b"]), "allowPatterns[0]"),
+    "an unknown field": (model(familyname="x"), 'did you mean "familyName"?'),
+}
+
+
+@pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
+def test_warned(item: Json, part: str) -> None:
+    """Accepted, and the user is told."""
+    verdict = admit(OPEN_MODEL, item)
+    assert verdict.errors == []
+    assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+def test_status_tells_validity() -> None:
+    """Ready says whether the object can be used, and who uses it does not matter."""
+    good = sync(OPEN_MODEL, {**model(), "metadata": {"name": "opt", "uid": "u"}})
+    bad = sync(OPEN_MODEL, {**model_at("x"), "metadata": {"name": "opt", "uid": "u"}})
+    assert [c["status"] for c in good["status"]["conditions"]] == ["True"]
+    assert [(c["status"], c["reason"]) for c in bad["status"]["conditions"]] == [("False", "InvalidSpec")]
+    assert "spec.source.uri" in bad["status"]["conditions"][0]["message"]

@@ -1,0 +1,189 @@
+"""Admission of Playgrounds (LZ-PG01 to LZ-PG11, LZ-6.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.llmaz.world import PLAYGROUND, Json, admit, paths, playground
+
+
+def claims(*models: tuple[str, str | None]) -> Json:
+    return playground(modelClaims={"models": [{"name": n, **({"role": r} if r else {})} for n, r in models]})
+
+
+def backend(**config: Any) -> Json:
+    return playground(backendRuntimeConfig=config)
+
+
+def elastic(**config: Any) -> Json:
+    return playground(elasticConfig=config)
+
+
+def trigger(*metrics: Json) -> Json:
+    return elastic(maxReplicas=2, scaleTrigger={"hpa": {"metrics": list(metrics)}})
+
+
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+
+ACCEPTED: dict[str, Json] = {
+    "one model": playground(),
+    "an unknown engine": backend(backendName="unknown"),
+    "limits without requests": backend(resources={"limits": {"cpu": 5}}),
+    "main and draft": claims(("a", "main"), ("b", "draft")),
+    "draft first, the role of the main one left out": claims(("a", "draft"), ("b", None)),
+    "its own draft": claims(("a", None), ("a", "draft")),
+    "a range": elastic(maxReplicas=2),
+    "a metric": trigger(CPU),
+    "no replicas": playground(replicas=0),
+    "sixty characters": playground("a" * 60),
+}
+
+
+@pytest.mark.parametrize("item", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_accepted(item: Json) -> None:
+    """What upstream takes and can work."""
+    assert paths(admit(PLAYGROUND, item)) == []
+
+
+MODELS = "spec.modelClaims.models"
+HPA = "spec.elasticConfig.scaleTrigger.hpa"
+METRIC = f"{HPA}.metrics[0]"
+
+BEHAVIOR = "spec.elasticConfig.scaleTrigger.hpa.behavior"
+ODD = {"type": "Replicas", "value": 0, "periodSeconds": 1801}
+
+
+def behaving(**behavior: Json) -> Json:
+    return elastic(maxReplicas=2, scaleTrigger={"hpa": {"metrics": [CPU], "behavior": behavior}})
+
+
+REFUSED: dict[str, tuple[Json, list[str]]] = {
+    "LZ-PG01 a dot in the name": (playground("playground-0.5b"), ["metadata.name"]),
+    "LZ-PG02 no claim": ({**playground(), "spec": {"replicas": 1}}, ["spec"]),
+    "LZ-PG02 no spec": ({**playground(), "spec": {}}, ["spec"]),
+    "LZ-PG03 both claims": (
+        playground(modelClaim={"modelName": "a"}, modelClaims={"models": [{"name": "a"}]}),
+        ["spec"],
+    ),
+    "LZ-PG04 a draft and two mains": (claims(("a", "main"), ("b", "draft"), ("c", "main")), [MODELS, MODELS]),
+    "LZ-PG04 a draft alone": (claims(("a", "draft")), [MODELS, MODELS]),
+    "LZ-PG06 a limit below its request": (
+        backend(resources={"requests": {"cpu": 10}, "limits": {"cpu": 5}}),
+        ["spec.backendRuntimeConfig.resources.limits[cpu]"],
+    ),
+    "LZ-PG07 down to nothing": (elastic(minReplicas=0, maxReplicas=10), ["spec.elasticConfig.minReplicas"]),
+    "LZ-PG08 no room": (elastic(maxReplicas=1), [HPA]),
+    "LZ-PG08 upside down": (elastic(minReplicas=10, maxReplicas=1), [HPA]),
+    "LZ-PG09 a trigger of nothing": (elastic(maxReplicas=2, scaleTrigger={}), ["spec.backendRuntime.scaleTrigger.hpa"]),
+    "LZ-PG10 no maximum": (elastic(minReplicas=1), ["spec.elasticConfig.maxReplicas"]),
+    "LZ-PG11 no models": (playground(modelClaims={"models": []}), [MODELS]),
+    "LZ-PG11, LZ-N33 role lora": (claims(("a", "lora")), [f"{MODELS}[0].role"]),
+    "LZ-N01 two mains": (claims(("a", "main"), ("b", None)), [MODELS]),
+    "LZ-N01 two drafts": (claims(("a", "draft"), ("b", "draft")), [MODELS]),
+    "LZ-N02 an empty claim": (playground(modelClaims={}), [MODELS]),
+    "LZ-N03 no name": (playground(modelClaim={}), ["spec.modelClaim.modelName"]),
+    "LZ-N04 a digit first": (playground("1chat"), ["metadata.name"]),
+    "LZ-N05 sixty-one characters": (playground("a" * 61), ["metadata.name"]),
+    "LZ-N06 a negative minimum": (elastic(minReplicas=-1, maxReplicas=2), ["spec.elasticConfig.minReplicas"]),
+    "LZ-N08 negative replicas": (playground(replicas=-1), ["spec.replicas"]),
+    "LZ-N23 an unknown type of metric": (trigger({"type": "resource"}), [f"{METRIC}.type"]),
+    "LZ-N23 nothing of the type": (trigger({"type": "Pods"}), [f"{METRIC}.pods"]),
+    "LZ-N23 something of another type": (
+        trigger({**CPU, "external": {"metric": {"name": "x"}, "target": {"type": "Value", "value": "1"}}}),
+        [f"{METRIC}.external"],
+    ),
+    "LZ-N23 a target without its value": (
+        trigger({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}),
+        [f"{METRIC}.resource.target.averageUtilization"],
+    ),
+    "a window, a choice and a tolerance": (
+        behaving(scaleDown={"stabilizationWindowSeconds": 3601, "selectPolicy": "Mean", "tolerance": "-0.1"}),
+        [f"{BEHAVIOR}.scaleDown.{name}" for name in ("stabilizationWindowSeconds", "selectPolicy", "tolerance")],
+    ),
+    "policies of how fast to scale": (
+        behaving(scaleUp={"policies": [{"type": "Pods", "value": 4, "periodSeconds": 60}, ODD]}),
+        [f"{BEHAVIOR}.scaleUp.policies[1].{name}" for name in ("type", "value", "periodSeconds")],
+    ),
+    "a variable from two places": (
+        backend(envs=[{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]),
+        ["spec.backendRuntimeConfig.envs[0].valueFrom"],
+    ),
+    "no quantity": (backend(sharedMemorySize="2 GB"), ["spec.backendRuntimeConfig.sharedMemorySize"]),
+    "a negative request": (
+        backend(resources={"requests": {"cpu": "-1"}}),
+        ["spec.backendRuntimeConfig.resources.requests[cpu]"],
+    ),
+    "several at once": (
+        playground(replicas=-1, elasticConfig={"minReplicas": 3, "maxReplicas": 3}),
+        ["spec.replicas", HPA],
+    ),
+}
+
+
+@pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(item: Json, want: list[str]) -> None:
+    """Every mistake of an object at once, each at the field to change."""
+    assert paths(admit(PLAYGROUND, item)) == want
+
+
+WARNED = {
+    "LZ-N05 fifty-three characters": (playground("a" * 53), "metadata.name"),
+    "LZ-N09 outside the range": (playground(replicas=9, elasticConfig={"maxReplicas": 3}), "spec.replicas"),
+    "LZ-N24 no metrics": (trigger(), "80 percent"),
+    "LZ-N30 an accelerator": (backend(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
+    "LZ-N31 another port": (backend(args=["--port", "9000"]), "args[0]"),
+    "LZ-N31 another port in one argument": (backend(args=["--port=9000"]), "args[0]"),
+    "LZ-N31 a placeholder": (backend(args=["{{ .ModelName }}"]), "args[0]"),
+    "LZ-N32 a word that does nothing": (
+        playground(annotations={"llmaz.io/skip-model-loader": "yes"}),
+        "skip-model-loader",
+    ),
+    "a repository in the place of a model": (
+        playground(modelClaim={"modelName": "facebook/opt-125m"}),
+        "spec.modelClaim.modelName: no OpenModel can be named",
+    ),
+    "the same of several models": (
+        claims(("a", "main"), ("B", "draft")),
+        "spec.modelClaims.models[1].name: no OpenModel can be named",
+    ),
+    "an engine that cannot exist": (backend(backendName="vLLM"), 'no BackendRuntime can be named "vLLM"'),
+    "no engine": (backend(backendName=""), "spec.backendRuntimeConfig.backendName"),
+    "an empty tag": (backend(version=""), "version"),
+    "a container of another name": (
+        trigger(
+            {
+                "type": "ContainerResource",
+                "containerResource": {
+                    "name": "cpu",
+                    "container": "engine",
+                    "target": {"type": "Utilization", "averageUtilization": 50},
+                },
+            }
+        ),
+        "model-runner",
+    ),
+}
+
+
+@pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
+def test_warned(item: Json, part: str) -> None:
+    """Accepted, and the user is told."""
+    verdict = admit(PLAYGROUND, item)
+    assert verdict.errors == []
+    assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+def test_the_right_port_is_no_surprise() -> None:
+    """Saying what is so anyway is fine."""
+    assert admit(PLAYGROUND, backend(args=["--port", "8080", "--port=8080"])).warnings == []
+
+
+def test_old_mistakes_stay_possible() -> None:
+    """An update may keep what was wrong before, and is warned; a new mistake is refused."""
+    old = playground(replicas=-1)
+    verdict = admit(PLAYGROUND, playground(replicas=-1, backendRuntimeConfig={"args": ["-x"]}), old)
+    assert verdict.errors == []
+    assert any("unchanged from before" in warning for warning in verdict.warnings)
+    assert paths(admit(PLAYGROUND, playground(replicas=-2), old)) == ["spec.replicas"]

@@ -1,0 +1,48 @@
+"""What a Playground asks for: exactly what it names (LZ-10)."""
+
+from __future__ import annotations
+
+from tests.llmaz.world import NAMESPACE, PLAYGROUND, Json, customize, playground
+
+
+def asked(item: Json) -> dict[str, Json]:
+    return {rule["resource"]: rule for rule in customize(PLAYGROUND, item)}
+
+
+def test_one_model() -> None:
+    """The model, the default engine, and whoever has a Service of its name."""
+    assert asked(playground()) == {
+        "openmodels": {"apiVersion": "llmaz.io/v1alpha1", "resource": "openmodels", "names": ["opt"]},
+        "backendruntimes": {
+            "apiVersion": "inference.llmaz.io/v1alpha1",
+            "resource": "backendruntimes",
+            "names": ["vllm"],
+        },
+        "services": {
+            "apiVersion": "inference.llmaz.io/v1alpha1",
+            "resource": "services",
+            "namespace": NAMESPACE,
+            "names": ["chat"],
+        },
+    }
+
+
+def test_several_models() -> None:
+    """Each once, and the engine that is named."""
+    claim = {"models": [{"name": "a"}, {"name": "b", "role": "draft"}, {"name": "a"}]}
+    rules = asked(playground(modelClaims=claim, backendRuntimeConfig={"backendName": "tgi"}))
+    assert rules["openmodels"]["names"] == ["a", "b"]
+    assert rules["backendruntimes"]["names"] == ["tgi"]
+
+
+def test_never_everything() -> None:
+    """A claim without names asks for no models at all, rather than for all of them."""
+    claims: tuple[Json, ...] = ({"modelClaims": {}}, {"modelClaim": {}})
+    for spec in claims:
+        assert "openmodels" not in asked(playground(**{"modelClaim": None, **spec}))
+    assert all(rule.get("names") for rule in customize(PLAYGROUND, playground()))
+
+
+def test_unreadable() -> None:
+    """It never fails: a deletion waits for it too."""
+    assert customize(PLAYGROUND, playground(replicas="x")) == []

@@ -1,0 +1,241 @@
+"""Which workload runs the pods, and how (LZ-4.3 to LZ-4.8, 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.llmaz.world import (
+    SERVICE,
+    Json,
+    child,
+    condition,
+    model,
+    names,
+    observed,
+    pods,
+    runner,
+    service,
+    state,
+    sync,
+)
+
+GROUP_OF_TWO: Json = {"size": 2}
+
+
+def group(answer: Json) -> Json:
+    found: Json = child(answer, "LeaderWorkerSet")["spec"]
+    return found
+
+
+def test_deployment() -> None:
+    """One pod per replica: a Deployment that never needs a spare GPU."""
+    answer = sync(SERVICE, service(replicas=2), model())
+    made = child(answer, "Deployment")
+    assert made["metadata"] == {"name": "chat", "namespace": "team"}
+    spec = made["spec"]
+    assert spec["replicas"] == 2
+    assert spec["selector"] == {"matchLabels": {"llmaz.io/inference-service": "chat"}}
+    assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
+
+
+ROLLOUTS: dict[str, tuple[Json, Json]] = {
+    "without numbers": ({"type": "RollingUpdate"}, {"maxUnavailable": 1, "maxSurge": 0}),
+    "the user's": (
+        {"rollingUpdateConfiguration": {"maxUnavailable": "25%", "maxSurge": 2}},
+        {"maxUnavailable": "25%", "maxSurge": 2},
+    ),
+    "half of them": ({"rollingUpdateConfiguration": {"maxSurge": 1}}, {"maxUnavailable": 1, "maxSurge": 1}),
+}
+
+
+@pytest.mark.parametrize(("given", "want"), ROLLOUTS.values(), ids=ROLLOUTS.keys())
+def test_rollout(given: Json, want: Json) -> None:
+    """The user's numbers, with LeaderWorkerSet's defaults for those that are absent."""
+    made = child(sync(SERVICE, service(rolloutStrategy=given), model()), "Deployment")
+    assert made["spec"]["strategy"]["rollingUpdate"] == want
+
+
+def test_rollout_that_cannot_move() -> None:
+    """Allowed for a service of no replicas, and never sent to a Deployment, which refuses it."""
+    given = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 0}}
+    made = child(sync(SERVICE, service(replicas=0, rolloutStrategy=given), model()), "Deployment")
+    assert made["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 1, "maxSurge": 0}
+
+
+def test_load_balancer() -> None:
+    """A Service before the pods of either workload."""
+    alone = child(sync(SERVICE, service(), model()), "Service")
+    assert alone["metadata"]["name"] == "chat-lb"
+    assert alone["metadata"]["annotations"] == {"activator.llmaz.io/model-name": "opt"}
+    assert alone["spec"]["selector"] == {"llmaz.io/inference-service": "chat"}
+    assert alone["spec"]["ports"] == [{"name": "http", "protocol": "TCP", "port": 8080, "targetPort": 8080}]
+    grouped = child(sync(SERVICE, service(workload=GROUP_OF_TWO), model()), "Service")
+    assert grouped["spec"]["selector"] == {
+        "leaderworkerset.sigs.k8s.io/name": "chat",
+        "leaderworkerset.sigs.k8s.io/worker-index": "0",
+    }
+
+
+def test_group() -> None:
+    """Several pods per replica: workers start with their leader (LZ-T07), policies are forwarded (LZ-T06)."""
+    policy = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
+    workload = {"size": 5, "restartPolicy": "None", "subGroupPolicy": policy}
+    spec = group(sync(SERVICE, service(replicas=3, workload=workload), model()))
+    assert (spec["replicas"], spec["startupPolicy"]) == (3, "LeaderCreated")
+    template = spec["leaderWorkerTemplate"]
+    assert (template["size"], template["restartPolicy"], template["subGroupPolicy"]) == (5, "None", policy)
+    assert "leaderTemplate" not in template
+    assert template["workerTemplate"]["metadata"]["labels"]["llmaz.io/model-name"] == "opt"
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"), [("Default", "None"), ("None", "None"), (None, "RecreateGroupOnPodRestart")]
+)
+def test_restart_policy(given: str | None, sent: str) -> None:
+    """Forwarded in the words that LeaderWorkerSet keeps."""
+    answer = sync(SERVICE, service(workload={"size": 2, "restartPolicy": given}), model())
+    assert group(answer)["leaderWorkerTemplate"]["restartPolicy"] == sent
+
+
+def test_leader_and_workers() -> None:
+    """Both get the model; only the leader gets the labels."""
+    flavors = {"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": 1}}]}
+    item = service(workload={"size": 2, "leaderTemplate": pods()})
+    template = group(sync(SERVICE, item, model(inferenceConfig=flavors)))["leaderWorkerTemplate"]
+    for pod in (template["leaderTemplate"], template["workerTemplate"]):
+        assert names(pod["spec"]["initContainers"]) == ["model-loader"]
+        assert runner(pod)["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert "metadata" not in template["workerTemplate"]
+    assert template["leaderTemplate"]["metadata"]["labels"]["llmaz.io/model-family-name"] == "opt"
+
+
+@pytest.mark.parametrize("workload", [GROUP_OF_TWO, {"leaderTemplate": pods()}], ids=["size 2", "a leader"])
+def test_group_without_leaderworkerset(workload: Json) -> None:
+    """Where the kind is not installed, the Service says so, and what runs is kept."""
+    before = observed(child(sync(SERVICE, service(), model()), "Deployment"))
+    answer = sync(SERVICE, service(workload=workload), model(), children=[before], optional=False)
+    assert [c["kind"] for c in answer["children"]] == ["Deployment"]
+    assert state(answer, "Progressing") == ("False", "AbortProcessing")
+    assert state(answer, "Ready") == ("False", "LeaderWorkerSetRequired")
+    assert "component leaderworkerset" in condition(answer, "Ready")["message"]
+
+
+SHARES: dict[str, tuple[int, int | str, int | str, int | str]] = {
+    "a percentage that comes to none": (3, "10%", 0, 1),
+    "a percentage that comes to one": (10, "10%", 0, "10%"),
+    "none, and some in addition": (3, "10%", "1%", "10%"),
+    "no replicas": (0, "10%", 0, "10%"),
+    "none of no replicas": (0, 0, 0, 0),
+    "a number": (3, 2, 0, 2),
+}
+
+
+@pytest.mark.parametrize(("replicas", "missing", "surge", "want"), SHARES.values(), ids=SHARES.keys())
+def test_rollout_of_groups(replicas: int, missing: int | str, surge: int | str, want: int | str) -> None:
+    """LeaderWorkerSet refuses a rollout that cannot move; one replica at a time is what a Deployment does then."""
+    strategy = {"rollingUpdateConfiguration": {"maxUnavailable": missing, "maxSurge": surge}}
+    spec = group(sync(SERVICE, service(replicas=replicas, rolloutStrategy=strategy, workload=GROUP_OF_TWO), model()))
+    sent = spec["rolloutStrategy"]["rollingUpdateConfiguration"]
+    assert sent == {"maxUnavailable": want, "maxSurge": surge}
+
+
+def running_group(**template: Any) -> Json:
+    """A LeaderWorkerSet that runs a single-node service: made by the Go operator."""
+    made = {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "chat", "namespace": "team"},
+        "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 1, **template}},
+    }
+    return observed(made, status={"replicas": 1, "hpaPodSelector": "leaderworkerset.sigs.k8s.io/name=chat"})
+
+
+def test_taking_over_restarts_nothing() -> None:
+    """A single-node service keeps the LeaderWorkerSet that runs it; without it, it is a Deployment."""
+    answer = sync(SERVICE, service(), model(), children=[running_group()])
+    assert {c["kind"] for c in answer["children"]} == {"LeaderWorkerSet", "Service"}
+    assert group(answer)["startupPolicy"] == "LeaderReady"
+    assert "llmaz.io/inference-service" not in str(group(answer))
+    assert answer["status"]["selector"] == "leaderworkerset.sigs.k8s.io/name=chat"
+    assert child(sync(SERVICE, service(), model()), "Deployment")
+
+
+def test_what_a_group_cannot_change() -> None:
+    """Its size stays, subgroups are not added to it, and the user is told."""
+    workload = {"size": 4, "subGroupPolicy": {"subGroupSize": 2}}
+    answer = sync(SERVICE, service(workload=workload), model(), children=[running_group(size=3)])
+    template = group(answer)["leaderWorkerTemplate"]
+    assert template["size"] == 3
+    assert "subGroupPolicy" not in template
+    message = condition(answer, "Ready")["message"]
+    assert "keeps its size of 3" in message
+    assert "subGroupPolicy is ignored" in message
+
+
+SUBGROUPS: dict[str, tuple[Json | None, Json, bool]] = {
+    "removed": (None, {"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2}, True),
+    "of another size": ({"subGroupSize": 4}, {"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2}, True),
+    "the same": ({"subGroupSize": 2}, {"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2}, False),
+    "of a type that does not divide it": (
+        {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2},
+        {"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2},
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "sent", "told"), SUBGROUPS.values(), ids=SUBGROUPS.keys())
+def test_subgroups_stay(asked: Json | None, sent: Json, told: bool) -> None:
+    """LeaderWorkerSet takes subgroups neither away nor of another size: asking for it would stop every other change."""
+    before = running_group(size=4, subGroupPolicy={"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2})
+    workload = {"size": 4, **({} if asked is None else {"subGroupPolicy": asked})}
+    answer = sync(SERVICE, service(workload=workload), model(), children=[before])
+    assert group(answer)["leaderWorkerTemplate"]["subGroupPolicy"] == sent
+    assert ("keeps its subgroups" in condition(answer, "Ready")["message"]) == told
+
+
+def test_subgroups_of_another_type() -> None:
+    """The type may change."""
+    before = running_group(size=5, subGroupPolicy={"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2})
+    asked = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
+    answer = sync(SERVICE, service(workload={"size": 5, "subGroupPolicy": asked}), model(), children=[before])
+    assert group(answer)["leaderWorkerTemplate"]["subGroupPolicy"] == asked
+    assert "subgroups" not in condition(answer, "Ready")["message"]
+
+
+def test_observed_selector_is_kept() -> None:
+    """A Deployment's selector cannot change: the observed one stays while the pods have its labels."""
+    made = child(sync(SERVICE, service(), model()), "Deployment")
+    for labels, kept in (({"llmaz.io/model-name": "opt"}, True), ({"app": "other"}, False)):
+        other = {**made, "spec": {**made["spec"], "selector": {"matchLabels": labels}}}
+        answer = sync(SERVICE, service(), model(), children=[observed(other)])
+        selector = labels if kept else {"llmaz.io/inference-service": "chat"}
+        assert child(answer, "Deployment")["spec"]["selector"]["matchLabels"] == selector
+        assert child(answer, "Service")["spec"]["selector"] == selector
+
+
+def test_an_account_that_is_no_longer_named() -> None:
+    """The API server would bring the old name back, so the default account is named, and stays so."""
+    named = service(worker=pods(serviceAccountName="mine"))
+    before = observed(child(sync(SERVICE, named, model()), "Deployment"))
+    later = before
+    for _ in range(2):
+        made = child(sync(SERVICE, service(), model(), children=[later]), "Deployment")
+        assert made["spec"]["template"]["spec"]["serviceAccountName"] == "default"
+        later = observed(made)
+    kept = child(sync(SERVICE, named, model(), children=[before]), "Deployment")["spec"]["template"]["spec"]
+    assert kept["serviceAccountName"] == "mine"
+
+
+@pytest.mark.parametrize("related", [[], [model("other")]], ids=["no model", "another model"])
+def test_a_missing_model_keeps_everything(related: list[Json]) -> None:
+    """What runs is not torn down, and what was reported stays."""
+    made = [observed(c) for c in sync(SERVICE, service(), model())["children"]]
+    before = {"conditions": [], "replicas": 1, "selector": "a=b"}
+    answer = sync(SERVICE, service(status=before), *related, children=made)
+    assert sorted(c["kind"] for c in answer["children"]) == ["Deployment", "Service"]
+    assert child(answer, "Deployment")["spec"] == made[0]["spec"]
+    assert state(answer, "Ready") == ("False", "ModelNotFound")
+    assert (answer["status"]["replicas"], answer["status"]["selector"]) == (1, "a=b")

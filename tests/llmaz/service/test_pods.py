@@ -1,0 +1,289 @@
+"""The model in the pods (LZ-2.4 to LZ-2.9, LZ-4.3, 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.llmaz.world import (
+    RUNNER,
+    SERVICE,
+    Json,
+    child,
+    condition,
+    config,
+    model,
+    model_at,
+    names,
+    pods,
+    runner,
+    service,
+    state,
+    sync,
+)
+
+HF = {"secretKeyRef": {"name": "modelhub-secret", "key": "HF_TOKEN", "optional": True}}
+SKIP = {"llmaz.io/skip-model-loader": "true"}
+
+
+def template(item: Json, *related: Json) -> Json:
+    found: Json = child(sync(SERVICE, item, *related), "Deployment")["spec"]["template"]
+    return found
+
+
+def env(container: Json) -> Json:
+    """Values, or where they come from, by name; the order is that of the list."""
+    return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in container.get("env", [])}
+
+
+def test_loader_of_a_hub() -> None:
+    """One init container with what it needs to know, in upstream's order."""
+    source = {"modelHub": {"modelID": "a/b", "filename": "f.gguf"}}
+    spec = template(service(), model(source=source))["spec"]
+    (loader,) = spec["initContainers"]
+    assert (loader["name"], loader["image"]) == ("model-loader", "inftyai/model-loader:v0.0.10")
+    assert list(env(loader).items()) == [
+        ("MODEL_SOURCE_TYPE", "modelhub"),
+        ("MODEL_ID", "a/b"),
+        ("MODEL_HUB_NAME", "Huggingface"),
+        ("MODEL_FILENAME", "f.gguf"),
+        ("REVISION", "main"),
+        ("HUGGING_FACE_HUB_TOKEN", HF),
+        ("HF_TOKEN", HF),
+    ]
+    assert loader["volumeMounts"] == [{"name": "model-volume", "mountPath": "/workspace/models/"}]
+    assert spec["volumes"] == [{"name": "model-volume", "emptyDir": {}}]
+    assert runner({"spec": spec})["volumeMounts"] == [
+        {"name": "model-volume", "mountPath": "/workspace/models/", "readOnly": True}
+    ]
+
+
+def test_patterns() -> None:
+    """Joined by commas; an empty list is there, with nothing in it."""
+    source = {"modelHub": {"modelID": "a/b", "allowPatterns": ["x", "y"], "ignorePatterns": []}}
+    (loader,) = template(service(), model(source=source))["spec"]["initContainers"]
+    assert env(loader)["MODEL_ALLOW_PATTERNS"] == "x,y"
+    assert {"name": "MODEL_IGNORE_PATTERNS"} in loader["env"]
+
+
+def test_loader_of_an_object_store() -> None:
+    """Where, and the keys from their Secret."""
+    (loader,) = template(service(), model_at("oss://bucket.e.com/models/m"))["spec"]["initContainers"]
+    told = env(loader)
+    assert [told[n] for n in ("MODEL_SOURCE_TYPE", "PROVIDER", "ENDPOINT", "BUCKET", "MODEL_PATH")] == [
+        "objstore",
+        "OSS",
+        "e.com",
+        "bucket",
+        "models/m",
+    ]
+    assert told["OSS_ACCESS_KEY_ID"]["secretKeyRef"]["name"] == "oss-access-secret"
+    assert list(told)[-1] == "OSS_ACCESS_KEY_SECRET"
+
+
+def test_loader_inherits_the_first_containers_environment() -> None:
+    """No name twice (LZ-T04): what the loader is told wins, and so do credentials that the user gave."""
+    given = [
+        {"name": "HTTP_PROXY", "value": "p"},
+        {"name": "HF_TOKEN", "value": "own"},
+        {"name": "MODEL_ID", "value": "x"},
+    ]
+    (loader,) = template(service(worker=pods({**RUNNER, "env": given})), model())["spec"]["initContainers"]
+    assert names(loader["env"]).count("HF_TOKEN") == names(loader["env"]).count("MODEL_ID") == 1
+    told = env(loader)
+    assert (told["HTTP_PROXY"], told["HF_TOKEN"], told["MODEL_ID"]) == ("p", "own", "facebook/opt")
+    assert list(told)[:2] == ["HTTP_PROXY", "HF_TOKEN"]
+
+
+def test_two_models() -> None:
+    """Main first, whatever the list's order, each with a loader of its own after the user's init containers."""
+    claim = {"models": [{"name": "small", "role": "draft"}, {"name": "opt"}]}
+    worker = pods(initContainers=[{"name": "prepare", "image": "x"}])
+    spec = template(service(worker=worker, modelClaims=claim), model(), model("small"))["spec"]
+    assert names(spec["initContainers"]) == ["prepare", "model-loader", "model-loader-1"]
+    assert env(spec["initContainers"][1])["MODEL_ID"] == "facebook/opt"
+    assert env(spec["initContainers"][2])["MODEL_ID"] == "facebook/small"
+
+
+def test_host_model() -> None:
+    """The node's directory at the same path, read-only, and nothing else (LZ-T02)."""
+    spec = template(service(), model_at("host:///srv/m"))["spec"]
+    assert "initContainers" not in spec
+    assert spec["volumes"] == [{"name": "model-volume", "hostPath": {"path": "/srv/m"}}]
+    mounted = {"name": "model-volume", "mountPath": "/srv/m", "readOnly": True}
+    assert runner({"spec": spec})["volumeMounts"] == [mounted]
+    assert template(service(annotations=SKIP), model_at("host:///srv/m"))["spec"]["volumes"] == spec["volumes"]
+
+
+@pytest.mark.parametrize("main_is_host", [True, False])
+def test_host_model_beside_a_loaded_one(main_is_host: bool) -> None:
+    """Each has a volume, and no name or place is used twice."""
+    claim = {"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}
+    host, hub = ("opt", "small") if main_is_host else ("small", "opt")
+    spec = template(service(modelClaims=claim), model_at("host:///srv/m", host), model(hub))["spec"]
+    assert [next(iter(volume.keys() - {"name"})) for volume in spec["volumes"]] == ["emptyDir", "hostPath"]
+    assert len(set(names(spec["volumes"]))) == 2
+    assert len({mount["mountPath"] for mount in runner({"spec": spec})["volumeMounts"]}) == 2
+
+
+def test_two_models_of_one_directory() -> None:
+    """Mounted once."""
+    claim = {"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}
+    related = [model_at("host:///srv/m", name) for name in ("opt", "small")]
+    assert len(template(service(modelClaims=claim), *related)["spec"]["volumes"]) == 1
+
+
+def test_a_place_that_is_taken() -> None:
+    """What the template and the model both want is said, and nothing is made."""
+    worker = pods({**RUNNER, "volumeMounts": [{"name": "x", "mountPath": "/srv/m"}]})
+    answer = sync(SERVICE, service(worker=worker), model_at("host:///srv/m"))
+    assert answer["children"] == []
+    assert state(answer, "Ready") == ("False", "TemplateConflict")
+
+
+SKIPPED: dict[str, tuple[Json, list[str]]] = {
+    "hub": (model(), ["HUGGING_FACE_HUB_TOKEN", "HF_TOKEN"]),
+    "s3": (model_at("s3://b/x"), ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]),
+    "gcs": (model_at("gcs://b/x"), ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]),
+    "oss": (model_at("oss://b.e/x"), ["OSS_ACCESS_KEY_ID", "OSS_ACCESS_KEY_SECRET"]),
+    "ollama": (model_at("ollama://m"), []),
+}
+
+
+@pytest.mark.parametrize(("source", "added"), SKIPPED.values(), ids=SKIPPED.keys())
+def test_skipped_loader(source: Json, added: list[str]) -> None:
+    """The engine gets credentials that it does not have, and neither loader nor volume."""
+    own = [{"name": "HF_TOKEN", "value": "own"}]
+    spec = template(service(worker=pods({**RUNNER, "env": own}), annotations=SKIP), source)["spec"]
+    assert "initContainers" not in spec
+    assert "volumes" not in spec
+    got = env(runner({"spec": spec}))
+    assert got["HF_TOKEN"] == "own"
+    assert list(got) == ["HF_TOKEN", *(name for name in added if name != "HF_TOKEN")]
+
+
+FLAVORS = [
+    {"name": "a", "limits": {"nvidia.com/gpu": 1, "cpu": "2000m"}},
+    {"name": "b", "limits": {"nvidia.com/gpu": 4}},
+]
+CLAIMED: dict[str, tuple[list[str] | None, Json]] = {
+    "the model's first": (None, {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"}),
+    "the claim's first": (["b", "a"], {"cpu": "8", "memory": "1Gi", "nvidia.com/gpu": "4"}),
+    "one that the model does not have": (["c"], {"cpu": "8", "memory": "1Gi"}),
+}
+
+
+@pytest.mark.parametrize(("claimed", "limits"), CLAIMED.values(), ids=CLAIMED.keys())
+def test_flavors(claimed: list[str] | None, limits: Json) -> None:
+    """The chosen flavor's limits are requests and limits of the engine's container, over what it had."""
+    container = {**RUNNER, "resources": {"limits": {"cpu": 8, "memory": "1024Mi"}}}
+    claim: Json = {"models": [{"name": "opt"}], **({"inferenceFlavors": claimed} if claimed else {})}
+    item = service(worker=pods(container, {"name": "side", "image": "x"}), modelClaims=claim)
+    answer = sync(SERVICE, item, model(inferenceConfig={"flavors": FLAVORS}))
+    made = child(answer, "Deployment")["spec"]["template"]
+    assert runner(made)["resources"]["limits"] == limits
+    assert runner(made)["resources"].get("requests", {}).get("nvidia.com/gpu") == limits.get("nvidia.com/gpu")
+    assert "resources" not in made["spec"]["containers"][1]
+    annotation = made["metadata"].get("annotations", {}).get("llmaz.io/inference-service-flavors")
+    assert annotation == (",".join(claimed) if claimed else None)
+    assert ("no flavor c" in condition(answer, "Ready")["message"]) == (claimed == ["c"])
+
+
+def test_labels() -> None:
+    """The user's stay, the model's and our selector's are put over them."""
+    worker = {**pods(), "metadata": {"labels": {"team": "x", "llmaz.io/model-name": "y"}, "annotations": {"a": "b"}}}
+    metadata = template(service(worker=worker), model())["metadata"]
+    assert metadata == {
+        "labels": {
+            "team": "x",
+            "llmaz.io/model-name": "opt",
+            "llmaz.io/model-family-name": "opt",
+            "llmaz.io/inference-service": "chat",
+        },
+        "annotations": {"a": "b"},
+    }
+
+
+CONFIGS: dict[str, tuple[str | None, str | None, str]] = {
+    "none": (None, None, "inftyai/model-loader:v0.0.10"),
+    "both": ("scheduler-name: s\ninit-container-image: i:1\nother: x\n", "s", "i:1"),
+    "no image": ("scheduler-name: s\n", "s", "inftyai/model-loader:v0.0.10"),
+    "empty": ("", None, "inftyai/model-loader:v0.0.10"),
+}
+
+
+@pytest.mark.parametrize(("text", "scheduler", "image"), CONFIGS.values(), ids=CONFIGS.keys())
+def test_global_config(text: str | None, scheduler: str | None, image: str) -> None:
+    """Scheduler and loader image of the cluster; defaults where it says nothing (LZ-T12)."""
+    related = [model()] if text is None else [model(), config(text)]
+    spec = template(service(), *related)["spec"]
+    assert spec.get("schedulerName") == scheduler
+    assert spec["initContainers"][0]["image"] == image
+    own = template(service(worker=pods(schedulerName="mine")), *related)["spec"]
+    assert own["schedulerName"] == "mine"
+
+
+MERGED = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 12))
+"""Some lines that stand for nine to the eleventh values."""
+
+
+@pytest.mark.parametrize("text", ["{", "- a\n", "init-container-image: [x]\n", "a: &a [*a", "x" * 70000, MERGED])
+def test_broken_global_config(text: str) -> None:
+    """Nothing is changed until it can be read."""
+    answer = sync(SERVICE, service(), model(), config(text))
+    assert answer["children"] == []
+    assert state(answer, "Ready") == ("False", "GlobalConfigInvalid")
+
+
+def test_stored_form() -> None:
+    """What users write is sent as the API server stores it, so that no sync finds a difference."""
+    worker: Any = pods(
+        {**RUNNER, "env": [{"name": "A", "value": ""}], "args": [], "resources": {"limits": {"cpu": 2}}},
+        hostNetwork=False,
+        nodeSelector={},
+        tolerations=None,
+        volumes=[{"name": "v", "emptyDir": {"sizeLimit": "1024Mi"}}, {"name": "w", "emptyDir": {}}],
+    )
+    spec = template(service(worker=worker, annotations=SKIP), model_at("ollama://m"))["spec"]
+    assert spec == {
+        "containers": [{**RUNNER, "env": [{"name": "A"}], "resources": {"limits": {"cpu": "2"}}}],
+        "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}, {"name": "w", "emptyDir": {}}],
+    }
+
+
+def test_group_variables_without_a_group() -> None:
+    """A template that speaks of its group finds itself alone in one; others get nothing."""
+    given = [{"name": "LWS_WORKER_INDEX", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['x']"}}}]
+    speaks = {**RUNNER, "args": ["--peers=$(LWS_GROUP_SIZE)"], "env": [{"name": "Z", "value": "1"}, *given]}
+    made = template(service(worker=pods(speaks, {"name": "side", "image": "x"})), model())
+    assert runner(made)["env"] == [
+        {"name": "LWS_GROUP_SIZE", "value": "1"},
+        {"name": "LWS_WORKER_INDEX", "value": "0"},
+        {"name": "Z", "value": "1"},
+    ]
+    assert "env" not in made["spec"]["containers"][1]
+
+
+SPEAKING: dict[str, Json] = {
+    "a mount": {"volumeMounts": [{"name": "v", "mountPath": "/v", "subPathExpr": "$(LWS_WORKER_INDEX)"}]},
+    "a probe": {"startupProbe": {"exec": {"command": ["sh", "-c", "test $LWS_WORKER_INDEX = 0"]}}},
+    "a hook": {"lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", "leave $LWS_WORKER_INDEX"]}}}},
+}
+
+
+@pytest.mark.parametrize("part", SPEAKING.values(), ids=SPEAKING.keys())
+def test_group_variables_anywhere(part: Json) -> None:
+    """Wherever a container speaks of its group; a mount whose variable is missing would never start."""
+    made = template(service(worker=pods({**RUNNER, **part}, volumes=[{"name": "v", "emptyDir": {}}])), model())
+    assert runner(made)["env"] == [{"name": "LWS_WORKER_INDEX", "value": "0"}]
+
+
+def test_notes_on_what_engines_load() -> None:
+    """LZ-T17 and LZ-T18: said in Ready, and nothing else changes."""
+    gcs = sync(SERVICE, service(annotations=SKIP), model_at("gcs://b/x"))
+    scope = sync(
+        SERVICE, service(annotations=SKIP), model(source={"modelHub": {"name": "ModelScope", "modelID": "a/b"}})
+    )
+    assert "gs://" in condition(gcs, "Ready")["message"]
+    assert "Hugging Face" in condition(scope, "Ready")["message"]

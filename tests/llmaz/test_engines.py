@@ -1,0 +1,93 @@
+"""A new engine is data: the manifest of a BackendRuntime says all of it, and nothing in the code knows one by name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from app.llmaz.names import DEFAULT_BACKEND
+from app.llmaz.source import Ollama
+from tests.llmaz.test_shipped import ENGINES, ROOT
+from tests.llmaz.world import PLAYGROUND, SERVICE, Json, child, model, observed, playground, sync
+
+PRESETS = [
+    (engine, config["name"]) for engine, item in ENGINES.items() for config in item["spec"]["recommendedConfigs"]
+]
+
+
+def deployment(engine: Json, preset: str) -> Json:
+    """The pods that a Playground of that engine comes to."""
+    models = [{"name": "opt"}, {"name": "small", "role": "draft"}]
+    config = {"backendName": engine["metadata"]["name"], "configName": preset}
+    item = playground(modelClaims={"models": models}, backendRuntimeConfig=config)
+    related = (model(), model("small"))
+    service = child(sync(PLAYGROUND, item, *related, engine), "Service")
+    return child(sync(SERVICE, observed(service), *related), "Deployment")
+
+
+@pytest.mark.parametrize(("engine", "preset"), PRESETS)
+def test_an_engine_of_another_name_gets_the_same_pods(engine: str, preset: str) -> None:
+    """Whatever the engine and its image are called; only the image itself differs."""
+    known = ENGINES[engine]
+    unknown = {**known, "metadata": {"name": "brand-new"}, "spec": {**known["spec"], "image": "example.com/brand-new"}}
+    want, got = deployment(known, preset), deployment(unknown, preset)
+    image = f"example.com/brand-new:{known['spec']['version']}"
+    want["spec"]["template"]["spec"]["containers"][0]["image"] = image
+    assert got == want
+
+
+def test_an_engine_comes_with_its_manifest_alone() -> None:
+    """Command, arguments, variables, probes and resources of an engine that nobody here has heard of."""
+    probe = {"httpGet": {"path": "/up", "port": 8080}}
+    engine = {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "BackendRuntime",
+        "metadata": {"name": "brand-new"},
+        "spec": {
+            "image": "example.com/brand-new",
+            "version": "v7",
+            "command": ["serve"],
+            "envs": [{"name": "MODE", "value": "fast"}],
+            "readinessProbe": probe,
+            "recommendedConfigs": [
+                {
+                    "name": "duo",
+                    "args": ["--weights={{ .ModelPath }}", "{{ .DraftModelPath }}", "{{ .ModelName }}"],
+                    "resources": {"requests": {"cpu": 2}},
+                    "sharedMemorySize": "1Gi",
+                }
+            ],
+        },
+    }
+    pod = deployment(engine, "duo")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    parts = {key: container[key] for key in ("image", "command", "args", "env", "readinessProbe", "resources")}
+    path = "/workspace/models/models--facebook--"
+    assert parts == {
+        "image": "example.com/brand-new:v7",
+        "command": ["serve"],
+        "args": [f"--weights={path}opt", f"{path}small", "opt"],
+        "env": [{"name": "MODE", "value": "fast"}],
+        "readinessProbe": probe,
+        "resources": {"requests": {"cpu": "2"}},
+    }
+    assert {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}} in pod["volumes"]
+
+
+def texts() -> Iterator[str]:
+    """Every text in the code of the family but docstrings."""
+    for file in sorted((ROOT / "app" / "llmaz").rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        prose = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in prose:
+                yield node.value
+
+
+def test_no_engine_is_known_by_name() -> None:
+    """But for the default of the API, and the protocol of the sources that one engine alone can have."""
+    naming = [text for text in texts() if any(name in text.lower().replace(".", "") for name in ENGINES)]
+    of_sources = f"{Ollama.protocol}://"
+    assert sorted(text for text in naming if of_sources not in text) == sorted([DEFAULT_BACKEND, Ollama.protocol])
