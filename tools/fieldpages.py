@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -15,12 +16,19 @@ from app.kube.schema import Schema
 FieldTable = Mapping[str, FieldClass]
 
 
-def table(resource: CustomResource) -> FieldTable:
-    """The class of each field of a kind. Raises ``SystemExit`` for a field without one."""
+def table(resource: CustomResource, reading: Callable[[str], str] = lambda _: "") -> FieldTable:
+    """The class of each field of a kind, with when it is read where ``reading`` knows that of a path.
+
+    Raises ``SystemExit`` for a field without a class.
+    """
     found = classes(resource.spec)
     if missing := [path for path, known in found.items() if known is None]:
         raise SystemExit(f"{resource.kind}: no class for spec.{', spec.'.join(missing)} (app/kube/fieldclass.py)")
-    return {path: known for path, known in found.items() if known is not None}
+    return {
+        path: replace(known, note="; ".join(filter(None, (reading(path), known.note))))
+        for path, known in found.items()
+        if known is not None
+    }
 
 
 def markdown(resource: CustomResource, table: FieldTable) -> str:

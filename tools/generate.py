@@ -54,10 +54,13 @@ def field_pages() -> Files:
     """What becomes of every field of every kind: one page of the documentation per family."""
     from app.kserve.fields import FIELD_TABLES as KSERVE  # noqa: PLC0415  as above
     from app.llmaz.kinds import RESOURCES as LLMAZ  # noqa: PLC0415
-    from app.llmkube.resources import RESOURCES as LLMKUBE  # noqa: PLC0415
+    from app.llmkube.resources import INFERENCE_SERVICE as SERVICE  # noqa: PLC0415
+    from app.llmkube.resources import MODEL  # noqa: PLC0415
+    from app.llmkube.runtimes.registry import reading  # noqa: PLC0415
 
     families = {
-        name: [(r, fieldpages.table(r)) for r in kinds] for name, kinds in (("LLMKube", LLMKUBE), ("llmaz", LLMAZ))
+        "LLMKube": [(MODEL, fieldpages.table(MODEL)), (SERVICE, fieldpages.table(SERVICE, reading))],
+        "llmaz": [(kind, fieldpages.table(kind)) for kind in LLMAZ],
     }
     pages = {
         f"{name.lower()}.md": fieldpages.page(name, tables) for name, tables in {**families, "KServe": KSERVE}.items()

@@ -1,10 +1,8 @@
 """The family's kinds with what they do."""
 
 from app.hooks.kind import Kind
+from app.llmkube.inferenceservice import checks as inferenceservice_checks
 from app.llmkube.inferenceservice import sync as inferenceservice
-from app.llmkube.inferenceservice import validation as inferenceservice_rules
-from app.llmkube.inferenceservice.across import across as inferenceservice_across
-from app.llmkube.inferenceservice.warnings import warnings as inferenceservice_warnings
 from app.llmkube.model import sync as model
 from app.llmkube.model import validation as model_rules
 from app.llmkube.model.warnings import warnings as model_warnings
@@ -29,10 +27,10 @@ KINDS = (
         sync=inferenceservice.sync,
         invalid=inferenceservice.invalid,
         kept=inferenceservice.kept,
-        validate=inferenceservice_rules.validate,
-        warnings=inferenceservice_warnings,
+        validate=inferenceservice_checks.validate,
+        warnings=inferenceservice_checks.warnings,
         customize=inferenceservice.customize,
-        across=inferenceservice_across,
+        across=inferenceservice_checks.warnings_with_related,
         judges_changes=False,
     ),
 )

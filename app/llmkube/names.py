@@ -1,6 +1,6 @@
 """Every object name, label key and path of the family. Nothing else spells one out.
 
-Source: llmkube spec 2.2, 2.9, 3.3, 3.6, 4.1, 4.4 and appendices C and D.
+Source: LK-2.2, LK-2.9, LK-3.3, LK-3.6, LK-4.1, LK-4.4, LK-C and LK-D.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DRAFT_DIR = "/draft-model"
 PRIORITY_CLASS_PREFIX = "llmkube-"
 
 METAL_HEARTBEAT = "llmkube.ai/agent-heartbeat"
-"""Annotation in which a metal agent says when it last lived (appendix C.3)."""
+"""Annotation in which a metal agent says when it last lived (LK-C.3)."""
 ENDPOINT_SLICE_SERVICE = "kubernetes.io/service-name"
 
 
@@ -83,7 +83,7 @@ def claim_labels(model: str) -> dict[str, str]:
 
 
 def job_name(model: str, cache_key: str, source: str, sha256: str) -> str:
-    """Name of a download Job: another source or checksum is another Job, since a Job cannot be changed (spec 2.9.4)."""
+    """Name of a download Job: another source or checksum is another Job, since a Job cannot be changed (LK-2.9.4)."""
     key = short_hash(f"{source}\n{sha256}", 16) if sha256 else cache_key
     return fit(f"{model}-dl-{key}")
 

@@ -1,4 +1,4 @@
-"""The family's kinds as the outside sees them: names, columns, children, related objects (llmkube spec 1.1)."""
+"""The family's kinds as the outside sees them: names, columns, children, related objects (LK-1.1)."""
 
 from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Scale
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus

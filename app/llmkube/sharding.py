@@ -1,4 +1,4 @@
-"""How the layers of one GPU are written (spec 3.4)."""
+"""How the layers of one GPU are written (LK-3.4)."""
 
 from __future__ import annotations
 

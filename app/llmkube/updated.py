@@ -1,4 +1,4 @@
-"""``status.lastUpdated``: it moves only when something else in the status does (spec 5.6)."""
+"""``status.lastUpdated``: it moves only when something else in the status does (LK-5.6)."""
 
 from __future__ import annotations
 

@@ -72,15 +72,15 @@ TOGETHER: dict[str, tuple[Json, Json, str]] = {
         {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 4}},
         "tensorParallelSize is 4",
     ),
-    "V-X06": ({**SOURCE, **GPU}, {"image": "x", "resources": {"gpu": 1}}, "spec.resources.gpu has no effect"),
+    "V-X06": ({**SOURCE, **GPU}, {"image": "x", "resources": {"gpu": 1}}, "spec.resources.gpu: no effect"),
     "V-X11": ({**SOURCE, "hardware": {"accelerator": "metal"}}, {"replicas": 3}, "one process"),
     "V-M16": ({**SOURCE, "format": "safetensors"}, {}, "cannot load format safetensors"),
     "V-I40": ({**SOURCE, **GPU}, {}, "the default image of llamacpp uses the CPU only"),
-    "V-I42": (SOURCE, {"flashAttention": True}, "spec.flashAttention has no effect without a GPU"),
+    "V-I42": (SOURCE, {"flashAttention": True}, "spec.flashAttention: no effect without a GPU"),
     "V-I64": (
         {**SOURCE, "hardware": {"accelerator": "metal"}},
         {"image": "x"},
-        "no effect with a Model on metal: spec.image",
+        "spec.image: no effect with a Model on metal",
     ),
 }
 

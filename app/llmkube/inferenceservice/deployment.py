@@ -1,4 +1,4 @@
-"""The Deployment of a service, and how to get there from the one that is there. Source: llmkube spec 3.3 and D.8."""
+"""The Deployment of a service, and how to get there from the one that is there. Source: LK-3.3 and LK-D.8."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
 Json = dict[str, Any]
 
 RECREATE: Json = {"type": "Recreate"}
-"""With a GPU the old pod goes first: the new one could wait for its GPU for ever (T-07)."""
+"""With a GPU the old pod goes first: the new one could wait for its GPU forever (LK-T-07)."""
 ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
 """The API's defaults, written out so that they are on record as ours and a switch to ``Recreate`` can remove them."""
 
@@ -33,7 +33,7 @@ def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | 
     """What to answer for the Deployment.
 
     ``None`` while the observed one has a selector that our pods cannot satisfy: no update can succeed, so it has to go
-    first (D.9). As it is, but with its strategy on record, where ``Recreate`` could not replace it yet (D.8).
+    first (LK-D.9). As it is, but with its strategy on record, where ``Recreate`` could not replace it yet (LK-D.8).
     """
     if not selectable(plan, observed):
         return None

@@ -1,10 +1,19 @@
-"""What a sync of an InferenceService is given: its children and the related objects, by Metacontroller's keys."""
+"""What a sync of an InferenceService is given, what it has to ask for, and whether its Models can be used.
+
+Source: LK-3.1, LK-5.2, LK-B-09 and LK-D.2.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import msgspec
 
-from app.hooks.protocol import RelatedResource
+from app.hooks.protocol import RelatedResource, RelatedRule
+from app.hooks.reader import read_related
+from app.kube.conditions import find
+from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
     ObjectMeta,
     Observed,
@@ -13,8 +22,20 @@ from app.kube.objects import (
     ObservedObject,
     ObservedPod,
     RelatedMeta,
+    last_applied,
 )
-from app.llmkube.names import POD_MONITOR_API
+from app.kube.resource import Resource
+from app.kube.stored import Decoder
+from app.llmkube import names
+from app.llmkube.inferenceservice.plan import Model, priority_class
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus, Phase
+from app.llmkube.model.plan import accelerator
+from app.llmkube.model.types import ConditionType, ModelSpec, ModelStatus, Reason
+from app.llmkube.model.types import Phase as ModelPhase
+from app.llmkube.runtimes.registry import runtime as runtime_of
+from app.llmkube.source import METAL, SourceClass, parse, recorded_key
+from app.settings import Settings
+from app.workload.cause import Cause, Stage
 
 
 class Children(
@@ -23,7 +44,7 @@ class Children(
         "deployments": "Deployment.apps/v1",
         "services": "Service.v1",
         "autoscalers": "HorizontalPodAutoscaler.autoscaling/v2",
-        "pod_monitors": f"PodMonitor.{POD_MONITOR_API}",
+        "pod_monitors": f"PodMonitor.{names.POD_MONITOR_API}",
     },
 ):
     """Observed children; ``pod_monitors`` is ``None`` where that kind is not declared."""
@@ -44,7 +65,7 @@ class SliceEndpoint(Observed):
 
 
 class ObservedSlice(Observed):
-    """An EndpointSlice, as a metal agent writes it (appendix C.3)."""
+    """An EndpointSlice, as a metal agent writes it (LK-C.3)."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     endpoints: list[SliceEndpoint] | None = None
@@ -87,3 +108,162 @@ class Related(
     slices: dict[str, ObservedSlice] | None = None
     priority_classes: dict[str, ObservedPriorityClass] | None = None
     runtime_classes: dict[str, RelatedMeta] | None = None
+
+
+def customize(
+    resource: Resource[InferenceServiceSpec, InferenceServiceStatus], declared: frozenset[str], settings: Settings
+) -> list[RelatedRule]:
+    """What a sync needs to see. From the spec alone, as Metacontroller keeps the answer by generation (LK-D.2)."""
+    metadata, spec = resource.metadata, resource.spec
+    namespace = metadata.namespace
+    wanted_models = _named(spec.model_ref, runtime_of(spec.runtime).draft(spec))
+    rules = [RelatedRule(names.API_VERSION, "models", namespace, wanted_models)] if wanted_models else []
+    if settings.watch_pods:
+        rules.append(_selected("v1", "pods", namespace, names.service_labels(metadata.name)))
+    slices = {names.ENDPOINT_SLICE_SERVICE: names.service_name(metadata.name)}
+    rules.append(_selected("discovery.k8s.io/v1", "endpointslices", namespace, slices))
+    rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(priority_class(spec),)))
+    if spec.runtime_class_name:
+        rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
+    if settings.llmkube_model_cache_claim:
+        claims = (settings.llmkube_model_cache_claim,)
+        rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
+    if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
+        rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))
+    return rules
+
+
+def _named(*candidates: str) -> tuple[str, ...]:
+    """The names, each once; an empty one would select every object."""
+    return tuple(dict.fromkeys(filter(None, candidates)))
+
+
+def _selected(api_version: str, resource: str, namespace: str, labels: dict[str, str]) -> RelatedRule:
+    return RelatedRule(api_version, resource, namespace, label_selector={"matchLabels": labels})
+
+
+# Whether the Model that a service names can be served.
+
+_STATUS: Decoder[ModelStatus] = Decoder(ModelStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Why a service has to wait for its Model. Its children stay as they are meanwhile."""
+
+    phase: Phase
+    cause: Cause
+
+
+def decode(related: RelatedResource | None) -> Model | None:
+    """The Model, typed; ``None`` when there is none or its spec breaks the schema."""
+    if related is None:
+        return None
+    reading = read_related(related.spec, ModelSpec)
+    if reading.spec is None or reading.errors:
+        return None
+    try:
+        status = _STATUS.decode(related.status)
+    except msgspec.DecodeError:
+        status = ModelStatus()
+    return Resource(related.metadata, reading.spec, status)
+
+
+def usable(name: str, related: RelatedResource | None) -> Model | Gate:
+    """The Model when it is Ready, else what keeps the service from using it."""
+    if related is None:
+        return Gate(Phase.FAILED, Cause(Stage.MODEL, f"Model {name} does not exist in this namespace", "ModelNotFound"))
+    if related.metadata.deletion_timestamp:
+        return _waits(f"Model {name} is being deleted; running pods are kept", "ModelTerminating")
+    model = decode(related)
+    if model is None:
+        return _waits(f"Model {name} has an invalid spec", "ModelInvalid")
+    if model.status.phase != ModelPhase.READY:
+        return _unready(name, model.status)
+    if _outdated(model):
+        return _waits(f"Model {name} has a new source that its own status does not reflect yet", "ModelNotReady")
+    return model
+
+
+def _waits(text: str, reason: str) -> Gate:
+    return Gate(Phase.PENDING, Cause(Stage.MODEL, text, reason))
+
+
+def _unready(name: str, status: ModelStatus) -> Gate:
+    """The Model's phase and its own words. Settings that leave it without a claim fail its services too (LK-0.3)."""
+    why = find(status.conditions, ConditionType.READY)
+    words = why.message if why is not None and why.status != "True" else ""
+    text = f"Model {name} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
+    hopeless = why is not None and why.reason == Reason.INVALID_SETTINGS
+    return Gate(Phase.FAILED if hopeless else Phase.PENDING, Cause(Stage.MODEL, text, "ModelNotReady"))
+
+
+def _outdated(model: Model) -> bool:
+    """The status is about an earlier source or checksum: the file of the present one is not there yet (LK-T-18).
+
+    Only a status that names its generation is distrusted; one of the Go operator does not.
+    """
+    judged = find(model.status.conditions, ConditionType.READY)
+    if judged is None or judged.observed_generation is None or model.metadata.generation is None:
+        return False
+    known, wanted = model.status.sha256, model.spec.sha256.lower()
+    metal = accelerator(model.spec) == METAL
+    other_source = model.status.cache_key != recorded_key(parse(model.spec.source), metal=metal)
+    other_file = other_source or (known != "" and wanted not in ("", known))
+    return other_file and judged.observed_generation < model.metadata.generation
+
+
+# The proposing model of speculative decoding. Its text alone does not tell a Model's name from a repository, so what
+# runs is never changed because a Model of that name is away for a while.
+
+
+def draft_cause(
+    spec: InferenceServiceSpec, related: RelatedResource | None, observed: ObservedDeployment | None
+) -> Cause | None:
+    """Why the children have to stay as they are, ``None`` when nothing is in the way.
+
+    A Model that is not Ready has no file yet where the pods would look for it. One that is gone leaves a running
+    service as it is; a new one is made with the text as it was written.
+    """
+    runtime = runtime_of(spec.runtime)
+    name = runtime.draft(spec)
+    if not name:
+        return None
+    if related is None:
+        other = _told(observed, runtime.draft_flag) not in ("", name)
+        return _gone(name) if is_dns1123_subdomain(name) and other else None
+    model = decode(related)
+    if model is not None and not related.metadata.deletion_timestamp and not _is_mounted(model):
+        return None
+    gate = usable(name, related)
+    if not isinstance(gate, Gate):
+        return None
+    return Cause(Stage.MODEL, f"the proposing {gate.cause.text}", gate.cause.reason)
+
+
+def _gone(name: str) -> Cause:
+    text = f"the proposing Model {name} does not exist in this namespace; running pods are kept"
+    return Cause(Stage.MODEL, text, "ModelNotFound")
+
+
+def _is_mounted(model: Model) -> bool:
+    """The pods read its file from a volume, so that it has to be there."""
+    return accelerator(model.spec) != METAL and parse(model.spec.source).kind is not SourceClass.REPOSITORY
+
+
+def _told(observed: ObservedDeployment | None, flag: str) -> str:
+    """The proposing model that the Deployment was last told, empty where there is none."""
+    value: Any = last_applied(observed) if observed is not None else None
+    for key in ("spec", "template", "spec", "containers", 0, "args"):
+        value = _inside(value, key)
+    args = value if isinstance(value, list) else []
+    following = args[args.index(flag) + 1 :] if flag in args else []
+    return str(following[0]) if following else ""
+
+
+def _inside(value: Any, key: str | int) -> Any:
+    """An item of a map or a list, ``None`` where there is none: users can write anything into the record."""
+    try:
+        return value[key]
+    except (TypeError, LookupError):
+        return None

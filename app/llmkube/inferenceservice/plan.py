@@ -1,31 +1,55 @@
-"""Every decision about the pods of a service and what stands before them. Source: llmkube spec 3 and 4.
+"""Every decision about the pods of a service and what stands before them. Source: LK-3 and LK-4.
 
 The builders beside this module only give these values their shape.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import posixpath
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.kube.desired import Container, VolumeMount
 from app.kube.objects import ObjectMeta
+from app.kube.podspec import each_name_once, normalised
+from app.kube.quantity import canonical, canonical_value, is_quantity
+from app.kube.resource import Resource
+from app.kube.stored import clean
 from app.llmkube import names
-from app.llmkube.inferenceservice import pod
-from app.llmkube.inferenceservice.gpu import gpu_request
-from app.llmkube.inferenceservice.storage import NOTHING, Model, draft, storage
+from app.llmkube.download import (
+    Download,
+    cache_claim,
+    container,
+    default_pod_security,
+    download,
+    serving_mount,
+    volumes,
+)
 from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec
+from app.llmkube.model.plan import accelerator
+from app.llmkube.model.types import ModelSpec, ModelStatus
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving
+from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, file_name, parse
 from app.settings import Settings
-from app.workload.parts import GPURequest, Probes, pods_metric, resource_metric
+from app.workload.parts import (
+    GPURequest,
+    Probes,
+    http_get,
+    pods_metric,
+    probes,
+    resource_metric,
+    tcp_socket,
+    toleration,
+)
 
 Json = dict[str, Any]
+Model = Resource[ModelSpec, ModelStatus]
 
 DEFAULT_SERVICE_PORT = 8080
 DEFAULT_ENDPOINT_PATH = "/v1/chat/completions"
 PORT_NAME = "http"
-"""Name of the container's port; the Service and the PodMonitor find it by this name (T-44)."""
+"""Name of the container's port; the Service and the PodMonitor find it by this name (LK-T-44)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +103,23 @@ def plan(
     metadata: ObjectMeta,
     spec: InferenceServiceSpec,
     model: Model,
-    proposer: Model | None,
+    drafting: Model | None,
     operator_claim: bool,
     settings: Settings,
 ) -> Plan:
     """The decisions for a Model that is Ready and served inside the cluster.
 
-    ``proposer`` is the Model that ``speculative.model`` names, if there is one. ``operator_claim``: the claim that the
+    ``drafting`` is the Model that ``speculative.model`` names, if there is one. ``operator_claim``: the claim that the
     operator names for all Models exists in the namespace.
     """
     runtime = runtime_of(spec.runtime)
-    gpus = gpu_request(model.spec, spec, settings)
+    gpus = _gpus(model.spec, spec, settings)
     mounts_model = runtime.mounts_model and not spec.skip_model_init
-    main = storage(model, spec, operator_claim, settings) if mounts_model else NOTHING
-    proposing = draft(proposing_model(spec), proposer, main, operator_claim, settings)
+    main = _storage(model, spec, operator_claim, settings) if mounts_model else _FETCHED_BY_SERVER
+    draft = _draft(runtime.draft(spec), drafting, main, operator_claim, settings)
     port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
-    serving = Serving(spec, model.spec, main.path, mounts_model, port, gpus.count, proposing.name)
+    serving = Serving(spec, model.spec, main.path, mounts_model, port, gpus.count, draft.name)
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -110,22 +134,22 @@ def plan(
         image=spec.image or runtime.image,
         command=spec.command or list(runtime.command),
         args=runtime.arguments(serving),
-        env=pod.environment([*runtime.environment(spec), *spec.env]),
+        env=_environment([*runtime.environment(spec), *spec.env]),
         port=port,
         service_port=service_port(spec),
         service_type=spec.endpoint.type if spec.endpoint else "ClusterIP",
         gpus=gpus,
-        requests=pod.requests(spec, model.spec),
+        requests=_requests(spec, model.spec),
         init=main.init,
-        volumes=[*main.volumes, *proposing.volumes],
-        mounts=[*main.mounts, *proposing.mounts],
-        probes=pod.container_probes(spec, runtime, port),
-        pod_security=pod.security(spec, settings),
-        container_security=pod.container_security(spec),
+        volumes=[*main.volumes, *draft.volumes],
+        mounts=[*main.mounts, *draft.mounts],
+        probes=_probes(spec, runtime, port),
+        pod_security=_security(spec, settings),
+        container_security=_container_security(spec),
         priority_class=priority_class(spec),
         runtime_class=spec.runtime_class_name,
-        image_pull_secrets=pod.by_name(spec.image_pull_secrets),
-        tolerations=pod.tolerations(spec, gpus),
+        image_pull_secrets=_by_name(spec.image_pull_secrets),
+        tolerations=_tolerations(spec, gpus),
         node_selector=spec.node_selector,
     )
 
@@ -135,17 +159,17 @@ def wanted_replicas(spec: InferenceServiceSpec) -> int:
 
 
 def container_port(spec: InferenceServiceSpec, runtime: Runtime) -> int:
-    """The port the server listens on and its probes ask (spec 3.3)."""
+    """The port the server listens on and its probes ask (LK-3.3)."""
     return spec.container_port or (spec.endpoint.port if spec.endpoint else runtime.port)
 
 
 def service_port(spec: InferenceServiceSpec) -> int:
-    """The Service's port: never the container's, never the runtime's (spec 3.9)."""
+    """The Service's port: never the container's, never the runtime's (LK-3.9)."""
     return spec.endpoint.port if spec.endpoint else DEFAULT_SERVICE_PORT
 
 
 def endpoint(metadata: ObjectMeta, spec: InferenceServiceSpec, settings: Settings) -> str:
-    """The service's URL inside the cluster (spec 5.6)."""
+    """The service's URL inside the cluster (LK-5.6)."""
     host = f"{names.service_name(metadata.name)}.{metadata.namespace}.svc.{settings.cluster_domain}"
     path = (spec.endpoint.path if spec.endpoint else "") or DEFAULT_ENDPOINT_PATH
     return f"http://{host}:{service_port(spec)}{path}"
@@ -154,12 +178,6 @@ def endpoint(metadata: ObjectMeta, spec: InferenceServiceSpec, settings: Setting
 def priority_class(spec: InferenceServiceSpec) -> str:
     """The pods' PriorityClass: the user's own, else that of the level."""
     return spec.priority_class_name or names.priority_class(spec.priority)
-
-
-def proposing_model(spec: InferenceServiceSpec) -> str:
-    """What ``speculative.model`` says, where it counts; empty otherwise."""
-    speculative = spec.vllm_config.speculative if spec.runtime == "vllm" and spec.vllm_config else None
-    return speculative.model if speculative and speculative.enabled else ""
 
 
 def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:
@@ -176,3 +194,196 @@ def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | Non
         maximum=autoscaling.max_replicas,
         metrics=tuple(metrics) or (pods_metric(runtime.metric, "2"),),
     )
+
+
+# GPUs.
+
+
+def _gpus(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
+    """The GPUs of one pod. A service cannot ask for fewer than its Model does, not even for none."""
+    gpu = model.hardware.gpu if model.hardware else None
+    wanted = spec.resources.gpu if spec.resources else None
+    return GPURequest(count=(gpu.count if gpu else None) or wanted or 0, resource=_resource(model, settings))
+
+
+def _resource(model: ModelSpec, settings: Settings) -> str:
+    """Accelerator and vendor together name the resource; Intel wins over AMD, and both over the default."""
+    hardware = model.hardware
+    said = (hardware.accelerator, hardware.gpu.vendor if hardware.gpu else "") if hardware else ()
+    if "intel" in said:
+        return settings.llmkube_intel_gpu_resource or names.INTEL_GPU
+    return names.AMD_GPU if "rocm" in said or "amd" in said else names.NVIDIA_GPU
+
+
+def known_resources(settings: Settings) -> tuple[str, ...]:
+    """Every resource that counts as a GPU when the scheduler says that it is insufficient (LK-5.4)."""
+    fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU)
+    return tuple(dict.fromkeys((*fixed, settings.llmkube_intel_gpu_resource or names.INTEL_GPU)))
+
+
+# Where a pod finds its model: volumes, mounts, the init container, the path or name on the command line (LK-3.6).
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The model inside the pod. All empty when the server fetches the model itself."""
+
+    path: str = ""
+    volumes: tuple[Json, ...] = ()
+    mounts: tuple[VolumeMount, ...] = ()
+    init: Container | None = None
+
+
+_FETCHED_BY_SERVER = Storage()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The proposing model: what vLLM is told, and the volume it needs beside the main model's."""
+
+    name: str = ""
+    volumes: tuple[Json, ...] = ()
+    mounts: tuple[VolumeMount, ...] = ()
+
+
+def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, settings: Settings) -> Storage:
+    """The main model, for a runtime that reads it from a volume."""
+    source = parse(model.spec.source)
+    if source.kind is SourceClass.PVC:
+        mount = VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
+        return Storage(source.mounted_path, (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
+    if not source.is_file:
+        return _FETCHED_BY_SERVER
+    fetched = _download(model, source, settings)
+    return Storage(
+        path=fetched.path,
+        volumes=tuple(volumes(fetched, cache_claim(model.metadata.name, operator_claim, settings), settings)),
+        mounts=(serving_mount(fetched),),
+        init=container(fetched, settings, spec.pod_security_context),
+    )
+
+
+def _download(model: Model, source: Source, settings: Settings) -> Download:
+    """The download that finds what the Model's Job left: in the directory that the Model's status names."""
+    namespace, name, key = model.metadata.namespace, model.metadata.name, model.status.cache_key
+    fetched = download(model.spec, source, namespace, name, settings)
+    if not fetched.cached:
+        return fetched
+    if not key:
+        return replace(fetched, cached=False, path=ephemeral_path(namespace, name))
+    return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, file_name(name)))
+
+
+def _draft(text: str, model: Model | None, main: Storage, operator_claim: bool, settings: Settings) -> Draft:
+    """What ``speculative.model`` means: a Model of the namespace where there is one, else what the user wrote.
+
+    The claim of the main model is not mounted twice.
+    """
+    if not text or model is None or accelerator(model.spec) == METAL:
+        return Draft(text)
+    source = parse(model.spec.source)
+    if source.kind is SourceClass.REPOSITORY:
+        return Draft(source.repository)
+    if source.kind is SourceClass.PVC:
+        return _mounted(source.claim, source.path, main)
+    if source.is_file and settings.llmkube_model_cache_path and model.status.cache_key:
+        claim = cache_claim(model.metadata.name, operator_claim, settings)
+        inside = posixpath.join(model.status.cache_key, file_name(model.metadata.name))
+        return _mounted(claim, inside, main)
+    return Draft(text)
+
+
+def _mounted(claim: str, inside: str, main: Storage) -> Draft:
+    """A file on a claim: below the main model's mount when that is the same claim, else on a mount of its own."""
+    shared = {v["name"] for v in main.volumes if v.get("persistentVolumeClaim", {}).get("claimName") == claim}
+    for mount in main.mounts:
+        if mount.name in shared:
+            return Draft(posixpath.join(mount.mount_path, inside))
+    own = VolumeMount(name=names.DRAFT_VOLUME, mount_path=names.DRAFT_DIR, read_only=True)
+    return Draft(posixpath.join(names.DRAFT_DIR, inside), (_claim_volume(names.DRAFT_VOLUME, claim),), (own,))
+
+
+def _claim_volume(name: str, claim: str) -> Json:
+    return {"name": name, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
+
+
+# Single fields of the pod (LK-3). What users embed is cleaned before it is sent: what the API server would not store
+# would look like a change to Metacontroller at every sync.
+
+_CONTAINER_SECURITY: Json = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def _requests(spec: InferenceServiceSpec, model: ModelSpec) -> dict[str, str]:
+    """CPU and memory; what the service does not say the Model may (LK-B-03)."""
+    own, fallback = spec.resources, model.resources
+    cpu = (own.cpu if own else "") or (fallback.cpu if fallback else "")
+    memory = (own.host_memory or own.memory if own else "") or (fallback.memory if fallback else "")
+    # A Model's text is checked by its own hook, which may not have been asked yet.
+    return {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if text and is_quantity(text)}
+
+
+def _environment(variables: list[Json]) -> list[Json]:
+    """Each name once; an empty value is left out, because the API server does not store it either."""
+    return [_stored(clean(variable)) for variable in each_name_once(variables, moved=True)]
+
+
+def _stored(variable: Json) -> Json:
+    """A variable as the API server writes it, its divisor in canonical text."""
+    reference = (variable.get("valueFrom") or {}).get("resourceFieldRef")
+    if reference and "divisor" in reference:
+        reference["divisor"] = canonical_value(reference["divisor"])
+    return _without_empty(variable)
+
+
+def _without_empty(item: Json) -> Json:
+    return {key: value for key, value in item.items() if value != ""}
+
+
+def _by_name(references: list[Json]) -> list[Json]:
+    """References to objects by name, each name once."""
+    return [clean(reference) for reference in each_name_once(references)]
+
+
+def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest) -> list[Json]:
+    """The GPU's first, then the user's, with or without a GPU (LK-T-03)."""
+    own = [toleration(gpus)] if gpus.count else []
+    return own + [_without_empty(clean(item)) for item in spec.tolerations]
+
+
+def _probes(spec: InferenceServiceSpec, runtime: Runtime, port: int) -> Probes:
+    """The runtime's probes; those of the user replace them one by one, each as a whole."""
+    generated = probes(http_get(runtime.health, port) if runtime.health else tcp_socket(port))
+    own = spec.probe_overrides
+    if own is None:
+        return generated
+    return Probes(
+        startup=_probe(own.startup) or generated.startup,
+        liveness=_probe(own.liveness) or generated.liveness,
+        readiness=_probe(own.readiness) or generated.readiness,
+    )
+
+
+def _probe(own: Json | None) -> Json | None:
+    """A probe as it is stored: 0 means the API server's default, an empty host or path means none."""
+    if own is None:
+        return None
+    fields = {key: value for key, value in clean(own).items() if value != 0}
+    return {key: _handler(value) if key in ("httpGet", "tcpSocket") else value for key, value in fields.items()}
+
+
+def _handler(value: Any) -> Any:
+    return _without_empty(value) if isinstance(value, dict) else value
+
+
+def _security(spec: InferenceServiceSpec, settings: Settings) -> Json:
+    """Of the pod: what the user wrote, as a whole, so without our ``fsGroup``."""
+    if spec.pod_security_context is None:
+        return default_pod_security(settings)
+    return normalised(clean(spec.pod_security_context))
+
+
+def _container_security(spec: InferenceServiceSpec) -> Json:
+    """Of the server's container: what the user wrote, as a whole, even when that is empty."""
+    if spec.security_context is None:
+        return _CONTAINER_SECURITY
+    return normalised(clean(spec.security_context))

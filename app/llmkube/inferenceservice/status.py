@@ -1,4 +1,4 @@
-"""The status of a service: what was observed, judged. Source: llmkube spec 5.
+"""The status of a service: what was observed, judged. Source: LK-5.
 
 Three situations: its Model cannot be used (:func:`waiting`), a metal agent serves it (:func:`on_metal`), or pods of
 this cluster do (:func:`in_cluster`).
@@ -6,20 +6,20 @@ this cluster do (:func:`in_cluster`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
 
+from app.hooks.protocol import one
 from app.kube import field as fields
-from app.kube.conditions import Conditions
+from app.kube.conditions import Conditions, find, seconds_since
+from app.kube.objects import ObjectMeta, ObservedPod
 from app.kube.resource import Resource
-from app.llmkube.inferenceservice.conditions import progress, speculative
-from app.llmkube.inferenceservice.metal import Heartbeat
-from app.llmkube.inferenceservice.models import Gate
-from app.llmkube.inferenceservice.plan import wanted_replicas
-from app.llmkube.inferenceservice.scheduling import NOT_WAITING, Scheduling
+from app.llmkube import names
+from app.llmkube.inferenceservice.observed import Gate, Neighbour, ObservedSlice, Related
+from app.llmkube.inferenceservice.plan import Plan, wanted_replicas
 from app.llmkube.inferenceservice.types import (
     ConditionType,
     InferenceServiceSpec,
@@ -28,8 +28,11 @@ from app.llmkube.inferenceservice.types import (
     Reason,
     SchedulingStatus,
 )
+from app.llmkube.runtimes.registry import RUNTIMES, runtime
 from app.llmkube.updated import stamp
+from app.settings import Settings
 from app.workload.cause import Cause, Stage
+from app.workload.parts import GPURequest, missing
 from app.workload.ready import ready_message, ready_reason
 from app.workload.rollout import Rollout, rolling_out
 
@@ -37,8 +40,20 @@ Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
 
 
 @dataclass(frozen=True, slots=True)
+class Scheduling:
+    """The status fields of the same names."""
+
+    status: str = ""
+    message: str = ""
+    waiting_for: str = ""
+
+
+NOT_WAITING = Scheduling()
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
-    """What every judgement needs besides the service itself."""
+    """What every outcome needs besides the service itself."""
 
     now: datetime
     effective_priority: int
@@ -46,7 +61,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Outcome:
     """A phase with the numbers it stands on."""
 
     phase: Phase
@@ -62,33 +77,33 @@ class Judgement:
 
 
 def waiting(service: Service, gate: Gate, rollout: Rollout, facts: Facts) -> InferenceServiceStatus:
-    """The Model cannot be used: no numbers, no address, and what runs goes on running."""
+    """The Model cannot be used: no numbers, no address, and what runs is kept."""
     stopped = [] if wanted_replicas(service.spec) else [_STOPPED]
-    judgement = Judgement(gate.phase, replicas=rollout.replicas, causes=[*stopped, gate.cause])
+    outcome = Outcome(gate.phase, replicas=rollout.replicas, causes=[*stopped, gate.cause])
     conditions = _conditions(service, facts)
-    progress(conditions, judgement.phase, rollout.ready, 0, gate.cause.text)
-    return _status(service, judgement, conditions, facts)
+    _progress(conditions, outcome.phase, rollout.ready, 0, gate.cause.text)
+    return _status(service, outcome, conditions, facts)
 
 
 def on_metal(service: Service, heartbeat: Heartbeat, facts: Facts) -> InferenceServiceStatus:
-    """The agent's addresses are the replicas. What the agent wrote itself stays until the service is Ready (T-02)."""
+    """The agent's addresses are the replicas. What the agent wrote itself stays until Ready (LK-T-02)."""
     desired = wanted_replicas(service.spec)
     phase = _phase(heartbeat.ready, desired)
     scheduling = heartbeat.scheduling if phase is Phase.CREATING else NOT_WAITING
     if phase is not Phase.READY:
         scheduling = _kept_for_agent(service.status) or scheduling
     causes = [] if phase is Phase.READY else [_agent_cause(phase, scheduling, heartbeat.ready, desired)]
-    judgement = Judgement(phase, heartbeat.ready, desired, desired, scheduling, causes=causes)
+    outcome = Outcome(phase, heartbeat.ready, desired, desired, scheduling, causes=causes)
     conditions = _conditions(service, facts)
-    progress(conditions, phase, heartbeat.ready, desired)
-    return _status(service, judgement, conditions, facts)
+    _progress(conditions, phase, heartbeat.ready, desired)
+    return _status(service, outcome, conditions, facts)
 
 
 _WRITTEN_BY_AGENT = (SchedulingStatus.INSUFFICIENT_MEMORY, SchedulingStatus.MEMORY_CHECK_FAILED)
 
 
 def _kept_for_agent(status: InferenceServiceStatus) -> Scheduling | None:
-    """What a metal agent wrote into the status; ``None`` when what stands there is ours (T-02)."""
+    """What a metal agent wrote into the status; ``None`` when what stands there is ours (LK-T-02)."""
     if status.scheduling_status not in _WRITTEN_BY_AGENT:
         return None
     return Scheduling(status.scheduling_status, status.scheduling_message)
@@ -125,11 +140,11 @@ def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceSe
     place = seen.queue_position if phase is Phase.WAITING_FOR_GPU else 0
     causes = _causes(service.metadata.name, phase, seen, desired)
     replacing = phase is not Phase.STOPPED and not seen.outstanding and seen.rollout.replacing
-    judgement = Judgement(phase, ready, desired, seen.rollout.replicas, shown, place, causes, replacing)
+    outcome = Outcome(phase, ready, desired, seen.rollout.replicas, shown, place, causes, replacing)
     conditions = _conditions(service, facts)
-    progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
-    speculative(conditions, service.spec)
-    return _status(service, judgement, conditions, facts)
+    _progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
+    _runtime_conditions(conditions, service.spec)
+    return _status(service, outcome, conditions, facts)
 
 
 def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
@@ -162,13 +177,13 @@ def invalid(
 
 
 def desired_replicas(spec: InferenceServiceSpec, rollout: Rollout) -> int:
-    """What the user wants; under autoscaling what the autoscaler made of it, unless the user stopped it (T-17)."""
+    """What the user wants; under autoscaling what the autoscaler made of it, unless the user stopped it (LK-T-17)."""
     wanted = wanted_replicas(spec)
     return rollout.desired if spec.autoscaling and wanted and rollout.desired is not None else wanted
 
 
 def _phase(ready: int, desired: int) -> Phase:
-    """Rows 1 to 3 and 7 of spec 5.3."""
+    """Rows 1 to 3 and 7 of LK-5.3."""
     if ready > 0:
         return Phase.READY if ready == desired else Phase.PROGRESSING
     return Phase.STOPPED if desired == 0 else Phase.CREATING
@@ -197,26 +212,214 @@ def _conditions(service: Service, facts: Facts) -> Conditions:
     return Conditions(service.status.conditions, service.metadata.generation, facts.now)
 
 
-def _status(service: Service, judgement: Judgement, conditions: Conditions, facts: Facts) -> InferenceServiceStatus:
-    if judgement.causes:
-        reason = ready_reason(judgement.causes, replacing=judgement.replacing)
-        message = ready_message(judgement.causes)
+def _status(service: Service, outcome: Outcome, conditions: Conditions, facts: Facts) -> InferenceServiceStatus:
+    if outcome.causes:
+        reason = ready_reason(outcome.causes, replacing=outcome.replacing)
+        message = ready_message(outcome.causes)
         conditions.set(ConditionType.READY, False, reason, message)
     else:
-        message = f"{judgement.ready} of {judgement.desired} replicas are ready"
+        message = f"{outcome.ready} of {outcome.desired} replicas are ready"
         conditions.set(ConditionType.READY, True, Reason.INFERENCE_READY, message)
     status = InferenceServiceStatus(
-        phase=judgement.phase,
-        ready_replicas=judgement.ready,
-        desired_replicas=judgement.desired,
-        replicas=judgement.replicas,
+        phase=outcome.phase,
+        ready_replicas=outcome.ready,
+        desired_replicas=outcome.desired,
+        replicas=outcome.replicas,
         endpoint=facts.endpoint,
         model_ready=bool(facts.endpoint),
-        scheduling_status=judgement.scheduling.status,
-        scheduling_message=judgement.scheduling.message,
-        waiting_for=judgement.scheduling.waiting_for,
-        queue_position=judgement.queue_position,
+        scheduling_status=outcome.scheduling.status,
+        scheduling_message=outcome.scheduling.message,
+        waiting_for=outcome.scheduling.waiting_for,
+        queue_position=outcome.queue_position,
         effective_priority=facts.effective_priority,
         conditions=conditions.list(),
     )
     return stamp(status, service.status, facts.now)
+
+
+# Conditions by phase (LK-5.7), without the stale ones that upstream leaves behind.
+
+
+def _progress(
+    conditions: Conditions,
+    phase: Phase,
+    ready: int,
+    desired: int,
+    cause: str = "",
+    *,
+    waiting_for: str = "",
+    position: int = 0,
+) -> None:
+    """Writes ``Available``, ``Progressing``, ``Degraded`` and ``GPUAvailable``; each says only what holds now.
+
+    ``cause``: why the phase is Failed or Pending. ``waiting_for`` and ``position`` are those of the queue for GPUs.
+    """
+    if phase is not Phase.WAITING_FOR_GPU:
+        conditions.remove(ConditionType.GPU_AVAILABLE)
+    if phase is not Phase.FAILED:
+        conditions.remove(ConditionType.DEGRADED)
+    _availability(conditions, phase, ready, desired)
+    match phase:
+        case Phase.CREATING | Phase.PROGRESSING:
+            message = f"{ready} of {desired} replicas are ready"
+            conditions.set(ConditionType.PROGRESSING, True, Reason.CREATING, message)
+        case Phase.WAITING_FOR_GPU:
+            place = f"; place {position} in the queue" if position else ""
+            conditions.set(ConditionType.PROGRESSING, True, Reason.WAITING_FOR_GPU, f"waiting for a node{place}")
+            message = f"no node has enough free GPUs: {waiting_for}"
+            conditions.set(ConditionType.GPU_AVAILABLE, False, Reason.INSUFFICIENT_GPU, message)
+        case Phase.PENDING:
+            conditions.set(ConditionType.PROGRESSING, True, Reason.PENDING, cause)
+        case Phase.FAILED:
+            conditions.remove(ConditionType.PROGRESSING)
+            conditions.set(ConditionType.DEGRADED, True, Reason.FAILED, cause)
+        case Phase.READY | Phase.STOPPED:
+            conditions.remove(ConditionType.PROGRESSING)
+
+
+def _availability(conditions: Conditions, phase: Phase, ready: int, desired: int) -> None:
+    """``Available`` becomes true with the phase Ready; afterwards it follows the pods, also while the Model is away."""
+    known = conditions.get(ConditionType.AVAILABLE)
+    if phase is Phase.FAILED:
+        conditions.remove(ConditionType.AVAILABLE)
+    elif phase is Phase.STOPPED:
+        conditions.set(ConditionType.AVAILABLE, False, Reason.MANUALLY_SCALED_TO_ZERO, "replicas is 0")
+    elif phase is Phase.READY:
+        message = f"{ready} of {desired} replicas are ready"
+        conditions.set(ConditionType.AVAILABLE, True, Reason.INFERENCE_READY, message)
+    elif known is not None and ready == 0:
+        conditions.set(ConditionType.AVAILABLE, False, Reason.NO_READY_REPLICAS, "no replica is ready")
+    elif known is not None and known.status != "True":
+        conditions.set(ConditionType.AVAILABLE, True, Reason.INFERENCE_READY, f"{ready} replicas are ready")
+
+
+def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> None:
+    """What the runtime says of its own options. The words of a runtime that the service had before are taken back."""
+    known = runtime(spec.runtime)
+    conditions.remove(*(type_ for other in RUNTIMES.values() for type_ in other.conditions if other is not known))
+    known.judge(spec, conditions)
+
+
+# Why pods find no node, and the queue of the services that wait for a GPU (LK-5.4, LK-5.9).
+
+
+def scan(pods: Iterable[ObservedPod], gpus: GPURequest, known: tuple[str, ...]) -> Scheduling:
+    """What the scheduler says of the first pod, by name, that it could not place. ``known``: what counts as a GPU."""
+    for pod in sorted(pods, key=lambda pod: pod.metadata.name):
+        scheduled = find(pod.status.conditions, "PodScheduled") if pod.status.phase == "Pending" else None
+        if scheduled is None or scheduled.status != "False":
+            continue
+        resource = missing(scheduled.message, known)
+        if resource:
+            waiting = str(GPURequest(gpus.count, resource))
+            return Scheduling(SchedulingStatus.INSUFFICIENT_GPU, scheduled.message, waiting)
+        if "Insufficient" in scheduled.message:
+            return Scheduling(SchedulingStatus.INSUFFICIENT_RESOURCES, scheduled.message)
+        return Scheduling(scheduled.reason, scheduled.message)
+    return NOT_WAITING
+
+
+def queue_position(own: ObjectMeta, neighbours: Iterable[Neighbour]) -> int:
+    """The place of a service that waits for a GPU among all that do: the oldest first, then by namespace and name.
+
+    It counts itself even before its own status says that it waits (LK-T-33). ``neighbours`` may be empty when nobody
+    asked for them; it is the first of those it knows then.
+    """
+    waiting = {_place(n.metadata) for n in neighbours if n.status.phase == Phase.WAITING_FOR_GPU}
+    return sorted({*waiting, _place(own)}).index(_place(own)) + 1
+
+
+def _place(metadata: ObjectMeta) -> tuple[str, str, str]:
+    return metadata.creation_timestamp or "", metadata.namespace, metadata.name
+
+
+# What can keep pods from being ready, beyond what they say themselves (LK-6.5).
+
+
+def missing_classes(plan: Plan, related: Related) -> Iterator[Cause]:
+    """Classes without which no pod can be created. Kinds that nobody asked for are not judged."""
+    if related.priority_classes is not None and plan.priority_class not in related.priority_classes:
+        yield Cause(Stage.QUOTA, f"PriorityClass {plan.priority_class} does not exist", "PriorityClassNotFound")
+    known = related.runtime_classes
+    if plan.runtime_class and known is not None and plan.runtime_class not in known:
+        yield Cause(Stage.QUOTA, f"RuntimeClass {plan.runtime_class} does not exist", "RuntimeClassNotFound")
+
+
+def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, settings: Settings) -> Iterator[Cause]:
+    """A cache that only one node can attach, wanted on several (LK-T-14).
+
+    Pods say no more than that they are being made, and the kubelet tells the reason in an event, which no hook sees;
+    but the pods' nodes and the claim's mode are known.
+    """
+    hosts = {pod.status.host_ip for pod in pods if pod.status.host_ip}
+    claim = next((v["persistentVolumeClaim"]["claimName"] for v in plan.volumes if v["name"] == names.CACHE_VOLUME), "")
+    if len(hosts) < 2 or not claim or _shareable(claim, plan.namespace, related, settings):
+        return
+    if any(_is_being_made(pod) for pod in pods):
+        text = (
+            f"pods are on {len(hosts)} nodes, but PersistentVolumeClaim {claim} can be attached to one (Multi-Attach)"
+        )
+        yield Cause(Stage.CLAIM, text, "MultiAttach")
+
+
+def _shareable(claim: str, namespace: str, related: Related, settings: Settings) -> bool:
+    """Whether several nodes can mount the claim: as it says of itself where it can be seen, else as we make them."""
+    seen = one(related.claims, claim, namespace)
+    modes = (seen.spec.access_modes or []) if seen else [settings.llmkube_model_cache_access_mode]
+    return "ReadWriteMany" in modes
+
+
+def _is_being_made(pod: ObservedPod) -> bool:
+    """No container of the pod was ever started."""
+    statuses = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+    return bool(statuses) and all(s.state.waiting is not None and s.last_state.terminated is None for s in statuses)
+
+
+# A service that an agent on a Mac runs: how many answer, from the EndpointSlices the agent writes (LK-5.5, LK-C).
+
+HEARTBEAT_TIMEOUT = 180.0
+"""Seconds after which an agent that was not heard of counts as gone. It writes every 30 s."""
+RESYNC = 90.0
+"""When to look again: no event tells that a heartbeat grows old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """What the slices say."""
+
+    ready: int
+    """Addresses that answer."""
+    scheduling: Scheduling
+    """Why none does, when none does."""
+    resync: float | None
+
+
+def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
+    """Reads the slices: the freshest heartbeat counts; without any, as older agents write them, they are trusted."""
+    texts = [text for slice_ in slices if (text := (slice_.metadata.annotations or {}).get(names.METAL_HEARTBEAT))]
+    ages = {text: age for text in texts if (age := seconds_since(text, now)) is not None}
+    if texts and not ages:
+        return Heartbeat(0, _stale(f"the metal agent's heartbeat {texts[0]!r} is not an RFC 3339 time"), None)
+    if ages:
+        freshest = min(ages, key=lambda text: ages[text])
+        if ages[freshest] > HEARTBEAT_TIMEOUT:
+            return Heartbeat(
+                0, _stale(f"the metal agent was last heard from at {freshest}; its host may be off"), RESYNC
+            )
+    return Heartbeat(sum(map(_answering, slices)), _WAITING, RESYNC if ages else None)
+
+
+_WAITING = Scheduling(
+    status=SchedulingStatus.WAITING_FOR_METAL_AGENT,
+    message="waiting for a metal agent to fetch the model and register its address",
+)
+
+
+def _stale(message: str) -> Scheduling:
+    return Scheduling(status=SchedulingStatus.AGENT_HEARTBEAT_STALE, message=message)
+
+
+def _answering(slice_: ObservedSlice) -> int:
+    return sum(
+        len(endpoint.addresses or ()) for endpoint in slice_.endpoints or () if endpoint.conditions.ready is not False
+    )

@@ -1,6 +1,6 @@
 """The sync and customize hooks of InferenceService: what is there, what shall be there, what it means.
 
-Source: llmkube spec 3.1 and 5, appendix D.2.
+Source: LK-3.1, LK-5 and LK-D.2.
 """
 
 from __future__ import annotations
@@ -9,26 +9,21 @@ from datetime import datetime
 from typing import Any
 
 from app.hooks.kept import keep_or_stop, wants_none
-from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
+from app.hooks.protocol import SyncRequest, SyncResponse, every, one
 from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment
 from app.kube.resource import Resource
 from app.llmkube import names
-from app.llmkube.inferenceservice import models, status
-from app.llmkube.inferenceservice.causes import contradictions, missing_classes, multi_attach
+from app.llmkube.inferenceservice import status
+from app.llmkube.inferenceservice.checks import mistakes
+from app.llmkube.inferenceservice.children import horizontal_pod_autoscaler, pod_monitor, service
 from app.llmkube.inferenceservice.deployment import deployment, selectable
-from app.llmkube.inferenceservice.gpu import known_resources
-from app.llmkube.inferenceservice.hpa import horizontal_pod_autoscaler
-from app.llmkube.inferenceservice.metal import heartbeat
-from app.llmkube.inferenceservice.observed import Children, Related
-from app.llmkube.inferenceservice.plan import Plan, endpoint, plan, priority_class, proposing_model, wanted_replicas
-from app.llmkube.inferenceservice.podmonitor import pod_monitor
-from app.llmkube.inferenceservice.proposer import hold_up
-from app.llmkube.inferenceservice.scheduling import NOT_WAITING, queue_position, scan
-from app.llmkube.inferenceservice.service import service
+from app.llmkube.inferenceservice.observed import Children, Gate, Related, customize, decode, draft_cause, usable
+from app.llmkube.inferenceservice.plan import Model, Plan, endpoint, known_resources, plan, wanted_replicas
 from app.llmkube.inferenceservice.status import Facts, Observation, invalid
-from app.llmkube.inferenceservice.storage import Model
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, InferenceServiceStatus
+from app.llmkube.model.plan import accelerator
+from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import METAL
 from app.settings import Settings
 from app.workload.cause import Cause
@@ -45,15 +40,15 @@ Request = SyncRequest[Children, Related]
 def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """The children and the status of one service."""
     metadata, spec, related = resource.metadata, resource.spec, request.related or Related()
-    model = models.usable(spec.model_ref, one(related.models, spec.model_ref, metadata.namespace))
+    model = usable(spec.model_ref, one(related.models, spec.model_ref, metadata.namespace))
     facts = Facts(now, _priority(spec, related))
-    if isinstance(model, models.Gate):
+    if isinstance(model, Gate):
         observed = one(request.children.deployments, metadata.name, metadata.namespace)
         judged = status.waiting(resource, model, rollout(observed), facts)
         return SyncResponse(status=judged, children=_kept(request.children, spec))
     facts = Facts(now, facts.effective_priority, endpoint(metadata, spec, settings))
-    if model.spec.hardware and model.spec.hardware.accelerator == METAL:
-        heard = heartbeat(every(related.slices), now)
+    if accelerator(model.spec) == METAL:
+        heard = status.read_heartbeat(every(related.slices), now)
         judged = status.on_metal(resource, heard, facts)
         return SyncResponse(status=judged, children=[], resync_after_seconds=heard.resync)
     return _in_cluster(resource, model, request.children, related, settings, facts)
@@ -65,29 +60,28 @@ def _in_cluster(
     """A service whose pods run here."""
     metadata, spec = resource.metadata, resource.spec
     claim = settings.llmkube_model_cache_claim
-    proposing = one(related.models, proposing_model(spec), metadata.namespace)
-    proposer = models.decode(proposing)
+    drafting = one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
     kept_claim = bool(claim) and one(related.claims, claim, metadata.namespace) is not None
-    wanted = plan(metadata, spec, model, proposer, kept_claim, settings)
+    wanted = plan(metadata, spec, model, decode(drafting), kept_claim, settings)
     observed = one(children.deployments, metadata.name, metadata.namespace)
-    held_up = hold_up(proposing_model(spec), proposing, observed)
+    waits = draft_cause(spec, drafting, observed)
     desired = (
-        _kept(children, spec) if held_up else _children(wanted, observed, monitored=children.pod_monitors is not None)
+        _kept(children, spec) if waits else _children(wanted, observed, monitored=children.pod_monitors is not None)
     )
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
-    waited = [held_up] if held_up else _outstanding(resource, desired, children, facts.now)
+    waited = [waits] if waits else _outstanding(resource, desired, children, facts.now)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
-        seen = Observation(reported, NOT_WAITING, 0, (), waited)
+        seen = Observation(reported, status.NOT_WAITING, 0, (), waited)
     else:
-        pods = every(related.pods)
+        pods, queue = every(related.pods), every(related.services) if settings.llmkube_queue_position else None
         seen = Observation(
             rollout=reported,
-            scheduling=scan(pods, wanted.gpus, known_resources(settings)),
-            queue_position=queue_position(metadata, every(related.services)) if settings.llmkube_queue_position else 0,
+            scheduling=status.scan(pods, wanted.gpus, known_resources(settings)),
+            queue_position=0 if queue is None else status.queue_position(metadata, queue),
             causes=[
-                *contradictions(spec, wanted, model),
-                *missing_classes(wanted, related),
-                *multi_attach(wanted, pods, related, settings),
+                *mistakes(spec, wanted, model),
+                *status.missing_classes(wanted, related),
+                *status.multi_attach(wanted, pods, related, settings),
                 *(deployment_causes(observed) if observed else ()),
                 *pod_causes(pods),
             ],
@@ -96,7 +90,7 @@ def _in_cluster(
     return SyncResponse(
         status=status.in_cluster(resource, seen, facts),
         children=desired,
-        resync_after_seconds=RESYNC if waited and not held_up else None,
+        resync_after_seconds=RESYNC if waited and not waits else None,
     )
 
 
@@ -141,36 +135,6 @@ def _asked_since(resource: Service) -> str | None:
 
 
 def _priority(spec: InferenceServiceSpec, related: Related) -> int:
-    """The number behind the priority; of a custom PriorityClass its value, where it can be seen (B-16)."""
+    """The number behind the priority; of a custom PriorityClass its value, where it can be seen (LK-B-16)."""
     custom = one(related.priority_classes, spec.priority_class_name) if spec.priority_class_name else None
     return names.PRIORITY_VALUES[spec.priority] if custom is None else custom.value
-
-
-def customize(resource: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """What a sync needs to see. From the spec alone, as Metacontroller keeps the answer by generation (D.2)."""
-    metadata, spec = resource.metadata, resource.spec
-    namespace = metadata.namespace
-    wanted_models = _named(spec.model_ref, proposing_model(spec))
-    rules = [RelatedRule(names.API_VERSION, "models", namespace, wanted_models)] if wanted_models else []
-    if settings.watch_pods:
-        rules.append(_selected("v1", "pods", namespace, names.service_labels(metadata.name)))
-    slices = {names.ENDPOINT_SLICE_SERVICE: names.service_name(metadata.name)}
-    rules.append(_selected("discovery.k8s.io/v1", "endpointslices", namespace, slices))
-    rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(priority_class(spec),)))
-    if spec.runtime_class_name:
-        rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
-    if settings.llmkube_model_cache_claim:
-        claims = (settings.llmkube_model_cache_claim,)
-        rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
-    if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
-        rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))
-    return rules
-
-
-def _named(*candidates: str) -> tuple[str, ...]:
-    """The names, each once; an empty one would select every object."""
-    return tuple(dict.fromkeys(filter(None, candidates)))
-
-
-def _selected(api_version: str, resource: str, namespace: str, labels: dict[str, str]) -> RelatedRule:
-    return RelatedRule(api_version, resource, namespace, label_selector={"matchLabels": labels})

@@ -1,4 +1,4 @@
-"""The ``InferenceService`` kind: a Model, a runtime, and how its pods shall be. Source: llmkube spec 1.4 to 1.6."""
+"""The ``InferenceService`` kind: a Model, a runtime, and how its pods shall be. Source: LK-1.4 to LK-1.6."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.kube.base import (
     Toleration,
 )
 from app.kube.conditions import Condition
-from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, PASSED_THROUGH, defaulted, honoured, passed_through
+from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
 from app.llmkube.runtimes.types import PersonaPlexConfig, TGIConfig, VLLMConfig
 
 Runtime = Literal["llamacpp", "personaplex", "vllm", "tgi", "generic"]
@@ -86,7 +86,7 @@ class ServiceResources(KubeModel):
     gpu: Annotated[Int32 | None, honoured("where the Model does not say how many")] = Field(
         default=None, ge=0, le=8, description="GPUs per pod, where the Model does not say how many."
     )
-    gpu_memory: Annotated[str, NO_EFFECT] = Field(
+    gpu_memory: Annotated[str, no_effect("GPUs are requested by number, not by memory")] = Field(
         default="", description="No effect: GPUs are requested by number, not by memory."
     )
     cpu: Annotated[str, HONOURED] = Field(default="", description="CPU request as a quantity. There is never a limit.")
@@ -101,15 +101,13 @@ class ServiceResources(KubeModel):
 class RopeScaling(KubeModel):
     """Stretches the context a model was trained with."""
 
-    type: Annotated[Literal["linear", "yarn", "longrope"], honoured("runtime llamacpp, and metal")] = Field(
-        description="Method of stretching."
-    )
-    factor: Annotated[str, honoured("runtime llamacpp, and metal")] = Field(
+    type: Annotated[Literal["linear", "yarn", "longrope"], HONOURED] = Field(description="Method of stretching.")
+    factor: Annotated[str, HONOURED] = Field(
         default="",
         pattern=DECIMAL_PATTERN,
         description="How many times longer the context becomes, such as 2.0.",
     )
-    original_context: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
+    original_context: Annotated[Int32 | None, HONOURED] = Field(
         default=None, ge=128, description="Context length the model was trained with, in tokens."
     )
 
@@ -153,11 +151,11 @@ class InferenceServiceSpec(KubeModel):
     command: Annotated[list[str], PASSED_THROUGH] = Field(
         default_factory=list, description="Command of the container instead of the image's."
     )
-    args: Annotated[list[str], passed_through("runtime generic")] = Field(
+    args: Annotated[list[str], PASSED_THROUGH] = Field(
         default_factory=list, description="All arguments of the container. Runtime generic only; no effect elsewhere."
     )
-    extra_args: Annotated[list[str], passed_through("runtimes llamacpp and vllm; `--metrics` stands there once")] = (
-        Field(default_factory=list, description="Arguments after the generated ones. Runtimes llamacpp and vllm only.")
+    extra_args: Annotated[list[str], passed_through("`--metrics` stands there once")] = Field(
+        default_factory=list, description="Arguments after the generated ones. Runtimes llamacpp and vllm only."
     )
     env: Annotated[list[EnvVar], passed_through("of two variables with one name the last one stays")] = Field(
         default_factory=list, description="Environment of the container; it wins over what the runtime sets."
@@ -168,66 +166,66 @@ class InferenceServiceSpec(KubeModel):
         le=65535,
         description="Port the server listens on. Absent: endpoint.port, else the runtime's own.",
     )
-    skip_model_init: Annotated[bool, honoured("runtimes llamacpp and vllm")] = Field(
+    skip_model_init: Annotated[bool, HONOURED] = Field(
         default=False,
         description="Mounts no model and downloads nothing: the server finds its model itself. "
         "Runtimes llamacpp and vllm only.",
     )
-    context_size: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
+    context_size: Annotated[Int32 | None, HONOURED] = Field(
         default=None, ge=128, le=2_097_152, description="Context in tokens. llamacpp only."
     )
     parallel_slots: Annotated[Int32 | None, HONOURED] = Field(
         default=None, ge=1, le=64, description="Requests that are answered at the same time. llamacpp and vllm only."
     )
-    flash_attention: Annotated[bool | None, honoured("runtime llamacpp, and metal")] = Field(
+    flash_attention: Annotated[bool | None, HONOURED] = Field(
         default=None, description="Uses flash attention. llamacpp with a GPU only; on metal it is on unless false."
     )
-    jinja: Annotated[bool, honoured("runtime llamacpp, and metal")] = Field(
+    jinja: Annotated[bool, HONOURED] = Field(
         default=False, description="Renders the model's own chat template, for tool calls. llamacpp only."
     )
-    cache_type_k: Annotated[CacheType | None, honoured("runtime llamacpp, and metal")] = Field(
+    cache_type_k: Annotated[CacheType | None, HONOURED] = Field(
         default=None, description="Number format of the keys in the key-value cache. llamacpp only."
     )
-    cache_type_v: Annotated[CacheType | None, honoured("runtime llamacpp, and metal")] = Field(
+    cache_type_v: Annotated[CacheType | None, HONOURED] = Field(
         default=None, description="Number format of the values in the key-value cache. llamacpp only."
     )
-    cache_type_custom_k: Annotated[str, honoured("runtime llamacpp, and metal")] = Field(
+    cache_type_custom_k: Annotated[str, HONOURED] = Field(
         default="", description="Number format of the keys that cacheTypeK does not list. It wins. llamacpp only."
     )
-    cache_type_custom_v: Annotated[str, honoured("runtime llamacpp, and metal")] = Field(
+    cache_type_custom_v: Annotated[str, HONOURED] = Field(
         default="", description="Number format of the values that cacheTypeV does not list. It wins. llamacpp only."
     )
-    moe_cpu_offload: Annotated[bool, honoured("runtime llamacpp, and metal")] = Field(
+    moe_cpu_offload: Annotated[bool, HONOURED] = Field(
         default=False, alias="moeCPUOffload", description="Keeps all experts in main memory. llamacpp only."
     )
-    moe_cpu_layers: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
+    moe_cpu_layers: Annotated[Int32 | None, HONOURED] = Field(
         default=None,
         alias="moeCPULayers",
         ge=0,
         description="Number of layers whose experts are kept in main memory. llamacpp only.",
     )
-    no_kv_offload: Annotated[bool, honoured("runtime llamacpp, and metal")] = Field(
+    no_kv_offload: Annotated[bool, HONOURED] = Field(
         default=False, description="Keeps the key-value cache in main memory. llamacpp only."
     )
-    no_warmup: Annotated[bool, honoured("runtime llamacpp, and metal")] = Field(
+    no_warmup: Annotated[bool, HONOURED] = Field(
         default=False, description="Skips the empty run after loading. llamacpp only."
     )
-    reasoning_budget: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
+    reasoning_budget: Annotated[Int32 | None, HONOURED] = Field(
         default=None, ge=0, description="Most tokens of reasoning; 0 switches it off. llamacpp only."
     )
-    reasoning_budget_message: Annotated[str, honoured("runtime llamacpp, and metal")] = Field(
+    reasoning_budget_message: Annotated[str, HONOURED] = Field(
         default="", description="Text that ends the reasoning when its budget is used up. llamacpp only."
     )
-    metadata_overrides: Annotated[list[str], honoured("runtime llamacpp, and metal")] = Field(
+    metadata_overrides: Annotated[list[str], HONOURED] = Field(
         default_factory=list, description="Model metadata that is replaced, as key=type:value. llamacpp only."
     )
-    tensor_overrides: Annotated[list[str], honoured("runtime llamacpp, and metal")] = Field(
+    tensor_overrides: Annotated[list[str], HONOURED] = Field(
         default_factory=list, description="Where tensors are kept, as pattern=device. llamacpp only."
     )
-    batch_size: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
+    batch_size: Annotated[Int32 | None, HONOURED] = Field(
         default=None, ge=1, le=16384, description="Tokens per logical batch. llamacpp only."
     )
-    u_batch_size: Annotated[Int32 | None, honoured("runtime llamacpp, and metal")] = Field(
+    u_batch_size: Annotated[Int32 | None, HONOURED] = Field(
         default=None, ge=1, description="Tokens per physical batch. llamacpp only."
     )
     rope_scaling: RopeScaling | None = Field(default=None, description="Stretches the context. llamacpp only.")
@@ -275,7 +273,7 @@ class InferenceServiceSpec(KubeModel):
 
 
 class Phase(StrEnum):
-    """Where a service is in its life (spec 5.3)."""
+    """Where a service is in its life (LK-5.3)."""
 
     PENDING = "Pending"
     """Its Model is not Ready."""

@@ -1,12 +1,19 @@
-"""llama.cpp's server. Source: llmkube spec 3.4 and 3.5.1."""
+"""llama.cpp's server. Source: LK-3.4 and LK-3.5.1."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import gcd
 
+from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, nothing, switch
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
 from app.llmkube.sharding import layers
+from app.llmkube.source import SourceClass, parse
+from app.workload.cause import Cause, Stage
+from app.workload.parts import GPURequest
 
 ALL_LAYERS = 99
 """More layers than any model has: all of them go to the GPU."""
@@ -16,7 +23,7 @@ MODEL_FLAGS = ("--model", "-m", "--model-url", "-mu", "--hf-repo", "-hf", "-hfr"
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line, row by row as in the table of spec 3.5.1."""
+    """The command line, row by row as in the table of LK-3.5.1."""
     return [
         *_model(serving),
         *("--host", "0.0.0.0"),  # noqa: S104 - a server in a pod is reached from outside itself
@@ -36,20 +43,16 @@ def _model(serving: Serving) -> list[str]:
     """Where the model is. A repository is fetched by the server itself, unless the user already names a model."""
     if not serving.fetches:
         return ["--model", serving.path]
-    return [] if names_model([*serving.spec.command, *serving.spec.extra_args]) else ["--hf-repo", serving.source]
-
-
-def names_model(args: list[str]) -> bool:
-    """Whether the arguments say which model to load."""
-    return any(arg.partition("=")[0] in MODEL_FLAGS for arg in args)
+    named = has_flag((*serving.spec.command, *serving.spec.extra_args), *MODEL_FLAGS)
+    return [] if named else ["--hf-repo", serving.source]
 
 
 def lacks_model(spec: InferenceServiceSpec) -> bool:
-    """Whether the server starts with an empty path: the user leaves the model out, and nothing else names one (3.5.1).
+    """Whether the server starts with an empty path: the user leaves the model out, and nothing else names one.
 
-    A command of the user's own may know where its model is.
+    A command of the user's own may know where its model is (LK-3.5.1).
     """
-    return spec.skip_model_init and not spec.command and not names_model(spec.extra_args)
+    return spec.skip_model_init and not spec.command and not has_flag(spec.extra_args, *MODEL_FLAGS)
 
 
 def _gpu(serving: Serving) -> list[str]:
@@ -74,7 +77,7 @@ def split_mode(serving: Serving) -> str:
 
 
 def tensor_split(serving: Serving) -> str:
-    """The GPUs' shares: those of ``layerSplit`` in lowest terms, or equal ones where it does not fit (spec 3.4)."""
+    """The GPUs' shares: those of ``layerSplit`` in lowest terms, or equal ones where it does not fit (LK-3.4)."""
     sharding = serving.gpu.sharding if serving.gpu else None
     shares = [_share(entry) for entry in sharding.layer_split] if sharding else []
     if len(shares) != serving.gpus or 0 in shares:
@@ -138,8 +141,75 @@ def _reasoning(serving: Serving) -> list[str]:
     ]
 
 
+def mistakes(spec: InferenceServiceSpec, _: GPURequest) -> Iterator[Cause]:
+    if lacks_model(spec):
+        text = "skipModelInit leaves llamacpp without a model: name one in extraArgs, or leave skipModelInit out"
+        yield Cause(Stage.SPEC, text, "NoModelNamed")
+
+
+def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    resources = spec.resources
+    if lacks_model(spec):  # LK-V-I35
+        message = "llamacpp is left without a model; name one in extraArgs, or remove skipModelInit"
+        yield advice(SPEC.child("skipModelInit"), f"{message} (a Hugging Face repository does not need it)")
+    if resources and resources.gpu and not spec.image:  # LK-V-I40
+        message = (
+            "the default image of llamacpp uses the CPU only; for a GPU set ghcr.io/ggml-org/llama.cpp:server-cuda13 "
+            "(cuda), :server-rocm (rocm) or :server-intel (intel)"
+        )
+        yield advice(SPEC.child("image"), message)
+    if spec.reasoning_budget_message and spec.reasoning_budget is None:  # LK-V-I45
+        yield advice(SPEC.child("reasoningBudgetMessage"), "no effect without reasoningBudget", "no-effect")
+    if (spec.moe_cpu_offload or spec.no_kv_offload) and not (resources and (resources.memory or resources.host_memory)):
+        message = "part of the model is kept in main memory, but no memory is requested; set it"  # LK-V-I46
+        yield advice(SPEC.child("resources", "hostMemory"), message)
+    if spec.batch_size and spec.u_batch_size and spec.u_batch_size > spec.batch_size:  # LK-V-I53
+        yield advice(SPEC.child("uBatchSize"), f"llama.cpp lowers it to batchSize, which is {spec.batch_size}")
+    if spec.rope_scaling and not has_flag(spec.extra_args, "--rope-scaling"):  # LK-V-I39
+        path, rope = SPEC.child("ropeScaling"), spec.rope_scaling
+        if rope.type == "yarn" and rope.original_context is None:
+            yield advice(path.child("originalContext"), "should be set with type yarn")
+        if spec.context_size is None:
+            yield advice(path, "the context does not become longer by itself; set contextSize as well")
+
+
+def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
+    """LK-V-X03, LK-V-I42 and LK-V-I40."""
+    if parse(model.source).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
+        message = "the Model is a repository: each pod downloads it when it starts (--hf-repo)"
+        yield advice(SPEC.child("modelRef"), message)
+    if spec.flash_attention and not gpus:
+        yield advice(SPEC.child("flashAttention"), "no effect without a GPU", "no-effect")
+    if gpus and not spec.image and not (spec.resources and spec.resources.gpu):
+        message = "the default image of llamacpp uses the CPU only, and the Model asks for GPUs; name an image"
+        yield advice(SPEC.child("image"), message)
+
+
+ON_METAL = (
+    "contextSize",
+    "ropeScaling",
+    "flashAttention",
+    "jinja",
+    "cacheTypeK",
+    "cacheTypeV",
+    "cacheTypeCustomK",
+    "cacheTypeCustomV",
+    "moeCPUOffload",
+    "moeCPULayers",
+    "noKvOffload",
+    "noWarmup",
+    "reasoningBudget",
+    "reasoningBudgetMessage",
+    "metadataOverrides",
+    "tensorOverrides",
+    "batchSize",
+    "uBatchSize",
+    "extraArgs",
+    "parallelSlots",
+)
 _FLAGS = {
     "contextSize": ("--ctx-size", "-c"),
+    "ropeScaling": ("--rope-scaling",),
     "ropeScaling.factor": ("--rope-scale",),
     "ropeScaling.originalContext": ("--yarn-orig-ctx",),
     "parallelSlots": ("--parallel", "-np"),
@@ -165,6 +235,17 @@ LLAMACPP = Runtime(
     mounts_model=True,
     scraped=True,
     arguments=arguments,
-    environment=nothing,
+    formats=("gguf",),
+    gpu_fields={"layers": 1, "sharding": 2},
+    reads=(*ON_METAL, "skipModelInit"),
+    metal=ON_METAL,
     flags=_FLAGS,
+    overrides=(
+        ("cacheTypeK", "cacheTypeCustomK"),
+        ("cacheTypeV", "cacheTypeCustomV"),
+        ("moeCPULayers", "moeCPUOffload"),
+    ),
+    advice=warnings,
+    advice_with_model=warnings_with_model,
+    mistakes=mistakes,
 )

@@ -1,10 +1,16 @@
-"""PersonaPlex, a speech model with a server of its own. Source: llmkube spec 3.5.4."""
+"""PersonaPlex, a speech model with a server of its own. Source: LK-3.5.4."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.runtimes.runtime import Json, Runtime, Serving, switch, token
+from app.llmkube.runtimes.runtime import Runtime, Serving, switch
 from app.llmkube.runtimes.types import PersonaPlexConfig
+
+PORT = 8998
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -17,19 +23,23 @@ def arguments(serving: Serving) -> list[str]:
     ]
 
 
-def environment(spec: InferenceServiceSpec) -> list[Json]:
-    config = spec.persona_plex_config
-    return [
-        *token("HF_TOKEN", config.hf_token_secret_ref if config else None),
-        {"name": "NO_TORCH_COMPILE", "value": "1"},
-    ]
+def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """LK-V-I44."""
+    port = spec.container_port or (spec.endpoint.port if spec.endpoint else PORT)
+    if port != PORT:
+        message = f"personaplex always listens on port {PORT}, and {port} is what probes ask; set containerPort {PORT}"
+        yield advice(SPEC.child("containerPort"), message)
 
 
 PERSONAPLEX = Runtime(
     name="personaplex",
     container="personaplex",
-    port=8998,
+    port=PORT,
     command=("/app/moshi/.venv/bin/python", "-m", "moshi.server"),
     arguments=arguments,
-    environment=environment,
+    variables={"NO_TORCH_COMPILE": "1"},
+    reads=("personaPlexConfig",),
+    config="personaPlexConfig",
+    token="HF_TOKEN",  # noqa: S106 - the name of a variable
+    advice=warnings,
 )

@@ -1,4 +1,4 @@
-"""The runtimes by name. A further one is a module of its own, a line here, and a word in the type ``Runtime``."""
+"""The runtimes by name. A further one is a module, a line here, and a word in the type ``Runtime``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ from app.llmkube.runtimes.vllm import VLLM
 RUNTIMES = {runtime.name: runtime for runtime in (LLAMACPP, VLLM, TGI, PERSONAPLEX, GENERIC)}
 
 
+def readers(field: str) -> list[str]:
+    """The runtimes that read a field of the spec; none for a field that every runtime reads."""
+    return [known.name for known in RUNTIMES.values() if field in known.reads]
+
+
+def reading(path: str) -> str:
+    """When a field of the spec is read, for its row in docs/fields: ``runtime vllm``; empty for always."""
+    field = path.partition(".")[0]
+    found = readers(field)
+    words = [f"runtime{'s' if len(found) > 1 else ''} {' and '.join(found)}"] if found else []
+    return ", and ".join([*words, *("metal" for known in RUNTIMES.values() if field in known.metal)])
+
+
 def runtime(name: str) -> Runtime:
-    """The runtime of that name; llama.cpp where there is none (spec 1.4)."""
+    """The runtime of that name; llama.cpp where there is none (LK-1.4)."""
     return RUNTIMES.get(name, LLAMACPP)

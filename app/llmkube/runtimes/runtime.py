@@ -1,14 +1,24 @@
-"""What a runtime is: the constants of one server and the two functions that turn a service into its command line."""
+"""What a runtime is: everything that the family has to know about one server.
+
+Adding one takes a module beside this one, a line in the registry, and a word in the type ``Runtime`` of the spec.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.kube.base import KubeModel
+from app.kube.conditions import Conditions
+from app.kube.decode import SPEC
+from app.kube.field import Advice, Error, invalid
+from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
 from app.llmkube.source import SourceClass, parse
+from app.workload.cause import Cause
+from app.workload.parts import GPURequest
 
 Json = dict[str, Any]
 
@@ -49,19 +59,18 @@ class Serving:
 
     def has(self, flag: str) -> bool:
         """Whether ``extraArgs`` sets the flag, as ``--flag`` or ``--flag=value``; short forms are other flags."""
-        return any(arg == flag or arg.startswith(f"{flag}=") for arg in self.spec.extra_args)
+        return has_flag(self.spec.extra_args, flag)
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """One server. Source: llmkube spec 3.2."""
+    """One server. Source: LK-3.2. What it leaves out does not concern it."""
 
     name: str
     container: str
     port: int
     arguments: Callable[[Serving], list[str]]
-    """The container's arguments, in the order that is part of the contract (spec 3.5)."""
-    environment: Callable[[InferenceServiceSpec], list[Json]]
+    """The container's arguments, in the order that is part of the contract (LK-3.5)."""
     image: str = ""
     """Empty: the user has to name one."""
     command: tuple[str, ...] = ()
@@ -75,9 +84,56 @@ class Runtime:
     scraped: bool = False
     """Whether it has ``/metrics`` on its port."""
     service_links: bool | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment that the server always gets."""
+
+    formats: tuple[str, ...] = ()
+    """Formats of a Model that it loads; empty: any."""
+    repositories_only: bool = False
+    """Whether it loads nothing but Hugging Face repositories."""
+    gpu_fields: Mapping[str, int] = field(default_factory=dict)
+    """Fields of a Model's ``hardware.gpu`` that it reads, and how many GPUs of a pod they need to mean anything."""
+
+    reads: tuple[str, ...] = ()
+    """Fields of a service's spec that it reads, and not every runtime does."""
+    metal: tuple[str, ...] = ()
+    """Those that an agent on a Mac reads as well, because it runs this server."""
+    config: str = ""
+    """The one of them that holds its own options."""
+    token: str = ""
+    """Environment variable that takes the access token of ``config.hfTokenSecretRef``."""
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Flags that a field of the spec turns into, in every spelling. Of two on a command line the server takes the last
     one, so a field means nothing when ``extraArgs`` has its flag. Empty where ``extraArgs`` are not passed on."""
+    overrides: tuple[tuple[str, str], ...] = ()
+    """Pairs of fields of which the first means nothing beside the second."""
+    errors: Callable[[InferenceServiceSpec], Iterable[Error]] = lambda _: ()
+    """What is wrong with ``config``, whichever runtime the service has."""
+    advice: Callable[[InferenceServiceSpec], Iterable[Advice]] = lambda _: ()
+    """Warnings for a service that has this runtime."""
+    advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int], Iterable[Advice]] = lambda *_: ()
+    """The same for a service together with its Model and the number of GPUs in a pod."""
+    mistakes: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
+    """What keeps the server from starting with the GPUs of a pod."""
+
+    conditions: tuple[str, ...] = ()
+    """Types of the conditions that ``judge`` writes; a service with another runtime has none of them."""
+    judge: Callable[[InferenceServiceSpec, Conditions], None] = lambda *_: None
+    """Writes what the status says of ``config``."""
+    draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
+    """The proposing model of speculative decoding, as the user wrote it; empty without one."""
+    draft_flag: str = ""
+    """The flag that names it."""
+
+    def options(self, spec: InferenceServiceSpec) -> KubeModel | None:
+        """The runtime's own options, ``None`` where the user wrote none."""
+        return getattr(spec, fields(InferenceServiceSpec)[self.config][0]) if self.config else None
+
+    def environment(self, spec: InferenceServiceSpec) -> list[Json]:
+        """The variables that the container gets before the user's own."""
+        reference = getattr(self.options(spec), "hf_token_secret_ref", None)
+        token = [] if reference is None else [{"name": self.token, "valueFrom": {"secretKeyRef": reference}}]
+        return [*token, *({"name": name, "value": value} for name, value in self.variables.items())]
 
 
 def flag(name: str, value: object) -> list[str]:
@@ -90,11 +146,17 @@ def switch(name: str, on: object) -> list[str]:
     return [name] if on else []
 
 
-def token(variable: str, reference: Json | None) -> list[Json]:
-    """The environment variable that takes an access token from a Secret."""
-    return [] if reference is None else [{"name": variable, "valueFrom": {"secretKeyRef": reference}}]
+def has_flag(args: Iterable[str], *spellings: str) -> bool:
+    """Whether a flag is among the arguments, as ``--flag`` or ``--flag=value``."""
+    return any(arg.partition("=")[0] in spellings for arg in args)
 
 
-def nothing(_: InferenceServiceSpec) -> list[Json]:
-    """The environment of a runtime that needs none."""
-    return []
+def not_below_one(spec: InferenceServiceSpec, config: str, *names: str) -> Iterable[Error]:
+    """LK-V-I51: numbers that upstream passes on, and with which the server ends at once."""
+    options: KubeModel | None = getattr(spec, fields(InferenceServiceSpec)[config][0])
+    if options is None:
+        return
+    for name in names:
+        value = getattr(options, fields(type(options))[name][0])
+        if value is not None and value < 1:
+            yield invalid(SPEC.child(config, name), value, "must be at least 1; leave it out for the server's default")

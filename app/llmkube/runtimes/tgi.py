@@ -1,9 +1,13 @@
-"""Hugging Face's Text Generation Inference. Source: llmkube spec 3.5.3."""
+"""Hugging Face's Text Generation Inference. Source: LK-3.5.3."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.runtimes.runtime import HEALTH, Json, Runtime, Serving, flag, token
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
 from app.llmkube.runtimes.types import TGIConfig
 
 
@@ -22,8 +26,13 @@ def arguments(serving: Serving) -> list[str]:
     ]
 
 
-def environment(spec: InferenceServiceSpec) -> list[Json]:
-    return token("HUGGING_FACE_HUB_TOKEN", spec.tgi_config.hf_token_secret_ref if spec.tgi_config else None)
+def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """LK-V-I52."""
+    config = spec.tgi_config or TGIConfig()
+    longest, total = config.max_input_length, config.max_total_tokens
+    if longest is not None and total is not None and longest >= total:
+        message = f"must be below maxTotalTokens, which is {total}, or the server ends at once"
+        yield advice(SPEC.child("tgiConfig", "maxInputLength"), message)
 
 
 TGI = Runtime(
@@ -32,8 +41,14 @@ TGI = Runtime(
     image="ghcr.io/huggingface/text-generation-inference:latest",
     port=80,
     health=HEALTH,
-    metric="tgi_queue_size",  # what TGI exports; upstream's name has a colon and never matches (T-42)
+    metric="tgi_queue_size",  # what TGI exports; upstream's name has a colon and never matches (LK-T-42)
     scraped=True,
     arguments=arguments,
-    environment=environment,
+    formats=("safetensors", "pytorch", "custom"),
+    repositories_only=True,
+    reads=("tgiConfig",),
+    config="tgiConfig",
+    token="HUGGING_FACE_HUB_TOKEN",  # noqa: S106 - the name of a variable
+    errors=lambda spec: not_below_one(spec, "tgiConfig", "maxInputLength", "maxTotalTokens"),
+    advice=warnings,
 )

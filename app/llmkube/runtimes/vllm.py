@@ -1,19 +1,46 @@
-"""vLLM's OpenAI server. Source: llmkube spec 3.5.2."""
+"""vLLM's OpenAI server. Source: LK-3.5.2."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
+from enum import StrEnum
 
+from app.kube.conditions import Conditions
+from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.runtimes.runtime import HEALTH, Json, Runtime, Serving, flag, switch, token
-from app.llmkube.runtimes.types import VLLMConfig
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one, switch
+from app.llmkube.runtimes.types import Speculative, VLLMConfig
+from app.llmkube.source import SourceClass, parse
+from app.workload.cause import Cause, Stage
+from app.workload.parts import GPURequest
 
+CONFIG = SPEC.child("vllmConfig")
 SPECULATIVE_MODEL = "--speculative-model"
-"""The flag of the proposing model."""
+DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
+"""Stands in every stored object, written or not."""
+
+
+class ConditionType(StrEnum):
+    """What vLLM adds to a service's conditions."""
+
+    VLLM_SPEC_VALID = "VLLMSpecValid"
+    """The vLLM options fit together. Called SpeculativeInvalid in some documentation."""
+
+
+class Reason(StrEnum):
+    """Why that condition is as it is."""
+
+    SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
+    """Speculative decoding is on without a model."""
+    CONFIG_VALID = "ConfigValid"
+    """The vLLM options fit together again."""
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line, row by row as in the table of spec 3.5.2. The model stands first, without a flag."""
+    """The command line, row by row as in the table of LK-3.5.2. The model stands first, without a flag."""
     spec, config = serving.spec, serving.spec.vllm_config
     return [
         serving.path or serving.source,
@@ -52,7 +79,7 @@ def _options(config: VLLMConfig, serving: Serving) -> list[str]:
 
 
 def _speculative(config: VLLMConfig, draft: str) -> list[str]:
-    """Nothing unless it is switched on and has a model; the pair of flags that upstream still writes (T-32)."""
+    """Nothing unless it is switched on and has a model; the pair of flags that upstream still writes (LK-T-32)."""
     if not draft or config.speculative is None or not config.speculative.enabled:
         return []
     return [
@@ -69,8 +96,54 @@ def _memory(config: VLLMConfig) -> list[str]:
     ]
 
 
-def environment(spec: InferenceServiceSpec) -> list[Json]:
-    return token("HF_TOKEN", spec.vllm_config.hf_token_secret_ref if spec.vllm_config else None)
+def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """LK-V-I49 and LK-V-I50."""
+    path, speculative = CONFIG.child("speculative"), _speculation(spec)
+    if speculative.enabled and not speculative.model:
+        message = "no effect without model: the service runs without speculative decoding"
+        yield advice(path.child("enabled"), message, "no-effect")
+    written = speculative.model or speculative.num_speculative_tokens not in (None, DEFAULT_TOKENS)
+    if written and not speculative.enabled:
+        yield advice(path, "no effect unless enabled is true", "no-effect")
+
+
+def _speculation(spec: InferenceServiceSpec) -> Speculative:
+    return (spec.vllm_config.speculative if spec.vllm_config else None) or Speculative()
+
+
+def draft(spec: InferenceServiceSpec) -> str:
+    speculative = _speculation(spec)
+    return speculative.model if speculative.enabled else ""
+
+
+def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
+    """LK-V-X03 and LK-V-I42."""
+    if parse(model.source).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
+        message = "set it to true: the Model is a repository, which the server downloads itself"
+        yield advice(SPEC.child("skipModelInit"), message)
+    config = spec.vllm_config or VLLMConfig()
+    if config.cpu_offload_gb is not None and not gpus:
+        yield advice(CONFIG.child("cpuOffloadGB"), "no effect without a GPU", "no-effect")
+    if config.gpu_memory_utilization is not None and not gpus:
+        yield advice(CONFIG.child("gpuMemoryUtilization"), "no effect without a GPU", "no-effect")
+
+
+def mistakes(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
+    """LK-V-X05: vLLM wants a GPU for each part of the model."""
+    parallel = spec.vllm_config.tensor_parallel_size if spec.vllm_config else None
+    if parallel and parallel > max(gpus.count, 1):
+        text = f"vllmConfig.tensorParallelSize is {parallel}, but a pod has {gpus.count} {gpus.resource}"
+        yield Cause(Stage.SPEC, text, "TensorParallelSize")
+
+
+def judge(spec: InferenceServiceSpec, conditions: Conditions) -> None:
+    """``VLLMSpecValid``: false when speculative decoding is on without a model; true only after it was false."""
+    speculative, type_ = _speculation(spec), ConditionType.VLLM_SPEC_VALID
+    if speculative.enabled and not speculative.model:
+        message = "SpeculativeInvalid: vllmConfig.speculative.enabled needs model; speculative decoding is left out"
+        conditions.set(type_, False, Reason.SPECULATIVE_MISSING_MODEL, message)
+    elif conditions.get(type_) is not None:
+        conditions.set(type_, True, Reason.CONFIG_VALID, "the vLLM options fit together")
 
 
 _FLAGS = {
@@ -96,8 +169,19 @@ VLLM = Runtime(
     metric="vllm:num_requests_running",
     mounts_model=True,
     scraped=True,
-    service_links=False,  # vLLM warns about every VLLM_* variable, and a Service called vllm makes some (T-55)
+    service_links=False,  # vLLM warns about every VLLM_* variable, and a Service called vllm makes some (LK-T-55)
     arguments=arguments,
-    environment=environment,
+    reads=("extraArgs", "parallelSlots", "skipModelInit", "vllmConfig"),
+    config="vllmConfig",
+    token="HF_TOKEN",  # noqa: S106 - the name of a variable
     flags=_FLAGS,
+    overrides=(("vllmConfig.kvCacheDtype", "vllmConfig.kvCacheCustomDtype"),),
+    errors=lambda spec: not_below_one(spec, "vllmConfig", "tensorParallelSize", "maxModelLen"),
+    advice=warnings,
+    advice_with_model=warnings_with_model,
+    mistakes=mistakes,
+    conditions=(ConditionType.VLLM_SPEC_VALID,),
+    judge=judge,
+    draft=draft,
+    draft_flag=SPECULATIVE_MODEL,
 )

@@ -1,4 +1,4 @@
-"""Command lines: the vectors of llmkube spec appendix A.1 to A.3, and the tables of 3.4 and 3.5."""
+"""Command lines: recorded ones, and the tables of LK-3.4 and LK-3.5."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
     ("name", "spec", "isvc", "image", "expected", "resources"), SAMPLES.values(), ids=SAMPLES.keys()
 )
 def test_samples(name: str, spec: Json, isvc: Json, image: str, expected: str, resources: Json) -> None:
-    """Upstream's sample manifests give upstream's image, arguments and resources (A.1)."""
+    """Upstream's sample manifests give upstream's image, arguments and resources."""
     answer = sync(service(modelRef=name, **isvc), model(name, **spec))
     server = container(answer)
     assert server["image"] == image
@@ -376,7 +376,7 @@ CASES: dict[str, tuple[Json, Json, str]] = {
 
 @pytest.mark.parametrize(("spec", "isvc", "expected"), CASES.values(), ids=CASES.keys())
 def test_arguments(spec: Json, isvc: Json, expected: str) -> None:
-    """Each field gives its flag, in the contract's order, and only where it means something (3.5, A.2)."""
+    """Each field gives its flag, in the contract's order, and only where it means something (LK-3.5.2)."""
     assert args(sync(service(**isvc), model(**spec))) == expected
 
 
@@ -401,7 +401,7 @@ SPLITS = {
 
 @pytest.mark.parametrize(("split", "count", "ratios"), SPLITS.values(), ids=SPLITS.keys())
 def test_shares(split: list[str], count: int, ratios: str) -> None:
-    """A layer split that fits gives the shares, any other gives equal ones (3.4)."""
+    """A layer split that fits gives the shares, any other gives equal ones (LK-3.4)."""
     hardware = gpus(count, sharding={"layerSplit": split})
     assert f"--tensor-split {ratios} " in args(sync(service(), model(hardware=hardware)))
 
@@ -423,7 +423,7 @@ def test_unknown_runtime_is_llamacpp() -> None:
 
 
 def test_drafts_are_resolved() -> None:
-    """A proposing model that names a Model of the namespace is that Model: its repository, or its file (B-09)."""
+    """A proposing model that names a Model of the namespace is that Model: its repository, or its file (LK-B-09)."""
     config = {"speculative": {"enabled": True, "model": "draft"}}
     parent = service(runtime="vllm", vllmConfig=config)
     remote = sync(parent, model(), model("draft", source="org/small"))

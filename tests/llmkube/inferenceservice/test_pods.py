@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 def test_minimal_service() -> None:
-    """A service that says nothing but its Model gets upstream's Deployment and Service (spec 3.3, 4.1)."""
+    """A service that says nothing but its Model gets upstream's Deployment and Service (LK-3.3, LK-4.1)."""
     answer = sync(service(), model())
     assert kinds(answer) == ["Deployment", "Service"]
     deployment = child(answer, "Deployment")
@@ -50,7 +50,7 @@ def test_minimal_service() -> None:
 
 
 def test_download_in_the_pod() -> None:
-    """A cached file is mounted for reading, and put there by an init container if it is not there yet (3.6)."""
+    """A cached file is mounted for reading, and put there by an init container if it is not there yet (LK-3.6)."""
     pod = pod_spec(sync(service(podSecurityContext={"runAsUser": 2000, "runAsGroup": 3000}), model()))
     (init,) = pod["initContainers"]
     assert [variable["name"] for variable in init["env"]] == ["MODEL_SOURCE", "CACHE_DIR", "MODEL_PATH"]
@@ -123,7 +123,7 @@ VENDORS: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize(("hardware", "resource"), VENDORS.values(), ids=VENDORS.keys())
 def test_gpu_resource(hardware: Json, resource: str) -> None:
-    """Accelerator and vendor name the resource, its toleration and the way pods are replaced (3.3, T-04, T-07)."""
+    """Accelerator and vendor name the resource, its toleration and the strategy (LK-3.3, LK-T-04, LK-T-07)."""
     toleration = {"key": "team", "operator": "Exists"}
     answer = sync(service(tolerations=[toleration], nodeSelector={"a": "b"}), model(hardware=hardware))
     pod = pod_spec(answer)
@@ -143,7 +143,7 @@ def test_intel_resource_is_the_operators() -> None:
 
 
 def test_placement_without_a_gpu() -> None:
-    """Tolerations and node selector count without a GPU too (T-03)."""
+    """Tolerations and node selector count without a GPU too (LK-T-03)."""
     pod = pod_spec(sync(service(tolerations=[{"operator": "Exists"}], nodeSelector={"a": "b"}), model()))
     assert pod["tolerations"] == [{"operator": "Exists"}]
     assert pod["nodeSelector"] == {"a": "b"}
@@ -160,7 +160,7 @@ REQUESTS: dict[str, tuple[Json, Json, Json]] = {
 
 @pytest.mark.parametrize(("fallback", "own", "expected"), REQUESTS.values(), ids=REQUESTS.keys())
 def test_requests(fallback: Json, own: Json, expected: Json) -> None:
-    """Requests are the service's, else the Model's (B-03), in the text the API server stores; never limits."""
+    """Requests are the service's, else the Model's (LK-B-03), in the text the API server stores; never limits."""
     answer = sync(service(resources=own), model(resources=fallback))
     assert container(answer)["resources"] == {"requests": expected}
 
@@ -202,7 +202,7 @@ def test_embedded_values_pass_through() -> None:
 
 
 def test_empty_security_contexts_replace_the_defaults() -> None:
-    """What the user writes counts as a whole, even when it is empty (3.7)."""
+    """What the user writes counts as a whole, even when it is empty (LK-3.7)."""
     answer = sync(service(securityContext={}, podSecurityContext={}), model())
     assert pod_spec(answer)["securityContext"] == {}
     assert container(answer)["securityContext"] == {}
@@ -254,7 +254,7 @@ PROBED = {"llamacpp": 8080, "vllm": 8000, "tgi": 80, "personaplex": 8998, "gener
 
 @pytest.mark.parametrize(("runtime", "port"), PROBED.items())
 def test_probes_ask_the_containers_port(runtime: str, port: int) -> None:
-    """Probes are HTTP where the server has a health page, a connection elsewhere; both on its own port (3.8)."""
+    """Probes are HTTP where the server has a health page, a connection elsewhere; both on its own port (LK-3.8)."""
     server = container(sync(service(runtime=runtime, image="i", replicas=2), model()))
     connects: Json = {"tcpSocket": {"port": port}}
     asks: Json = {"httpGet": {"path": "/health", "port": port}}
@@ -275,7 +275,7 @@ METRICS = {
 
 @pytest.mark.parametrize(("runtime", "metric"), METRICS.items())
 def test_default_metric(runtime: str, metric: str) -> None:
-    """Without metrics of the user's, the autoscaler looks at the runtime's queue (4.2)."""
+    """Without metrics of the user's, the autoscaler looks at the runtime's queue (LK-4.2)."""
     answer = sync(service(runtime=runtime, image="i", autoscaling={"maxReplicas": 3}), model())
     spec = child(answer, "HorizontalPodAutoscaler")["spec"]
     assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 3)
@@ -304,7 +304,7 @@ def test_own_metrics() -> None:
 
 
 def test_pod_monitor_only_where_it_is_declared() -> None:
-    """A PodMonitor is made where that kind is installed, for runtimes that have metrics (4.3)."""
+    """A PodMonitor is made where that kind is installed, for runtimes that have metrics (LK-4.3)."""
     assert "PodMonitor" not in kinds(sync(service(), model()))
     answer = sync(service(), model(), declared=(POD_MONITOR,))
     spec = child(answer, "PodMonitor")["spec"]
@@ -322,7 +322,7 @@ def test_pod_monitor_only_where_it_is_declared() -> None:
 
 
 def test_what_the_api_server_would_not_store_is_left_out() -> None:
-    """Zeros and empty texts that mean a default would look like a change at every sync (metacontroller 3.2)."""
+    """Zeros and empty texts that mean a default would look like a change at every sync (MC-3.2)."""
     probe: Json = {
         "httpGet": {"path": "/x", "port": 80, "host": "", "scheme": ""},
         "initialDelaySeconds": 0,

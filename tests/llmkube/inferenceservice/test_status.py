@@ -1,4 +1,4 @@
-"""The status: golden vectors of llmkube spec 5.10, conditions by phase, the queue, and why a service is not ready."""
+"""The status: golden vectors of LK-5.10, conditions by phase, the queue, and why a service is not ready."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ IN_CLUSTER: dict[str, tuple[int, int, tuple[Json, ...], str, str]] = {
 
 @pytest.mark.parametrize(("ready", "desired", "pods", "phase", "scheduling"), IN_CLUSTER.values(), ids=IN_CLUSTER)
 def test_phase_in_the_cluster(ready: int, desired: int, pods: tuple[Json, ...], phase: str, scheduling: str) -> None:
-    """Ready and wanted pods decide, then what the scheduler says (5.3, 5.4, 5.10)."""
+    """Ready and wanted pods decide, then what the scheduler says (LK-5.3, LK-5.4, LK-5.10)."""
     parent = service(replicas=desired)
     answer = sync(parent, model(), *pods, children=deployed(parent, ready=ready))
     status = answer["status"]
@@ -122,7 +122,7 @@ ON_METAL: dict[str, tuple[int, tuple[Json, ...], str, str, int | None]] = {
 def test_phase_on_metal(
     desired: int, slices: tuple[Json, ...], phase: str, scheduling: str, resync: int | None
 ) -> None:
-    """The agent's addresses are the replicas, as long as it is heard of (5.5, 5.10); nothing is made here."""
+    """The agent's addresses are the replicas, as long as it is heard of (LK-5.5, LK-5.10); nothing is made here."""
     answer = sync(service(replicas=desired), model(hardware=METAL), *slices)
     assert answer["children"] == []
     assert (answer["status"]["phase"], answer["status"].get("schedulingStatus", "")) == (phase, scheduling)
@@ -131,7 +131,7 @@ def test_phase_on_metal(
 
 
 def test_what_the_agent_wrote_is_kept() -> None:
-    """The agent's verdict on memory stays until the service is ready; foreign conditions stay always (T-02)."""
+    """The agent's verdict on memory stays until the service is ready; foreign conditions stay always (LK-T-02)."""
     pressure = {
         "type": "MemoryPressure",
         "status": "True",
@@ -162,7 +162,7 @@ def test_own_scheduling_words_go_when_their_cause_is_gone() -> None:
 
 
 def test_waiting_for() -> None:
-    """The missing resource, and how many of it a pod asks for, whoever of Model and service said so (5.4)."""
+    """The missing resource, and how many of it a pod asks for, whoever of Model and service said so (LK-5.4)."""
     hardware = {"accelerator": "cuda", "gpu": {"count": 4}}
     parent = service()
     children = deployed(parent, model(hardware=hardware), ready=0)
@@ -193,7 +193,7 @@ QUEUES: dict[str, tuple[tuple[Json, ...], int]] = {
 
 @pytest.mark.parametrize(("others", "position"), QUEUES.values(), ids=QUEUES)
 def test_queue_position(others: tuple[Json, ...], position: int) -> None:
-    """The oldest is first, over all namespaces, and a service counts itself at once (5.9, T-33)."""
+    """The oldest is first, over all namespaces, and a service counts itself at once (LK-5.9, LK-T-33)."""
     parent = service(resources={"gpu": 1})
     parent["metadata"]["creationTimestamp"] = "2030-01-01T00:00:00Z"
     children = deployed(parent, ready=0)
@@ -244,7 +244,7 @@ LEFT: dict[str, tuple[int, int, tuple[Json, ...], dict[str, tuple[str, str]]]] =
 
 @pytest.mark.parametrize(("phase", "row"), LEFT.items())
 def test_conditions_by_phase(phase: str, row: tuple[int, int, tuple[Json, ...], dict[str, tuple[str, str]]]) -> None:
-    """Each phase leaves the conditions that hold, and takes away the others (5.7)."""
+    """Each phase leaves the conditions that hold, and takes away the others (LK-5.7)."""
     ready, desired, pods, expected = row
     parent = service(replicas=desired, status={"conditions": STALE})
     answer = sync(parent, model(), *pods, children=deployed(parent, ready=ready))
@@ -254,7 +254,7 @@ def test_conditions_by_phase(phase: str, row: tuple[int, int, tuple[Json, ...], 
 
 
 def test_conditions_while_the_model_is_away() -> None:
-    """Missing: only what went wrong. Not ready: Available follows the pods that keep running (5.7)."""
+    """Missing: only what went wrong. Not ready: Available follows the pods that keep running (LK-5.7)."""
     parent = service(status={"conditions": STALE})
     children = deployed(parent, ready=1)
     missing = sync(parent, children=children)
@@ -277,14 +277,14 @@ def test_transition_times_move_with_the_status_only() -> None:
 
 
 def test_replicas_are_the_pods_that_exist() -> None:
-    """The scale subresource reports what there is, not what is wished (B-20)."""
+    """The scale subresource reports what there is, not what is wished (LK-B-20)."""
     parent = service(replicas=3)
     answer = sync(parent, model(), children=deployed(parent, ready=1, exist=2))
     assert (answer["status"]["replicas"], answer["status"]["desiredReplicas"]) == (2, 3)
 
 
 def test_the_autoscalers_wish_counts() -> None:
-    """Under an autoscaler a service with as many pods as that wants is ready (T-17)."""
+    """Under an autoscaler a service with as many pods as that wants is ready (LK-T-17)."""
     parent = service(replicas=1, autoscaling={"maxReplicas": 5})
     (deployment, svc, hpa) = deployed(parent, ready=4)
     deployment["spec"]["replicas"] = 4
@@ -312,7 +312,7 @@ def test_priority(level: str, value: int) -> None:
 
 
 def test_custom_priority_class() -> None:
-    """The number is that of the class where it can be seen, else that of the level (B-16)."""
+    """The number is that of the class where it can be seen, else that of the level (LK-B-16)."""
     gold = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -326,7 +326,7 @@ def test_custom_priority_class() -> None:
 
 
 def test_endpoint() -> None:
-    """The URL has the Service's name and port, the user's path and the cluster's domain (5.6)."""
+    """The URL has the Service's name and port, the user's path and the cluster's domain (LK-5.6)."""
     parent = service("qwen2.5-7b", endpoint={"port": 9000, "path": "/v1/completions"})
     answer = sync(parent, model(), settings=Settings(cluster_domain="example.org"))
     assert answer["status"]["endpoint"] == "http://qwen2-5-7b.ns1.svc.example.org:9000/v1/completions"
@@ -345,7 +345,7 @@ SPECULATIVE: dict[str, tuple[Json, list[Json], tuple[str, str] | None]] = {
 
 @pytest.mark.parametrize(("config", "before", "expected"), SPECULATIVE.values(), ids=SPECULATIVE)
 def test_vllm_spec_valid(config: Json, before: list[Json], expected: tuple[str, str] | None) -> None:
-    """Speculative decoding without a model is said, and deployed without (5.7)."""
+    """Speculative decoding without a model is said, and deployed without (LK-5.7)."""
     parent = service(runtime="vllm", vllmConfig={"speculative": config}, status={"conditions": before})
     found = condition(sync(parent, model()), "VLLMSpecValid")
     assert (found.get("status"), found.get("reason")) == (expected or (None, None))
@@ -381,7 +381,7 @@ MISFITS: dict[str, tuple[Json, Json, str]] = {
 
 @pytest.mark.parametrize(("spec", "isvc", "reason"), MISFITS.values(), ids=MISFITS)
 def test_misfits(spec: Json, isvc: Json, reason: str) -> None:
-    """A Model that the runtime cannot load is named before anything the pods may say (V-M16, V-X04)."""
+    """A Model that the runtime cannot load is named before anything the pods may say (LK-V-M16, LK-V-X04)."""
     answer = sync(service(**isvc), model(**spec), children=deployed(service(**isvc), model(**spec), ready=0))
     assert condition(answer, "Ready")["reason"] == reason
 

@@ -55,7 +55,7 @@ GATES: dict[str, tuple[tuple[Json, ...], str, str]] = {
 
 @pytest.mark.parametrize(("related", "phase", "reason"), GATES.values(), ids=GATES.keys())
 def test_children_outlive_a_model_that_cannot_be_used(related: tuple[Json, ...], phase: str, reason: str) -> None:
-    """Whatever is the matter with the Model, every child is answered exactly as it was last applied (design 4)."""
+    """Whatever is the matter with the Model, every child is answered exactly as it was last applied."""
     before = running()
     answer = sync(service(), *related, children=before)
     assert applied(answer, before, Deployment=RUNNING) == before
@@ -81,7 +81,7 @@ def test_the_models_own_words() -> None:
 
 
 def test_impossible_settings_fail_the_service_too() -> None:
-    """A cache size that is no quantity: nothing will happen by itself (spec 0.3); what runs goes on."""
+    """A cache size that is no quantity: nothing will happen by itself (LK-0.3); what runs goes on."""
     why = {"type": "Ready", "status": "False", "reason": "InvalidSettings", "message": "no quantity"}
     before = running()
     answer = sync(service(), model(phase="Failed", status={"conditions": [why]}), children=before)
@@ -92,7 +92,7 @@ def test_impossible_settings_fail_the_service_too() -> None:
 
 
 def test_a_new_source_is_waited_for() -> None:
-    """A status about an earlier source does not count: the file of the new one is not there yet (T-18)."""
+    """A status about an earlier source does not count: the file of the new one is not there yet (LK-T-18)."""
     judged = {"type": "Ready", "status": "True", "reason": "ModelReady", "observedGeneration": 1}
     changed = model(source="https://example.com/new.gguf", status={"cacheKey": "old", "conditions": [judged]})
     changed["metadata"]["generation"] = 2
@@ -128,13 +128,13 @@ def test_an_edited_model_on_metal_stays_usable() -> None:
 
 
 def test_a_switch_to_metal_removes_the_children() -> None:
-    """Handing the service to an agent is the user's intent: nothing stays in the cluster (3.1)."""
+    """Handing the service to an agent is the user's intent: nothing stays in the cluster (LK-3.1)."""
     answer = sync(service(), model(hardware={"accelerator": "metal"}), children=running())
     assert answer["children"] == []
 
 
 def test_an_invalid_service_keeps_its_children() -> None:
-    """A mistake in the spec changes nothing and says what to write instead (design 5)."""
+    """A mistake in the spec changes nothing and says what to write instead."""
     before = running()
     answer = sync(service(resources={"memory": "lots"}), model(), children=before)
     assert applied(answer, before, Deployment=RUNNING) == before
@@ -145,7 +145,7 @@ def test_an_invalid_service_keeps_its_children() -> None:
 
 @pytest.mark.parametrize(("found", "left"), [("InsufficientGPU", None), ("InsufficientMemory", "InsufficientMemory")])
 def test_an_invalid_service_waits_for_no_node(found: str, left: str | None) -> None:
-    """Nobody looked for a GPU for this spec (5.2); what a metal agent found stays (T-02)."""
+    """Nobody looked for a GPU for this spec (LK-5.2); what a metal agent found stays (LK-T-02)."""
     status = {"schedulingStatus": found, "schedulingMessage": "words", "waitingFor": "nvidia.com/gpu: 1"}
     shown = sync(service(resources={"memory": "lots"}, status=status), model())["status"]
     assert (shown.get("schedulingStatus"), shown.get("schedulingMessage")) == (left, "words" if left else None)
@@ -176,7 +176,7 @@ def test_replicas_are_the_users_without_an_autoscaler() -> None:
 
 
 def test_created_with_an_autoscaler_replicas_are_never_sent() -> None:
-    """The field stays away from the first sync on, so the autoscaler owns it (metacontroller 3.6)."""
+    """The field stays away from the first sync on, so the autoscaler owns it (MC-3.6)."""
     first = sync(AUTOSCALED, model())
     assert replicas(first) is None
     later = scaled(applied(first), 5)
@@ -256,7 +256,7 @@ def test_a_selector_that_no_pod_can_satisfy_is_replaced() -> None:
 
 
 def test_edits_are_applied() -> None:
-    """Model, runtime and endpoint can change: labels and the Service follow (T-01, T-08)."""
+    """Model, runtime and endpoint can change: labels and the Service follow (LK-T-01, LK-T-08)."""
     before = running()
     parent = service(modelRef="m2", runtime="vllm", endpoint={"port": 9000, "type": "NodePort"})
     after = applied(sync(parent, model("m2"), children=before), before)
@@ -268,7 +268,7 @@ def test_edits_are_applied() -> None:
 
 
 def test_foreign_additions_survive() -> None:
-    """A restart marker, an injected sidecar and other annotations outlive our answers (T-09)."""
+    """A restart marker, an injected sidecar and other annotations outlive our answers (LK-T-09)."""
     before = running()
     template = before[0]["spec"]["template"]
     template["metadata"]["annotations"] = {"kubectl.kubernetes.io/restartedAt": "2030-01-01T00:00:00Z"}
@@ -281,7 +281,7 @@ def test_foreign_additions_survive() -> None:
 
 
 def test_a_child_that_never_comes_is_a_name_conflict() -> None:
-    """A name that is taken is announced by no event: after a minute it is said, and looked at again (design 4)."""
+    """A name that is taken is announced by no event: after a minute it is said, and looked at again (MC-8.3)."""
     first = sync(service(), model())
     assert condition(first, "Ready")["reason"] == "Creating"
     assert first["resyncAfterSeconds"] == 65

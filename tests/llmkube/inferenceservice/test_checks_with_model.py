@@ -1,4 +1,4 @@
-"""What a Model and a service only show together (llmkube spec 6.5)."""
+"""What a Model and a service only show together (LK-6.5)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from msgspec import Raw
 from app.hooks.protocol import Parent, SyncRequest
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
-from app.llmkube.inferenceservice.across import across
+from app.llmkube.inferenceservice.checks import warnings_with_related as across
 from app.llmkube.inferenceservice.observed import Children, Related
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
 from app.settings import Settings
@@ -21,24 +21,29 @@ LAYERS = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"layers": 8
 SHARDED = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"sharding": {}}}}
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
-    ("V-I64", METAL, {"image": "i", "resources": {"gpu": 1}}, "no effect with a Model on metal: spec.image, spec.reso"),
-    ("V-I64", METAL, {"endpoint": {"port": 80}}, "always has port 8080"),
-    ("V-I64", METAL, {"endpoint": {"type": "NodePort"}}, "endpoint.type has no effect"),
-    ("V-X11", METAL, {"replicas": 2}, "runs one process"),
-    ("V-X04", {"source": URL}, {"runtime": "tgi"}, "tgi only serves Hugging Face repositories"),
-    ("V-X03", {"source": "owner/repo"}, {"runtime": "vllm"}, "skipModelInit should be true"),
-    ("V-X03", {"source": "owner/repo"}, {}, "each pod of llamacpp fetches it when it starts"),
-    ("V-I35", {"source": "owner/repo"}, {"skipModelInit": True}, "skipModelInit leaves llamacpp without a model"),
-    ("V-M16", {"source": URL, "format": "safetensors"}, {}, "llamacpp cannot load format safetensors"),
-    ("V-X06", TWO, {"resources": {"gpu": 1}}, "the Model's gpu.count 2 wins over 1"),
-    ("V-X06", TWO, {"resources": {"gpu": 0}}, "the Model's gpu.count 2 wins over 0"),
+    (
+        "LK-V-I64",
+        METAL,
+        {"image": "i", "resources": {"gpu": 1}},
+        "spec.resources: no effect with a Model on metal",
+    ),
+    ("LK-V-I64", METAL, {"endpoint": {"port": 80}}, "always has port 8080"),
+    ("LK-V-I64", METAL, {"endpoint": {"type": "NodePort"}}, "endpoint.type: no effect"),
+    ("LK-V-X11", METAL, {"replicas": 2}, "runs one process"),
+    ("LK-V-X04", {"source": URL}, {"runtime": "tgi"}, "tgi only serves Hugging Face repositories"),
+    ("LK-V-X03", {"source": "owner/repo"}, {"runtime": "vllm"}, "skipModelInit: set it to true"),
+    ("LK-V-X03", {"source": "owner/repo"}, {}, "each pod downloads it when it starts"),
+    ("LK-V-I35", {"source": "owner/repo"}, {"skipModelInit": True}, "skipModelInit leaves llamacpp without a model"),
+    ("LK-V-M16", {"source": URL, "format": "safetensors"}, {}, "llamacpp cannot load format safetensors"),
+    ("LK-V-X06", TWO, {"resources": {"gpu": 1}}, "the Model's gpu.count 2 wins over 1"),
+    ("LK-V-X06", TWO, {"resources": {"gpu": 0}}, "the Model's gpu.count 2 wins over 0"),
     ("1.2", LAYERS, {"runtime": "vllm"}, "the Model's hardware.gpu.layers has no effect with runtime vllm"),
     ("1.2", LAYERS, {}, "the Model's hardware.gpu.layers has no effect with 0 GPUs"),
     ("3.4", SHARDED, {"resources": {"gpu": 1}}, "the Model's hardware.gpu.sharding has no effect with 1 GPUs"),
-    ("V-I42", {"source": URL}, {"flashAttention": True}, "flashAttention has no effect without a GPU"),
-    ("V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB has no effect"),
-    ("V-I40", TWO, {}, "the Model asks for GPUs"),
-    ("V-X05", TWO, {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 8}}, "but a pod has 2 nvidia.com/gpu"),
+    ("LK-V-I42", {"source": URL}, {"flashAttention": True}, "flashAttention: no effect without a GPU"),
+    ("LK-V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB: no effect"),
+    ("LK-V-I40", TWO, {}, "the Model asks for GPUs"),
+    ("LK-V-X05", TWO, {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 8}}, "but a pod has 2 nvidia.com/gpu"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The proposing model of speculative decoding (appendix B-09): what runs is never changed by a Model that is away."""
+"""The proposing model of speculative decoding (LK-B-09): what runs is never changed by a Model that is away."""
 
 from __future__ import annotations
 

@@ -1,0 +1,412 @@
+"""What is wrong with an InferenceService, and what it says to no effect or at its own risk (LK-6.2 to LK-6.6).
+
+A field that does nothing is no mistake, because manifests are shared between runtimes: it is warned of. What only one
+runtime knows stands on that runtime (:mod:`app.llmkube.runtimes.runtime`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from app.hooks import sendable
+from app.hooks.protocol import SyncRequest, one
+from app.kube import field, quantity
+from app.kube.decode import SPEC
+from app.kube.embedded import image_warnings
+from app.kube.field import Advice, advice
+from app.kube.fieldclass import without_effect
+from app.kube.modelfields import fields
+from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
+from app.kube.resource import Resource
+from app.llmkube import names
+from app.llmkube.inferenceservice import observed
+from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Model, Plan, plan
+from app.llmkube.inferenceservice.types import (
+    Autoscaling,
+    InferenceServiceSpec,
+    InferenceServiceStatus,
+    Metric,
+    ProbeOverrides,
+    ServiceResources,
+)
+from app.llmkube.model.plan import accelerator
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime
+from app.llmkube.runtimes.runtime import Runtime, has_flag
+from app.llmkube.source import METAL, SourceClass, parse
+from app.settings import Settings
+from app.workload import podrules
+from app.workload.cause import Cause, Stage
+
+Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
+Errors = list[field.Error]
+Json = dict[str, Any]
+
+
+def validate(service: Service, _: Service | None, __: Settings) -> Errors:
+    """Every mistake, each with what to write instead."""
+    spec = service.spec
+    return [
+        *_name(service.metadata.name),
+        *_model(spec),
+        *_image(spec),
+        *_resources(spec.resources or ServiceResources(), SPEC.child("resources")),
+        *_endpoint(spec),
+        *(_autoscaling(spec.autoscaling, SPEC.child("autoscaling")) if spec.autoscaling else ()),
+        *chain.from_iterable(known.errors(spec) for known in RUNTIMES.values()),
+        *_pod(spec),
+        *_embedded(spec),
+    ]
+
+
+def _name(name: str) -> Errors:
+    """LK-V-I57: the Service takes the name with dashes for dots, and Services must begin with a letter."""
+    path = field.Path("metadata").child("name")
+    if len(name) > LABEL_MAX:
+        return [field.too_long(path, LABEL_MAX, "the name is also used in labels")]
+    if name and not is_dns1035_label(names.service_name(name)):
+        detail = (
+            "must begin with a letter and consist of lower case letters, digits, '-' and '.', as names of Services do"
+        )
+        return [field.invalid(path, name, detail)]
+    return []
+
+
+def _model(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I01. No Model has another name, and pods carry it as a label."""
+    path = SPEC.child("modelRef")
+    if not spec.model_ref:
+        return [field.required(path, "name a Model in this namespace")]
+    if len(spec.model_ref) > LABEL_MAX:
+        return [field.too_long(path, LABEL_MAX, "names of Models are not longer")]
+    if not is_dns1123_subdomain(spec.model_ref):
+        return [field.invalid(path, spec.model_ref, _MODEL_NAME)]
+    return []
+
+
+_MODEL_NAME = (
+    "must be the name of a Model in this namespace: lower case letters, digits, '-' and '.', for example smollm"
+)
+
+
+def _image(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I22 and LK-V-I23."""
+    path = SPEC.child("image")
+    if not spec.image and not runtime(spec.runtime).image:
+        return [field.required(path, f"runtime {spec.runtime} has no default image; name one")]
+    if spec.image != spec.image.strip():
+        return [field.invalid(path, spec.image, "must not begin or end with white space")]
+    return []
+
+
+def _resources(resources: ServiceResources, path: field.Path) -> Errors:
+    """LK-V-I20 and LK-V-I21."""
+    texts = {
+        "cpu": (resources.cpu, "500m"),
+        "memory": (resources.memory, "16Gi"),
+        "hostMemory": (resources.host_memory, "64Gi"),
+        "gpuMemory": (resources.gpu_memory, "24Gi"),
+    }
+    checked = (quantity.quantity_errors(t, path.child(n), example=e) for n, (t, e) in texts.items() if t)
+    return list(chain.from_iterable(checked))
+
+
+_URL_PATH = re.compile(r"/[^\s]*")
+
+
+def _endpoint(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I30: the path stands in status.endpoint."""
+    path = spec.endpoint.path if spec.endpoint else ""
+    if not path or _URL_PATH.fullmatch(path):
+        return []
+    detail = "must begin with '/' and contain no white space, for example /v1/chat/completions"
+    return [field.invalid(SPEC.child("endpoint", "path"), path, detail)]
+
+
+def _autoscaling(autoscaling: Autoscaling, path: field.Path) -> Errors:
+    errors: Errors = []
+    lowest = autoscaling.min_replicas or 1
+    if lowest > autoscaling.max_replicas:  # LK-V-I29
+        detail = f"must be at least minReplicas, which is {lowest}"
+        errors.append(field.invalid(path.child("maxReplicas"), autoscaling.max_replicas, detail))
+    for position, metric in enumerate(autoscaling.metrics):
+        errors += _metric(metric, path.child("metrics").index(position))
+    return errors
+
+
+def _metric(metric: Metric, path: field.Path) -> Errors:
+    """LK-V-I20, LK-V-I31 and LK-V-I66."""
+    errors = [] if metric.name else [field.required(path.child("name"), "name the metric")]
+    if metric.type == "Pods":
+        return errors + _pods_metric(metric, path)
+    if metric.name not in ("", "cpu", "memory"):
+        errors.append(field.not_supported(path.child("name"), metric.name, ["cpu", "memory"], "for type Resource"))
+    here = path.child("targetAverageUtilization")
+    if metric.target_average_utilization is None:
+        errors.append(field.required(here, "type Resource needs it, as a percentage of the request, for example 80"))
+    elif metric.target_average_utilization < 1:
+        errors.append(field.invalid(here, metric.target_average_utilization, "must be at least 1"))
+    return errors
+
+
+def _pods_metric(metric: Metric, path: field.Path) -> Errors:
+    errors: Errors = []
+    if metric.name in (".", "..") or "/" in metric.name or "%" in metric.name:
+        errors.append(field.invalid(path.child("name"), metric.name, "must not contain '/' or '%'"))
+    here = path.child("targetAverageValue")
+    if not metric.target_average_value:
+        return [*errors, field.required(here, 'type Pods needs it as a quantity, for example "2"')]
+    return errors + quantity.quantity_errors(metric.target_average_value, here, positive=True, example='"2"')
+
+
+def _pod(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I54, LK-V-I56 and LK-V-I65."""
+    return [
+        *validate_labels(spec.pod_labels, SPEC.child("podLabels")),
+        *validate_annotation_keys(spec.pod_annotations, SPEC.child("podAnnotations")),
+        *podrules.node_selector(spec.node_selector, SPEC.child("nodeSelector")),
+        *podrules.object_name(spec.runtime_class_name, SPEC.child("runtimeClassName")),
+        *podrules.object_name(spec.priority_class_name, SPEC.child("priorityClassName")),
+    ]
+
+
+def _embedded(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I59 and LK-V-K01 to LK-V-K27."""
+    errors = [
+        *podrules.env(spec.env, SPEC.child("env")),
+        *podrules.tolerations(spec.tolerations, SPEC.child("tolerations")),
+        *sendable.check(spec.tolerations, SPEC.child("tolerations")),
+        *podrules.pull_secrets(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
+    ]
+    for name, items in (("env", spec.env), ("imagePullSecrets", spec.image_pull_secrets)):
+        for position, item in enumerate(items):  # one by one: names that stand there twice are sent once
+            errors += sendable.check(item, SPEC.child(name).index(position))
+    if spec.pod_security_context:
+        path = SPEC.child("podSecurityContext")
+        errors += podrules.pod_security_context(spec.pod_security_context, path)
+        errors += sendable.check(spec.pod_security_context, path)
+    if spec.security_context:
+        path = SPEC.child("securityContext")
+        errors += podrules.container_security_context(spec.security_context, path)
+        errors += sendable.check(spec.security_context, path)
+    return errors + _probes(spec) + _tokens(spec)
+
+
+_PROBES = ("startup", "liveness", "readiness")
+
+
+def _probes(spec: InferenceServiceSpec) -> Errors:
+    overrides = spec.probe_overrides
+    errors: Errors = []
+    for purpose in _PROBES:
+        value, path = getattr(overrides, purpose, None), SPEC.child("probeOverrides", purpose)
+        if value is not None:
+            errors += podrules.probe(value, path, purpose)
+            errors += sendable.check(value, path)
+    return errors
+
+
+def _tokens(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I59."""
+    errors: Errors = []
+    for known in RUNTIMES.values():
+        reference = getattr(known.options(spec), "hf_token_secret_ref", None)
+        if reference is not None:
+            path = SPEC.child(known.config, "hfTokenSecretRef")
+            errors += podrules.key_reference(reference, path)
+            errors += sendable.check(reference, path)
+    return errors
+
+
+# Warnings: what does nothing, and what is probably not meant.
+
+
+def warnings(service: Service) -> list[str]:
+    """What admission says of a service that it accepts. It sees the service alone, nothing of its Model."""
+    spec, known = service.spec, runtime(service.spec.runtime)
+    written = spec.model_dump(by_alias=True, exclude_defaults=True)
+    return [
+        *_unread(known, written),
+        *known.advice(spec),
+        *_overridden(known, spec, written),
+        *without_effect(spec, SPEC),
+        *(_autoscaling_advice(spec, spec.autoscaling) if spec.autoscaling else ()),
+        *_pod_advice(known, spec),
+        *image_warnings(spec.image, SPEC.child("image")),
+    ]
+
+
+def _unread(known: Runtime, written: Json) -> Iterator[Advice]:
+    """LK-V-I24, LK-V-I26, LK-V-I27, LK-V-I28, LK-V-I36: fields that something else reads."""
+    for name, value in written.items():
+        if _is_set(value) and (known_to := readers(name)) and known.name not in known_to:
+            message = f"no effect with runtime {known.name}, only with {' and '.join(known_to)}"
+            yield advice(SPEC.child(name), message, "no-effect")
+    if written.get("evictionProtection"):  # LK-V-I63
+        yield advice(SPEC.child("evictionProtection"), "no effect unless the Model's accelerator is metal", "no-effect")
+
+
+def _is_set(value: object) -> bool:
+    """Whether a user wrote something there: a number counts, even 0."""
+    return value is not None and value is not False and value not in ("", [])
+
+
+def _at(written: Json, path: str) -> object:
+    """What stands at ``a.b`` of the spec, ``None`` where nothing does."""
+    value: Any = written
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+_OVERRIDES = (("resources.memory", "resources.hostMemory"), ("priority", "priorityClassName"))
+
+
+def _overridden(known: Runtime, spec: InferenceServiceSpec, written: Json) -> Iterator[Advice]:
+    """LK-V-I37, LK-V-I38, LK-V-I43, LK-V-I47 and LK-V-I48: one thing is said twice.
+
+    What ``extraArgs`` says again comes later on the command line, so the server takes that.
+    """
+    for loser, winner in (*known.overrides, *_OVERRIDES):
+        if _is_set(_at(written, loser)) and _is_set(_at(written, winner)):
+            yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
+    if not known.flags:
+        return
+    for path, spellings in known.flags.items():
+        given = next((flag for flag in spellings if has_flag(spec.extra_args, flag)), "")
+        if given and _is_set(_at(written, path)):
+            yield advice(SPEC.child(*path.split(".")), f"no effect beside {given} in extraArgs", "no-effect")
+    if has_flag(spec.extra_args, "--port"):
+        message = "probes and the Service do not follow --port; remove it and set containerPort instead"
+        yield advice(SPEC.child("extraArgs"), message)
+
+
+def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
+    lowest, wanted, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
+    if wanted == 0:  # LK-V-I34
+        yield advice(path, "0 stops the service: autoscaling does not start it again")
+    elif wanted is not None and wanted != 1 and not lowest <= wanted <= autoscaling.max_replicas:
+        yield advice(path, f"{wanted} is outside minReplicas and maxReplicas: the service only starts with it")
+    resources = spec.resources or ServiceResources()
+    requests = {"cpu": bool(resources.cpu), "memory": bool(resources.memory or resources.host_memory)}
+    for position, metric in enumerate(autoscaling.metrics):
+        here = SPEC.child("autoscaling", "metrics").index(position)
+        if metric.type == "Pods" and metric.target_average_utilization is not None:  # LK-V-I32
+            yield advice(here.child("targetAverageUtilization"), "no effect with type Pods", "no-effect")
+        if metric.type == "Resource" and metric.target_average_value:
+            yield advice(here.child("targetAverageValue"), "no effect with type Resource", "no-effect")
+        if metric.type == "Resource" and not requests.get(metric.name, True):  # LK-V-I33
+            yield advice(here, f"without a request in resources.{metric.name} there is no utilization to measure")
+
+
+def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[str]:
+    for key in names.OPERATOR_LABELS:
+        if key in spec.pod_labels:  # LK-V-I55
+            message = "no effect: the label selects the pods of the service"
+            yield advice(SPEC.child("podLabels").key(key), message, "no-effect")
+    variables = [variable["name"] for variable in known.environment(spec)]
+    yield from podrules.env_warnings(spec.env, "spec.env", variables)  # LK-V-I61 and LK-V-K07
+    secrets = [secret.get("name") for secret in spec.image_pull_secrets]
+    for position, name in enumerate(secrets):
+        if name in secrets[:position]:
+            yield advice(SPEC.child("imagePullSecrets").index(position), f"{name} is listed twice")
+    overrides = spec.probe_overrides or ProbeOverrides()
+    for purpose in _PROBES:
+        if value := getattr(overrides, purpose):
+            yield from podrules.probe_warnings(value, f"spec.probeOverrides.{purpose}", (PORT_NAME,))
+    pod, container = spec.pod_security_context, spec.security_context or {}
+    if known.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
+        message = "without fsGroup the downloader may not be able to write to the model's volume"
+        yield advice(SPEC.child("podSecurityContext"), message)
+    yield from podrules.security_warnings(pod or {}, container, "spec.podSecurityContext", "spec.securityContext")
+
+
+# The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
+
+
+def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[str]:
+    """What does not fit together with the Model; nothing where that is not among the related objects."""
+    related: observed.Related = request.related or observed.Related()
+    metadata, spec = service.metadata, service.spec
+    model = observed.decode(one(related.models, spec.model_ref, metadata.namespace))
+    if model is None:
+        return []
+    if accelerator(model.spec) == METAL:
+        return list(_on_metal(spec))
+    drafting = observed.decode(one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
+    wanted = plan(metadata, spec, model, drafting, operator_claim=False, settings=settings)
+    broken = [advice(SPEC, cause.text) for cause in mistakes(spec, wanted, model) if cause.stage is Stage.SPEC]
+    return [*broken, *_with_model(spec, model.spec, wanted)]
+
+
+def mistakes(spec: InferenceServiceSpec, wanted: Plan, model: Model) -> Iterator[Cause]:
+    """What keeps pods from ever running, so that ``Ready`` says it too (LK-6.5)."""
+    known = runtime(spec.runtime)
+    yield from known.mistakes(spec, wanted.gpus)
+    source = parse(model.spec.source)
+    if known.repositories_only and source.kind is not SourceClass.REPOSITORY:
+        text = (
+            f"runtime {known.name} only serves Hugging Face repositories, and Model {spec.model_ref} has source "
+            f"{source.text}"
+        )
+        yield Cause(Stage.SPEC, text, "SourceNotServable")
+    proven = model.spec.format not in ("gguf", *known.formats)  # gguf is the default: it may be nobody's word
+    if known.formats and proven and not spec.command:
+        text = f"runtime {known.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
+        yield Cause(Stage.SPEC, text, "FormatNotServable")
+
+
+def _with_model(spec: InferenceServiceSpec, model: ModelSpec, wanted: Plan) -> Iterator[Advice]:
+    """LK-V-I40 and LK-V-X06: GPUs may be counted in both objects, and not every runtime reads all of the Model."""
+    known, count = wanted.runtime, wanted.gpus.count
+    yield from known.advice_with_model(spec, model, count)
+    gpu, own = model.hardware.gpu if model.hardware else None, spec.resources.gpu if spec.resources else None
+    if gpu is None:
+        return
+    if gpu.count and own not in (None, gpu.count):
+        message = f"no effect: the Model's gpu.count {gpu.count} wins over {own}"
+        yield advice(SPEC.child("resources", "gpu"), message, "no-effect")
+    for name in dict.fromkeys(name for other in RUNTIMES.values() for name in other.gpu_fields):
+        if getattr(gpu, name) is None or count >= known.gpu_fields.get(name, count + 1):
+            continue
+        why = f"{count} GPUs in a pod" if name in known.gpu_fields else f"runtime {known.name}"
+        yield advice(SPEC.child("modelRef"), f"the Model's hardware.gpu.{name} has no effect with {why}", "no-effect")
+
+
+_NOT_ON_METAL = (
+    "image",
+    "command",
+    "args",
+    "env",
+    "containerPort",
+    "autoscaling",
+    "tolerations",
+    "nodeSelector",
+    "podLabels",
+    "podAnnotations",
+    "runtimeClassName",
+    "probeOverrides",
+    "podSecurityContext",
+    "securityContext",
+    "imagePullSecrets",
+    "priorityClassName",
+    "resources",
+)
+
+
+def _on_metal(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """LK-V-I64 and LK-V-X11: the agent starts one process, and there is no pod."""
+    for name in _NOT_ON_METAL:
+        if getattr(spec, fields(InferenceServiceSpec)[name][0]) not in (None, "", [], {}):
+            yield advice(SPEC.child(name), "no effect with a Model on metal", "no-effect")
+    if (spec.replicas or 0) > 1:
+        yield advice(SPEC.child("replicas"), f"{spec.replicas}, but the agent of a Model on metal runs one process")
+    if spec.endpoint and spec.endpoint.port != DEFAULT_SERVICE_PORT:
+        message = f"the agent's Service always has port {DEFAULT_SERVICE_PORT}, so status.endpoint would be wrong"
+        yield advice(SPEC.child("endpoint", "port"), message)
+    if spec.endpoint and spec.endpoint.type != "ClusterIP":
+        message = "no effect with a Model on metal: the Service is the agent's"
+        yield advice(SPEC.child("endpoint", "type"), message, "no-effect")

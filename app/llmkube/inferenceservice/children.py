@@ -1,0 +1,85 @@
+"""What stands around a service's pods: its Service, its autoscaler, its PodMonitor. Source: LK-4.1 to LK-4.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.kube.desired import (
+    HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerSpec,
+    ObjectMeta,
+    ScaleTarget,
+    Service,
+    ServicePort,
+    ServiceSpec,
+)
+from app.llmkube import names
+from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
+
+Json = dict[str, Any]
+
+
+def service(plan: Plan) -> Service:
+    """One port. It leads to the container's port by name, so the two numbers need not be the same (LK-T-44)."""
+    return Service(
+        metadata=ObjectMeta(name=plan.service_name, namespace=plan.namespace, labels=plan.selector),
+        spec=ServiceSpec(
+            selector=plan.selector,
+            type=plan.service_type,
+            ports=[ServicePort(name=PORT_NAME, port=plan.service_port, target_port=PORT_NAME)],
+        ),
+    )
+
+
+def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
+    """``None`` for a service that does not autoscale."""
+    if plan.scaling is None:
+        return None
+    return HorizontalPodAutoscaler(
+        metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.selector),
+        spec=HorizontalPodAutoscalerSpec(
+            scale_target_ref=ScaleTarget(api_version="apps/v1", kind="Deployment", name=plan.name),
+            min_replicas=plan.scaling.minimum,
+            max_replicas=plan.scaling.maximum,
+            metrics=list(plan.scaling.metrics),
+        ),
+    )
+
+
+_LABELS = {
+    "service": names.LABEL_SERVICE,
+    "model": names.LABEL_MODEL,
+    "runtime": names.LABEL_RUNTIME,
+}
+
+
+def pod_monitor(plan: Plan) -> Json | None:
+    """``None`` for a runtime that has no ``/metrics``. Only clusters that declare the kind are sent one."""
+    if not plan.runtime.scraped:
+        return None
+    return {
+        "apiVersion": names.POD_MONITOR_API,
+        "kind": "PodMonitor",
+        "metadata": {"name": plan.name, "namespace": plan.namespace, "labels": plan.selector},
+        "spec": {
+            "selector": {"matchLabels": plan.selector},
+            "podMetricsEndpoints": [
+                {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _relabelings()}
+            ],
+        },
+    }
+
+
+def _relabelings() -> list[Json]:
+    """Each series says whose it is. ``action`` is the API's default, as the list is replaced as a whole."""
+    targets = {target: f"__meta_kubernetes_pod_label_{_meta(key)}" for target, key in _LABELS.items()}
+    targets["namespace"] = "__meta_kubernetes_namespace"
+    return [
+        {"action": "replace", "sourceLabels": [source], "targetLabel": target}
+        for target, source in sorted(targets.items())
+    ]
+
+
+def _meta(key: str) -> str:
+    """A label key as Prometheus writes it."""
+    return "".join(character if character.isalnum() else "_" for character in key)

@@ -1,0 +1,143 @@
+"""A runtime is one file: adding one touches its module, the registry and the enum, and nothing else names one."""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.runtimes.registry import RUNTIMES, readers, reading
+from tests.unit.test_readme import ROOT
+
+MODULE = """
+from app.kube.decode import SPEC
+from app.kube.field import advice, invalid
+from app.llmkube.runtimes.runtime import Runtime, flag
+from app.workload.cause import Cause, Stage
+
+SGLANG = Runtime(
+    name="sglang",
+    container="sglang",
+    image="example.com/sglang:1",
+    port=30000,
+    health="/health_generate",
+    metric="sglang:num_running_reqs",
+    scraped=True,
+    variables={"SGLANG_SET": "1"},
+    arguments=lambda serving: ["--model-path", serving.source, *flag("--context-length", serving.spec.context_size)],
+    formats=("safetensors",),
+    repositories_only=True,
+    gpu_fields={"layers": 1},
+    reads=("contextSize",),
+    flags={"contextSize": ("--context-length",)},
+    overrides=(("contextSize", "containerPort"),),
+    errors=lambda spec: [invalid(SPEC.child("image"), spec.image, "is cursed")] if spec.image == "cursed" else [],
+    advice=lambda spec: [advice(SPEC.child("runtime"), "sglang is new here")],
+    mistakes=lambda spec, gpus: [Cause(Stage.SPEC, "sglang wants a GPU", "NoGPU")] if not gpus.count else [],
+    conditions=("SGLangHappy",),
+    judge=lambda spec, conditions: conditions.set("SGLangHappy", True, "Because"),
+)
+"""
+
+PROGRAM = """
+import json
+from tests.llmkube.inferenceservice.world import args, container, model, service, sync
+from tests.llmkube.objects import condition, errors, warned
+
+served = service(runtime="sglang", contextSize=4096, containerPort=1, jinja=True, extraArgs=["--context-length", "1"])
+answer = sync(served, model(source="org/repo", format="safetensors", hardware={"gpu": {"layers": 3}}))
+unfit = sync(service(runtime="sglang"), model(source="https://example.com/m.gguf", format="pytorch"))
+print(json.dumps({
+    "args": args(answer),
+    "container": container(answer),
+    "ready": condition(answer, "Ready"),
+    "own": condition(answer, "SGLangHappy"),
+    "unfit": condition(unfit, "Ready")["message"],
+    "errors": errors(service(runtime="sglang", image="cursed")),
+    "warned": warned(served),
+    "elsewhere": warned(service(runtime="tgi", contextSize=4096)),
+}))
+"""
+
+
+def added(tree: Path) -> None:
+    """Adds a runtime to a copy of the project, as a contributor would."""
+    shutil.copytree(ROOT / "app", tree / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    runtimes, types = tree / "app/llmkube/runtimes", tree / "app/llmkube/inferenceservice/types.py"
+    (runtimes / "sglang.py").write_text(MODULE)
+    registry = (runtimes / "registry.py").read_text()
+    assert "PERSONAPLEX, GENERIC)" in registry
+    line = "from app.llmkube.runtimes.sglang import SGLANG\nfrom app.llmkube.runtimes.tgi"
+    registry = registry.replace("from app.llmkube.runtimes.tgi", line)
+    (runtimes / "registry.py").write_text(registry.replace("PERSONAPLEX, GENERIC)", "PERSONAPLEX, SGLANG, GENERIC)"))
+    enum = types.read_text()
+    assert '"tgi", "generic"]' in enum
+    types.write_text(enum.replace('"tgi", "generic"]', '"tgi", "sglang", "generic"]'))
+
+
+def test_a_runtime_is_added_with_a_module_a_line_and_a_word(tmp_path: Path) -> None:
+    added(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    run = [sys.executable, "-P", "-c", PROGRAM]
+    done = subprocess.run(run, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["args"] == "--model-path org/repo --context-length 4096"
+    assert said["container"]["image"] == "example.com/sglang:1"
+    assert said["container"]["env"] == [{"name": "SGLANG_SET", "value": "1"}]
+    assert said["container"]["readinessProbe"]["httpGet"] == {"path": "/health_generate", "port": 1}
+    assert said["ready"]["message"].startswith("sglang wants a GPU")
+    assert said["own"]["status"] == "True"
+    assert "runtime sglang only serves Hugging Face repositories" in said["unfit"]
+    assert "runtime sglang cannot load format pytorch" in said["unfit"]
+    assert said["errors"] == ['spec.image: Invalid value: "cursed": is cursed']
+    assert said["warned"] == [
+        "spec.extraArgs: no effect with runtime sglang, only with llamacpp and vllm",
+        "spec.jinja: no effect with runtime sglang, only with llamacpp",
+        "spec.runtime: sglang is new here",
+        "spec.contextSize: no effect beside containerPort",
+        "spec.contextSize: no effect beside --context-length in extraArgs",
+    ]
+    assert said["elsewhere"] == ["spec.contextSize: no effect with runtime tgi, only with llamacpp and sglang"]
+
+
+FILES = sorted(path for path in (ROOT / "app/llmkube").rglob("*.py") if path.parent.name != "runtimes")
+NAMED = re.compile(rf"(?<![\w./-])(?:{'|'.join(RUNTIMES)})(?![\w./:-])")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_else_names_a_runtime(path: Path) -> None:
+    """The kind's types do, for their enum and their descriptions, which the CRD has."""
+    tree = ast.parse(path.read_text())
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
+    ]
+    imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    modules = [name for name in imported if name.startswith("app.llmkube.runtimes.")]
+    assert {name.rpartition(".")[2] for name in modules} <= {"registry", "runtime", "types"}
+    if path.name != "types.py":
+        assert [text for text in texts if NAMED.search(text)] == []
+
+
+def test_what_a_runtime_reads_are_fields() -> None:
+    known = {info.alias or name for name, info in InferenceServiceSpec.model_fields.items()}
+    for runtime in RUNTIMES.values():
+        assert {*runtime.reads} <= known
+        assert {*runtime.metal} <= {*runtime.reads}
+        assert not runtime.config or runtime.config in runtime.reads
+
+
+def test_who_reads_a_field_is_said_in_the_documentation() -> None:
+    assert readers("extraArgs") == ["llamacpp", "vllm"]
+    assert reading("ropeScaling.type") == "runtime llamacpp, and metal"
+    assert reading("skipModelInit") == "runtimes llamacpp and vllm"
+    assert reading("image") == ""
