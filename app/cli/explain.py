@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -20,7 +20,7 @@ import orjson
 from app.cli import options
 from app.cli.manifests import Manifest, ManifestError, collect
 from app.cli.offline import holding, in_cluster, served, settled
-from app.cli.origins import DEFAULT, VAGUE, neighbourhood, one_line, origins
+from app.cli.origins import DEFAULT, VAGUE, Known, neighbourhood, one_line, origins
 from app.cli.sets import split
 from app.cli.simulate import Cluster, applied
 from app.cli.store import Json, Store
@@ -71,46 +71,60 @@ def explain(
 ) -> list[Json]:
     """What is printed, as JSON; of ``others`` nothing is said, they are only there."""
     settings, found = Settings(), []
+    known: Known = {}
     waiting = {id(manifest) for manifest in manifests}
     for members in split([*manifests, *others], namespace).sets:
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and id(m) in waiting]
         if ours:
             present = holding(members, namespace, without, settings)
-            final = settled(members, namespace, without)
-            found += [_explained(m, kind, in_cluster(m, namespace), present, final, settings) for m, kind in ours]
+            world = _World(present, settled(members, namespace, without), settings, known)
+            found += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
             waiting -= {id(m) for m, _ in ours}
     return found
 
 
-def _explained(
-    manifest: Manifest, kind: Kind[Any, Any], document: Json, present: Cluster, final: Cluster, settings: Settings
-) -> Json:
+@dataclass(frozen=True)
+class _World:
+    """What objects are explained with: the cluster as the files have it, and once everything runs."""
+
+    present: Cluster
+    final: Cluster
+    settings: Settings
+    known: Known
+
+
+def _explained(manifest: Manifest, kind: Kind[Any, Any], document: Json, world: _World) -> Json:
+    present, final = world.present, world.final
     name = f"{kind.resource.kind}/{manifest.name}"
     head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
-    errors = [str(finding) for finding in check(manifest, settings) if finding.level == "error"]
+    errors = [str(finding) for finding in check(manifest, world.settings) if finding.level == "error"]
     if errors:
         return {**head, "state": "invalid", "why": errors, "conditions": [], "children": [], "values": []}
     observed = bool(present.children(document))
-    answer = (_completed(neighbourhood(present, kind, document), kind, document) if observed else present).ask(
-        kind, document
-    )
     written = (document.get("status") or {}).get("conditions") or []
-    judged = answer["status"].get("conditions") or []
+    judged = _judged(present, kind, document) if observed else written
     parent = final.objects[outer_key(document), inner_key(document)]
     eventually = parent["status"].get("conditions") or []
     live = bool(written) or observed
-    shown = eventually if not live else judged if observed or not written else written
+    shown = judged if live else eventually
     return {
         **head,
         "state": _state(shown, live=live),
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
-        "values": [_row(origin) for origin in _values(kind, parent, neighbourhood(final, kind, parent), settings)],
+        "values": [_row(origin) for origin in _values(kind, parent, world)],
     }
 
 
 # Why.
+
+
+def _judged(present: Cluster, kind: Kind[Any, Any], document: Json) -> list[Json]:
+    """The conditions that the hook reads from the children that are there."""
+    answer = _completed(neighbourhood(present, kind, document), kind, document).ask(kind, document)
+    conditions: list[Json] = answer["status"].get("conditions") or []
+    return conditions
 
 
 def _completed(cluster: Cluster, kind: Kind[Any, Any], document: Json) -> Cluster:
@@ -159,9 +173,10 @@ def _child(child: Json, present: Cluster, namespace: str) -> Json:
     return {"kind": child["kind"], "name": name, "exists": (outer_key(child), key) in present.objects}
 
 
-def _values(kind: Kind[Any, Any], parent: Json, cluster: Cluster, settings: Settings) -> list[Origin]:
+def _values(kind: Kind[Any, Any], parent: Json, world: _World) -> list[Origin]:
     """Where the pods' values come from: as found by trying, and where that finds nothing as the kind itself says."""
-    found = origins(cluster, kind, parent, settings)
+    cluster, settings = neighbourhood(world.final, kind, parent), world.settings
+    found = origins(cluster, kind, parent, settings, world.known)
     if kind.explain is None:
         return found
     request = kind.decoder.decode(cluster.request(kind, parent))
