@@ -78,7 +78,7 @@ def sync_request(
     return orjson.dumps(body)
 
 
-_TAKEN_FOR_GRANTED = frozenset(
+TAKEN_FOR_GRANTED = frozenset(
     {
         "Node.v1",
         "PriorityClass.scheduling.k8s.io/v1",
@@ -93,7 +93,7 @@ def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Store) -> dict
 
     But for the kinds that any cluster has and manifests rarely hold: without one of them they are not judged.
     """
-    keys = [key for key in _related_keys(kind.related) if objects.of_kind(key) or key not in _TAKEN_FOR_GRANTED]
+    keys = [key for key in related_keys(kind) if objects.of_kind(key) or key not in TAKEN_FOR_GRANTED]
     found: dict[str, Json] = {}
     for rule in rules:
         for key in keys:
@@ -107,8 +107,13 @@ def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Store) -> dict
     return found
 
 
+def related_keys(kind: Kind[Any, Any]) -> tuple[str, ...]:
+    """Metacontroller's keys of the kinds that a customize answer may ask for."""
+    return _names(kind.related)
+
+
 @cache
-def _related_keys(type_: type[msgspec.Struct]) -> tuple[str, ...]:
+def _names(type_: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(info.encode_name for info in msgspec.structs.fields(type_))
 
 
