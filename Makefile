@@ -67,7 +67,7 @@ wheel: $(STAMP) ## the package as a wheel, in dist/
 lock: ## resolve the dependencies of pyproject.toml anew (needs uv)
 	@test -n '$(UV)' || { echo 'make lock needs uv (pip install uv)' >&2; exit 1; }
 	$(LOCK) pyproject.toml -o requirements/runtime.txt
-	$(LOCK) pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(LOCK) pyproject.toml --extra cluster --group dev -c requirements/runtime.txt -o requirements/dev.txt
 	$(LOCK) --group build -c requirements/dev.txt -o requirements/build.txt
 
 # The lists hold for every platform, and name no index.

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 import orjson
 
+from app.cli import live as on_cluster
 from app.cli import options
-from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli.live import Source, Unreadable
+from app.cli.manifests import Manifest, ManifestError, Reading, collect, parse
 from app.cli.offline import holding, in_cluster, served, settled
-from app.cli.origins import DEFAULT, VAGUE, neighbourhood, one_line, origins
+from app.cli.origins import DEFAULT, VAGUE, Known, neighbourhood, one_line, origins
+from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.sets import split
 from app.cli.simulate import Cluster, applied
 from app.cli.store import Json, Store
@@ -28,6 +31,7 @@ from app.cli.validate import check
 from app.cli.world import inner_key, outer_key, stored
 from app.hooks.kind import Kind
 from app.kube.origin import Origin
+from app.kube.resource import CustomResource
 from app.settings import Settings
 
 
@@ -36,6 +40,8 @@ from app.settings import Settings
 @options.output("text", "json")
 @options.offline
 @click.option("--all", "everything", is_flag=True, help="Also the values that nobody set.")
+@click.option("--live", is_flag=True, help="KIND NAME of the kubeconfig's cluster in place of files; only reads.")
+@click.option("--context", metavar="NAME", help="With --live: the kubeconfig's context.")
 @click.option("--path", "paths", multiple=True, metavar="TEXT", help="Only values whose path contains TEXT.")
 def command(
     *,
@@ -46,14 +52,20 @@ def command(
     without: tuple[str, ...],
     exclude: tuple[str, ...],
     everything: bool,
+    live: bool,
+    context: str | None,
     paths: tuple[str, ...],
 ) -> int:
     """Print one explanation per object of ours; 1 when a file cannot be read, 2 when there is no such object."""
     try:
-        reading, others = collect(files or ("-",), exclude), collect(related, exclude)
-        options.warn("explain", reading.findings)
-        explained = explain(reading.manifests, namespace, without, others.manifests)
-    except ManifestError as error:
+        others = collect(related, exclude)
+        if live:
+            reading, explained = Reading(), [from_cluster(on_cluster.Cluster(context), files, namespace, without)]
+        else:
+            reading = collect(files or ("-",), exclude)
+            options.warn("explain", reading.findings)
+            explained = explain(reading.manifests, namespace, without, others.manifests)
+    except (ManifestError, Unreadable) as error:
         return options.fail("explain", error)
     if not explained:
         return options.fail("explain", "no object of a kind that is served")
@@ -71,46 +83,107 @@ def explain(
 ) -> list[Json]:
     """What is printed, as JSON; of ``others`` nothing is said, they are only there."""
     settings, found = Settings(), []
+    known: Known = {}
     waiting = {id(manifest) for manifest in manifests}
     for members in split([*manifests, *others], namespace).sets:
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and id(m) in waiting]
         if ours:
             present = holding(members, namespace, without, settings)
-            final = settled(members, namespace, without)
-            found += [_explained(m, kind, in_cluster(m, namespace), present, final, settings) for m, kind in ours]
+            world = _World(present, settled(members, namespace, without), settings, known)
+            found += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
             waiting -= {id(m) for m, _ in ours}
     return found
 
 
-def _explained(
-    manifest: Manifest, kind: Kind[Any, Any], document: Json, present: Cluster, final: Cluster, settings: Settings
+def from_cluster(source: Source, names: Sequence[str], namespace: str, without: tuple[str, ...] = ()) -> Json:
+    """One object of a cluster, named as ``KIND NAME``, with its pods, their events, and what to run next."""
+    if len(names) != 2:
+        raise ManifestError("--live takes KIND NAME, for example: modelhooks explain --live inferenceservices chat")
+    asked = [r for r in on_cluster.served() if names[0].lower() in _words(r)]
+    if not asked:
+        raise ManifestError(f"{names[0]} is none of {', '.join(f'{r.plural}.{r.group}' for r in on_cluster.served())}")
+    for resource in asked:
+        for one in on_cluster.of_kind(source, resource, namespace) or ():
+            if one["metadata"]["name"] == names[1]:
+                return _from_cluster(source, resource, one, namespace, without)
+    raise ManifestError(f"no {names[0]} is called {names[1]} in namespace {namespace}")
+
+
+def _words(resource: CustomResource) -> set[str]:
+    """What a kind may be called, as for kubectl."""
+    short = {resource.kind.lower(), resource.plural, *resource.short_names}
+    return short | {f"{word}.{resource.group}" for word in short}
+
+
+def _from_cluster(
+    source: Source, resource: CustomResource, document: Json, namespace: str, without: tuple[str, ...]
 ) -> Json:
+    objects = Store({(outer_key(one), inner_key(one)): one for one in on_cluster.around(source, resource, namespace)})
+    objects[outer_key(document), inner_key(document)] = document
+    everything = {key: _manifest(one) for key, one in objects.items()}
+    own = everything.pop((outer_key(document), inner_key(document)))
+    found = descendants(objects, document)
+    pods = pods_of(objects, found)
+    events = source.objects("v1", "Event", "events", namespace) or []
+    target = f"{resource.kind.lower()}.{resource.group}/{own.name}"
+    (explained,) = explain([own], namespace, without, list(everything.values()))
+    return {
+        **explained,
+        "pods": [pod_line(pod) for pod in pods],
+        "events": warnings_of(events, [document, *found, *pods]),
+        "next": next_command(target, document["metadata"].get("namespace", ""), pods),
+    }
+
+
+def _manifest(document: Json) -> Manifest:
+    """An object of a cluster as if a file had it, without what only the API server writes."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
+    (manifest,) = parse(orjson.dumps({**document, "metadata": metadata}).decode(), "<cluster>")
+    return manifest
+
+
+@dataclass(frozen=True)
+class _World:
+    """What objects are explained with: the cluster as the files have it, and once everything runs."""
+
+    present: Cluster
+    final: Cluster
+    settings: Settings
+    known: Known
+
+
+def _explained(manifest: Manifest, kind: Kind[Any, Any], document: Json, world: _World) -> Json:
+    present, final = world.present, world.final
     name = f"{kind.resource.kind}/{manifest.name}"
     head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
-    errors = [str(finding) for finding in check(manifest, settings) if finding.level == "error"]
+    errors = [str(finding) for finding in check(manifest, world.settings) if finding.level == "error"]
     if errors:
         return {**head, "state": "invalid", "why": errors, "conditions": [], "children": [], "values": []}
     observed = bool(present.children(document))
-    answer = (_completed(neighbourhood(present, kind, document), kind, document) if observed else present).ask(
-        kind, document
-    )
     written = (document.get("status") or {}).get("conditions") or []
-    judged = answer["status"].get("conditions") or []
+    judged = _judged(present, kind, document) if observed else written
     parent = final.objects[outer_key(document), inner_key(document)]
     eventually = parent["status"].get("conditions") or []
     live = bool(written) or observed
-    shown = eventually if not live else judged if observed or not written else written
+    shown = judged if live else eventually
     return {
         **head,
         "state": _state(shown, live=live),
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
-        "values": [_row(origin) for origin in _values(kind, parent, neighbourhood(final, kind, parent), settings)],
+        "values": [_row(origin) for origin in _values(kind, parent, world)],
     }
 
 
 # Why.
+
+
+def _judged(present: Cluster, kind: Kind[Any, Any], document: Json) -> list[Json]:
+    """The conditions that the hook reads from the children that are there."""
+    answer = _completed(neighbourhood(present, kind, document), kind, document).ask(kind, document)
+    conditions: list[Json] = answer["status"].get("conditions") or []
+    return conditions
 
 
 def _completed(cluster: Cluster, kind: Kind[Any, Any], document: Json) -> Cluster:
@@ -159,9 +232,10 @@ def _child(child: Json, present: Cluster, namespace: str) -> Json:
     return {"kind": child["kind"], "name": name, "exists": (outer_key(child), key) in present.objects}
 
 
-def _values(kind: Kind[Any, Any], parent: Json, cluster: Cluster, settings: Settings) -> list[Origin]:
+def _values(kind: Kind[Any, Any], parent: Json, world: _World) -> list[Origin]:
     """Where the pods' values come from: as found by trying, and where that finds nothing as the kind itself says."""
-    found = origins(cluster, kind, parent, settings)
+    cluster, settings = neighbourhood(world.final, kind, parent), world.settings
+    found = origins(cluster, kind, parent, settings, world.known)
     if kind.explain is None:
         return found
     request = kind.decoder.decode(cluster.request(kind, parent))
@@ -185,6 +259,11 @@ def _text(explained: Json, *, everything: bool = False) -> str:
     if explained["children"]:
         lines.append("  children:")
         lines += [f"    {child['kind']}/{child['name']}{_mark(child, explained)}" for child in explained["children"]]
+    for title in ("pods", "events"):
+        if explained.get(title):
+            lines += [f"  {title}:", *(f"    {line}" for line in explained[title])]
+    if explained.get("next"):
+        lines.append(f"  next: {explained['next']}")
     for place, rows in itertools.groupby(explained["values"], key=_place):
         lines.append(f"  pods of {place}:")
         lines += _values_text(place, list(rows), everything=everything)

@@ -8,6 +8,7 @@ fields bear on is attributed to the one that bears on the fewest others.
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from app.cli.changes import ABSENT, compare
 from app.cli.kinds import find
 from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
-from app.cli.store import Json, Store
+from app.cli.store import Json, Store, owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
 from app.kube.field import Path
@@ -49,12 +50,54 @@ Pods = dict[str, Json]
 """Pod templates by their place: ``Deployment/chat spec.template``."""
 
 
-def origins(cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings: Settings) -> list[Origin]:
-    """The values of every pod that the parent leads to, with their sources, in the order of the pod's fields."""
+Known = dict[str, list[tuple[int, ...]]]
+"""Which experiments told of each value of the pods, by what was asked; good for other objects that differ in names."""
+
+
+def origins(
+    cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings: Settings, known: Known | None = None
+) -> list[Origin]:
+    """The values of every pod that the parent leads to, with their sources, in the order of the pod's fields.
+
+    What is found is added to ``known``, and an object that differs from an earlier one in names alone is not tried
+    again: its pods have to differ in the same names, and in nothing else.
+    """
+    known = {} if known is None else known
     tracer = _Tracer(cluster, kind, parent)
-    for experiment in _experiments(cluster, kind, parent, settings):
-        tracer.attribute(experiment)
-    return tracer.result()
+    experiments = list(_experiments(cluster, kind, parent, settings))
+    signature = _signature(cluster, kind, parent, tracer)
+    if signature not in known:
+        for number, experiment in enumerate(experiments):
+            tracer.attribute(number, experiment)
+        known[signature] = tracer.result()
+    sources = [", ".join(dict.fromkeys(experiments[number].source for number in told)) for told in known[signature]]
+    return [
+        Origin(path, value, source or DEFAULT)
+        for (path, value), source in zip(tracer.values.items(), sources, strict=True)
+    ]
+
+
+def _signature(cluster: Cluster, kind: Kind[Any, Any], parent: Json, tracer: _Tracer) -> str:
+    """What the experiments depend on, with a number in place of each name, namespace and uid."""
+    read = [document for document, _ in _readable(cluster, kind, parent)]
+    there = {id(document) for document in read}
+    read += [o for o in cluster.objects.values() if id(o) not in there and not owner(o)]
+    own = (o["metadata"].get(key) for o in read for key in ("name", "namespace", "uid"))
+    numbers = {name: f"<{number}>" for number, name in enumerate(dict.fromkeys(name for name in own if name))}
+    text = orjson.dumps([kind.resource.kind, read, tracer.pods]).decode()
+    for name in sorted(numbers, key=len, reverse=True):
+        text = _renamed(text, name, numbers[name])
+    return text
+
+
+def _renamed(text: str, name: str, new: str) -> str:
+    """The text with every ``name`` replaced that is no part of a longer word."""
+    first, *others = text.split(name)
+    parts = [first]
+    for before, after in itertools.pairwise([first, *others]):
+        within = before[-1:].isalnum() or after[:1].isalnum()
+        parts += [name if within else new, after]
+    return "".join(parts)
 
 
 def neighbourhood(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Cluster:
@@ -91,21 +134,22 @@ class _Tracer:
     kind: Kind[Any, Any]
     parent: Json
     pods: Pods = field(init=False)
-    _values: dict[str, Any] = field(init=False)
-    _sources: dict[str, list[tuple[int, str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[str, Any] = field(init=False)
+    _told: dict[str, list[tuple[int, int, Any]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         self.pods = _pods(self.cluster, self.kind, self.parent)
-        self._values = {
+        self.values = {
             f"{place}{_below(path)}": value for place, pod in self.pods.items() for path, value in leaves(pod, Path())
         }
 
-    def attribute(self, experiment: _Experiment) -> None:
+    def attribute(self, number: int, experiment: _Experiment) -> None:
+        """Try, and remember by the experiment's number which values it bears on."""
         key = outer_key(self.parent), inner_key(self.parent)
         for cluster in experiment.attempts:
             touched = self._touched(_pods(cluster, self.kind, cluster.objects.get(key, self.parent)))
             for path in touched:
-                self._sources[path].append((len(touched), experiment.source, experiment.value))
+                self._told[path].append((len(touched), number, experiment.value))
             if touched:
                 return
 
@@ -115,20 +159,19 @@ class _Tracer:
             for change in compare(pod, _counterpart(place, self.pods, changed), Path()):
                 if change.old is not ABSENT:
                     paths += [f"{place}{_below(path)}" for path, _ in leaves(change.old, change.path)]
-        return [path for path in paths if path in self._values]
+        return [path for path in paths if path in self.values]
 
-    def result(self) -> list[Origin]:
-        return [Origin(path, value, self._source(path, value)) for path, value in self._values.items()]
+    def result(self) -> list[tuple[int, ...]]:
+        """The experiments that tell where each value comes from; none for a default."""
+        return [self._closest(path, value) for path, value in self.values.items()]
 
-    def _source(self, path: str, value: Any) -> str:
-        """The sources that bear on the fewest values; of equally close ones those with the same value, else all."""
-        candidates = self._sources.get(path)
-        if not candidates:
-            return DEFAULT
-        fewest = min(count for count, _, _ in candidates)
+    def _closest(self, path: str, value: Any) -> tuple[int, ...]:
+        """Those that bear on the fewest values; of equally close ones those with the same value, else all."""
+        candidates = self._told.get(path, [])
+        fewest = min((count for count, _, _ in candidates), default=0)
         closest = [candidate for candidate in candidates if candidate[0] == fewest]
         equal = [candidate for candidate in closest if candidate[2] == value]
-        return ", ".join(dict.fromkeys(source for _, source, _ in equal or closest))
+        return tuple(number for _, number, _ in equal or closest)
 
 
 def _counterpart(place: str, before: Pods, after: Pods) -> Json:
@@ -283,7 +326,7 @@ def _alternatives(value: Any) -> list[Any]:
 
 def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
     for value in _alternatives(getattr(settings, name)):
-        yield replace(cluster, send=_send_with(name, value))
+        yield replace(cluster, send=_send_with(name, value), answers={})
 
 
 @lru_cache(maxsize=256)

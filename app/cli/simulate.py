@@ -46,8 +46,8 @@ class Cluster:
     without: tuple[str, ...] = ()
     objects: Store = field(default_factory=Store)
     syncs: int = 0
-    _asked: dict[str, int] = field(default_factory=dict, init=False)
-    """What each parent was asked last, by its uid."""
+    answers: dict[str, tuple[int, Json]] = field(default_factory=dict)
+    """The last answer for each parent while the cluster settled, by its uid, with the hash of the request."""
 
     def apply(self, document: Json, namespace: str) -> Verdict:
         """Store an object as the API server would: after its admission, if it is of a kind of ours."""
@@ -114,8 +114,11 @@ class Cluster:
 
     def ask(self, kind: Kind[Any, Any], parent: Json) -> Json:
         """The sync hook's answer for a parent, with what its rules select as related objects."""
-        answer: Json = orjson.loads(self.send(f"{kind.resource.hook_path}/sync", self.request(kind, parent)))
-        return answer
+        return self._answer(kind, parent, self.request(kind, parent))
+
+    def _answer(self, kind: Kind[Any, Any], parent: Json, body: bytes) -> Json:
+        asked, answer = self.answers.get(parent["metadata"]["uid"], (None, {}))
+        return answer if asked == hash(body) else orjson.loads(self.send(f"{kind.resource.hook_path}/sync", body))
 
     def request(self, kind: Kind[Any, Any], parent: Json) -> bytes:
         """What Metacontroller would post to the sync hook."""
@@ -132,10 +135,10 @@ class Cluster:
     def _sync(self, kind: Kind[Any, Any], parent: Json) -> bool:
         """Ask, and do what the answer says, unless the question is the last one again. Whether anything changed."""
         body, uid = self.request(kind, parent), parent["metadata"]["uid"]
-        if self._asked.get(uid) == hash(body):
+        if uid in self.answers and self.answers[uid][0] == hash(body):
             return False
-        self._asked[uid] = hash(body)
-        answer: Json = orjson.loads(self.send(f"{kind.resource.hook_path}/sync", body))
+        answer = self._answer(kind, parent, body)
+        self.answers[uid] = hash(body), answer
         self.syncs += 1
         status = {**answer["status"], "observedGeneration": parent["metadata"]["generation"]}
         same = parent.get("status") == status

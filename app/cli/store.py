@@ -13,12 +13,13 @@ Key = tuple[str, str]
 
 
 class Store(MutableMapping[Key, Json]):
-    """Objects by kind and name. Who owns an object is read when it is put here."""
+    """Objects by kind and name. Who owns an object, and its labels, are read when it is put here."""
 
     def __init__(self, objects: Mapping[Key, Json] | None = None) -> None:
         self._objects: dict[Key, Json] = {}
         self._kinds: dict[str, dict[str, Json]] = {}
         self._owned: dict[str, dict[Key, Json]] = {}
+        self._labelled: dict[tuple[str, str, str], dict[str, Json]] = {}
         for key, document in (objects or {}).items():
             self[key] = document
 
@@ -27,14 +28,16 @@ class Store(MutableMapping[Key, Json]):
 
     def __setitem__(self, key: Key, document: Json) -> None:
         if key in self._objects:
-            self._forget_owner(key)
+            self._forget(key)
         self._objects[key] = document
         self._kinds.setdefault(key[0], {})[key[1]] = document
         if uid := owner(document):
             self._owned.setdefault(uid, {})[key] = document
+        for label, value in _labels(document).items():
+            self._labelled.setdefault((key[0], label, value), {})[key[1]] = document
 
     def __delitem__(self, key: Key) -> None:
-        self._forget_owner(key)
+        self._forget(key)
         del self._kinds[key[0]][key[1]]
         if not self._kinds[key[0]]:
             del self._kinds[key[0]]
@@ -54,12 +57,22 @@ class Store(MutableMapping[Key, Json]):
         """What the object of that uid owns."""
         return self._owned.get(uid, {})
 
-    def _forget_owner(self, key: Key) -> None:
-        uid = owner(self._objects[key])
-        if uid:
-            self._owned.get(uid, {}).pop(key, None)
+    def labelled(self, outer: str, label: str, value: str) -> Mapping[str, Json]:
+        """The objects of one kind that carry a label, by ``namespace/name``."""
+        return self._labelled.get((outer, label, value), {})
+
+    def _forget(self, key: Key) -> None:
+        document = self._objects[key]
+        self._owned.get(owner(document), {}).pop(key, None)
+        for label, value in _labels(document).items():
+            self._labelled.get((key[0], label, value), {}).pop(key[1], None)
 
 
 def owner(document: Json) -> str:
     """The uid of the parent that Metacontroller made the object for; empty where there is none."""
-    return str((document["metadata"].get("labels") or {}).get(CONTROLLER_UID, ""))
+    return str(_labels(document).get(CONTROLLER_UID, ""))
+
+
+def _labels(document: Json) -> dict[str, str]:
+    labels: dict[str, str] = document["metadata"].get("labels") or {}
+    return labels

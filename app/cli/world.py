@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -78,7 +78,7 @@ def sync_request(
     return orjson.dumps(body)
 
 
-_TAKEN_FOR_GRANTED = frozenset(
+TAKEN_FOR_GRANTED = frozenset(
     {
         "Node.v1",
         "PriorityClass.scheduling.k8s.io/v1",
@@ -93,7 +93,7 @@ def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Store) -> dict
 
     But for the kinds that any cluster has and manifests rarely hold: without one of them they are not judged.
     """
-    keys = [key for key in _related_keys(kind.related) if objects.of_kind(key) or key not in _TAKEN_FOR_GRANTED]
+    keys = [key for key in related_keys(kind) if objects.of_kind(key) or key not in TAKEN_FOR_GRANTED]
     found: dict[str, Json] = {}
     for rule in rules:
         for key in keys:
@@ -101,22 +101,29 @@ def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Store) -> dict
             if plural(name) != rule["resource"] or api_version != rule["apiVersion"]:
                 continue
             group = found.setdefault(key, {})
-            for inner, document in _candidates(rule, objects.of_kind(key)):
+            for inner, document in _candidates(rule, key, objects):
                 if _selected(document, rule):
                     group[inner] = document
     return found
 
 
+def related_keys(kind: Kind[Any, Any]) -> tuple[str, ...]:
+    """Metacontroller's keys of the kinds that a customize answer may ask for."""
+    return _names(kind.related)
+
+
 @cache
-def _related_keys(type_: type[msgspec.Struct]) -> tuple[str, ...]:
+def _names(type_: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(info.encode_name for info in msgspec.structs.fields(type_))
 
 
-def _candidates(rule: Json, held: Mapping[str, Json]) -> Iterable[tuple[str, Json]]:
-    """The objects that a rule may select: those it names, where it names some in a namespace."""
-    names, namespace = rule.get("names"), rule.get("namespace")
+def _candidates(rule: Json, outer: str, objects: Store) -> Iterable[tuple[str, Json]]:
+    """The objects that a rule may select: those it names in a namespace, or those with the rarest label it wants."""
+    names, namespace, held = rule.get("names"), rule.get("namespace"), objects.of_kind(outer)
     if not names or not namespace:
-        return held.items()
+        labels = (rule.get("labelSelector") or {}).get("matchLabels") or {}
+        groups = [objects.labelled(outer, label, value) for label, value in labels.items()]
+        return min(groups, key=len, default=held).items()
     keys = [key for name in names for key in (f"{namespace}/{name}", name) if key in held]
     return [(key, held[key]) for key in keys]
 

@@ -264,3 +264,15 @@ def test_presets_are_named(command: Command) -> None:
     }
     found = sources(explained(command, document)["LLMInferenceService/qwen"])
     assert found["spec.containers[main].image"] == "preset kserve-config-llm-template"
+
+
+def test_objects_that_differ_in_names_alone_are_explained_alike(command: Command) -> None:
+    """The second is not tried again, and is told what it would be told alone; a value like a name is no name."""
+    spec: Json = {"contextSize": 4096, "image": "s:1", "env": [{"name": "A", "value": "s"}], "priority": "high"}
+    other = {**spec, "image": "t:1", "env": [{"name": "A", "value": "t"}]}
+    objects = [model("m"), service(spec, "s"), service(other, "t"), service(spec, "u")]
+    together = explained(command, *objects)
+    for one in objects[1:]:
+        alone = explained(command, model("m"), one)
+        name = f"InferenceService/{one['metadata']['name']}"
+        assert together[name]["values"] == alone[name]["values"]

@@ -48,6 +48,8 @@ def test_the_files_of_one_kind() -> None:
         "crds/kustomization.yaml",
         "crds/widgets.toys.example.dev.yaml",
         "manifests/base/webhooks.yaml",
+        "manifests/gitops/argocd-cm.yaml",
+        "manifests/gitops/flux.yaml",
         "metacontroller/components/routes/kustomization.yaml",
         "metacontroller/components/routes/rbac.yaml",
         "metacontroller/kustomization.yaml",

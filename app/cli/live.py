@@ -1,0 +1,118 @@
+"""Objects of a cluster, read with the rights of whoever runs the command. Nothing here writes.
+
+The client is lightkube, an extra of the package (``modelhooks[cluster]``): neither the service nor the offline commands
+need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from app.cli.kinds import SERVED, find
+from app.cli.store import Json
+from app.cli.world import TAKEN_FOR_GRANTED, plural, related_keys
+from app.kube.resource import CustomResource
+
+
+class Unreadable(Exception):
+    """The cluster cannot be read; the text says why and what to do."""
+
+
+class Source(Protocol):
+    """What objects are read from."""
+
+    def objects(
+        self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
+    ) -> list[Json] | None:
+        """Every object of a kind, of one namespace or of all; ``None`` where the kind or the right to read it lacks."""
+
+
+class Cluster:
+    """The cluster of the kubeconfig's context, or the one that this pod runs in."""
+
+    def __init__(self, context: str | None = None) -> None:
+        """Raise :class:`Unreadable` without a client or a usable kubeconfig."""
+        try:
+            from lightkube import Client, KubeConfig
+            from lightkube.core.exceptions import ConfigError
+        except ImportError:
+            raise Unreadable("this command needs lightkube: pip install 'modelhooks[cluster]'") from None
+        try:
+            config = KubeConfig.from_env().get(context_name=context)
+            if config is None:
+                raise Unreadable("the kubeconfig has no current context; --context names one")
+            self._client = Client(config)
+        except (ConfigError, OSError) as error:
+            raise Unreadable(str(error)) from None
+
+    def objects(
+        self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
+    ) -> list[Json] | None:
+        import httpx2
+        from lightkube.core.exceptions import ApiError
+        from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+
+        group, _, version = api_version.rpartition("/")
+        create: Any = create_namespaced_resource if namespaced else create_global_resource
+        where = {"namespace": namespace or "*"} if namespaced else {}
+        client: Any = self._client
+        try:
+            listed = client.list(create(group, version, kind, plural), **where)
+            return [{"apiVersion": api_version, "kind": kind, **one.to_dict()} for one in listed]
+        except ApiError as error:
+            if error.status.code in (403, 404):
+                return None
+            raise Unreadable(f"{plural}: {error}") from None
+        except httpx2.HTTPStatusError as error:  # a group that is not served at all is answered in plain text
+            if error.response.status_code == 404:
+                return None
+            raise Unreadable(f"{plural}: {error}") from None
+        except httpx2.HTTPError as error:
+            raise Unreadable(f"the API server does not answer: {error}") from None
+
+
+def served() -> list[CustomResource]:
+    """The eight kinds, in the order of the registry."""
+    loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())
+    return [kind.resource for kind in loaded if kind is not None]
+
+
+def of_kind(source: Source, resource: CustomResource, namespace: str | None) -> list[Json] | None:
+    """The objects of one of our kinds; ``None`` where the kind is not installed or may not be read."""
+    return source.objects(
+        resource.api_version, resource.kind, resource.plural, namespace, namespaced=resource.namespaced
+    )
+
+
+def around(source: Source, resource: CustomResource, namespace: str) -> list[Json]:
+    """What an object's hooks could be told of in its namespace, and the pods: everything that ``explain`` reads.
+
+    An object of ours may lead to another of ours, so those of the whole family and what they make are read too.
+    """
+    family = [one for one in served() if one.family == resource.family]
+    found = [document for one in family for document in of_kind(source, one, namespace) or ()]
+    kinds = {child.key: (child.api_version, child.kind, child.plural) for one in family for child in one.children}
+    for one in family:
+        kind = find(one.api_version, one.kind)
+        for key in related_keys(kind) if kind else ():
+            name, _, api_version = key.partition(".")
+            kinds.setdefault(key, (api_version, name, plural(name)))
+    ours = {f"{one.kind}.{one.api_version}" for one in family}
+    for key, (api_version, name, resources) in {**kinds, "Pod.v1": ("v1", "Pod", "pods")}.items():
+        if key not in ours:
+            scoped = key not in _CLUSTER_SCOPED
+            found += source.objects(api_version, name, resources, namespace, namespaced=scoped) or ()
+    return found
+
+
+_CLUSTER_SCOPED = TAKEN_FOR_GRANTED | {
+    "ClusterRole.rbac.authorization.k8s.io/v1",
+    "ClusterRoleBinding.rbac.authorization.k8s.io/v1",
+}
+
+
+def ready(document: Json) -> Json:
+    """The object's Ready condition; empty where nobody has written one."""
+    conditions: Iterable[Json] = (document.get("status") or {}).get("conditions") or ()
+    return next((c for c in conditions if c.get("type") == "Ready"), {})

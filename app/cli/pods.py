@@ -1,0 +1,100 @@
+"""The pods that an object of a cluster leads to, what their events say, and which command shows more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.cli.store import Json, Store
+
+EVENTS_SHOWN = 5
+_LEADER_WORKER_SET = "leaderworkerset.sigs.k8s.io/name"
+
+
+def descendants(objects: Store, parent: Json) -> list[Json]:
+    """What an object owns, and what that owns."""
+    found: list[Json] = []
+    waiting = [parent]
+    while waiting:
+        owned = objects.owned_by(waiting.pop()["metadata"]["uid"]).values()
+        found += owned
+        waiting += owned
+    return found
+
+
+def pods_of(objects: Store, workloads: list[Json]) -> list[Json]:
+    """The pods that Deployments, Jobs and LeaderWorkerSets select, by name."""
+    pods = [d for d in objects.values() if d["kind"] == "Pod" and d["apiVersion"] == "v1"]
+    return sorted(
+        (pod for pod in pods if any(_selects(workload, pod) for workload in workloads)),
+        key=lambda pod: str(pod["metadata"]["name"]),
+    )
+
+
+def _selects(workload: Json, pod: Json) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    if workload["metadata"].get("namespace") != pod["metadata"].get("namespace"):
+        return False
+    if workload["kind"] == "LeaderWorkerSet":
+        return bool(labels.get(_LEADER_WORKER_SET) == workload["metadata"]["name"])
+    if workload["kind"] not in ("Deployment", "Job", "StatefulSet"):
+        return False
+    wanted = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+    return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())
+
+
+def pod_line(pod: Json) -> str:
+    """Name, phase, and what its containers wait for."""
+    status = pod.get("status") or {}
+    waits = [f"{name} {state['reason']}" for name, state in _troubled(pod) if state.get("reason")]
+    ready = "ready" if is_ready(pod) else "not ready"
+    return ", ".join([f"{pod['metadata']['name']}: {status.get('phase', 'Pending')}", ready, *waits])
+
+
+def is_ready(pod: Json) -> bool:
+    """Whether the pod serves, or has ended well."""
+    status = pod.get("status") or {}
+    conditions = status.get("conditions") or []
+    return status.get("phase") == "Succeeded" or any(
+        c.get("type") == "Ready" and c.get("status") == "True" for c in conditions
+    )
+
+
+def _troubled(pod: Json) -> Iterator[tuple[str, Json]]:
+    """The containers that wait or have failed, with their state."""
+    status = pod.get("status") or {}
+    for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        state: dict[str, Any] = container.get("state") or {}
+        if "waiting" in state:
+            yield container["name"], state["waiting"] or {}
+        elif (state.get("terminated") or {}).get("exitCode"):
+            yield container["name"], state["terminated"]
+
+
+def warnings_of(events: list[Json], documents: list[Json]) -> list[str]:
+    """The newest events of these objects that are no routine, oldest first."""
+    uids = {d["metadata"].get("uid") for d in documents}
+    told = [e for e in events if (e.get("involvedObject") or {}).get("uid") in uids and e.get("type") != "Normal"]
+    told.sort(key=lambda e: str(e.get("lastTimestamp") or e.get("eventTime") or ""))
+    return [
+        f"{e['involvedObject'].get('kind')}/{e['involvedObject'].get('name')} {e.get('reason', '')}: "
+        f"{str(e.get('message', '')).strip()}"
+        for e in told[-EVENTS_SHOWN:]
+    ]
+
+
+def next_command(target: str, namespace: str, pods: list[Json]) -> str:
+    """What to run next: the log of the first container in trouble, else the description of what waits."""
+    place = f" -n {namespace}" if namespace else ""
+    for pod in pods:
+        if is_ready(pod):
+            continue
+        name = pod["metadata"]["name"]
+        for container, state in _troubled(pod):
+            if state.get("reason") == "CrashLoopBackOff":
+                return f"kubectl logs {name}{place} -c {container} --previous"
+            if "exitCode" in state:
+                return f"kubectl logs {name}{place} -c {container}"
+        started = (pod.get("status") or {}).get("phase") == "Running"
+        return f"kubectl logs {name}{place} --all-containers" if started else f"kubectl describe pod {name}{place}"
+    return f"kubectl describe {target}{place}"

@@ -1,0 +1,112 @@
+"""List every resource of the eight kinds on a cluster, with Ready and the first cause.
+
+Reads the cluster of the kubeconfig, and never writes. As a plugin of kubectl: kubectl modelhooks status.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+import orjson
+
+from app.cli import options
+from app.cli.live import Cluster, Source, Unreadable, of_kind, ready, served
+from app.cli.store import Json
+from app.kube.resource import CustomResource
+
+EVERY_SECONDS = 2.0
+
+
+@click.command(help=options.doc(__doc__))
+@click.option("--namespace", "-n", metavar="NAME", help="Only this namespace, and what has none. Default: all.")
+@click.option("--context", metavar="NAME", help="The kubeconfig's context.")
+@click.option("--watch", "-w", is_flag=True, help="Go on, and print what changes, every two seconds.")
+@options.output("text", "json")
+def command(*, namespace: str | None, context: str | None, watch: bool, output: str) -> int:
+    """Print a row per object; 0 when all are ready, 1 when one is not, 2 when the cluster cannot be read."""
+    try:
+        source = Cluster(context)
+        rows = look(source, namespace)
+        click.echo(_json(rows) if output == "json" else table(rows), nl=False)
+        while watch:
+            time.sleep(EVERY_SECONDS)
+            before, rows = rows, look(source, namespace)
+            changed = [row for row in rows if row not in before]
+            if changed:
+                click.echo(_json(changed) if output == "json" else table(changed, head=False), nl=False)
+    except Unreadable as error:
+        return options.fail("status", error)
+    return 0 if all(row.ready == "True" for row in rows) else 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One object: whether it is ready, and if not the first cause."""
+
+    namespace: str
+    object: str
+    """``inferenceservice.inference.llmkube.dev/chat``, as kubectl takes it."""
+    ready: str
+    """``True``, ``False`` or ``Unknown``."""
+    cause: str = ""
+
+
+def look(source: Source, namespace: str | None) -> list[Row]:
+    """Every object of ours; raises :class:`Unreadable` where none of the kinds is installed or may be read."""
+    held = [(resource, of_kind(source, resource, namespace)) for resource in served()]
+    if all(objects is None for _, objects in held):
+        raise Unreadable("none of the eight kinds is installed on this cluster, or none may be read")
+    return [row for resource, objects in held if objects for row in _rows(source, resource, objects)]
+
+
+def _rows(source: Source, resource: CustomResource, objects: list[Json]) -> Iterator[Row]:
+    for document in objects:
+        metadata = document["metadata"]
+        name = f"{resource.kind.lower()}.{resource.group}/{metadata['name']}"
+        condition = ready(document)
+        status, cause = condition.get("status", "Unknown"), ""
+        if not condition:
+            cause = _unanswered(source, resource, anyone=any(map(ready, objects)))
+        elif status != "True":
+            cause = first_cause(condition)
+        elif condition.get("observedGeneration", metadata.get("generation")) != metadata.get("generation"):
+            status, cause = "Unknown", "changed a moment ago, not answered since"
+        yield Row(metadata.get("namespace", ""), name, status, cause)
+
+
+def first_cause(condition: Json) -> str:
+    """The first line of what Ready says, or its reason."""
+    lines = str(condition.get("message") or "").strip().splitlines()
+    return lines[0] if lines else str(condition.get("reason", ""))
+
+
+def _unanswered(source: Source, resource: CustomResource, *, anyone: bool) -> str:
+    """Why nobody has written a status yet."""
+    if anyone:
+        return "not answered yet"
+    controllers = source.objects(
+        "metacontroller.k8s.io/v1alpha1", "CompositeController", "compositecontrollers", None, namespaced=False
+    )
+    parents = [(one.get("spec") or {}).get("parentResource") or {} for one in controllers or ()]
+    if controllers is not None and not any(parent.get("resource") == resource.plural for parent in parents):
+        return "no CompositeController declares this kind; apply metacontroller/ of this release"
+    return (
+        "no object of this kind is answered yet: after an installation Metacontroller finds a new kind within its "
+        "--discovery-interval, 30 seconds by default; later, see that Metacontroller runs"
+    )
+
+
+def table(rows: list[Row], *, head: bool = True) -> str:
+    """Columns for people; the cause comes last and may be long."""
+    cells = [(row.namespace or "-", row.object, row.ready, row.cause) for row in rows]
+    if head:
+        cells = [("NAMESPACE", "OBJECT", "READY", "CAUSE"), *cells] if cells else []
+    widths = [max((len(cell[column]) for cell in cells), default=0) for column in range(3)]
+    return "".join(f"{a:{widths[0]}}  {b:{widths[1]}}  {c:{widths[2]}}  {d}".rstrip() + "\n" for a, b, c, d in cells)
+
+
+def _json(rows: list[Row]) -> str:
+    return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n"

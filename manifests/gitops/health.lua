@@ -1,0 +1,35 @@
+-- The health of any of the eight kinds for Argo CD: what its Ready condition says, once it is about the present spec.
+-- `make generate` puts this text into argocd-cm.yaml, where Argo CD reads it.
+local broken = {
+  CrashLoopBackOff = true,
+  DownloadFailed = true,
+  ImagePullBackOff = true,
+  ProgressDeadlineExceeded = true,
+  QuotaExceeded = true,
+}
+local stopped = { ManuallyScaledToZero = true, Stopped = true }
+
+local status = obj.status or {}
+if status.conditions == nil then
+  return { status = "Progressing", message = "not answered yet" }
+end
+if status.observedGeneration ~= obj.metadata.generation then
+  return { status = "Progressing", message = "the last change is not answered yet" }
+end
+for _, condition in ipairs(status.conditions) do
+  if condition.type == "Ready" then
+    local reason = condition.reason or ""
+    local message = condition.message or reason
+    if condition.status == "True" then
+      return { status = "Healthy", message = message }
+    end
+    if stopped[reason] then
+      return { status = "Suspended", message = message }
+    end
+    if broken[reason] or string.sub(reason, 1, 7) == "Invalid" then
+      return { status = "Degraded", message = message }
+    end
+    return { status = "Progressing", message = message }
+  end
+end
+return { status = "Progressing", message = "not answered yet" }

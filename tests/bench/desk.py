@@ -1,0 +1,95 @@
+"""What the commands at the desk cost: their start, one file, and a thousand objects.
+
+The thousand are the examples of every family under other names: what many teams write from the same few patterns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from app.cli.manifests import read
+from app.cli.store import Json
+from app.kube import yaml
+
+ROOT = Path(__file__).parents[2]
+ONE = ROOT / "examples" / "llmkube" / "quickstart.yaml"
+PATTERNS = (
+    "examples/llmkube/quickstart.yaml",
+    "examples/llmkube/vllm.yaml",
+    "examples/llmaz/quickstart.yaml",
+    "examples/llmaz/multi-node.yaml",
+    "examples/kserve/quickstart.yaml",
+    "examples/kserve/multi-node.yaml",
+)
+SHARED = "manifests/llmaz-runtimes"
+OBJECTS = 1000
+
+
+def run() -> None:
+    """Print CPU seconds of start-up and of one file, then of a thousand objects for every command that reads them."""
+    for arguments, target in ((["--help"], 0.25), (["validate", str(ONE)], 0.6)):
+        cpu = min(_cpu(arguments) for _ in range(3))
+        print(f"modelhooks {Path(arguments[0]).name:22} {cpu:6.2f} CPU s (target {target})", flush=True)
+    with tempfile.TemporaryDirectory() as directory:
+        old, new = Path(directory) / "old.yaml", Path(directory) / "new.yaml"
+        documents = thousand()
+        old.write_text(yaml.dump_all(documents))
+        new.write_text(yaml.dump_all(_changed(documents)))
+        calls: list[tuple[list[str], float]] = [
+            (["validate", str(old)], 10),
+            (["render", str(old)], 10),
+            (["diff", str(old), str(new)], 10),
+            (["explain", str(old)], 20),
+        ]
+        for arguments, target in calls:
+            cpu = _cpu([*arguments, "--with", str(ROOT / SHARED)])
+            print(f"{arguments[0]} of {OBJECTS} objects {cpu:6.1f} CPU s (target {target})", flush=True)
+
+
+def thousand(count: int = OBJECTS) -> list[Json]:
+    """The objects of the patterns again and again, each time under names of their own."""
+    patterns = [[manifest.document for manifest in read([str(ROOT / pattern)])] for pattern in PATTERNS]
+    found: list[Json] = []
+    for team in itertools.count():
+        for pattern in patterns:
+            found += _renamed(pattern, f"-{team}")
+        if len(found) >= count:
+            return found[:count]
+    raise AssertionError("it counts for ever")
+
+
+def _renamed(pattern: list[Json], suffix: str) -> list[Json]:
+    """A pattern under other names, and with the references that it has to itself."""
+    text = orjson.dumps(pattern).decode()
+    for name in {document["metadata"]["name"] for document in pattern}:
+        text = text.replace(f'"{name}"', f'"{name}{suffix}"')
+    renamed: list[Json] = orjson.loads(text)
+    return renamed
+
+
+def _changed(documents: list[Json]) -> list[Json]:
+    """The same objects a version later: an environment variable more in every service of LLMKube."""
+    return [
+        {**one, "spec": {**one["spec"], "env": [{"name": "TEAM", "value": "b"}]}}
+        if one["apiVersion"].startswith("inference.llmkube") and one["kind"] == "InferenceService"
+        else one
+        for one in documents
+    ]
+
+
+def _cpu(arguments: Sequence[str]) -> float:
+    """CPU seconds of one run of the command and its children, user and system."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -1,0 +1,97 @@
+"""Whoever waits for our kinds: Argo CD's Lua in a Lua interpreter, and kstatus, which Flux and Helm wait with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lupa  # type: ignore[import-untyped]
+import pytest
+
+from app.cli.manifests import read
+from app.cli.offline import settled
+from app.families import RESOURCES
+from tools import gitops
+
+ROOT = Path(__file__).parents[2]
+Json = dict[str, Any]
+
+
+def health(document: Json) -> tuple[str, str]:
+    """What Argo CD would show of an object."""
+    lua: Any = lupa.LuaRuntime(register_eval=False, register_builtins=False)
+    text = (ROOT / "manifests" / "gitops" / "health.lua").read_text()
+    check = lua.execute(f"return function(obj)\n{text}\nend")
+    found = check(lua.table_from(document, recursive=True))
+    return found["status"], found["message"]
+
+
+def answered(status: str, reason: str = "R", **over: Any) -> Json:
+    conditions = [{"type": "Other", "status": "False"}, {"type": "Ready", "status": status, "reason": reason}]
+    conditions[1]["message"] = "why"
+    return {"metadata": {"generation": 2}, "status": {"observedGeneration": 2, "conditions": conditions, **over}}
+
+
+CASES = {
+    "ready": (answered("True"), "Healthy", "why"),
+    "waits": (answered("False", "Pending"), "Progressing", "why"),
+    "unknown": (answered("Unknown"), "Progressing", "why"),
+    "crashes": (answered("False", "CrashLoopBackOff"), "Degraded", "why"),
+    "wrong": (answered("False", "InvalidSpec"), "Degraded", "why"),
+    "stopped": (answered("False", "Stopped"), "Suspended", "why"),
+    "scaled to zero": (answered("False", "ManuallyScaledToZero"), "Suspended", "why"),
+    "changed": (answered("True", observedGeneration=1), "Progressing", "the last change is not answered yet"),
+    "new": ({"metadata": {"generation": 1}}, "Progressing", "not answered yet"),
+    "without Ready": (answered("True", conditions=[]), "Progressing", "not answered yet"),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_argo_cd_shows_what_ready_says(case: tuple[Json, str, str]) -> None:
+    """Degraded only where waiting does not help; a mistake in the order of things is progress."""
+    document, status, message = case
+    assert health(document) == (status, message)
+
+
+def kstatus(document: Json) -> str:
+    """The rules of sigs.k8s.io/cli-utils for kinds it does not know, in its words."""
+    status, generation = document.get("status") or {}, document["metadata"].get("generation")
+    if status.get("observedGeneration", generation) != generation:
+        return "InProgress"
+    conditions = {c["type"]: c["status"] for c in status.get("conditions") or ()}
+    if conditions.get("Reconciling") == "True":
+        return "InProgress"
+    if conditions.get("Stalled") == "True":
+        return "Failed"
+    return "Current" if conditions.get("Ready", "True") == "True" else "InProgress"
+
+
+EXAMPLES = ["examples/llmkube/quickstart.yaml", "examples/llmaz/quickstart.yaml", "examples/kserve/quickstart.yaml"]
+EXAMPLES += ["examples/llmaz/service.yaml", "examples/kserve/shared-config.yaml"]
+
+
+def test_every_kind_is_current_once_it_runs_and_not_before() -> None:
+    """For all eight kinds: Ready and observedGeneration are there, and a change makes the object InProgress."""
+    files = [str(ROOT / name) for name in [*EXAMPLES, "manifests/llmaz-runtimes"]]
+    cluster = settled(read(files), "default")
+    seen = set()
+    for kind, parent in cluster.parents():
+        seen.add(kind.resource.kind)
+        conditions = [c["type"] for c in parent["status"]["conditions"]]
+        assert "Ready" in conditions, parent["metadata"]["name"]
+        assert parent["status"]["observedGeneration"] == parent["metadata"]["generation"]
+        assert (kstatus(parent), health(parent)[0]) == ("Current", "Healthy"), parent["metadata"]["name"]
+        changed = {**parent, "metadata": {**parent["metadata"], "generation": 2}}
+        assert (kstatus(changed), health(changed)[0]) == ("InProgress", "Progressing")
+    assert seen == {resource.kind for resource in RESOURCES}
+
+
+def test_the_shipped_files_name_every_kind() -> None:
+    """One key of Argo CD's ConfigMap and one entry of Flux for each."""
+    keys = gitops.argocd(RESOURCES, "lua")["data"]
+    assert set(keys) == {f"resource.customizations.health.{one.group}_{one.kind}" for one in RESOURCES}
+    expressions = gitops.flux(RESOURCES)["spec"]["healthCheckExprs"]
+    assert {(e["apiVersion"], e["kind"]) for e in expressions} == {(one.api_version, one.kind) for one in RESOURCES}
+    (shipped,) = read([str(ROOT / "manifests" / "gitops" / "argocd-cm.yaml")])
+    lua = (ROOT / "manifests" / "gitops" / "health.lua").read_text()
+    assert set(shipped.document["data"].values()) == {lua}

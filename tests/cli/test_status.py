@@ -1,0 +1,143 @@
+"""``modelhooks status`` and ``explain --live``, over objects that a cluster could hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from app.cli.explain import from_cluster
+from app.cli.live import Unreadable
+from app.cli.manifests import ManifestError
+from app.cli.pods import next_command, pod_line
+from app.cli.status import look, table
+from app.cli.store import Json
+from tests.cli.files import model, service
+from tests.corpus.requests import UID
+
+
+@dataclass
+class Held:
+    """A cluster as objects by plural; what is not there is not installed."""
+
+    kinds: dict[str, list[Json]] = field(default_factory=dict)
+
+    def objects(
+        self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
+    ) -> list[Json] | None:
+        assert api_version
+        found = self.kinds.get(plural)
+        if found is None or (found and found[0]["kind"] != kind):
+            return None
+        return [one for one in found if not namespaced or namespace in (None, one["metadata"]["namespace"])]
+
+
+def held(document: Json, **status: object) -> Json:
+    uid = UID if document["kind"] == "InferenceService" else document["metadata"]["name"]
+    metadata = {**document["metadata"], "namespace": "team", "generation": 1, "uid": uid}
+    return {**document, "metadata": metadata, **({"status": status} if status else {})}
+
+
+def conditions(status: str, message: str = "", generation: int = 1) -> list[Json]:
+    return [
+        {"type": "Ready", "status": status, "reason": "R", "message": message, "observedGeneration": generation},
+    ]
+
+
+CASES = {
+    "ready": ({"conditions": conditions("True")}, ("True", "")),
+    "not ready": ({"conditions": conditions("False", "no GPU\nmore")}, ("False", "no GPU")),
+    "changed": ({"conditions": conditions("True", generation=0)}, ("Unknown", "changed a moment ago")),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_a_row_has_ready_and_the_first_cause(case: tuple[Json, tuple[str, str]]) -> None:
+    status, (ready, cause) = case
+    (row,) = look(Held({"models": [held(model("m"), **status)]}), None)
+    assert (row.namespace, row.object, row.ready) == ("team", "model.inference.llmkube.dev/m", ready)
+    assert row.cause.startswith(cause)
+    assert bool(row.cause) == bool(cause)
+    assert table([row]).splitlines()[0].split() == ["NAMESPACE", "OBJECT", "READY", "CAUSE"]
+
+
+def controllers(*resources: str) -> list[Json]:
+    return [{"kind": "CompositeController", "spec": {"parentResource": {"resource": r}}} for r in resources]
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [(["models"], "--discovery-interval"), (["others"], "no CompositeController declares this kind")],
+)
+def test_a_kind_that_nobody_answers(declared: list[str], words: str) -> None:
+    """Metacontroller has not found the kind yet, or was never told of it."""
+    (row,) = look(Held({"models": [held(model("m"))], "compositecontrollers": controllers(*declared)}), None)
+    assert row.ready == "Unknown"
+    assert words in row.cause
+
+
+def test_an_object_that_is_newer_than_the_others() -> None:
+    answered, new = held(model("a"), conditions=conditions("True")), held(model("b"))
+    assert [row.cause for row in look(Held({"models": [answered, new]}), None)] == ["", "not answered yet"]
+
+
+def test_a_cluster_without_the_kinds() -> None:
+    with pytest.raises(Unreadable, match="none of the eight kinds"):
+        look(Held(), None)
+
+
+def pod(phase: str, **state: Json) -> Json:
+    status = {"phase": phase, "containerStatuses": [{"name": "server", "state": state}]}
+    return {"metadata": {"name": "p"}, "status": status}
+
+
+COMMANDS = {
+    "kubectl logs p -n team -c server --previous": pod("Running", waiting={"reason": "CrashLoopBackOff"}),
+    "kubectl logs p -n team -c server": pod("Failed", terminated={"reason": "Error", "exitCode": 1}),
+    "kubectl logs p -n team --all-containers": pod("Running", running={}),
+    "kubectl describe pod p -n team": pod("Pending", waiting={"reason": "ImagePullBackOff"}),
+    "kubectl describe model/m -n team": pod("Succeeded"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_next_command_shows_what_is_wrong(command: str) -> None:
+    assert next_command("model/m", "team", [COMMANDS[command]]) == command
+
+
+def test_a_pod_in_a_line() -> None:
+    crashing = pod("Running", waiting={"reason": "CrashLoopBackOff"})
+    assert pod_line(crashing) == "p: Running, not ready, server CrashLoopBackOff"
+
+
+def test_an_object_is_explained_with_the_events_of_its_own() -> None:
+    """Warnings of other objects and routine are left out; values come from the objects beside it."""
+    asked = held(service({"image": "server:1"}), conditions=conditions("False", "no GPU"))
+    cluster = Held({"inferenceservices": [asked], "models": [held(model("m"))]})
+    event = {
+        "kind": "Event",
+        "metadata": {"namespace": "team"},
+        "type": "Warning",
+        "reason": "Refused",
+        "message": "no",
+    }
+    own = {"kind": "InferenceService", "name": "s", "uid": UID}
+    cluster.kinds["events"] = [
+        {**event, "involvedObject": own},
+        {**event, "involvedObject": {**own, "uid": "another"}},
+        {**event, "involvedObject": own, "type": "Normal"},
+    ]
+    found = from_cluster(cluster, ("inferenceservice", "s"), "team")
+    assert (found["state"], found["why"]) == ("not ready (R)", ["no GPU"])
+    assert found["events"] == ["InferenceService/s Refused: no"]
+    assert found["next"] == "kubectl describe inferenceservice.inference.llmkube.dev/s -n team"
+    assert any(row["source"] == "spec.image" for row in found["values"])
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [((), "KIND NAME"), (("modle", "m"), "is none of"), (("models", "x"), "is called x")],
+)
+def test_what_is_asked_for_has_to_be_there(names: tuple[str, ...], words: str) -> None:
+    with pytest.raises(ManifestError, match=words):
+        from_cluster(Held({"models": []}), names, "team")

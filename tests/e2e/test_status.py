@@ -1,0 +1,108 @@
+"""``modelhooks status`` and ``modelhooks explain --live`` on a real API server: they tell what is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import ROOT, Installation
+from tests.e2e.processes import wait_until
+from tests.e2e.test_llmkube import QUICKSTART, apply, condition, wait_ready
+
+pytestmark = pytest.mark.e2e
+
+READER = "reader"
+
+
+def modelhooks(cluster: ControlPlane, *arguments: str, kubeconfig: Path | None = None) -> tuple[int, str]:
+    """Status and all output of the command, as a user of the kubeconfig."""
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig or cluster.kubeconfig), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def reading(installation: Installation, namespace: str, tmp_path: Path) -> Path:
+    """The kubeconfig of an account that may read everything in the namespace and its kinds, and write nothing."""
+    cluster = installation.cluster
+    rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"{READER}-{namespace}"},
+        "rules": rules,
+    }
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(role))
+    cluster.kubectl("create", "serviceaccount", READER, "-n", namespace)
+    binding = f"{READER}-{namespace}"
+    account = f"{namespace}:{READER}"
+    cluster.kubectl("create", "clusterrolebinding", binding, f"--clusterrole={binding}", f"--serviceaccount={account}")
+    token = cluster.kubectl("create", "token", READER, "-n", namespace).stdout.strip()
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token}
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    return file
+
+
+def test_what_is_ready_and_what_is_not(installation: Installation, namespace: str, reading: Path) -> None:
+    """A ready service, one whose Model is missing, and the cause; with the rights of a reader alone."""
+    cluster = installation.cluster
+    apply(cluster, namespace, QUICKSTART)
+    wait_ready(cluster, namespace, "model/smollm", "inferenceservice/smollm-chat")
+    status, out = modelhooks(cluster, "status", "--namespace", namespace, kubeconfig=reading)
+    assert status in (0, 1), out  # cluster-scoped objects of other tests may be there
+    line = next(line for line in out.splitlines() if "inferenceservice.inference.llmkube.dev/smollm-chat" in line)
+    assert line.split() == [namespace, "inferenceservice.inference.llmkube.dev/smollm-chat", "True"]
+
+    lonely = {
+        "apiVersion": "inference.llmkube.dev/v1alpha1",
+        "kind": "InferenceService",
+        "metadata": {"name": "lonely", "namespace": namespace},
+        "spec": {"modelRef": "nowhere"},
+    }
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(lonely))
+    where = ("inferenceservice.inference.llmkube.dev", "lonely", "-n", namespace)
+    wait_until(lambda: bool(condition(cluster.get(*where), "Ready")), "an answer for the lonely service")
+    status, out = modelhooks(cluster, "status", "--namespace", namespace, kubeconfig=reading)
+    assert status == 1
+    line = next(line for line in out.splitlines() if line.split()[1].endswith("/lonely"))
+    assert "False" in line
+    assert "nowhere" in line
+
+
+def test_an_object_is_explained_from_the_cluster(installation: Installation, namespace: str, reading: Path) -> None:
+    """Its pods and the next command stand there, beside everything that explain says of files."""
+    cluster = installation.cluster
+    apply(cluster, namespace, QUICKSTART)
+    wait_ready(cluster, namespace, "model/smollm", "inferenceservice/smollm-chat")
+    live = ("explain", "--live", "inferenceservices", "smollm-chat", "--namespace", namespace)
+    status, out = modelhooks(cluster, *live, kubeconfig=reading)
+    assert status == 0, out
+    assert f"InferenceService/smollm-chat in namespace {namespace}: ready (InferenceReady)" in out
+    assert "(not among the files)" not in out
+    (pod,) = [line for line in out.splitlines() if line.strip().startswith("smollm-chat-")]
+    assert pod.endswith(": Running, ready")
+    assert "  next: kubectl describe inferenceservice.inference.llmkube.dev/smollm-chat" in out
+
+
+def test_without_any_of_the_kinds_it_says_so(tmp_path: Path) -> None:
+    """A cluster that nothing is installed on."""
+    with ControlPlane(tmp_path / "empty", controllers=False, scheduler=False, kwok=False) as cluster:
+        status, out = modelhooks(cluster, "status")
+        assert status == 2
+        assert "none of the eight kinds is installed" in out
+        cluster.install_crds(*sorted((ROOT / "crds").glob("*.io.yaml")), *sorted((ROOT / "crds").glob("*.dev.yaml")))
+        cluster.kubectl("apply", "-f", str(QUICKSTART))
+        # A kind's storage may still be starting, which the API server answers with an error.
+        wait_until(lambda: modelhooks(cluster, "status")[0] == 1, "a status of the new kinds")
+        _, out = modelhooks(cluster, "status")
+        assert "discovery-interval" in out
