@@ -2,15 +2,13 @@
 
 from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects
+from app.kserve.llminferenceservice import checks as service_rules
 from app.kserve.llminferenceservice import sync as service
-from app.kserve.llminferenceservice import validation as service_rules
-from app.kserve.llminferenceservice.across import across
-from app.kserve.llminferenceservice.customize import customize
-from app.kserve.llminferenceservice.explain import explain
-from app.kserve.llminferenceservice.objects import Children, Related
+from app.kserve.llminferenceservice.explain import across, explain
+from app.kserve.llminferenceservice.observed import Children, Related, customize
 from app.kserve.llminferenceservice.warnings import warnings as service_warnings
+from app.kserve.llminferenceserviceconfig import checks as config_rules
 from app.kserve.llminferenceserviceconfig import sync as config
-from app.kserve.llminferenceserviceconfig import validation as config_rules
 from app.kserve.resources import LLM_INFERENCE_SERVICE, LLM_INFERENCE_SERVICE_CONFIG
 
 KINDS = (

@@ -1,4 +1,4 @@
-"""Names of every object of a service, and every label and annotation key. Source: kserve spec 3.1 to 3.3."""
+"""Names of every object of a service, and every label and annotation key. Source: KS-3.1 to KS-3.3."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ S3_PREFIX = "serving.kserve.io/"
 EKS_ROLE = "eks.amazonaws.com/role-arn"
 
 PROPAGATED_ANNOTATIONS = ("k8s.v1.cni.cncf.io", "kueue.x-k8s.io", "prometheus.io")
-"""Beginnings of the annotation keys that go from a service to its workloads and their pods (3.4)."""
+"""Beginnings of the annotation keys that go from a service to its workloads and their pods (KS-3.4)."""
 PROPAGATED_LWS_ANNOTATIONS = ("leaderworkerset.sigs.k8s.io",)
 """In addition, on LeaderWorkerSet objects only."""
 PROPAGATED_LABELS = ("kueue.x-k8s.io",)
@@ -89,7 +89,7 @@ _HASH = 32
 
 
 def child_name(parent: str, suffix: str) -> str:
-    """``parent`` and ``suffix`` in at most 63 characters: KServe's ``ChildName`` (3.1)."""
+    """``parent`` and ``suffix`` in at most 63 characters: KServe's ``ChildName`` (KS-3.1)."""
     if len(parent) + len(suffix) <= LABEL_MAX:
         return parent + suffix
     room = LABEL_MAX - _HASH
@@ -105,7 +105,7 @@ def _md5(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the objects of one service are called (3.2)."""
+    """What the objects of one service are called (KS-3.2)."""
 
     service: str
 
@@ -209,5 +209,5 @@ def workload_labels(service: str, component: str, role: str) -> dict[str, str]:
 
 
 def workload_selector(service: str) -> dict[str, str]:
-    """Selects all model-server pods of a service, decode and prefill alike (3.3)."""
+    """Selects all model-server pods of a service, decode and prefill alike (KS-3.3)."""
     return {NAME: service, PART_OF: PART_OF_VALUE, KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE}

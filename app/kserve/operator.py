@@ -1,4 +1,4 @@
-"""The operator's settings: ConfigMap ``inferenceservice-config`` of the system namespace. Source: kserve spec 1.9.
+"""The operator's settings: ConfigMap ``inferenceservice-config`` of the system namespace. Source: KS-1.9.
 
 Each key holds a JSON document. A missing ConfigMap, key or field means the default; a document that cannot be read
 means that nothing may be changed.

@@ -1,7 +1,7 @@
-"""What the pods of a service may ask of the API server: the rules of its Roles. Source: kserve spec 3.5 and 4.3.
+"""What the pods of a service may ask of the API server: the rules of its Roles. Source: KS-3.5 and KS-4.3.
 
 Kubernetes lets nobody hand on a right that they lack, so Metacontroller is given these too, with the component that
-declares Roles (9.3).
+declares Roles (KS-9.3).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The family's kinds as the outside sees them: names, columns, children, related objects. Source: kserve spec 1.1."""
+"""The family's kinds as the outside sees them: names, columns, children, related objects. Source: KS-1.1."""
 
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus

@@ -1,4 +1,4 @@
-"""The outputs that the specification gives in full (appendix A) and as differences to it (appendix B)."""
+"""Whole outputs of recorded services, and how those of others differ from them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_main_deployment() -> None:
 
 
 def test_a_other_objects() -> None:
-    """The names of appendix A, but for what we do not make (9.3)."""
+    """The names of KS-3.1, but for what we do not make (KS-9.3)."""
     seen = cluster(OPT, ALL)
     name = "facebook-opt-125m-single"
     assert seen.names == {

@@ -38,7 +38,7 @@ QWEN = "qwen2-7b-instruct-single-no-scheduler"
     ],
 )
 def test_child_name_vectors(parent: str, suffix: str, name: str) -> None:
-    """The vectors of spec 3.1."""
+    """The vectors of KS-3.1."""
     assert child_name(parent, suffix) == name
 
 

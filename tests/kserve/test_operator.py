@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.kserve.operator import OperatorConfigError, operator_config
-from tests.kserve.llminferenceservice.test_artifacts import operator
 from tests.kserve.objects import Cluster, service
+from tests.kserve.workload.test_artifacts import operator
 
 Json = dict[str, Any]
 

@@ -120,7 +120,7 @@ def test_control_characters_do_not_come_in_through_annotations(text: str, contro
 def test_two_keys_do_not_become_one(key: str) -> None:
     """Nobody could say which value wins."""
     (error,) = admit(service(labels={"a": "1", key: "2"})).errors
-    assert "a key that is there already" in str(error)
+    assert "a key that exists already" in str(error)
 
 
 @pytest.mark.parametrize("reserved", ["controller-uid", "metacontroller.k8s.io/x"])

@@ -1,4 +1,4 @@
-"""Condition types and reasons of a service, each with the situation it means. Source: kserve spec 6 and appendix C."""
+"""Condition types and reasons of a service, each with the situation it means. Source: KS-6, reasons KS-6.8."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORKLOAD_CONDITIONS = (
     PREFILL_WORKLOAD_READY,
     PREFILL_WORKER_WORKLOAD_READY,
 )
-"""In the order in which the first false one decides ``WorkloadsReady`` (6.3)."""
+"""In the order in which the first false one decides ``WorkloadsReady`` (KS-6.3)."""
 ROUTER_CONDITIONS = (GATEWAYS_READY, HTTP_ROUTES_READY, INFERENCE_POOL_READY, SCHEDULER_WORKLOAD_READY)
 """In the order in which the first false one decides ``RouterReady``."""
 TOP_LEVEL = (READY, WORKLOADS_READY, ROUTER_READY)

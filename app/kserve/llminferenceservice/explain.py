@@ -1,15 +1,18 @@
-"""Which preset, config or field of the spec set each value of a service's pods: for ``modelhooks explain``."""
+"""What the command line asks of a service: which layer set each value of its pods, and what cannot be combined."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.kserve.effective import Effective
-from app.kserve.layers import CombineError
-from app.kserve.llminferenceservice.plan import WorkloadError, workload_plan
-from app.kserve.llminferenceservice.sync import Request, Service, effective_spec, surroundings
+from app.hooks.protocol import one
+from app.kserve.llminferenceservice.observed import Related
+from app.kserve.llminferenceservice.plan import Request, Service, effective_spec, surroundings
+from app.kserve.llminferenceservice.sync import is_stopped
 from app.kserve.operator import OperatorConfigError
+from app.kserve.spec.effective import Effective
+from app.kserve.spec.merge import CombineError, MissingConfigMapError
+from app.kserve.workload.plan import MissingAccountError, WorkloadError, workload_plan
 from app.kube.field import Path
 from app.kube.origin import Origin, item_key
 from app.kube.podspec import MERGE_KEYS
@@ -70,3 +73,25 @@ def _located(value: Any, path: Path, keyed: Keyed, name: str = "") -> Iterator[t
                 yield from ((where, keyed, leaf) for where, _, leaf in _located(item, here, []))
     else:
         yield path, keyed, value
+
+
+# For ``modelhooks validate`` on files with a service and its configs; in the cluster it is ``PresetsCombined``.
+
+
+def across(service: Service, request: Request, settings: Settings) -> list[str]:
+    """Why there would be no pods; nothing where an object that the service names is not among the related ones."""
+    related = request.related or Related()
+    places = (service.metadata.namespace, settings.kserve_system_namespace)
+    named = [reference.name or "" for reference in service.spec.base_refs or ()]
+    if is_stopped(service.metadata) or not named:
+        return []
+    if any(all(one(related.configs, name, place) is None for place in places) for name in named):
+        return []
+    try:
+        around = surroundings(service, request, settings)
+        workload_plan(effective_spec(service, request, around, settings).spec, around)
+    except (MissingConfigMapError, MissingAccountError):
+        return []
+    except (OperatorConfigError, CombineError, WorkloadError) as error:
+        return [f"spec.baseRefs: {error}"]
+    return []

@@ -21,7 +21,7 @@ def conflict(spec: LLMInferenceServiceSpec, version: str = VERSION) -> field.Err
     both = _both(spec)
     if both is None or (version not in _EXCLUDING and _is_redundant(*both)):
         return None
-    detail = "parentRefs and gateway.refs exclude each other: remove parentRefs, the route is attached to gateway.refs"
+    detail = "parentRefs and gateway.refs are mutually exclusive: remove parentRefs, the route attaches to gateway.refs"
     return field.invalid(rules.HTTP.child("spec"), {"parentRefs": [name for _, name in both[0]]}, detail)
 
 

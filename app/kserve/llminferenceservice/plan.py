@@ -1,131 +1,25 @@
-"""Every decision about a service's model servers. Source: kserve spec 3.5 to 3.7 and 3.12.
-
-The topology is decided by three fields: ``worker`` makes the main workload a LeaderWorkerSet, ``prefill`` adds a second
-workload, ``prefill.worker`` makes that one a LeaderWorkerSet.
-"""
+"""What a service's decisions rest on: its surroundings, and its spec combined with presets and baseRefs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from app.hooks.kept import kept_selector
-from app.hooks.protocol import one
-from app.kserve.effectivespec import EffectiveSpec
-from app.kserve.llminferenceservice.artifacts import Artifact, ArtifactError, Attachment, artifact, attach
-from app.kserve.llminferenceservice.conditions import (
-    MAIN_WORKLOAD_READY,
-    RECONCILE_MULTI_NODE_ERROR,
-    RECONCILE_SINGLE_NODE_ERROR,
-    WORKER_WORKLOAD_READY,
-)
-from app.kserve.llminferenceservice.credentials import CA_BUNDLE_CONFIG_MAP, ENDPOINT, credentials
-from app.kserve.llminferenceservice.metadata import Labels, Propagated, laid_over, propagated, selector
-from app.kserve.llminferenceservice.objects import Children, Related, ServiceAccount
-from app.kserve.llminferenceservice.scalable import replicas, with_account
-from app.kserve.llminferenceservice.types import WorkloadSpec
-from app.kserve.names import (
-    COMPONENT_LEADER,
-    COMPONENT_LEADER_PREFILL,
-    COMPONENT_PREFILL,
-    COMPONENT_WORKER,
-    COMPONENT_WORKER_PREFILL,
-    COMPONENT_WORKLOAD,
-    GLOBAL_CA_BUNDLE,
-    POOL_NAME_VARIABLE,
-    ROLE_BOTH,
-    ROLE_DECODE,
-    ROLE_PREFILL,
-    ROUTING_SIDECAR,
-    STORAGE_INITIALIZER,
-    Names,
-    base_labels,
-    component_labels,
-    workload_labels,
-)
-from app.kserve.operator import OperatorConfig
-from app.kserve.parallelism import group_size, is_data_parallel
-from app.kube.objects import ObjectMeta, ObservedDeployment, ObservedTemplate
-from app.kube.podspec import each_name_once
+from app.hooks.protocol import SyncRequest, one
+from app.kserve.llminferenceservice.checks import check_effective, check_rendered, reserved
+from app.kserve.llminferenceservice.observed import Children, Related, ServiceAccount
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
+from app.kserve.names import GLOBAL_CA_BUNDLE, OPERATOR_CONFIG, Names
+from app.kserve.operator import OperatorConfig, operator_config
+from app.kserve.spec.effective import Effective, Inputs, combine
+from app.kserve.spec.find import ConfigFinder, layer, pinned
+from app.kserve.spec.merge import CombineError
+from app.kube import field
+from app.kube.objects import ObjectMeta, ObservedDeployment
+from app.kube.resource import Resource
+from app.settings import Settings
 
-Json = dict[str, Any]
-
-
-class WorkloadError(Exception):
-    """The workloads cannot be made; ``condition`` is the one to blame."""
-
-    def __init__(self, condition: str, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.condition = condition
-        self.reason = reason
-
-
-class MissingAccountError(WorkloadError):
-    """A pod names a ServiceAccount that does not exist."""
-
-
-@dataclass(frozen=True, slots=True)
-class PodPlan:
-    """A pod template."""
-
-    labels: Labels
-    annotations: Labels
-    spec: Json
-
-
-@dataclass(frozen=True, slots=True)
-class DeploymentPlan:
-    """A workload whose replicas are single pods."""
-
-    name: str
-    labels: Labels
-    annotations: Labels
-    selector: Labels
-    replicas: int | None
-    """``None`` leaves the number to others."""
-    pod: PodPlan
-
-
-@dataclass(frozen=True, slots=True)
-class GroupPlan:
-    """A workload whose replicas are groups: a leader with workers."""
-
-    name: str
-    labels: Labels
-    annotations: Labels
-    replicas: int | None
-    size: int | None
-    """Pods of one group, the leader included."""
-    leader: PodPlan | None
-    worker: PodPlan
-    sub_group_size: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class AccountPlan:
-    """The account of pods that have to ask the API server, and what it may do."""
-
-    account: str
-    managed: bool
-    """Whether the account is ours to make; its Role and RoleBinding are in any case."""
-    labels: Labels
-    role: str = ""
-    """Empty when the pods ask for nothing."""
-    binding: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadPlan:
-    """All model servers of a service; ``None`` where the topology has no such workload."""
-
-    deployments: tuple[DeploymentPlan, ...]
-    groups: tuple[GroupPlan, ...]
-    accounts: tuple[AccountPlan, ...]
-    ca_bundle: bool = False
-    """Whether some pod downloads with the operator's CA bundle."""
-    unknown_endpoint: bool = False
-    """Whether some pod downloads from S3 with a Secret, and nothing says where that is."""
+Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
+Request = SyncRequest[Children, Related]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,248 +58,37 @@ class Surroundings:
         return one(self.related.service_accounts, name, self.metadata.namespace)
 
 
-def workload_plan(spec: EffectiveSpec, around: Surroundings) -> WorkloadPlan:
-    """The model servers of a service that is not stopped. Raises :class:`WorkloadError`."""
-    try:
-        return _Planner(spec, around).plan()
-    except ArtifactError as error:
-        raise WorkloadError(*_blamed(spec), str(error)) from None
+def pins_of(service: Service, settings: Settings) -> dict[str, str]:
+    if not settings.kserve_versioned_config:
+        return {}
+    return pinned(service.status.annotations, settings.kserve_config_prefix)
 
 
-def _blamed(spec: EffectiveSpec) -> tuple[str, str]:
-    """Condition and reason of what stops the workloads of that topology."""
-    if spec.worker is not None:
-        return WORKER_WORKLOAD_READY, RECONCILE_MULTI_NODE_ERROR
-    return MAIN_WORKLOAD_READY, RECONCILE_SINGLE_NODE_ERROR
+def _operator(related: Related, settings: Settings) -> OperatorConfig:
+    system = settings.kserve_system_namespace
+    config_map = one(related.config_maps, OPERATOR_CONFIG, system)
+    return operator_config(None if config_map is None else config_map.data or {}, system)
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One of the two workloads, main or prefill, with its names."""
-
-    spec: WorkloadSpec
-    name: str
-    group_name: str
-    component: str
-    leader_component: str
-    worker_component: str
-    role: str
-    labels: Labels
-    """Labels for pods that the user asks for."""
-    annotations: Labels
+def surroundings(service: Service, request: Request, settings: Settings) -> Surroundings:
+    """What a service's decisions depend on besides its spec. Raises :class:`OperatorConfigError`."""
+    related = request.related or Related()
+    operator = _operator(related, settings)
+    return Surroundings(service.metadata, Names(service.metadata.name), request.children, related, operator)
 
 
-class _Planner:
-    def __init__(self, spec: EffectiveSpec, around: Surroundings) -> None:
-        self._spec = spec
-        self._around = around
-        self._passed: Propagated = propagated(around.metadata.labels, around.metadata.annotations)
-        self._unknown_endpoint = False
-        self._ca_bundle = False
-        initializer = spec.storage_initializer
-        self._source: Artifact = artifact(
-            spec.model.uri if spec.model is not None else "",
-            enabled=initializer is None or initializer.enabled is not False,
-            modelcar=around.operator.storage_initializer.enable_modelcar,
-        )
-
-    def plan(self) -> WorkloadPlan:
-        spec, names = self._spec, self._around.names
-        accounts = self._accounts()
-        self._check_accounts(accounts)
-        main = _Side(
-            spec,
-            names.main,
-            names.multi_node,
-            COMPONENT_WORKLOAD,
-            COMPONENT_LEADER,
-            COMPONENT_WORKER,
-            ROLE_BOTH if spec.prefill is None else ROLE_DECODE,
-            laid_over(spec.labels),
-            laid_over(spec.annotations),
-        )
-        sides = [main]
-        if spec.prefill is not None:
-            prefill = spec.prefill
-            sides.append(
-                _Side(
-                    prefill,
-                    names.prefill,
-                    names.multi_node_prefill,
-                    COMPONENT_PREFILL,
-                    COMPONENT_LEADER_PREFILL,
-                    COMPONENT_WORKER_PREFILL,
-                    ROLE_PREFILL,
-                    laid_over(spec.labels, prefill.labels),
-                    laid_over(spec.annotations, prefill.annotations),
-                )
-            )
-        return WorkloadPlan(
-            deployments=tuple(self._deployment(side) for side in sides if side.spec.worker is None),
-            groups=tuple(self._group(side) for side in sides if side.spec.worker is not None),
-            accounts=tuple(accounts),
-            ca_bundle=self._ca_bundle,
-            unknown_endpoint=self._unknown_endpoint,
-        )
-
-    # Accounts.
-
-    def _check_accounts(self, made: Iterable[AccountPlan]) -> None:
-        """Every account that pods run under must exist, unless it is one that we make."""
-        ours = {plan.account for plan in made if plan.managed}
-        for workload in (self._spec, self._spec.prefill):
-            name = _named_account(workload) if workload is not None else ""
-            if name and name not in ours and self._around.account(name) is None:
-                text = f"ServiceAccount {name} does not exist in namespace {self._around.metadata.namespace}"
-                raise MissingAccountError(*_blamed(self._spec), text)
-
-    def _group_account(self, side: _Side) -> str:
-        """Name of the account of a group's pods: the one that is named, else the managed one (3.6)."""
-        return _named_account(side.spec) or (side.group_name if self._around.managed_accounts else "")
-
-    def _accounts(self) -> list[AccountPlan]:
-        """Only those of the topology at hand (3.5)."""
-        if not self._around.managed_accounts:
-            return []
-        spec, names, service = self._spec, self._around.names, self._around.metadata.name
-        found = []
-        if spec.worker is None and _has_sidecar(spec.template):
-            account = _named_account(spec) or names.main
-            labels = component_labels(service, COMPONENT_WORKLOAD)
-            found.append(AccountPlan(account, account == names.main, labels, names.role, names.role_binding))
-        if spec.worker is not None:
-            account = _named_account(spec) or names.multi_node
-            routed = _has_sidecar(spec.template) or _has_sidecar(spec.worker)
-            role = (names.multi_node_role, names.multi_node_role_binding) if routed else ("", "")
-            if account == names.multi_node or routed:
-                found.append(AccountPlan(account, account == names.multi_node, base_labels(service), *role))
-        if spec.prefill is not None and spec.prefill.worker is not None:
-            account = _named_account(spec.prefill) or names.multi_node_prefill
-            if account == names.multi_node_prefill:
-                found.append(AccountPlan(account, True, base_labels(service)))
-        return found
-
-    # Workloads.
-
-    def _deployment(self, side: _Side) -> DeploymentPlan:
-        base = workload_labels(self._around.metadata.name, side.component, side.role)
-        labels = laid_over(base, self._passed.labels)
-        pods = laid_over(labels, side.labels)
-        observed = self._around.deployment(side.name)
-        template = self._routed(side.spec.template or {})
-        account, managed_name = _named_account(side.spec), self._around.names.main
-        managed = self._around.managed_accounts and side.role != ROLE_PREFILL and _has_sidecar(template)
-        if managed and account in ("", managed_name):
-            template, account = {**template, "serviceAccountName": managed_name}, ""
-        template = with_account(template, observed, "" if self._around.managed_accounts else managed_name)
-        live = observed.spec.template if observed is not None else None
-        seen = observed.spec.selector.match_labels if observed is not None else None
-        return DeploymentPlan(
-            name=side.name,
-            labels=labels,
-            annotations=self._passed.annotations,
-            selector=kept_selector(selector(base, pods), seen, pods),
-            replicas=replicas(side.spec.replicas, observed),
-            pod=PodPlan(
-                pods,
-                laid_over(self._passed.annotations, side.annotations),
-                self._with_model(template, account, live),
-            ),
-        )
-
-    def _group(self, side: _Side) -> GroupPlan:
-        service, spec = self._around.metadata.name, side.spec
-        observed = one(self._around.children.leader_worker_sets, side.group_name, self._around.metadata.namespace)
-        live = observed.spec.leader_worker_template if observed is not None else None
-        account = self._group_account(side)
-        annotations = laid_over(self._passed.group_annotations, side.annotations)
-
-        def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate | None) -> PodPlan:
-            shaped = self._routed(template) if side.role != ROLE_PREFILL else template
-            if account:
-                shaped = {**shaped, "serviceAccountName": account}
-            named = "" if account == side.group_name else account
-            return PodPlan(
-                laid_over(labels, self._passed.labels, side.labels),
-                annotations,
-                self._with_model(shaped, named, running),
-            )
-
-        alone = workload_labels(
-            service, side.worker_component, ROLE_PREFILL if side.role == ROLE_PREFILL else ROLE_DECODE
-        )
-        own = alone if spec.template is None else component_labels(service, side.worker_component)
-        leader = None
-        if spec.template is not None:
-            labels = workload_labels(service, side.leader_component, side.role)
-            leader = pod(spec.template, labels, live.leader_template if live is not None else None)
-        size = _size(spec)
-        parallelism = spec.parallelism
-        divided = side.role == ROLE_PREFILL and parallelism is not None
-        divided = divided and is_data_parallel(parallelism.data, parallelism.data_local) if parallelism else False
-        return GroupPlan(
-            name=side.group_name,
-            labels=laid_over(own, self._passed.labels),
-            annotations=self._passed.group_annotations,
-            replicas=replicas(spec.replicas, observed),
-            size=size,
-            leader=leader,
-            worker=pod(spec.worker or {}, own, live.worker_template if live is not None else None),
-            sub_group_size=size if divided else None,
-        )
-
-    def _routed(self, pod: Json) -> Json:
-        """The pod whose routing sidecar, if it has one, knows its pool (3.5)."""
-        router = self._spec.router
-        if router is None or not _has_sidecar(pod):
-            return pod
-        pool = router.scheduler.pool if router.scheduler is not None else None
-        name = pool.ref.name if pool is not None and pool.ref is not None else ""
-        variable = {"name": POOL_NAME_VARIABLE, "value": name or self._around.names.pool}
-        return {
-            **pod,
-            "initContainers": [
-                {**c, "env": each_name_once([*(c.get("env") or ()), variable], moved=True)}
-                if c.get("name") == ROUTING_SIDECAR
-                else c
-                for c in pod["initContainers"]
-            ],
-        }
-
-    def _with_model(self, pod: Json, account: str, running: ObservedTemplate | None) -> Json:
-        """The pod with the model in it; ``account`` is the one that a user named."""
-        around = self._around
-        env: list[Json] = []
-        if self._source.scheme in ("hf", "s3"):
-            found = around.account(account or "default")
-            notes = around.metadata.annotations or {}
-            env = credentials(self._source.scheme, notes, found, around.operator.credentials)
-            named = {variable["name"] for variable in env}
-            self._unknown_endpoint |= self._source.scheme == "s3" and bool(named) and ENDPOINT not in named
-            self._ca_bundle |= (
-                self._source.scheme == "s3" and bool(around.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
-            )
-        extra = Attachment(env, _live_image(running), around.ca_bundle)
-        return attach(pod, self._source, around.operator, extra)
-
-
-def _size(workload: WorkloadSpec) -> int | None:
-    parallelism = workload.parallelism
-    if parallelism is None:
-        return None
-    return group_size(parallelism.pipeline, parallelism.data, parallelism.data_local)
-
-
-def _named_account(workload: WorkloadSpec) -> str:
-    """The account that a workload's pods are to run under: the leader's, else the workers'; empty for none (3.6)."""
-    pods = (workload.template, workload.worker)
-    return next((str(pod["serviceAccountName"]) for pod in pods if pod and pod.get("serviceAccountName")), "")
-
-
-def _has_sidecar(pod: Json | None) -> bool:
-    return any(c.get("name") == ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
-
-
-def _live_image(running: ObservedTemplate | None) -> str:
-    containers = running.spec.init_containers if running is not None else None
-    return next((c.image for c in containers or () if c.name == STORAGE_INITIALIZER), "")
+def effective_spec(service: Service, request: Request, around: Surroundings, settings: Settings) -> Effective:
+    """The service's spec with everything it is combined from. Raises :class:`CombineError`."""
+    related, operator, prefix = around.related, around.operator, settings.kserve_config_prefix
+    finder = ConfigFinder(
+        related.configs, related.config_maps, service.metadata.namespace, operator.system_namespace, prefix
+    )
+    own = layer("spec", bytes(request.parent.spec))
+    pins = pins_of(service, settings)
+    effective = combine(Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config))
+    errors = [*check_effective(effective.document), *reserved(effective.spec)]
+    if effective.templated:
+        errors += check_rendered(effective.spec)
+    if errors:
+        raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
+    return effective

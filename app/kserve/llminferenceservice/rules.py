@@ -1,4 +1,4 @@
-"""Rules between fields that hold for a user's own spec and for the merged one alike. Source: kserve spec 7.2 and 7.3.
+"""Rules between fields that hold for a user's own spec and for the merged one alike. Source: KS-7.2 and KS-7.3.
 
 All violations are found, in the order of the spec: router, parallelism, scheduler, scaling.
 """
@@ -19,7 +19,7 @@ from app.kserve.llminferenceservice.types import (
     SchedulerSpec,
     WorkloadSpec,
 )
-from app.kserve.parallelism import is_data_parallel, is_pipeline_parallel
+from app.kserve.workload.topology import is_data_parallel, is_pipeline_parallel
 from app.kube import field
 from app.kube.decode import SPEC
 
@@ -58,10 +58,12 @@ def _router(router: RouterSpec) -> Iterator[field.Error]:
         return
     names = [ref.name for ref in http.refs]
     if http.spec is not None:
-        detail = "refs and spec exclude each other: refer to HTTPRoutes of your own, or describe the managed one"
+        detail = "refs and spec are mutually exclusive: reference HTTPRoutes of your own, or describe the managed one"
         yield field.invalid(HTTP, {"refs": names}, detail)
     if router.gateway is not None and not router.gateway.refs:
-        detail = "HTTPRoutes of your own do not use the default gateway: remove gateway, or name it in gateway.refs"
+        detail = (
+            "HTTPRoutes of your own do not use the default Gateway: remove gateway, or name the Gateway in gateway.refs"
+        )
         yield field.invalid(HTTP.child("refs"), names, detail)
 
 
@@ -74,8 +76,8 @@ def _parallelism(workload: WorkloadSpec, path: field.Path) -> Iterator[field.Err
         if workload.worker is not None:
             yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
         return
-    data_parallel = is_data_parallel(parallelism.data, parallelism.data_local)
-    pipeline_parallel = is_pipeline_parallel(parallelism.pipeline)
+    data_parallel = is_data_parallel(parallelism)
+    pipeline_parallel = is_pipeline_parallel(parallelism)
     if workload.worker is not None and not data_parallel and not pipeline_parallel:
         yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
     yield from _kinds_of_parallelism(parallelism, path.child("parallelism"), data_parallel and pipeline_parallel)
@@ -90,11 +92,13 @@ _WORKER_NEEDS = (
 def _kinds_of_parallelism(parallelism: ParallelismSpec, path: field.Path, both: bool) -> Iterator[field.Error]:
     if both:
         value = {"pipeline": parallelism.pipeline, "data": parallelism.data, "dataLocal": parallelism.data_local}
-        yield field.invalid(path, value, "pipeline excludes data and dataLocal: keep one kind of parallelism")
+        yield field.invalid(
+            path, value, "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism"
+        )
     if parallelism.data is not None and parallelism.data_local is None:
-        yield field.invalid(path.child("dataLocal"), None, "data needs dataLocal: how many of the copies share a node")
+        yield field.invalid(path.child("dataLocal"), None, "data requires dataLocal, the number of copies on each node")
     if parallelism.data_local is not None and parallelism.data is None:
-        yield field.invalid(path.child("data"), None, "dataLocal needs data: how many copies there are in all")
+        yield field.invalid(path.child("data"), None, "dataLocal requires data, the number of copies in all")
 
 
 # Scheduler.
@@ -109,15 +113,15 @@ def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
     if config.inline is None and config.ref is None:
         yield field.invalid(path, {}, "set inline or ref, or leave config out for the default")
     if config.inline is not None and config.ref is not None:
-        yield field.invalid(path, {"ref": config.ref.name}, "inline and ref exclude each other: remove one")
+        yield field.invalid(path, {"ref": config.ref.name}, "inline and ref are mutually exclusive; remove one")
     if config.inline is not None and len(orjson.dumps(config.inline, default=str)) < SHORTEST_INLINE:
         yield field.invalid(
             path.child("inline"),
             config.inline,
-            "an empty configuration: write an EndpointPickerConfig, or remove config",
+            "must not be empty; write an EndpointPickerConfig, or remove config",
         )
     if config.ref is not None and not config.ref.name:
-        yield field.invalid(path.child("ref", "name"), "", "name the ConfigMap that holds the configuration")
+        yield field.invalid(path.child("ref", "name"), "", "must name the ConfigMap that holds the configuration")
 
 
 def scheduler_replicas(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
@@ -140,19 +144,19 @@ def scaling(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 def _scaling(workload: WorkloadSpec, scaling: ScalingSpec, path: field.Path) -> Iterator[field.Error]:
     if workload.replicas is not None:
-        detail = "scaling and replicas exclude each other: remove replicas, scaling has minReplicas and maxReplicas"
+        detail = "scaling and replicas are mutually exclusive: remove replicas, scaling has minReplicas and maxReplicas"
         yield field.invalid(path, {"replicas": workload.replicas}, detail)
     if scaling.max_replicas is None:
-        yield field.required(path.child("maxReplicas"), "the most replicas there may be")
+        yield field.required(path.child("maxReplicas"), "set the largest number of replicas")
     lowest = scaling.min_replicas
     if lowest is not None and scaling.max_replicas is not None and lowest > scaling.max_replicas:
         yield field.invalid(path.child("minReplicas"), lowest, f"must be at most maxReplicas, {scaling.max_replicas}")
     wva = scaling.wva
     if wva is None:
-        yield field.required(path.child("wva"), "the autoscaler, with hpa or keda")
+        yield field.required(path.child("wva"), "configure the autoscaler, with hpa or keda")
         return
     if wva.hpa is not None and wva.keda is not None:
-        yield field.invalid(path.child("wva"), "object", "hpa and keda exclude each other: remove one")
+        yield field.invalid(path.child("wva"), "object", "hpa and keda are mutually exclusive; remove one")
     if wva.hpa is None and wva.keda is None:
         yield field.required(path.child("wva"), "set hpa or keda")
     if wva.keda is not None:
@@ -168,16 +172,16 @@ def _advanced(advanced: KEDAAdvanced | None, path: field.Path) -> Iterator[field
     if modifiers is not None and any(
         (modifiers.formula, modifiers.target, modifiers.activation_target, modifiers.metric_type)
     ):
-        yield field.forbidden(path.child("scalingModifiers"), "the autoscaler sets the formula; leave it empty")
+        yield field.forbidden(path.child("scalingModifiers"), "must be empty: the autoscaler sets the formula")
     hpa = advanced.horizontal_pod_autoscaler_config
     if hpa is not None and hpa.name:
-        yield field.forbidden(path.child("horizontalPodAutoscalerConfig", "name"), "the name is fixed; leave it empty")
+        yield field.forbidden(path.child("horizontalPodAutoscalerConfig", "name"), "must be empty: the name is fixed")
 
 
 def _idle(idle: int | None, lowest: int | None, path: field.Path, keda: field.Path) -> Iterator[field.Error]:
     if idle is None:
         return
     if lowest is None:
-        yield field.required(path.child("minReplicas"), "idleReplicaCount needs it, and must be less")
+        yield field.required(path.child("minReplicas"), "idleReplicaCount requires it, and must be lower")
     elif idle >= lowest:
-        yield field.invalid(keda.child("idleReplicaCount"), idle, f"must be less than minReplicas, {lowest}")
+        yield field.invalid(keda.child("idleReplicaCount"), idle, f"must be lower than minReplicas, {lowest}")

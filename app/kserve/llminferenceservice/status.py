@@ -1,4 +1,4 @@
-"""The status of a service: conditions from findings, their aggregates, and where it answers. Source: kserve spec 6.
+"""The status of a service: conditions, their aggregates, and where it answers. Source: KS-6.
 
 Types, order, severities and reasons are upstream's. ``Ready``'s message is ours: every cause for which the service does
 not serve, in the order in which a pod lives.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.conditions import (
     CHILDREN_CREATED,
     COMBINE_BASE_ERROR,
@@ -28,17 +29,15 @@ from app.kserve.llminferenceservice.conditions import (
     WORKLOAD_CONDITIONS,
     WORKLOADS_READY,
 )
-from app.kserve.llminferenceservice.findings import Finding
-from app.kserve.llminferenceservice.phases import Outcome, WorkloadResult
 from app.kserve.llminferenceservice.types import Condition, LLMInferenceServiceStatus
-from app.kserve.llminferenceservice.validation import MODEL_URI
+from app.kserve.results import HOLDS, ConditionState, Outcome, WorkloadResult, fails
 from app.kube import field
 from app.kube.conditions import Ledger, since
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
-_STOPPED = Finding(False, STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
+_STOPPED = fails(STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 
 
 def status(
@@ -71,30 +70,30 @@ def status(
 def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_node: bool) -> Outcome:
     """Of a spec that breaks a rule. Beside ``Ready``, the condition says so that upstream has for it.
 
-    An address that no model can be fetched from is the workload's matter (7.5), everything else the merge's.
+    An address that no model can be fetched from is the workload's matter (KS-7.5), everything else the merge's.
     """
-    finding = Finding(False, INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
+    state = fails(INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
     if any(error.path != MODEL_URI for error in errors):
-        return Outcome(pins, Finding(False, COMBINE_BASE_ERROR, finding.message), None, None, finding)
+        return Outcome(pins, fails(COMBINE_BASE_ERROR, state.message), None, None, state)
     condition = WORKER_WORKLOAD_READY if multi_node else MAIN_WORKLOAD_READY
     reason = RECONCILE_MULTI_NODE_ERROR if multi_node else RECONCILE_SINGLE_NODE_ERROR
-    workloads = WorkloadResult([], {condition: Finding(False, reason, finding.message)}, failed=True)
-    return Outcome(pins, None, workloads, None, finding)
+    workloads = WorkloadResult([], {condition: fails(reason, state.message)}, failed=True)
+    return Outcome(pins, None, workloads, None, state)
 
 
 def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
     result = outcome.workloads
     if result is not None:
         for condition in WORKLOAD_CONDITIONS:
-            finding = result.findings.get(condition)
-            if finding is not None:
-                ledger.set(condition, finding)
+            state = result.states.get(condition)
+            if state is not None:
+                ledger.set(condition, state)
             elif not result.failed:
                 ledger.remove(condition)
     if (
         result is not None and result.failed
     ):  # a condition of the topology that was may be false still: it decides nothing
-        ledger.set(WORKLOADS_READY, next(iter(result.findings.values())))
+        ledger.set(WORKLOADS_READY, next(iter(result.states.values())))
     elif result is not None or outcome.stopped:
         ledger.set(WORKLOADS_READY, ledger.first_false(WORKLOAD_CONDITIONS))
     else:
@@ -103,11 +102,11 @@ def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
 
 def _judge_router(ledger: _Ledger, outcome: Outcome) -> None:
     result = outcome.router
-    for condition, finding in result.findings.items() if result is not None else ():
-        if finding is None:
+    for condition, state in result.states.items() if result is not None else ():
+        if state is None:
             ledger.remove(condition)
         else:
-            ledger.set(condition, finding)
+            ledger.set(condition, state)
     if result is not None or outcome.stopped:
         ledger.set(ROUTER_READY, ledger.first_false(ROUTER_CONDITIONS))
     else:
@@ -121,34 +120,34 @@ def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Ca
         return []
     waited = since(ledger.conditions(), CHILDREN_CREATED, "False")
     causes = waiting_causes(outcome.outstanding, waited, now)
-    ledger.set(CHILDREN_CREATED, Finding(False, causes[0].reason, ready_message(causes)))
+    ledger.set(CHILDREN_CREATED, fails(causes[0].reason, ready_message(causes)))
     return causes
 
 
 # Ready.
 
 
-def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> Finding | None:
+def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> ConditionState | None:
     """``None`` is unknown."""
     early = outcome.error or outcome.presets
     mistake = early.message if early is not None and not early.ok else ""
     if outcome.stopped:
-        return Finding(False, STOPPED, f"{_STOPPED.message}; its spec is invalid: {mistake}") if mistake else _STOPPED
+        return fails(STOPPED, f"{_STOPPED.message}; its spec is invalid: {mistake}") if mistake else _STOPPED
     if early is not None and not early.ok:
-        return Finding(False, early.reason, early.message)
+        return fails(early.reason, early.message)
     conflict = next((cause for cause in absent if cause.reason in (NAME_CONFLICT, CHANGE_REFUSED)), None)
     failed = outcome.workloads is not None and outcome.workloads.failed
     types = (WORKLOADS_READY, ROUTER_READY) if failed else (ROUTER_READY, WORKLOADS_READY)
     deciding = next((f for type_ in types if (f := ledger.false(type_)) is not None), None)
     if conflict is None and deciding is None:
-        return Finding(True) if ledger.is_true(ROUTER_READY) and ledger.is_true(WORKLOADS_READY) else None
+        return HOLDS if ledger.is_true(ROUTER_READY) and ledger.is_true(WORKLOADS_READY) else None
     message = ready_message(_causes(outcome, absent))
     if conflict is not None:
-        return Finding(False, conflict.reason, message)
+        return fails(conflict.reason, message)
     if deciding is None:
         return None
     said = message or deciding.message or f"not ready yet ({deciding.reason or 'no reason is known'})"
-    return Finding(False, deciding.reason, said)
+    return fails(deciding.reason, said)
 
 
 def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
@@ -156,21 +155,21 @@ def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
     workloads, router = outcome.workloads, outcome.router
     found = [*absent, *(workloads.causes if workloads is not None else ())]
     if workloads is not None:
-        said = (finding.cause for finding in workloads.findings.values() if finding.stage < Stage.STARTING)
+        said = (state.cause for state in workloads.states.values() if state.stage < Stage.STARTING)
         found += [cause for cause in said if cause is not None]
     if router is not None:
         found += router.causes
-        found += [f.cause for f in router.findings.values() if f is not None and f.cause is not None]
+        found += [f.cause for f in router.states.values() if f is not None and f.cause is not None]
     return found
 
 
 class _Ledger(Ledger[Condition]):
     """KServe's form: a true condition says nothing more."""
 
-    def set(self, type_: str, finding: Finding | None) -> None:
+    def set(self, type_: str, state: ConditionState | None) -> None:
         """Write what was found, ``None`` for unknown."""
-        word = "Unknown" if finding is None else "True" if finding.ok else "False"
-        said = finding if finding is not None and not finding.ok else None
+        word = "Unknown" if state is None else "True" if state.ok else "False"
+        said = state if state is not None and not state.ok else None
         self._items[type_] = Condition(
             type=type_,
             status=word,
@@ -180,22 +179,22 @@ class _Ledger(Ledger[Condition]):
             last_transition_time=self.time_of(type_, word),
         )
 
-    def set_all(self, types: Iterable[str], finding: Finding) -> None:
+    def set_all(self, types: Iterable[str], state: ConditionState) -> None:
         for type_ in types:
-            self.set(type_, finding)
+            self.set(type_, state)
 
     def set_unknown(self, type_: str) -> None:
         """Unless something is known already."""
         if type_ not in self._items:
             self.set(type_, None)
 
-    def first_false(self, types: Iterable[str]) -> Finding:
+    def first_false(self, types: Iterable[str]) -> ConditionState:
         """The first condition that does not hold; those that are absent count as fine."""
-        return next((found for type_ in types if (found := self.false(type_)) is not None), Finding(True))
+        return next((found for type_ in types if (found := self.false(type_)) is not None), HOLDS)
 
-    def false(self, type_: str) -> Finding | None:
+    def false(self, type_: str) -> ConditionState | None:
         found = self._items.get(type_)
-        return Finding(False, found.reason, found.message) if found is not None and found.status == "False" else None
+        return fails(found.reason, found.message) if found is not None and found.status == "False" else None
 
     def conditions(self) -> list[Condition]:
         return [self._items[type_] for type_ in sorted(self._items)]

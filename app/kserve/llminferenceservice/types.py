@@ -1,4 +1,4 @@
-"""``LLMInferenceService``: what users write and what we report. Source: kserve spec, section 1."""
+"""``LLMInferenceService``: what users write and what we report. Source: KS-1."""
 
 from __future__ import annotations
 

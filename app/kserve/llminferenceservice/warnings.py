@@ -1,6 +1,6 @@
 """What a user should know although it is valid: settings that nothing acts on, and combinations that rarely serve.
 
-Source: kserve spec 7.6 and 5. Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
+Source: KS-5 and KS-7.6. Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from app.kserve.llminferenceservice import parentrefs
+from app.kserve.llminferenceservice.checks import MODEL_URI, as_decided, storage_problem
 from app.kserve.llminferenceservice.rules import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceSpec,
@@ -22,10 +23,9 @@ from app.kserve.llminferenceservice.types import (
     SchedulerSpec,
     WorkloadSpec,
 )
-from app.kserve.llminferenceservice.validation import MODEL_URI, as_decided, storage_problem
 from app.kserve.names import MAIN, MODEL_PATH, RESERVED_LABELS, Names
-from app.kserve.parallelism import is_pipeline_parallel
-from app.kserve.template import OPEN
+from app.kserve.spec.template.language import OPEN
+from app.kserve.workload.topology import is_pipeline_parallel
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec
@@ -56,7 +56,7 @@ def warnings(service: Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatu
 
 
 def without_effect(spec: LLMInferenceServiceSpec) -> Iterator[str]:
-    """Fields of a config that nothing acts on, whichever service uses it (design, decision 7)."""
+    """Fields of a config that nothing acts on, whichever service uses it."""
     if spec.model is not None:
         yield from _ignored_by_model(spec.model)
     for workload, path in workloads(spec):
@@ -144,7 +144,7 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[str]
     plain = {key: value for key, value in (labels or {}).items() if OPEN not in key and OPEN not in value}
     for key in RESERVED_LABELS:
         if key in plain:
-            yield f"{path.key(key)}: replaces a label that selectors go by; the pods may leave the service's pool"
+            yield f"{path.key(key)}: overrides a label that selectors use; the pods may drop out of the service's pool"
     for error in validate_labels(plain, path):
         if error.type is not field.ErrorType.FORBIDDEN:  # a mistake of its own
             yield f"{error}; pods with it are refused"
@@ -153,10 +153,10 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[str]
 def _parallelism(parallelism: ParallelismSpec, worker: bool, path: field.Path, based: bool) -> Iterator[str]:
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
-        yield f"{path}: data, {data}, is no multiple of dataLocal, {local}; some copies will be missing"
+        yield f"{path}: data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing"
     if based:
         if not parallelism.expert and "expert" in parallelism.model_fields_set:
-            yield _no_effect(path.child("expert"), "false is as good as nothing, and does not undo what a base says")
+            yield _no_effect(path.child("expert"), "false counts as unset and does not override a base")
         return
     if not worker:
         ignored = [name for name, value in _settings(parallelism) if value]
@@ -164,7 +164,7 @@ def _parallelism(parallelism: ParallelismSpec, worker: bool, path: field.Path, b
             yield _no_effect(
                 path, f"single-node presets ignore {', '.join(ignored)}; pass them in the container's args"
             )
-    elif is_pipeline_parallel(parallelism.pipeline):
+    elif is_pipeline_parallel(parallelism):
         yield (
             f"{path.child('pipeline')}: there is no preset for pipeline parallelism; refer to one of your own in "
             "baseRefs, or add a config of the well-known name"
@@ -185,14 +185,14 @@ def _settings(parallelism: ParallelismSpec) -> Iterable[tuple[str, Any]]:
 def _without_main(pod: dict[str, Any] | None, path: field.Path) -> Iterator[str]:
     containers = pod.get("containers") if pod else None
     if containers and all(container.get("name") != MAIN for container in containers):
-        yield f"{path.child('containers')}: none is called {MAIN}, so all of them are added to the preset's own"
+        yield f"{path.child('containers')}: no container is named {MAIN}, so all are added to those of the preset"
 
 
 def _unnamed(refs: Sequence[NameReference | ObjectReference] | None, path: field.Path) -> Iterator[str]:
     """References by an empty name: the schema lets them pass, and nothing can be found by them."""
     for position, ref in enumerate(refs or ()):
         if not ref.name:
-            yield f"{path.index(position)}: no name, so nothing is found by it and the service cannot start; set name"
+            yield f"{path.index(position)}: has no name, so nothing can be found and the service cannot start; set name"
 
 
 # The router.
@@ -253,7 +253,7 @@ def _scheduler(scheduler: SchedulerSpec) -> Iterator[str]:
     if scheduler.pool is None or scheduler.pool.ref is None:
         return
     if not scheduler.pool.ref.name:
-        yield _no_effect(SCHEDULER.child("pool", "ref"), "it names no InferencePool, so one is made")
+        yield _no_effect(SCHEDULER.child("pool", "ref"), "it names no InferencePool, so one is created")
     else:
         ignored = [
             name
@@ -261,4 +261,4 @@ def _scheduler(scheduler: SchedulerSpec) -> Iterator[str]:
             if getattr(scheduler, name) is not None
         ]
         if ignored:
-            yield _no_effect(SCHEDULER, f"with pool.ref no scheduler is made, remove {', '.join(ignored)}")
+            yield _no_effect(SCHEDULER, f"with pool.ref no scheduler is created; remove {', '.join(ignored)}")

@@ -1,4 +1,4 @@
-"""The sync hook of a config, which only has a status: whether its templates render. Source: kserve spec 1.1."""
+"""The sync hook of a config, which only has a status: whether its templates render. Source: KS-1.1."""
 
 from __future__ import annotations
 

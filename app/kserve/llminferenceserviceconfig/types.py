@@ -1,4 +1,4 @@
-"""``LLMInferenceServiceConfig``: the same spec, where templates fit in. Source: kserve spec 1.1.
+"""``LLMInferenceServiceConfig``: the same spec, where templates fit in. Source: KS-1.1.
 
 Every relaxation is one that upstream's ``v1alpha2`` has for this kind, or that presets cannot be stored without.
 """

@@ -1,4 +1,4 @@
-"""How findings become conditions: spec 6.1 to 6.7."""
+"""How the states of conditions become the status: KS-6.1 to KS-6.7."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from app.kserve.llminferenceservice import conditions
 from app.kserve.llminferenceservice.conditions import ROUTER_CONDITIONS, TOP_LEVEL, WORKLOAD_CONDITIONS
-from app.kserve.llminferenceservice.findings import READY, Finding
-from app.kserve.llminferenceservice.phases import Outcome, RouterResult, WorkloadResult
 from app.kserve.llminferenceservice.status import refused, status
 from app.kserve.llminferenceservice.types import Address, Condition, LLMInferenceServiceStatus
+from app.kserve.results import HOLDS, ConditionState, Outcome, RouterResult, WorkloadResult, fails
 from app.kube import field
 from app.workload.cause import Cause, Stage
 from app.workload.waiting import Outstanding
@@ -24,14 +23,14 @@ EMPTY = LLMInferenceServiceStatus()
 LATER = NOW + timedelta(minutes=5)
 
 
-def no(reason: str, message: str = "m") -> Finding:
-    return Finding(False, reason, message)
+def no(reason: str, message: str = "m") -> ConditionState:
+    return fails(reason, message)
 
 
 def outcome(
-    workloads: Mapping[str, Finding] | None,
-    router: Mapping[str, Finding | None] | None,
-    presets: Finding | None = READY,
+    workloads: Mapping[str, ConditionState] | None,
+    router: Mapping[str, ConditionState | None] | None,
+    presets: ConditionState | None = HOLDS,
 ) -> Outcome:
     return Outcome(
         {},
@@ -51,11 +50,11 @@ PREFILL, PREFILL_WORKER = "PrefillWorkloadReady", "PrefillWorkerWorkloadReady"
 GATEWAYS, ROUTES = "GatewaysReady", "HTTPRoutesReady"
 POOL, SCHEDULER = "InferencePoolReady", "SchedulerWorkloadReady"
 
-VECTORS: dict[str, tuple[dict[str, Finding], dict[str, Finding | None], tuple[str, str, str]]] = {
-    "all well": ({MAIN: READY}, {}, ("True", "True", "True")),
+VECTORS: dict[str, tuple[dict[str, ConditionState], dict[str, ConditionState | None], tuple[str, str, str]]] = {
+    "all well": ({MAIN: HOLDS}, {}, ("True", "True", "True")),
     "everything well": (
-        {WORKER: READY, PREFILL: READY},
-        {GATEWAYS: READY, ROUTES: READY, POOL: READY, SCHEDULER: READY},
+        {WORKER: HOLDS, PREFILL: HOLDS},
+        {GATEWAYS: HOLDS, ROUTES: HOLDS, POOL: HOLDS, SCHEDULER: HOLDS},
         ("True", "True", "True"),
     ),
     "main": (
@@ -64,19 +63,19 @@ VECTORS: dict[str, tuple[dict[str, Finding], dict[str, Finding | None], tuple[st
         ("MinimumReplicasUnavailable", "True", "MinimumReplicasUnavailable"),
     ),
     "the second workload": (
-        {WORKER: READY, PREFILL_WORKER: no("Progressing")},
+        {WORKER: HOLDS, PREFILL_WORKER: no("Progressing")},
         {},
         ("Progressing", "True", "Progressing"),
     ),
     "two of the router": (
-        {MAIN: READY},
+        {MAIN: HOLDS},
         {ROUTES: no("HTTPRoutesNotReady"), SCHEDULER: no("Progressing")},
         ("True", "HTTPRoutesNotReady", "HTTPRoutesNotReady"),
     ),
     "workload and router": ({MAIN: no("A")}, {GATEWAYS: no("B")}, ("A", "B", "B")),
-    "a reference": ({MAIN: READY}, {GATEWAYS: no("RefsInvalid")}, ("True", "RefsInvalid", "RefsInvalid")),
+    "a reference": ({MAIN: HOLDS}, {GATEWAYS: no("RefsInvalid")}, ("True", "RefsInvalid", "RefsInvalid")),
     "pool before scheduler": (
-        {MAIN: READY},
+        {MAIN: HOLDS},
         {SCHEDULER: no("Progressing"), POOL: no("WaitingForGateway")},
         ("True", "WaitingForGateway", "WaitingForGateway"),
     ),
@@ -85,7 +84,7 @@ VECTORS: dict[str, tuple[dict[str, Finding], dict[str, Finding | None], tuple[st
 
 @pytest.mark.parametrize("case", VECTORS)
 def test_truth_vectors(case: str) -> None:
-    """6.6: the first that does not hold decides its aggregate; the router's aggregate comes before the workloads'."""
+    """KS-6.6: the first that does not hold decides its aggregate; the router's comes before the workloads'."""
     workloads, router, expected = VECTORS[case]
     words = said(status(EMPTY, 1, outcome(workloads, router), NOW))
     assert (words["WorkloadsReady"], words["RouterReady"], words["Ready"]) == expected
@@ -93,7 +92,7 @@ def test_truth_vectors(case: str) -> None:
 
 def test_shape() -> None:
     """Sorted by type; severity on all but the three; a true one says nothing; the generation that was judged."""
-    result = status(EMPTY, 7, outcome({MAIN: no("X")}, {ROUTES: READY}), NOW)
+    result = status(EMPTY, 7, outcome({MAIN: no("X")}, {ROUTES: HOLDS}), NOW)
     assert [c.type for c in result.conditions] == sorted(c.type for c in result.conditions)
     assert {c.type for c in result.conditions if not c.severity} == set(TOP_LEVEL)
     assert all(not c.reason and not c.message for c in result.conditions if c.status == "True")
@@ -102,8 +101,8 @@ def test_shape() -> None:
 
 def test_a_condition_that_does_not_apply_is_removed() -> None:
     """The topology changed: its condition goes, it does not become true."""
-    before = status(EMPTY, 1, outcome({MAIN: READY}, {ROUTES: READY, SCHEDULER: READY}), NOW)
-    after = said(status(before, 2, outcome({WORKER: READY}, {ROUTES: None, SCHEDULER: READY}), NOW))
+    before = status(EMPTY, 1, outcome({MAIN: HOLDS}, {ROUTES: HOLDS, SCHEDULER: HOLDS}), NOW)
+    after = said(status(before, 2, outcome({WORKER: HOLDS}, {ROUTES: None, SCHEDULER: HOLDS}), NOW))
     assert MAIN not in after
     assert ROUTES not in after
     assert after[WORKER] == after[SCHEDULER] == "True"
@@ -113,7 +112,7 @@ def test_times_move_only_with_the_status() -> None:
     """Another reason or message is no transition."""
     first = status(EMPTY, 1, outcome({MAIN: no("A")}, {}), NOW)
     second = status(first, 2, outcome({MAIN: no("B", "other")}, {}), LATER)
-    third = status(second, 2, outcome({MAIN: READY}, {}), LATER)
+    third = status(second, 2, outcome({MAIN: HOLDS}, {}), LATER)
     times = [{c.type: c.last_transition_time for c in result.conditions} for result in (first, second, third)]
     assert times[0][MAIN] == times[1][MAIN] != times[2][MAIN]
     assert times[0]["RouterReady"] == times[2]["RouterReady"]
@@ -137,7 +136,7 @@ def test_a_percent_sign_is_not_garbled() -> None:
     assert {c.message for c in result.conditions if c.status == "False"} == {"100% of pods"}
 
 
-# Failures: 6.3.
+# Failures: KS-6.3.
 
 
 def test_a_new_object_that_cannot_be_combined() -> None:
@@ -153,9 +152,9 @@ def test_a_new_object_that_cannot_be_combined() -> None:
 
 def test_a_running_service_that_cannot_be_combined_any_more() -> None:
     """Conditions and addresses of what still runs stay, but ``Ready`` does not look healthy."""
-    running = outcome({MAIN: READY}, {ROUTES: READY})
+    running = outcome({MAIN: HOLDS}, {ROUTES: HOLDS})
     running = Outcome(
-        {}, READY, running.workloads, RouterResult([], {ROUTES: READY}, "http://a/", [Address(url="http://a/")])
+        {}, HOLDS, running.workloads, RouterResult([], {ROUTES: HOLDS}, "http://a/", [Address(url="http://a/")])
     )
     before = status(EMPTY, 1, running, NOW)
     after = status(before, 2, outcome(None, None, no("CombineBaseError")), LATER)
@@ -168,14 +167,14 @@ def test_a_running_service_that_cannot_be_combined_any_more() -> None:
 def test_a_workload_that_cannot_be_made() -> None:
     """The router was not reached: it stays as it was, unknown on a new object."""
     failed = WorkloadResult([], {MAIN: no("ReconcileSingleNodeWorkloadError")}, failed=True)
-    words = said(status(EMPTY, 1, Outcome({}, READY, failed, None), NOW))
+    words = said(status(EMPTY, 1, Outcome({}, HOLDS, failed, None), NOW))
     assert words["Ready"] == words["WorkloadsReady"] == "ReconcileSingleNodeWorkloadError"
     assert words["RouterReady"] == "Unknown"
 
 
 def test_settings_that_cannot_be_read() -> None:
     """``Ready`` says which; sub-conditions stay."""
-    before = status(EMPTY, 1, outcome({MAIN: READY}, {}), NOW)
+    before = status(EMPTY, 1, outcome({MAIN: HOLDS}, {}), NOW)
     after = status(before, 1, Outcome({}, None, None, None, no("OperatorConfigInvalid")), NOW)
     assert said(after) == {**said(before), "Ready": "OperatorConfigInvalid"}
 
@@ -192,7 +191,7 @@ URI = field.Path("spec").child("model", "uri")
     ],
 )
 def test_a_spec_that_breaks_a_rule(path: field.Path, multi_node: bool, condition: str, reason: str) -> None:
-    """``Ready`` is ``InvalidSpec``, beside the condition that upstream has for it (7.5)."""
+    """``Ready`` is ``InvalidSpec``, beside the condition that upstream has for it (KS-7.5)."""
     error = field.invalid(path, "v", "wrong")
     result = status(EMPTY, 1, refused({"a": "b"}, [error], multi_node=multi_node), NOW)
     words = said(result)
@@ -201,13 +200,13 @@ def test_a_spec_that_breaks_a_rule(path: field.Path, multi_node: bool, condition
     assert {c.message for c in result.conditions if c.type in ("Ready", condition)} == {str(error)}
 
 
-# Stopping: 6.7.
+# Stopping: KS-6.7.
 
 
 def test_stopped() -> None:
     """Every sub-condition is there and false, and nothing answers any more."""
     before = LLMInferenceServiceStatus(url="http://a/", addresses=[Address(url="http://a/")])
-    result = status(before, 2, Outcome({"pin": "p"}, READY, None, None, stopped=True), NOW)
+    result = status(before, 2, Outcome({"pin": "p"}, HOLDS, None, None, stopped=True), NOW)
     words = said(result)
     assert {words[type_] for type_ in (*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL)} == {"Stopped"}
     assert words["PresetsCombined"] == "True"
@@ -217,9 +216,9 @@ def test_stopped() -> None:
 
 def test_started_again() -> None:
     """Conditions of the topology come back, the others go."""
-    stopped = status(EMPTY, 1, Outcome({}, READY, None, None, stopped=True), NOW)
-    router: dict[str, Finding | None] = dict.fromkeys(ROUTER_CONDITIONS)
-    words = said(status(stopped, 2, outcome({MAIN: READY}, router), NOW))
+    stopped = status(EMPTY, 1, Outcome({}, HOLDS, None, None, stopped=True), NOW)
+    router: dict[str, ConditionState | None] = dict.fromkeys(ROUTER_CONDITIONS)
+    words = said(status(stopped, 2, outcome({MAIN: HOLDS}, router), NOW))
     assert words == {
         MAIN: "True", "PresetsCombined": "True", "Ready": "True", "RouterReady": "True", "WorkloadsReady": "True",
     }  # fmt: skip
@@ -238,7 +237,7 @@ def test_the_message_is_the_causes_in_order() -> None:
     unschedulable = Cause(Stage.SCHEDULING, "pod b: no node", "Unschedulable")
     workloads = WorkloadResult([], {MAIN: no("MinimumReplicasUnavailable", "generic")}, [crash, unschedulable])
     router = RouterResult([], {ROUTES: no("HTTPRoutesNotReady", "route waits")})
-    result = ready(status(EMPTY, 1, Outcome({}, READY, workloads, router), NOW))
+    result = ready(status(EMPTY, 1, Outcome({}, HOLDS, workloads, router), NOW))
     assert result.reason == "HTTPRoutesNotReady"
     assert result.message == "pod b: no node; pod a: crashed; route waits"
 
@@ -251,7 +250,7 @@ def test_without_causes_the_deciding_condition_is_quoted() -> None:
 
 # Reasons.
 
-APPENDIX_C = frozenset(
+REASONS = frozenset(
     {
         "CombineBaseError",
         "ReconcileMultiNodeWorkloadError",
@@ -281,11 +280,11 @@ NOT_HERE = {
 def test_reasons_are_upstreams() -> None:
     """Appendix C: each reason that can occur here has its name, and ours are named beside them."""
     known = {value for name, value in vars(conditions).items() if name.isupper() and isinstance(value, str)}
-    assert known >= APPENDIX_C
+    assert known >= REASONS
     assert not known & NOT_HERE.keys()
     ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled"}
     types = {*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL, "PresetsCombined", "ChildrenCreated"}
-    assert known - APPENDIX_C - types == {*ours, "Info"}
+    assert known - REASONS - types == {*ours, "Info"}
 
 
 # Children that stay away.
@@ -295,7 +294,7 @@ SERVICE_MISSING = Outstanding(absent=["Service x"])
 
 def test_a_child_that_is_on_its_way() -> None:
     """For a minute it is only being created."""
-    made = Outcome({}, READY, WorkloadResult([], {MAIN: READY}), RouterResult([], {}), outstanding=SERVICE_MISSING)
+    made = Outcome({}, HOLDS, WorkloadResult([], {MAIN: HOLDS}), RouterResult([], {}), outstanding=SERVICE_MISSING)
     result = status(EMPTY, 1, made, NOW)
     assert said(result)["ChildrenCreated"] == "Creating"
     assert said(result)["Ready"] == "True"
@@ -303,34 +302,36 @@ def test_a_child_that_is_on_its_way() -> None:
 
 def test_a_child_whose_name_is_taken() -> None:
     """Nothing ever announces it, so after a minute ``Ready`` does; and all is forgotten once the child is there."""
-    made = Outcome({}, READY, WorkloadResult([], {MAIN: READY}), RouterResult([], {}), outstanding=SERVICE_MISSING)
+    made = Outcome({}, HOLDS, WorkloadResult([], {MAIN: HOLDS}), RouterResult([], {}), outstanding=SERVICE_MISSING)
     first = status(EMPTY, 1, made, NOW)
     later = status(first, 1, made, LATER)
     assert said(later)["Ready"] == said(later)["ChildrenCreated"] == "NameConflict"
     assert "Service x" in ready(later).message
-    there = said(status(later, 1, outcome({MAIN: READY}, {}), LATER))
+    there = said(status(later, 1, outcome({MAIN: HOLDS}, {}), LATER))
     assert there["Ready"] == "True"
     assert "ChildrenCreated" not in there
 
 
 # Every combination.
 
-_FINDINGS = st.sampled_from([None, READY, no("A"), no("B"), no("C")])
-_WORKLOADS = st.fixed_dictionaries(dict.fromkeys(WORKLOAD_CONDITIONS, _FINDINGS))
-_ROUTER = st.fixed_dictionaries(dict.fromkeys(ROUTER_CONDITIONS, _FINDINGS))
+_STATES = st.sampled_from([None, HOLDS, no("A"), no("B"), no("C")])
+_WORKLOADS = st.fixed_dictionaries(dict.fromkeys(WORKLOAD_CONDITIONS, _STATES))
+_ROUTER = st.fixed_dictionaries(dict.fromkeys(ROUTER_CONDITIONS, _STATES))
 
 
 @given(_WORKLOADS, _ROUTER, _WORKLOADS, _ROUTER)
-def test_aggregates_depend_on_the_present_findings_alone(
-    old_workloads: dict[str, Finding | None],
-    old_router: dict[str, Finding | None],
-    workloads: dict[str, Finding | None],
-    router: dict[str, Finding | None],
+def test_aggregates_depend_on_the_present_states_alone(
+    old_workloads: dict[str, ConditionState | None],
+    old_router: dict[str, ConditionState | None],
+    workloads: dict[str, ConditionState | None],
+    router: dict[str, ConditionState | None],
 ) -> None:
-    """6.3, whatever was said before: the first that does not hold, in order; the router before the workloads."""
+    """KS-6.3, whatever was said before: the first that does not hold, in order; the router before the workloads."""
 
     def judged(
-        before: LLMInferenceServiceStatus, some: dict[str, Finding | None], others: dict[str, Finding | None]
+        before: LLMInferenceServiceStatus,
+        some: dict[str, ConditionState | None],
+        others: dict[str, ConditionState | None],
     ) -> LLMInferenceServiceStatus:
         return status(before, 1, outcome({t: f for t, f in some.items() if f is not None}, others), NOW)
 
@@ -342,5 +343,5 @@ def test_aggregates_depend_on_the_present_findings_alone(
     assert [words["WorkloadsReady"], words["RouterReady"]] == first
     assert words["Ready"] == (first[1] if first[1] != "True" else first[0])
     assert {type_ for type_ in (*workloads, *router) if type_ in words} == {
-        type_ for type_, finding in {**workloads, **router}.items() if finding is not None
+        type_ for type_, state in {**workloads, **router}.items() if state is not None
     }

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.kserve.llminferenceservice.test_workloads import DP
 from tests.kserve.objects import Cluster, Json, config, gateway, service
+from tests.kserve.workload.test_workloads import DP
 
 GROUP: Json = {"parallelism": DP, "worker": {}}
 CONTAINER = {"name": "main", "image": "example.com/vllm:1"}

@@ -1,4 +1,4 @@
-"""What a user is told although it is valid: spec 7.6 and 5."""
+"""What a user is told although it is valid: KS-5 and KS-7.6."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ WARNED: dict[str, tuple[Json, str]] = {
         r"spec\.prefill\.scaling: .*Deployment demo-kserve-prefill$",
     ),
     "scaling of groups": ({**WORKER, **SCALING}, r"spec\.scaling: .*LeaderWorkerSet demo-kserve-mn$"),
-    "a reserved label": ({"labels": {"llm-d.ai/role": "x"}}, r"spec\.labels\[llm-d\.ai/role\]: replaces"),
+    "a reserved label": ({"labels": {"llm-d.ai/role": "x"}}, r"spec\.labels\[llm-d\.ai/role\]: overrides"),
     "a reserved label of the scheduler": (
         {"router": {"route": {}, "scheduler": {"labels": {"app.kubernetes.io/name": "x"}}}},
-        r"spec\.router\.scheduler\.labels\[app\.kubernetes\.io/name\]: replaces",
+        r"spec\.router\.scheduler\.labels\[app\.kubernetes\.io/name\]: overrides",
     ),
     "a label that no pod can have": ({"labels": {"a": "b c"}}, r"spec\.labels\[a\]: Invalid value.*refused"),
     "copies that do not divide": (
         {**WORKER, "parallelism": {"data": 10, "dataLocal": 3}},
-        r"spec\.parallelism: data, 10, is no multiple of dataLocal, 3",
+        r"spec\.parallelism: data, 10, is not a multiple of dataLocal, 3",
     ),
     "parallelism that single nodes ignore": (
         {"parallelism": {"tensor": 2, "expert": True}},
@@ -52,14 +52,14 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"parallelism": {"data": 4, "dataLocal": 2}},
         r"spec\.parallelism: .*ignore data, dataLocal",
     ),
-    "a base without a name": ({"baseRefs": [{"name": "b"}, {}]}, r"spec\.baseRefs\[1\]: no name"),
+    "a base without a name": ({"baseRefs": [{"name": "b"}, {}]}, r"spec\.baseRefs\[1\]: has no name"),
     "a route without a name": (
         {"router": {"route": {"http": {"refs": [{"name": ""}]}}}},
-        r"spec\.router\.route\.http\.refs\[0\]: no name",
+        r"spec\.router\.route\.http\.refs\[0\]: has no name",
     ),
     "a gateway without a name": (
         {"router": {"route": {}, "gateway": {"refs": [{"namespace": "infra"}]}}},
-        r"spec\.router\.gateway\.refs\[0\]: no name",
+        r"spec\.router\.gateway\.refs\[0\]: has no name",
     ),
     "a pool without a name": (
         {"router": {"route": {}, "scheduler": {"pool": {"ref": {}}}}},
@@ -71,7 +71,7 @@ WARNED: dict[str, tuple[Json, str]] = {
     ),
     "no main container": (
         {"template": {"containers": [{"name": "side"}]}},
-        r"spec\.template\.containers: none is called main",
+        r"spec\.template\.containers: no container is named main",
     ),
     "a scheduler that nothing routes to": ({"router": {"scheduler": {}}}, r"spec\.router\.scheduler: without"),
     "a gateway that nothing routes to": ({"router": {"gateway": {}}}, r"spec\.router\.gateway: .*no effect"),

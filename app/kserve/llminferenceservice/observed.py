@@ -1,0 +1,286 @@
+"""What a service's sync reads: its observed children and its related objects, in as many fields as decisions need.
+
+The customize hook, which asks for the related ones, sees the parent alone. A baseRef may name anything that the spec
+does not, so with baseRefs it asks broadly; never for Secrets, and in no namespace but the service's own and the system
+one; only Gateways and the Services before them may stand anywhere. Source: KS-9.2.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from app.hooks.protocol import Parent, RelatedRule
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
+from app.kserve.names import (
+    API_VERSION,
+    GATEWAY_API,
+    GATEWAY_GROUP,
+    GATEWAY_NAME_LABEL,
+    GLOBAL_CA_BUNDLE,
+    LEADER_WORKER_SET_API,
+    NAME,
+    OPERATOR_CONFIG,
+    PART_OF,
+    PART_OF_VALUE,
+    POOL_API,
+    POOL_GROUP,
+    SYSTEM_SCHEDULER_CONFIG_PREFIX,
+)
+from app.kserve.operator import OperatorConfig
+from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
+from app.kserve.spec.template.language import OPEN
+from app.kube.conditions import Condition
+from app.kube.objects import (
+    ObjectMeta,
+    Observed,
+    ObservedConfigMap,
+    ObservedDeployment,
+    ObservedLeaderWorkerSet,
+    ObservedObject,
+    ObservedPod,
+)
+from app.kube.resource import Resource
+from app.settings import Settings
+
+# Workloads.
+
+
+# Gateway API and its inference extension.
+
+
+class ParentReference(Observed):
+    name: str = ""
+    namespace: str | None = None
+    group: str | None = None
+    kind: str | None = None
+    section_name: str | None = None
+    port: int | None = None
+
+
+class ParentStatus(Observed):
+    """What one gateway says of a route or a pool."""
+
+    parent_ref: ParentReference = msgspec.field(default_factory=ParentReference)
+    conditions: list[Condition] | None = None
+
+
+class ParentsStatus(Observed):
+    parents: list[ParentStatus] | None = None
+
+
+class BackendReference(Observed):
+    name: str = ""
+    group: str | None = None
+    kind: str | None = None
+
+
+class PathMatch(Observed):
+    value: str | None = None
+
+
+class RouteMatch(Observed):
+    path: PathMatch | None = None
+
+
+class RouteRule(Observed):
+    backend_refs: list[BackendReference] | None = None
+    matches: list[RouteMatch] | None = None
+
+
+class RouteSpec(Observed):
+    parent_refs: list[ParentReference] | None = None
+    hostnames: list[str] | None = None
+    rules: list[RouteRule] | None = None
+
+
+class ObservedRoute(ObservedObject):
+    """An HTTPRoute, managed or referenced."""
+
+    spec: RouteSpec = msgspec.field(default_factory=RouteSpec)
+    status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
+
+
+class PoolSelector(Observed):
+    match_labels: dict[str, str] | None = None
+
+
+class ObservedPoolSpec(Observed):
+    selector: PoolSelector = msgspec.field(default_factory=PoolSelector)
+
+
+class ObservedPool(ObservedObject):
+    """An InferencePool, managed or referenced."""
+
+    spec: ObservedPoolSpec = msgspec.field(default_factory=ObservedPoolSpec)
+    status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
+
+
+class Listener(Observed):
+    name: str = ""
+    hostname: str | None = None
+    port: int = 0
+    protocol: str = ""
+
+
+class GatewayAddress(Observed):
+    type: str | None = None
+    value: str = ""
+
+
+class GatewaySpec(Observed):
+    listeners: list[Listener] | None = None
+
+
+class GatewayStatus(Observed):
+    addresses: list[GatewayAddress] | None = None
+    conditions: list[Condition] | None = None
+
+
+class Gateway(Observed):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: GatewaySpec = msgspec.field(default_factory=GatewaySpec)
+    status: GatewayStatus = msgspec.field(default_factory=GatewayStatus)
+
+
+# The core group.
+
+
+class SecretName(Observed):
+    name: str = ""
+
+
+class ServiceAccount(Observed):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    secrets: list[SecretName] | None = None
+
+
+class RelatedService(Observed):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+# The hook's view.
+
+
+class Children(
+    msgspec.Struct,
+    rename={
+        "deployments": "Deployment.apps/v1",
+        "services": "Service.v1",
+        "leader_worker_sets": f"LeaderWorkerSet.{LEADER_WORKER_SET_API}",
+        "routes": f"HTTPRoute.{GATEWAY_API}",
+        "pools": f"InferencePool.{POOL_API}",
+        "service_accounts": "ServiceAccount.v1",
+        "roles": "Role.rbac.authorization.k8s.io/v1",
+        "config_maps": "ConfigMap.v1",
+        "role_bindings": "RoleBinding.rbac.authorization.k8s.io/v1",
+    },
+):
+    """Observed children by kind; ``None`` where the kind is not declared."""
+
+    deployments: dict[str, ObservedDeployment] | None = None
+    services: dict[str, ObservedObject] | None = None
+    leader_worker_sets: dict[str, ObservedLeaderWorkerSet] | None = None
+    routes: dict[str, ObservedRoute] | None = None
+    pools: dict[str, ObservedPool] | None = None
+    service_accounts: dict[str, ObservedAccount] | None = None
+    roles: dict[str, ObservedRole] | None = None
+    role_bindings: dict[str, ObservedBinding] | None = None
+    config_maps: dict[str, ObservedObject] | None = None
+
+
+class Related(
+    msgspec.Struct,
+    rename={
+        "configs": "LLMInferenceServiceConfig.serving.kserve.io/v1alpha1",
+        "config_maps": "ConfigMap.v1",
+        "service_accounts": "ServiceAccount.v1",
+        "gateways": f"Gateway.{GATEWAY_API}",
+        "routes": f"HTTPRoute.{GATEWAY_API}",
+        "pools": f"InferencePool.{POOL_API}",
+        "services": "Service.v1",
+        "pods": "Pod.v1",
+    },
+):
+    """Related objects by kind; ``None`` where they were not asked for."""
+
+    configs: dict[str, Parent] | None = None
+    config_maps: dict[str, ObservedConfigMap] | None = None
+    service_accounts: dict[str, ServiceAccount] | None = None
+    gateways: dict[str, Gateway] | None = None
+    routes: dict[str, ObservedRoute] | None = None
+    pools: dict[str, ObservedPool] | None = None
+    services: dict[str, RelatedService] | None = None
+    pods: dict[str, ObservedPod] | None = None
+
+
+# Customize: which related objects the sync needs.
+
+Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
+
+
+def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
+    """The rules for one service. ``declared``: child kinds of the CompositeController, as ``plural.group``."""
+    namespace, system = service.metadata.namespace, settings.kserve_system_namespace
+    rules = [
+        RelatedRule(API_VERSION, "llminferenceserviceconfigs", where) for where in dict.fromkeys((namespace, system))
+    ]
+    rules += _config_maps(service.spec, namespace, system, copied="configmaps" in declared)
+    rules.append(RelatedRule("v1", "serviceaccounts", namespace))
+    if settings.watch_pods:
+        selector = {"matchLabels": {NAME: service.metadata.name, PART_OF: PART_OF_VALUE}}
+        rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
+    if f"httproutes.{GATEWAY_GROUP}" in declared and _routed(service.spec):
+        rules += _gateways(service.spec, namespace, OperatorConfig(system).gateway)
+    if f"inferencepools.{POOL_GROUP}" in declared and _pooled(service.spec):
+        rules.append(RelatedRule(POOL_API, "inferencepools", namespace))
+    return rules
+
+
+def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str, *, copied: bool) -> list[RelatedRule]:
+    """The operator's settings, whatever may hold a scheduler configuration, and the CA bundle of downloads from S3.
+
+    ``copied``: whether the bundle is copied here. Its name is in the settings, so that any ConfigMap there may be it.
+    """
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    config = scheduler.config if scheduler is not None else None
+    if config is None and spec.base_refs:
+        return [RelatedRule("v1", "configmaps", where) for where in dict.fromkeys((namespace, system))]
+    name = config.ref.name if config is not None and config.ref is not None else ""
+    in_system = [OPERATOR_CONFIG, *([name] if name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX) else [])]
+    wanted = {system: in_system}
+    if name:
+        wanted.setdefault(namespace, []).append(name)
+    downloads = spec.base_refs or (spec.model is not None and spec.model.uri.lower().startswith(("s3:", OPEN)))
+    if downloads:
+        wanted.setdefault(namespace, []).append(GLOBAL_CA_BUNDLE)
+    if downloads and (copied or namespace == system):
+        wanted[system] = []
+    return [RelatedRule("v1", "configmaps", where, tuple(dict.fromkeys(names))) for where, names in wanted.items()]
+
+
+def _routed(spec: LLMInferenceServiceSpec) -> bool:
+    return bool(spec.base_refs) or (spec.router is not None and (spec.router.route or spec.router.gateway) is not None)
+
+
+def _pooled(spec: LLMInferenceServiceSpec) -> bool:
+    return bool(spec.base_refs) or (spec.router is not None and spec.router.scheduler is not None)
+
+
+def _gateways(spec: LLMInferenceServiceSpec, namespace: str, default: tuple[str, str]) -> list[RelatedRule]:
+    """Gateways, the Services before them, and routes of one's own.
+
+    The Services by label; by name too, where the Gateway is the built-in default one or the spec names it.
+    """
+    before = {"matchExpressions": [{"key": GATEWAY_NAME_LABEL, "operator": "Exists"}]}
+    rules = [
+        RelatedRule(GATEWAY_API, "gateways"),
+        RelatedRule(GATEWAY_API, "httproutes", namespace),
+        RelatedRule("v1", "services", label_selector=before),
+    ]
+    gateway = spec.router.gateway if spec.router is not None else None
+    named = {default[0]: [default[1]]}
+    for ref in (gateway.refs if gateway is not None else None) or ():
+        if ref.name:
+            named.setdefault(ref.namespace or namespace, []).append(ref.name)
+    rules += [RelatedRule("v1", "services", where, tuple(dict.fromkeys(names))) for where, names in named.items()]
+    return rules

@@ -1,0 +1,135 @@
+"""Every rule of a config. Most rules of a service apply only to what configs are merged into. Source: KS-7.4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.kserve.llminferenceservice import rules
+from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, reserved
+from app.kserve.llminferenceservice.warnings import without_effect
+from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
+from app.kserve.names import COMPONENT, MODEL_URI, NAME
+from app.kserve.operator import OperatorConfig
+from app.kserve.spec import presets
+from app.kserve.spec.render import render_error, with_decided_templates
+from app.kserve.spec.template.data import ServiceData
+from app.kube import field, gatewayapi_rules
+from app.kube.decode import SPEC
+from app.kube.objects import ObjectMeta
+from app.kube.resource import Resource
+from app.settings import Settings
+
+Json = dict[str, Any]
+Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
+
+# The fixed service that a config is rendered against when it is stored (KS-2.6): templates may rely on all of it.
+
+_CONTAINER = {"name": "kserve-container"}
+_SAMPLE_METADATA = ObjectMeta(
+    name="test-llm-preset",
+    namespace="test-llm-preset-test",
+    annotations={MODEL_URI: "llama"},
+    labels={NAME: "llminferenceservice", "app.kubernetes.io/instance": "test-llm-preset", COMPONENT: "inference"},
+)
+_SAMPLE: Json = {
+    "model": {"name": "llama", "uri": "llama"},
+    "replicas": 2,
+    "parallelism": {"data": 4, "dataLocal": 2, "tensor": 1, "expert": True},
+    "template": {"containers": [_CONTAINER]},
+    "worker": {"containers": [_CONTAINER]},
+    "prefill": {
+        "replicas": 1,
+        "parallelism": {"tensor": 1, "pipeline": 1},
+        "template": {"containers": [_CONTAINER]},
+    },
+    "router": {
+        "route": {"http": {"refs": [{"name": "custom-http-route"}]}},
+        "gateway": {"refs": [{"namespace": "kserve", "name": "kserve-ingress-gateway"}]},
+        "scheduler": {
+            "pool": {"ref": {"name": "custom-inference-pool"}},
+            "template": {
+                "containers": [{"name": "scheduler", "ports": [{"containerPort": port} for port in (9002, 9003, 5557)]}]
+            },
+        },
+    },
+}
+
+
+def template_error(spec: Json, gateway: tuple[str, str], system_namespace: str) -> tuple[field.Path, str]:
+    """Where and why a config's spec does not render for the sample service; an empty text where it does."""
+    return render_error(spec, _sample_data(gateway, system_namespace))
+
+
+def _sample_data(gateway: tuple[str, str], system_namespace: str) -> ServiceData:
+    """What the sample service's templates are rendered with."""
+    return ServiceData(_SAMPLE_METADATA, _SAMPLE, system_namespace, gateway, sample=True)
+
+
+def validate(config: Config, old: Config | None, settings: Settings) -> list[field.Error]:
+    """All violations in a config; whether its templates render is only asked of one that has none."""
+    spec, wrong = with_decided_templates(config.spec, lambda _: _sample_data(*_installation(settings)))
+    errors = list(model_urls(spec.model)) if spec.model is not None else []
+    if spec.base_refs:
+        names = ", ".join(ref.name for ref in spec.base_refs)
+        errors.append(
+            field.forbidden(SPEC.child("baseRefs"), f"configs do not nest; let services refer to {names} themselves")
+        )
+    errors += rules.scheduler_replicas(spec.router.scheduler if spec.router is not None else None)
+    errors += rules.scaling(spec)
+    errors += reserved(spec)
+    http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
+    if http is not None and http.spec is not None:
+        errors += gatewayapi_rules.check(http.spec, rules.HTTP.child("spec"), templated=True)
+    return errors or _unrendered(config.spec, settings) or wrong
+
+
+def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list[field.Error]:
+    """The first template that does not render for the sample service (KS-2.6): a mistake of the object as a whole.
+
+    The text names the place, line and all; the field is left empty, as upstream's webhook does.
+    """
+    document = spec.model_dump(by_alias=True, exclude_none=True)
+    place, problem = template_error(document, *_installation(settings))
+    return [field.Error(field.ErrorType.FORBIDDEN, field.Path(), f"Forbidden: {problem}", place)] if problem else []
+
+
+def _installation(settings: Settings) -> tuple[tuple[str, str], str]:
+    """The gateway and the namespace that templates are told of."""
+    system = settings.kserve_system_namespace
+    return OperatorConfig(system).gateway, system
+
+
+def warnings(config: Config) -> list[str]:
+    """Fields without effect, and what services that use the config as it is would be refused for."""
+    refused = (f"{error}; a service has to replace the list" for error in merge_clashes(config.spec))
+    return [*without_effect(config.spec), *refused]
+
+
+def update_warnings(config: Config, old: Config, settings: Settings) -> list[str]:
+    """A shared preset that changes, changes every service that uses it; additions alone are expected (KS-C04)."""
+    if not is_well_known(config.metadata.name, settings) or _is_within(_dump(old.spec), _dump(config.spec)):
+        return []
+    return [f"{config.metadata.name} is a well-known config: every service that uses it changes with it"]
+
+
+def delete_warnings(name: str, settings: Settings) -> list[str]:
+    """The service's own preset of that name is in force again (KS-C05)."""
+    if not is_well_known(name, settings):
+        return []
+    return [f"{name} is a well-known config: services that use it go back to the preset of that name"]
+
+
+def is_well_known(name: str, settings: Settings) -> bool:
+    prefix = settings.kserve_config_prefix
+    return name.startswith(prefix) and name.removeprefix(prefix) in presets.PRESETS
+
+
+def _dump(spec: LLMInferenceServiceConfigSpec) -> Json:
+    return spec.model_dump(by_alias=True, exclude_none=True)
+
+
+def _is_within(part: Any, whole: Any) -> bool:
+    """Whether everything in ``part`` stands in ``whole`` too; lists count as one value."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(key in whole and _is_within(item, whole[key]) for key, item in part.items())
+    return bool(part == whole)

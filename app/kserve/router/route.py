@@ -1,0 +1,90 @@
+"""The managed HTTPRoute. Source: KS-4.6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, RouteSpec
+from app.kserve.names import (
+    COMPONENT_ROUTER,
+    GATEWAY_API,
+    POOL_GROUP,
+    POOL_GROUP_ALPHA,
+    POOL_MIGRATED,
+    Names,
+    component_labels,
+)
+from app.kube.conditions import find
+from app.kube.objects import annotations_of
+
+Json = dict[str, Any]
+
+_MIGRATED = "v1"
+
+
+def http_route(names: Names, namespace: str, spec: Json, group: str | None) -> Json:
+    """The route as effective ``router.route.http.spec`` has it.
+
+    ``group``: API group of the managed pool (:func:`pool_group`), ``None`` where the route has no managed pool.
+    """
+    metadata: Json = {
+        "name": names.route,
+        "namespace": namespace,
+        "labels": component_labels(names.service, COMPONENT_ROUTER),
+    }
+    if group == POOL_GROUP:
+        metadata["annotations"] = {POOL_MIGRATED: _MIGRATED}
+    if group is not None and "rules" in spec:
+        spec = {**spec, "rules": [_with_group(rule, names.pool, group) for rule in spec["rules"]]}
+    return {"apiVersion": GATEWAY_API, "kind": "HTTPRoute", "metadata": metadata, "spec": spec}
+
+
+def _with_group(rule: Json, pool: str, group: str) -> Json:
+    """The rule with its references to the managed pool in one API group."""
+    if "backendRefs" not in rule:
+        return rule
+    return {
+        **rule,
+        "backendRefs": [
+            {**backend, "group": group}
+            if (backend.get("kind"), backend.get("name")) == ("InferencePool", pool)
+            else backend
+            for backend in rule["backendRefs"]
+        ],
+    }
+
+
+def pool_group(observed: ObservedRoute | None) -> str:
+    """The API group by which the route refers to the managed pool.
+
+    The present one, of which the pool is that we make; the annotation says so from then on. Only a route taken over
+    from another operator that still has the former group keeps it, with the pool that operator made, until its gateway
+    refuses it, or is seen to know the present one.
+    """
+    groups = {backend.group for backend in _pools(observed)} if observed is not None else set()
+    if observed is None or POOL_GROUP_ALPHA not in groups or annotations_of(observed).get(POOL_MIGRATED) == _MIGRATED:
+        return POOL_GROUP
+    supported = _is_supported(observed)
+    return POOL_GROUP if supported is False or (POOL_GROUP in groups and supported) else POOL_GROUP_ALPHA
+
+
+def _pools(route: ObservedRoute) -> Iterable[BackendReference]:
+    for rule in route.spec.rules or ():
+        yield from (backend for backend in rule.backend_refs or () if backend.kind == "InferencePool")
+
+
+def _is_supported(route: ObservedRoute) -> bool | None:
+    """Whether the first gateway knows the kind of the route's backends; ``None`` while it has not said."""
+    parents = route.status.parents or []
+    resolved = find(parents[0].conditions, "ResolvedRefs") if parents else None
+    if resolved is None:
+        return None
+    return not (resolved.status == "False" and resolved.reason == "InvalidKind")
+
+
+def as_observed(route: Json) -> RouteSpec:
+    """A route of ours in the form in which observed ones are judged. Raises ``msgspec.ValidationError``."""
+    return msgspec.convert(route["spec"], RouteSpec, strict=False)

@@ -1,0 +1,189 @@
+"""What the pool, the gateways and the routes say of themselves. Source: KS-4.7 and KS-6.2.
+
+What was asked for and is not observed yet counts as not ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.hooks.protocol import one
+from app.kserve.llminferenceservice import conditions
+from app.kserve.llminferenceservice.observed import ObservedPool, ObservedRoute, ParentReference
+from app.kserve.names import COMPONENT_WORKLOAD, GATEWAY_GROUP, ROLE_BOTH, ROLE_DECODE, workload_labels
+from app.kserve.results import HOLDS, ConditionState, by_condition, fails
+from app.kserve.router.view import RouterError, RouterView
+from app.kube.conditions import Condition, find, is_true
+from app.kube.objects import ObservedDeployment
+from app.workload.cause import Cause, Stage
+from app.workload.rollout import rolling_out, rollout
+
+INSTALL_GATEWAY_API = (
+    "HTTPRoutes are not declared to Metacontroller: install the CRDs of the Gateway API and the component gateway-api"
+)
+INSTALL_POOLS = (
+    "InferencePools are not declared to Metacontroller: install the CRDs of the Gateway API inference extension and "
+    "the component inference-extension"
+)
+
+
+def pool_state(view: RouterView) -> ConditionState | None:
+    """Of the managed pool or the user's own; ``None`` without a scheduler. Raises :class:`RouterError`."""
+    wanted = view.scheduler
+    if wanted is None:
+        return None
+    if view.children.pools is None:
+        return fails(conditions.INFERENCE_POOL_FETCH_ERROR, INSTALL_POOLS, Stage.SPEC)
+    if view.pool_ref:
+        pool = one(view.related.pools, view.pool_ref, view.namespace)
+        if pool is None:
+            text = f"InferencePool {view.namespace}/{view.pool_ref} does not exist"
+            raise RouterError(conditions.INFERENCE_POOL_READY, conditions.INFERENCE_POOL_FETCH_ERROR, text)
+        return _judged_pool(pool)
+    name = view.names.pool
+    if wanted.template is None or wanted.pool is None or wanted.pool.spec is None:
+        text = f"InferencePool {name} cannot be created: the scheduler has no template or no pool.spec"
+        return fails(conditions.INFERENCE_POOL_FETCH_ERROR, text, Stage.SPEC)
+    managed = one(view.children.pools, name, view.namespace)
+    if managed is None:
+        return fails(conditions.WAITING_FOR_GATEWAY, f"InferencePool {name} does not exist yet")
+    return _judged_pool(managed)
+
+
+def _judged_pool(pool: ObservedPool) -> ConditionState:
+    name = f"InferencePool {pool.metadata.name}"
+    if is_pool_ready(pool):
+        return HOLDS
+    if not pool.status.parents:
+        return fails(conditions.WAITING_FOR_GATEWAY, f"{name}: no Gateway has looked at it yet")
+    return fails(conditions.INFERENCE_POOL_NOT_READY, f"{name} is not accepted by every Gateway")
+
+
+def stranger_causes(view: RouterView) -> list[Cause]:
+    """A pool of the user's own that selects other pods than ours (KS-7.6)."""
+    pool = one(view.related.pools, view.pool_ref, view.namespace) if view.pool_ref else None
+    if pool is None:
+        return []
+    role = ROLE_DECODE if view.spec.prefill is not None else ROLE_BOTH
+    labels = {**workload_labels(view.names.service, COMPONENT_WORKLOAD, role), **(view.spec.labels or {})}
+    wanted = pool.spec.selector.match_labels or {}
+    missing = [f"{key}={wanted[key]}" for key in sorted(wanted) if labels.get(key) != wanted[key]]
+    if not missing:
+        return []
+    name = pool.metadata.name
+    text = f"InferencePool {name} does not select the service's pods: set {', '.join(missing)} in spec.labels"
+    return [Cause(Stage.SPEC, text, conditions.INFERENCE_POOL_NOT_READY)]
+
+
+def gateways_state(view: RouterView) -> ConditionState | None:
+    """Of the Gateways that the user names, with the parents of their routes. Raises :class:`RouterError`."""
+    references = view.gateway_refs
+    if not references:
+        return None
+    if view.children.routes is None:
+        return fails(conditions.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
+    references += [parent for route in view.referenced_routes() for parent in route.spec.parent_refs or ()]
+    found = [(reference, view.gateway(reference)) for reference in references]
+    missing = [reference for reference, gateway in found if gateway is None]
+    if missing:
+        text = f"{view.gateway_text(missing)} does not exist"
+        raise RouterError(conditions.GATEWAYS_READY, conditions.GATEWAY_FETCH_ERROR, text)
+    waiting = [ref for ref, gateway in found if gateway is not None and not is_programmed(gateway.status.conditions)]
+    if not waiting:
+        return HOLDS
+    return fails(conditions.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
+
+
+def routes_state(view: RouterView) -> ConditionState | None:
+    """Of the managed route and the user's own."""
+    if view.http is None:
+        return None
+    if view.children.routes is None:
+        return fails(conditions.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
+    routes: dict[str, ObservedRoute | None] = {
+        name: one(view.related.routes, name, view.namespace) for name in view.route_refs
+    }
+    if not routes and view.http.spec is not None:
+        routes[view.names.route] = one(view.children.routes, view.names.route, view.namespace)
+    waiting = [name for name, route in routes.items() if route is None or not is_route_ready(route)]
+    if not waiting:
+        return HOLDS
+    names = ", ".join(waiting)
+    text = f"HTTPRoute {names} is not accepted by every Gateway it names, or one of its references is not resolved"
+    return fails(conditions.HTTP_ROUTES_NOT_READY, text)
+
+
+# Readiness (KS-4.7 and KS-6.4).
+
+
+def scheduler_state(deployment: ObservedDeployment | None) -> ConditionState:
+    """Of the endpoint picker: one available pod is enough, because standbys are never ready (KS-6.4).
+
+    It has to be one of the present template, so none of an earlier one may be left.
+    """
+    status = deployment.status if deployment is not None else None
+    if deployment is not None and deployment.status.available_replicas > 0:
+        progress = rollout(deployment)
+        if not progress.replacing:
+            return HOLDS
+        cause = rolling_out("Deployment", deployment.metadata.name, progress)
+        return fails(cause.reason, cause.text, Stage.PROBE)
+    said = status.conditions if status is not None else None
+    progressing = find(said, "Progressing")
+    if (
+        progressing is not None
+        and progressing.status == "False"
+        and progressing.reason == conditions.PROGRESS_DEADLINE_EXCEEDED
+    ):
+        return by_condition(progressing)
+    available = find(said, "Available")
+    if available is None:
+        return fails(conditions.PROGRESSING, "the endpoint picker is being rolled out")
+    return HOLDS if available.status == "True" else by_condition(available)
+
+
+def is_route_ready(route: ObservedRoute) -> bool:
+    """Every parent named in the spec has accepted the route, and whoever judged it resolved its references.
+
+    A parent status without ``Accepted`` is some policy controller's and counts for nothing.
+    """
+    references = route.spec.parent_refs or []
+    judged = [parent for parent in route.status.parents or () if find(parent.conditions, "Accepted") is not None]
+    accepted = {_identity(parent.parent_ref, route.metadata.namespace) for parent in judged}
+    if not references or any(_identity(ref, route.metadata.namespace) not in accepted for ref in references):
+        return False
+    generation = route.metadata.generation
+    return all(
+        _holds(parent.conditions, "Accepted", generation) and _holds(parent.conditions, "ResolvedRefs", generation)
+        for parent in judged
+    )
+
+
+def is_pool_ready(pool: ObservedPool) -> bool:
+    parents = pool.status.parents or []
+    return bool(parents) and all(_holds(parent.conditions, "Accepted", pool.metadata.generation) for parent in parents)
+
+
+def is_programmed(conditions: Iterable[Condition] | None) -> bool:
+    """Whether a Gateway takes requests."""
+    return is_true(conditions, "Programmed")
+
+
+def _identity(reference: ParentReference, namespace: str) -> tuple[str, str, str, str, str, int]:
+    return (
+        reference.name,
+        reference.group if reference.group is not None else GATEWAY_GROUP,
+        reference.kind if reference.kind is not None else "Gateway",
+        reference.namespace if reference.namespace is not None else namespace,
+        reference.section_name or "",
+        reference.port or 0,
+    )
+
+
+def _holds(conditions: Iterable[Condition] | None, type_: str, generation: int | None) -> bool:
+    """Whether the condition is true of the object as it is now, not of an earlier generation."""
+    found = find(conditions, type_)
+    if found is None or found.status != "True":
+        return False
+    observed = found.observed_generation or 0
+    return observed <= 0 or observed >= (generation or 0)

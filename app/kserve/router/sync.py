@@ -1,0 +1,218 @@
+"""How requests reach a service: the scheduler, its pool, the route, and where it answers. Source: KS-4.
+
+The steps come in upstream's order (KS-4.2). A step that fails ends the whole: what the steps before it made stands,
+every other router object is kept as observed, and conditions that were not reached stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.hooks.kept import keep_child
+from app.hooks.protocol import one
+from app.kserve.llminferenceservice.conditions import (
+    GATEWAYS_READY,
+    HTTP_ROUTE_RECONCILE_ERROR,
+    HTTP_ROUTES_READY,
+    INFERENCE_POOL_READY,
+    SCHEDULER_RECONCILE_ERROR,
+    SCHEDULER_WORKLOAD_READY,
+)
+from app.kserve.llminferenceservice.plan import Surroundings
+from app.kserve.llminferenceservice.types import Address
+from app.kserve.names import PUBLIC_PORT, Names
+from app.kserve.results import ConditionState, RouterResult, fails
+from app.kserve.router import scheduler
+from app.kserve.router.scheduler import inference_pool
+from app.kserve.router.status import gateways_state, pool_state, routes_state, scheduler_state, stranger_causes
+from app.kserve.router.urls import GatewayView, URLError, addresses, urls
+from app.kserve.router.view import RouterError, RouterView, check_references
+from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.workload.children import current, outlived
+from app.kube.objects import ObservedObject
+from app.settings import Settings
+from app.workload.cause import Cause
+from app.workload.ready import deployment_causes
+
+INSTALL_RBAC = (
+    "the endpoint picker's account needs to watch pods, inference pools and endpoint slices, and to write leases: "
+    "install the component scheduler-rbac"
+)
+
+
+@dataclass(slots=True)
+class _Work:
+    """The result while it grows."""
+
+    view: RouterView
+    settings: Settings
+    children: list[Any] = field(default_factory=list)
+    states: dict[str, ConditionState | None] = field(default_factory=dict)
+    url: str = ""
+    addresses: list[Address] | None = None
+    causes: list[Cause] = field(default_factory=list)
+    failed: bool = False
+
+
+def route_requests(spec: EffectiveSpec, around: Surroundings, settings: Settings) -> RouterResult:
+    """The router's children, conditions and addresses, for a service that is not stopped."""
+    work = _Work(RouterView(spec, around), settings)
+    try:
+        check_references(work.view, work.states)
+        _schedule(work)
+        _expose(work)
+        _judge(work)
+    except RouterError as error:
+        work.failed = True
+        work.states[error.condition] = error.state
+        work.children += kept_children(around, work.children)
+    return RouterResult(
+        children=work.children,
+        states=work.states,
+        url=work.url,
+        addresses=work.addresses,
+        causes=work.causes,
+        failed=work.failed,
+    )
+
+
+# Keeping.
+
+
+def kept_children(around: Surroundings, made: Iterable[Any] = ()) -> list[Any]:
+    """The observed children of the router as they are, but for those that were ``made`` anew."""
+    present = {_identity(child) for child in made}
+    return [
+        keep_child(child)
+        for child in _observed(around)
+        if (child.api_version, child.kind, child.metadata.name) not in present
+    ]
+
+
+def _observed(around: Surroundings) -> Iterable[ObservedObject]:
+    mine, children = _owned(around.names), around.children
+    groups: tuple[Mapping[str, ObservedObject] | None, ...] = (
+        children.deployments,
+        children.services,
+        children.pools,
+        children.routes,
+        children.service_accounts,
+        children.roles,
+        children.role_bindings,
+    )
+    for group in groups:
+        for key in sorted(group or ()):
+            child = (group or {})[key]
+            if (child.kind, child.metadata.name) in mine:
+                yield child
+
+
+def _owned(names: Names) -> frozenset[tuple[str, str]]:
+    """Kind and name of every object that the router makes."""
+    return frozenset(
+        {
+            ("Deployment", names.scheduler),
+            ("Service", names.scheduler_service),
+            ("InferencePool", names.pool),
+            ("HTTPRoute", names.route),
+            ("ServiceAccount", names.scheduler_account),
+            ("Role", names.scheduler_role),
+            ("RoleBinding", names.scheduler_role_binding),
+        }
+    )
+
+
+def _identity(child: Any) -> tuple[str, str, str]:
+    if isinstance(child, dict):
+        return child["apiVersion"], child["kind"], child["metadata"]["name"]
+    return child.api_version, type(child).__name__, child.metadata.name
+
+
+# Steps.
+
+
+def _schedule(work: _Work) -> None:
+    """The endpoint picker with its Service and its pool."""
+    view = work.view
+    wanted = view.made_scheduler
+    if wanted is None:
+        work.states[SCHEDULER_WORKLOAD_READY] = None
+        return
+    observed = one(view.children.deployments, view.names.scheduler, view.namespace)
+    plan = scheduler.plan_scheduler(
+        view.names,
+        view.namespace,
+        wanted,
+        (wanted.config or {}).get("inline"),
+        disaggregated=view.spec.prefill is not None,
+        managed_account=view.rbac_declared,
+        observed=observed,
+    )
+    _require_account(view, plan)
+    if view.rbac_declared:
+        work.children += scheduler.rbac(plan)
+    if not outlived(observed, plan.selector):
+        work.children.append(scheduler.deployment(plan))
+    work.children.append(scheduler.service(plan))
+    pool = wanted.pool.spec if wanted.pool is not None else None
+    if pool is not None and view.children.pools is not None:
+        work.children.append(inference_pool(view.names, view.namespace, pool))
+    observed = current(observed, plan.selector)
+    state = scheduler_state(observed)
+    if not state.ok and not view.rbac_declared:
+        state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
+    work.states[SCHEDULER_WORKLOAD_READY] = state
+    if observed is not None:
+        work.causes += deployment_causes(observed)
+
+
+def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
+    """A ServiceAccount that the user names is the user's to make."""
+    if not plan.account or plan.account_managed:
+        return
+    if view.around.account(plan.account) is None:
+        text = f"ServiceAccount {view.namespace}/{plan.account}, which the scheduler's template names, does not exist"
+        raise RouterError(SCHEDULER_WORKLOAD_READY, SCHEDULER_RECONCILE_ERROR, text)
+
+
+def _expose(work: _Work) -> None:
+    """The managed route, and the URLs of every route."""
+    view = work.view
+    if not view.wants_route or view.children.routes is None:
+        work.addresses = [workload_address(view.names, view.namespace, work.settings.cluster_domain)]
+        return
+    specs = [route.spec for route in view.referenced_routes()]
+    managed, spec = view.managed_route, view.managed_spec
+    if managed is not None and spec is not None:
+        work.children.append(managed)
+        specs = [spec, *specs]
+    if view.related.gateways is None:  # the URLs are what they were
+        work.addresses = None
+        return
+    around = GatewayView(
+        gateways=view.related.gateways,
+        services=view.related.services,
+        url_scheme=view.around.operator.ingress.url_scheme,
+        wildcard_hostname=work.settings.kserve_wildcard_hostname,
+        cluster_domain=work.settings.cluster_domain,
+    )
+    try:
+        found = [url for spec in specs for url in urls(spec, view.namespace, around)]
+    except URLError as error:
+        raise RouterError(HTTP_ROUTES_READY, HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
+    work.url, work.addresses = addresses(found, work.settings.cluster_domain)
+
+
+def workload_address(names: Names, namespace: str, cluster_domain: str) -> Address:
+    """Where a service without a route answers: within the cluster, by its workload Service."""
+    return Address(url=f"http://{names.workload_service}.{namespace}.svc.{cluster_domain}:{PUBLIC_PORT}")
+
+
+def _judge(work: _Work) -> None:
+    view = work.view
+    work.causes += stranger_causes(view)
+    work.states[INFERENCE_POOL_READY] = pool_state(view)
+    work.states[GATEWAYS_READY] = gateways_state(view)
+    work.states[HTTP_ROUTES_READY] = routes_state(view)

@@ -1,0 +1,172 @@
+"""Where a route answers: URLs from its Gateways, and what the URLs are called. Source: KS-4.8."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.hooks.protocol import every, one
+from app.kserve.llminferenceservice.observed import (
+    Gateway,
+    Listener,
+    ParentReference,
+    RelatedService,
+    RouteRule,
+    RouteSpec,
+)
+from app.kserve.llminferenceservice.types import Address
+from app.kserve.names import GATEWAY_NAME_LABEL
+
+EXTERNAL, GATEWAY_INTERNAL, INTERNAL = "gateway-external", "gateway-internal", "internal"
+
+_SCHEMES = {"HTTP": "http", "HTTPS": "https", "TLS": "https"}
+"""By a listener's protocol; there are no URLs for others."""
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_PRIVATE = tuple(
+    ipaddress.ip_network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+)
+
+
+class URLError(Exception):
+    """A route's URLs cannot be found out; the text names the Gateway."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayView:
+    """What URLs depend on beside the route: the cluster's Gateways, and the operator's settings."""
+
+    gateways: Mapping[str, Gateway] | None
+    services: Mapping[str, RelatedService] | None
+    url_scheme: str
+    wildcard_hostname: str
+    """Stands for the ``*`` of a listener's hostname."""
+    cluster_domain: str
+
+    def gateway(self, reference: ParentReference, namespace: str) -> Gateway | None:
+        """The Gateway that a route of ``namespace`` refers to."""
+        return one(self.gateways, reference.name, namespace if reference.namespace is None else reference.namespace)
+
+
+def urls(route: RouteSpec, namespace: str, around: GatewayView) -> list[str]:
+    """Every URL of a route, in the order of its parents. Raises :class:`URLError`."""
+    found: list[str] = []
+    path = _path(route.rules or [])
+    for reference in route.parent_refs or ():
+        gateway = around.gateway(reference, namespace)
+        if gateway is None:
+            raise URLError(f"Gateway {reference.namespace or namespace}/{reference.name} does not exist")
+        listeners = _listeners(gateway, reference.section_name, around.url_scheme)
+        found += _external(gateway, listeners, route.hostnames or [], path, around.wildcard_hostname)
+        service = _service_of(gateway, around.services)
+        if service:
+            host = f"{service}.{gateway.metadata.namespace}.svc.{around.cluster_domain}"
+            found.append(_url(listeners[0], host, path))
+    return list(dict.fromkeys(found))
+
+
+def addresses(urls: Iterable[str], cluster_domain: str) -> tuple[str, list[Address]]:
+    """The first URL that is reachable from outside, or an empty text; and every URL with its kind, sorted."""
+    named = [Address(name=_name(url, cluster_domain), url=url) for url in sorted(set(urls))]
+    return next((address.url for address in named if address.name == EXTERNAL), ""), named
+
+
+# Listeners.
+
+
+def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[Listener]:
+    """The listeners that serve the route, the preferred scheme first, then https, then http."""
+    listeners = gateway.spec.listeners or []
+    where = f"Gateway {gateway.metadata.namespace}/{gateway.metadata.name}"
+    if section:
+        chosen = [listener for listener in listeners if listener.name == section]
+        if not chosen:
+            raise URLError(f"{where} has no listener {section}")
+        return chosen
+    chosen = [listener for listener in listeners if listener.protocol in _SCHEMES]
+    if not chosen:
+        raise URLError(f"{where} has no listener for HTTP, HTTPS or TLS")
+    order = {"https": 1, "http": 2, preferred: 0}
+    return sorted(chosen, key=lambda listener: order[_SCHEMES[listener.protocol]])
+
+
+def _external(
+    gateway: Gateway, listeners: Sequence[Listener], hostnames: Sequence[str], path: str, wildcard: str
+) -> list[str]:
+    values = [address.value for address in gateway.status.addresses or () if address.value]
+    if not gateway.status.addresses:
+        return []
+    named = [name for name in hostnames if name and name != "*"]
+    return [
+        _url(listener, host, path)
+        for listener in listeners
+        for host in sorted(named or _listener_host(listener, wildcard) or values)
+    ]
+
+
+def _listener_host(listener: Listener, wildcard: str) -> list[str]:
+    name = listener.hostname or ""
+    if not name:
+        return []
+    return [f"{wildcard}.{name.removeprefix('*.')}" if name.startswith("*.") else name]
+
+
+def _service_of(gateway: Gateway, services: Mapping[str, RelatedService] | None) -> str:
+    """The Service before a Gateway: the first that carries its name as a label, else the one called like it."""
+    name, namespace = gateway.metadata.name, gateway.metadata.namespace
+    labelled = [
+        service.metadata.name
+        for service in every(services)
+        if service.metadata.namespace == namespace and (service.metadata.labels or {}).get(GATEWAY_NAME_LABEL) == name
+    ]
+    if labelled:
+        return min(labelled)
+    return name if one(services, name, namespace) is not None else ""
+
+
+# URLs.
+
+
+def _url(listener: Listener, host: str, path: str) -> str:
+    scheme = _SCHEMES.get(listener.protocol)
+    if scheme is None:  # chosen by its name
+        raise URLError(f"there are no URLs for protocol {listener.protocol} of listener {listener.name}")
+    bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    port = "" if listener.port in (0, _DEFAULT_PORTS[scheme]) else f":{listener.port}"
+    return f"{scheme}://{bracketed}{port}{path}"
+
+
+def _path(rules: Sequence[RouteRule]) -> str:
+    """The path that most requests go below: of the rules with a Service behind them, else of all."""
+    plain = [rule for rule in rules if any((b.kind or "Service") == "Service" for b in rule.backend_refs or ())]
+    paths = _paths(plain) or _paths([rule for rule in rules if rule not in plain])
+    return min(paths, key=lambda path: (path.count("/"), len(path)), default="/")
+
+
+def _paths(rules: Iterable[RouteRule]) -> list[str]:
+    return [
+        "/" if match.path.value is None else match.path.value
+        for rule in rules
+        for match in rule.matches or ()
+        if match.path is not None
+    ]
+
+
+def _name(url: str, cluster_domain: str) -> str:
+    host = _host(url).lower()
+    if host.endswith(cluster_domain):
+        return GATEWAY_INTERNAL
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        local = host == "localhost" or host.endswith((".local", ".localhost", ".internal"))
+        return INTERNAL if local else EXTERNAL
+    return INTERNAL if any(address in network for network in _PRIVATE) else EXTERNAL
+
+
+def _host(url: str) -> str:
+    """The host of a URL that :func:`_url` made."""
+    authority = url.partition("://")[2].partition("/")[0]
+    if authority.startswith("["):
+        return authority[1:].partition("]")[0]
+    return authority.partition(":")[0]

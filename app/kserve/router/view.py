@@ -1,0 +1,188 @@
+"""What a spec wants of the router, and where the things it names are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from app.hooks.protocol import one
+from app.kserve.llminferenceservice.conditions import (
+    GATEWAYS_READY,
+    HTTP_ROUTE_RECONCILE_ERROR,
+    HTTP_ROUTES_READY,
+    REFS_INVALID,
+)
+from app.kserve.llminferenceservice.observed import (
+    Children,
+    Gateway,
+    ObservedRoute,
+    ParentReference,
+    Related,
+    RouteSpec,
+)
+from app.kserve.llminferenceservice.plan import Surroundings
+from app.kserve.names import Names
+from app.kserve.results import ConditionState, fails
+from app.kserve.router.route import as_observed, http_route, pool_group
+from app.kserve.spec.effective import EffectiveHTTP, EffectiveRouter, EffectiveScheduler, EffectiveSpec
+from app.workload.cause import Stage
+
+Json = dict[str, Any]
+
+
+class RouterError(Exception):
+    """A step failed: what that means for one condition."""
+
+    def __init__(self, condition: str, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.condition = condition
+        self.state = fails(reason, message, Stage.SPEC)
+
+
+@dataclass(frozen=True)
+class RouterView:
+    """One service's router."""
+
+    spec: EffectiveSpec
+    around: Surroundings
+
+    @property
+    def namespace(self) -> str:
+        return self.around.metadata.namespace
+
+    @property
+    def names(self) -> Names:
+        return self.around.names
+
+    @property
+    def children(self) -> Children:
+        return self.around.children
+
+    @property
+    def related(self) -> Related:
+        return self.around.related
+
+    @property
+    def router(self) -> EffectiveRouter | None:
+        return self.spec.router
+
+    # The route.
+
+    @property
+    def wants_route(self) -> bool:
+        return self.router is not None and self.router.route is not None
+
+    @property
+    def http(self) -> EffectiveHTTP | None:
+        route = self.router.route if self.router is not None else None
+        return route.http if route is not None else None
+
+    @property
+    def route_refs(self) -> list[str]:
+        """Names of the user's own HTTPRoutes."""
+        return [ref.name for ref in (self.http.refs if self.http is not None else None) or ()]
+
+    @cached_property
+    def managed_route(self) -> Json | None:
+        """The HTTPRoute to make, unless the user has their own. The API group of a managed pool is ours to choose."""
+        if self.http is None or self.http.refs or self.http.spec is None:
+            return None
+        managed_pool = self.scheduler is not None and not self.pool_ref
+        observed = one(self.children.routes, self.names.route, self.namespace)
+        return http_route(self.names, self.namespace, self.http.spec, pool_group(observed) if managed_pool else None)
+
+    @cached_property
+    def managed_spec(self) -> RouteSpec | None:
+        """The managed route's spec in the form in which observed ones are judged. Raises :class:`RouterError`."""
+        route = self.managed_route
+        try:
+            return None if route is None else as_observed(route)
+        except msgspec.ValidationError as error:
+            text = f"HTTPRoute {self.names.route} cannot be created: {error}"
+            raise RouterError(HTTP_ROUTES_READY, HTTP_ROUTE_RECONCILE_ERROR, text) from None
+
+    def referenced_routes(self) -> list[ObservedRoute]:
+        """Those of the user's own HTTPRoutes that exist."""
+        found = (one(self.related.routes, name, self.namespace) for name in self.route_refs)
+        return [route for route in found if route is not None]
+
+    # Gateways.
+
+    @property
+    def gateway_refs(self) -> list[ParentReference]:
+        gateway = self.router.gateway if self.router is not None else None
+        refs = (gateway.refs if gateway is not None else None) or ()
+        return [ParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
+
+    def gateway(self, reference: ParentReference) -> Gateway | None:
+        return one(self.related.gateways, reference.name, self._namespace_of(reference))
+
+    def gateway_text(self, references: Iterable[ParentReference]) -> str:
+        """The Gateways by name, each once."""
+        names = dict.fromkeys(f"Gateway {self._namespace_of(ref)}/{ref.name}" for ref in references)
+        return ", ".join(names)
+
+    def _namespace_of(self, reference: ParentReference) -> str:
+        return self.namespace if reference.namespace is None else reference.namespace
+
+    # The scheduler.
+
+    @property
+    def scheduler(self) -> EffectiveScheduler | None:
+        return self.router.scheduler if self.router is not None else None
+
+    @property
+    def pool_ref(self) -> str:
+        """Name of the user's own InferencePool."""
+        pool = self.scheduler.pool if self.scheduler is not None else None
+        return pool.ref.name if pool is not None and pool.ref is not None else ""
+
+    @property
+    def made_scheduler(self) -> EffectiveScheduler | None:
+        """The scheduler, where there is an endpoint picker to make for it."""
+        wanted = self.scheduler
+        return wanted if wanted is not None and wanted.template is not None and not self.pool_ref else None
+
+    @property
+    def rbac_declared(self) -> bool:
+        children = self.children
+        return None not in (children.service_accounts, children.roles, children.role_bindings)
+
+
+# References: everything that the router names must exist before anything is made (KS-4.2).
+
+
+def check_references(view: RouterView, states: dict[str, ConditionState | None]) -> None:
+    """Clears each condition whose references exist. Raises :class:`RouterError` at the first kind that lacks some.
+
+    Without the Gateway API there is nothing to look up; the conditions say so later.
+    """
+    if view.children.routes is None:
+        return
+    _require_gateways(view, view.gateway_refs, GATEWAYS_READY)
+    states[GATEWAYS_READY] = None
+    missing = [name for name in view.route_refs if one(view.related.routes, name, view.namespace) is None]
+    if missing:
+        text = ", ".join(f"HTTPRoute {view.namespace}/{name}" for name in missing)
+        raise RouterError(HTTP_ROUTES_READY, REFS_INVALID, f"{text} does not exist")
+    states[HTTP_ROUTES_READY] = None
+    managed = view.managed_spec
+    if managed is not None:
+        _require_gateways(view, managed.parent_refs or (), HTTP_ROUTES_READY)
+    for route in view.referenced_routes():
+        if not route.spec.parent_refs:
+            text = f"HTTPRoute {view.namespace}/{route.metadata.name} has no parentRefs, so no Gateway serves it"
+            raise RouterError(HTTP_ROUTES_READY, REFS_INVALID, text)
+        _require_gateways(view, route.spec.parent_refs, HTTP_ROUTES_READY)
+
+
+def _require_gateways(view: RouterView, references: Iterable[ParentReference], condition: str) -> None:
+    if view.related.gateways is None:  # not delivered: what exists is not known, and nothing may wait for it
+        return
+    missing = [reference for reference in references if view.gateway(reference) is None]
+    if missing:
+        raise RouterError(condition, REFS_INVALID, f"{view.gateway_text(missing)} does not exist")

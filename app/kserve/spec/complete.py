@@ -1,0 +1,104 @@
+"""What happens to a spec between merging and use, apart from rendering. Source: KS-2.1, steps 6 to 12.
+
+Nothing is written in place: documents share parts with presets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from app.kserve.names import GATEWAY_GROUP, Names, workload_selector
+from app.kube.base import Json
+from app.kube.merge import find
+
+FindSchedulerConfig = Callable[[str, str], str]
+"""Text of a key of a ConfigMap (KS-2.5). Raises :class:`CombineError`."""
+
+
+def completed(merged: Json, service: str) -> Json:
+    """A pool without a selector selects the service's own pods (KS-2.1 step 6)."""
+    pool = find(merged, ("router", "scheduler", "pool", "spec"))
+    if pool is None or find(pool, ("selector", "matchLabels")):
+        return merged
+    return _replaced(
+        merged, ("router", "scheduler", "pool", "spec", "selector"), {"matchLabels": workload_selector(service)}
+    )
+
+
+def _replaced(document: Json, path: Sequence[str], value: Any) -> Json:
+    """``document`` with another value at ``path``; nothing is written in place."""
+    first, *rest = path
+    return {**document, first: _replaced(document.get(first) or {}, rest, value) if rest else value}
+
+
+def routed(document: Json, names: Names) -> Json:
+    """The managed route's parents and backends as the rest of the spec wants them (KS-2.1 steps 9 to 11)."""
+    route = find(document, ("router", "route", "http", "spec"))
+    if route is None:
+        return document
+    refs = find(document, ("router", "gateway", "refs"))
+    if refs:
+        route = {**route, "parentRefs": [_parent(ref) for ref in refs]}
+    if find(document, ("router", "scheduler")) is None:
+        service = {"group": "", "kind": "Service", "name": names.workload_service}
+        route = _with_backends(route, names.pool, service)
+    elif pool := find(document, ("router", "scheduler", "pool", "ref", "name")):
+        route = _with_backends(route, names.pool, {"name": pool})
+    return _replaced(document, ("router", "route", "http", "spec"), route)
+
+
+def _parent(ref: Json) -> Json:
+    parent = {"group": GATEWAY_GROUP, "kind": "Gateway", "name": ref.get("name", "")}
+    if ref.get("namespace"):
+        parent["namespace"] = ref["namespace"]
+    return parent
+
+
+def _with_backends(route: Json, pool: str, replacement: Json) -> Json:
+    """``route`` with other backends wherever it has the default pool."""
+
+    def backend(ref: Json) -> Json:
+        default = ref.get("kind") == "InferencePool" and ref.get("name") == pool
+        return {**ref, **replacement} if default else ref
+
+    rules = [
+        {**rule, "backendRefs": [backend(ref) for ref in rule["backendRefs"]]} if rule.get("backendRefs") else rule
+        for rule in route.get("rules") or ()
+    ]
+    return {**route, "rules": rules} if rules else route
+
+
+def with_scheduler_config(document: Json, find_config: FindSchedulerConfig) -> Json:
+    """A config by reference becomes the text it refers to (KS-2.5)."""
+    config = find(document, ("router", "scheduler", "config"))
+    ref = config.get("ref") if config else None
+    if not ref:
+        return document
+    text = find_config(str(ref.get("name") or ""), str(ref.get("key") or "epp"))
+    return _replaced(document, ("router", "scheduler", "config"), {"inline": text})
+
+
+_PODS = (
+    ("template",),
+    ("worker",),
+    ("prefill", "template"),
+    ("prefill", "worker"),
+    ("router", "scheduler", "template"),
+)
+
+
+def without_certificates(document: Json, secret: str) -> Json:
+    """Pods that start without the certificates that KServe's own operator would make (KS-9.3)."""
+    for path in _PODS:
+        volumes = find(document, (*path, "volumes"))
+        if volumes and any((volume.get("secret") or {}).get("secretName") == secret for volume in volumes):
+            document = _replaced(document, (*path, "volumes"), [_optional(volume, secret) for volume in volumes])
+    return document
+
+
+def _optional(volume: Json, secret: str) -> Json:
+    source = volume.get("secret")
+    if not isinstance(source, dict) or source.get("secretName") != secret or "optional" in source:
+        return volume
+    return {**volume, "secret": {**source, "optional": True}}

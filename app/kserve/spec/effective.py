@@ -1,0 +1,205 @@
+"""The effective spec: presets, then baseRefs, then the user's own spec, rendered as templates. Source: KS-2.
+
+:func:`combine` is the whole pipeline of KS-2.1. What it returns also says which layer set a value
+(:meth:`Effective.source`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import Field, ValidationError
+
+from app.hooks.sendable import check as sendable
+from app.hooks.sendable import is_sendable
+from app.kserve.llminferenceservice import types
+from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
+from app.kserve.names import PIN_PREFIX, Names
+from app.kserve.operator import OperatorConfig
+from app.kserve.spec import presets
+from app.kserve.spec.complete import (
+    FindSchedulerConfig,
+    completed,
+    routed,
+    with_scheduler_config,
+    without_certificates,
+)
+from app.kserve.spec.find import choose_presets
+from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, source_of
+from app.kserve.spec.render import rendered
+from app.kserve.spec.template.data import ServiceData
+from app.kube import field
+from app.kube.base import Json
+from app.kube.decode import SPEC, decode_document
+from app.kube.limits import MAX_SPEC_BYTES
+from app.kube.merge import merge
+from app.kube.objects import ObjectMeta
+
+# The type: what goes into children is plain JSON, rendered already. Fields are widened to it, which a type checker
+# allows no subclass: hence the ignores.
+
+
+class EffectivePool(types.PoolSpec):
+    spec: Json | None = Field(None, description="Content of the managed pool, in the form of InferencePool v1.")  # type: ignore[assignment]
+
+
+class EffectiveScheduler(types.SchedulerSpec):
+    pool: EffectivePool | None = Field(None, description="The pool.")
+    config: Json | None = Field(None, description="The configuration: inline, as JSON or as the text of a ConfigMap.")  # type: ignore[assignment]
+
+
+class EffectiveHTTP(types.HTTPRouteConfig):
+    spec: Json | None = Field(None, description="Content of the managed HTTPRoute.")  # type: ignore[assignment]
+
+
+class EffectiveRoute(types.RouteSpec):
+    http: EffectiveHTTP | None = Field(None, description="The HTTPRoute.")
+
+
+class EffectiveRouter(types.RouterSpec):
+    route: EffectiveRoute | None = Field(None, description="HTTP routing.")
+    scheduler: EffectiveScheduler | None = Field(None, description="The endpoint picker.")
+
+
+class EffectiveSpec(types.LLMInferenceServiceSpec):
+    """A merged and rendered spec. What goes into children is plain JSON."""
+
+    model: ConfigModelSpec | None = Field(None, description="Which model is served.")
+    router: EffectiveRouter | None = Field(None, description="How requests reach the model.")
+
+
+# The pipeline.
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """The effective spec with what it was made of."""
+
+    spec: EffectiveSpec
+    document: Json
+    """The same as plain JSON."""
+    layers: tuple[Layer, ...]
+    """In merge order: the last one that has a value wins."""
+    templated: bool
+    """Whether it has texts that were rendered and are no preset's."""
+
+    def source(self, path: Keyed) -> str:
+        """The layer that set the value at ``path`` (:func:`app.kube.merge.find`); empty when none did."""
+        return source_of(self.layers, path)
+
+
+FindConfig = Callable[[str], Layer | None]
+"""Looks a config up by name: the service's namespace, the system namespace, the built-in presets (KS-2.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What one service's effective spec depends on."""
+
+    metadata: ObjectMeta
+    own: Layer
+    """The user's spec as a document (:func:`app.kserve.spec.merge.document`)."""
+    pins: Mapping[str, str]
+    """``status.annotations`` as :func:`app.kserve.spec.find.pinned` made them."""
+    prefix: str
+    """What preset names begin with."""
+    operator: OperatorConfig
+    find_config: FindConfig
+    find_scheduler_config: FindSchedulerConfig
+
+
+def combine(inputs: Inputs) -> Effective:
+    """The effective spec (KS-2.1). Raises :class:`CombineError`."""
+    names = [str(ref.get("name") or "") for ref in inputs.own.spec.get("baseRefs") or ()]
+    bases = _bases(inputs, names)
+    own = _named(inputs, bases)
+    everything = [own.spec, *(base.spec for base in bases)]
+    chosen = [_preset(inputs, suffix) for suffix in choose_presets(everything)]
+    layers = (*chosen, *bases, own)
+    merged: Json = {}
+    for layer in layers:
+        merged = merge(merged, layer.spec, SERVICE, directives=layer.directives)
+    merged = completed(merged, inputs.metadata.name)
+    data = ServiceData(inputs.metadata, merged, inputs.operator.system_namespace, inputs.operator.gateway)
+    document, templated = rendered(merged, layers, data)
+    document = routed(document, Names(inputs.metadata.name))
+    document = with_scheduler_config(document, inputs.find_scheduler_config)
+    document = without_certificates(document, Names(inputs.metadata.name).certificates)
+    return Effective(_typed(document), document, layers, templated)
+
+
+MAX_COMBINED = 2 * MAX_SPEC_BYTES
+"""Bytes of a service's spec and its bases together. Each costs a merge, and the children cannot hold much more."""
+
+
+def _bases(inputs: Inputs, names: Sequence[str]) -> list[Layer]:
+    """The configs of those names; looking for more ends where they are too much together."""
+    bases, size = [], inputs.own.size
+    for name in names:
+        bases.append(_config(inputs, name))
+        size += bases[-1].size
+        if size > MAX_COMBINED:
+            raise CombineError(
+                f"spec.baseRefs: the spec and the configs up to {field.render(name)} have more than {MAX_COMBINED} "
+                "bytes together; refer to fewer or smaller ones"
+            )
+    return bases
+
+
+def _config(inputs: Inputs, name: str) -> Layer:
+    layer = inputs.find_config(name) if name else None
+    if layer is None:
+        where = f"{inputs.metadata.namespace} nor in {inputs.operator.system_namespace}"
+        raise CombineError(
+            f"LLMInferenceServiceConfig {name!r} is neither in namespace {where}" if name else "a baseRef has no name"
+        )
+    return layer
+
+
+def _preset(inputs: Inputs, suffix: str) -> Layer:
+    """A preset under the name that was pinned; the route's always under its present one."""
+    name = inputs.prefix + suffix
+    if suffix in presets.PRESETS and suffix != presets.ROUTE:
+        name = inputs.pins.get(PIN_PREFIX + suffix) or name
+    layer = inputs.find_config(name)
+    if layer is None:
+        shipped = "" if suffix in presets.PRESETS else "; create a config of that name, or use baseRefs"
+        raise CombineError(f"preset {name} does not exist{shipped}")
+    return layer
+
+
+def _named(inputs: Inputs, bases: Sequence[Layer]) -> Layer:
+    """The user's layer with a model name: the last baseRef's that has one, else the user's, else the service's."""
+    model = inputs.own.spec.get("model") or {}
+    named = [name for base in bases if (name := (base.spec.get("model") or {}).get("name"))]
+    name = named[-1] if named else model.get("name") or inputs.metadata.name
+    if model.get("name") == name:
+        return inputs.own
+    return replace(inputs.own, spec={**inputs.own.spec, "model": {**model, "name": name}})
+
+
+def _typed(document: Json) -> EffectiveSpec:
+    try:
+        spec = EffectiveSpec.model_validate(document)
+    except ValidationError:
+        _, errors = decode_document(document, EffectiveSpec)
+        raise CombineError(*map(str, errors)) from None
+    errors = [error for path, value in _embedded(spec) if not is_sendable(value) for error in sendable(value, path)]
+    if errors:
+        raise CombineError(*map(str, errors))
+    return spec
+
+
+def _embedded(spec: EffectiveSpec) -> list[tuple[field.Path, Json]]:
+    """Everything that goes into children as it is."""
+    found = [(SPEC.child("template"), spec.template), (SPEC.child("worker"), spec.worker)]
+    if spec.prefill is not None:
+        path = SPEC.child("prefill")
+        found += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
+    router, path = spec.router, SPEC.child("router")
+    if router is not None and router.scheduler is not None:
+        found.append((path.child("scheduler", "template"), router.scheduler.template))
+    if router is not None and router.route is not None and router.route.http is not None:
+        found.append((path.child("route", "http", "spec"), router.route.http.spec))
+    return [(where, value) for where, value in found if value is not None]

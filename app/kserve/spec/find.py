@@ -1,0 +1,138 @@
+"""Which configs and presets a service is combined from, and where they are found. Source: KS-2.2 and KS-2.3.
+
+A config is looked for in the service's namespace, then in the system namespace, then among the presets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from app.hooks.protocol import Parent, one
+from app.hooks.reader import read_related
+from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
+from app.kserve.names import PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
+from app.kserve.spec import presets
+from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, document
+from app.kube import field
+from app.kube.base import Json
+from app.kube.merge import find
+from app.kube.objects import ObservedConfigMap
+
+DIRECTIVE = b'"$patch"'
+"""Only a spec with this in it can have merge directives."""
+
+
+class ConfigFinder:
+    """Finds LLMInferenceServiceConfigs by name, and scheduler configurations in ConfigMaps."""
+
+    def __init__(
+        self,
+        configs: Mapping[str, Parent] | None,
+        config_maps: Mapping[str, ObservedConfigMap] | None,
+        namespace: str,
+        system_namespace: str,
+        prefix: str,
+    ) -> None:
+        self._configs = configs
+        self._config_maps = config_maps
+        self._namespaces = (namespace, system_namespace)
+        self._prefix = prefix
+
+    def config(self, name: str) -> Layer | None:
+        """The config of that name, as a layer of the merge."""
+        for namespace in self._namespaces:
+            found = one(self._configs, name, namespace)
+            if found is not None:
+                return _checked(f"LLMInferenceServiceConfig {namespace}/{name}", bytes(found.spec))
+        preset = presets.PRESETS.get(name.removeprefix(self._prefix)) if name.startswith(self._prefix) else None
+        return Layer(f"preset {name}", preset) if preset is not None else None
+
+    def scheduler_config(self, name: str, key: str) -> str:
+        """A scheduler configuration (KS-2.5). Raises :class:`CombineError`."""
+        own, system = self._namespaces
+        config_map = one(self._config_maps, name, own)
+        if config_map is None and name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX):
+            config_map = one(self._config_maps, name, system)
+        where = f"spec.router.scheduler.config.ref: ObservedConfigMap {name}"
+        if config_map is None:
+            raise MissingConfigMapError(f"{where} does not exist in namespace {own}")
+        text = (config_map.data or {}).get(key)
+        if text is None:
+            raise CombineError(f"{where} has no key {key}")
+        return text
+
+
+def _checked(source: str, raw: bytes) -> Layer:
+    """A stored config as a layer. The API server leaves pods in it open, so their types are checked here.
+
+    Raises :class:`CombineError`.
+    """
+    reading = read_related(raw, LLMInferenceServiceConfigSpec)
+    if reading.errors:
+        raise CombineError(f"{source}: {field.aggregate(reading.errors)}")
+    return _layer(source, reading.document, raw)
+
+
+def layer(source: str, raw: bytes) -> Layer:
+    """A spec in JSON as a layer of the merge."""
+    return _layer(source, orjson.loads(raw), raw)
+
+
+def _layer(source: str, spec: Any, raw: bytes) -> Layer:
+    return Layer(source, document(spec) if isinstance(spec, dict) else {}, DIRECTIVE in raw, len(raw))
+
+
+# Which presets a service gets, and under which names (KS-2.3).
+
+
+def pinned(previous: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """``status.annotations``: the preset names that this service keeps, whatever a later release calls its own."""
+    pins = dict(previous)
+    for suffix in presets.PRESETS:
+        if not pins.get(PIN_PREFIX + suffix):
+            pins[PIN_PREFIX + suffix] = prefix + suffix
+    return pins
+
+
+def choose_presets(specs: Sequence[Json]) -> list[str]:
+    """Suffixes of the presets that a service of these specs gets, in merge order (KS-2.3)."""
+    chosen = []
+    if _any(specs, "router", "scheduler") is not None and not _any(specs, "router", "scheduler", "pool", "ref", "name"):
+        chosen.append(presets.SCHEDULER)
+    if _any(specs, "router", "route") is not None and not _any(specs, "router", "route", "http", "refs"):
+        chosen.append(presets.ROUTE)
+    if _any(specs, "prefill") is None:
+        return chosen + _workload_preset(specs, "config-llm-")
+    return (
+        chosen
+        + _workload_preset(specs, "config-llm-prefill-", "prefill")
+        + _workload_preset(specs, "config-llm-decode-")
+    )
+
+
+def _workload_preset(specs: Sequence[Json], prefix: str, *base: str) -> list[str]:
+    """The preset of one workload, which stands at ``base``; none where nothing says how a worker takes part."""
+    if _any(specs, *base, "worker") is None:
+        form = "template"
+    elif _any(specs, *base, "parallelism", "data") or _any(specs, *base, "parallelism", "dataLocal"):
+        form = "worker-data-parallel"
+    elif _any(specs, *base, "parallelism", "pipeline"):
+        form = "worker-pipeline-parallel"
+    else:
+        return []
+    return [prefix + form]
+
+
+def _any(specs: Sequence[Json], *path: str) -> Any:
+    """What stands at ``path`` in any of the specs: a true value, else an empty one, ``None`` where there is none."""
+    found = None
+    for spec in specs:
+        value = find(spec, path)
+        if value is not None:
+            found = value
+            if value:
+                break
+    return found

@@ -1,0 +1,199 @@
+"""The layers of a merge: specs as documents, the one form that merging understands. Source: KS-1.4.1 and KS-2.4.
+
+A document has no nulls and no zero values that mean "not set"; its pool spec is in the form of InferencePool v1; rules
+that only the API server put into a route are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.kserve.names import GATEWAY_GROUP
+from app.kube.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH
+from app.kube.merge import Json, MergeRules, find
+from app.kube.podspec import POD, normalised
+from app.kube.stored import without_nulls
+
+# Layers.
+
+Keyed = Sequence[str | tuple[str, Any]]
+"""A path whose list items are named by their merge key (:func:`app.kube.merge.find`)."""
+
+
+class CombineError(Exception):
+    """The effective spec cannot be computed; ``reasons`` are sentences for people."""
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; ".join(reasons))
+
+
+class MissingConfigMapError(CombineError):
+    """A ConfigMap that the spec refers to does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One spec that takes part in the merge, and what it is called in messages."""
+
+    source: str
+    spec: Json
+    directives: bool = False
+    """Whether ``$patch`` stands in it."""
+    size: int = 0
+    """Bytes of what a user wrote; a preset's count nothing."""
+
+
+def source_of(layers: Sequence[Layer], path: Keyed) -> str:
+    """The last layer that has something at ``path``."""
+    return next((layer.source for layer in reversed(layers) if find(layer.spec, path) is not None), "")
+
+
+# Documents.
+
+_WORKLOAD_FIELDS = {"template": POD, "worker": POD}
+_CONFIG = MergeRules(whole=frozenset({"inline"}), one_of=frozenset({"inline", "ref"}))
+"""A config that is written wins over a reference of a base, and the other way round."""
+SERVICE = MergeRules(
+    fields={
+        **_WORKLOAD_FIELDS,
+        "prefill": MergeRules(fields=_WORKLOAD_FIELDS),
+        "router": MergeRules(fields={"scheduler": MergeRules(fields={"template": POD, "config": _CONFIG})}),
+    }
+)
+"""How two specs merge."""
+
+
+def document(spec: Json) -> Json:
+    """A spec of either kind, as its user wrote it, in the form that merging understands."""
+    result = _workload(spec)
+    for key in ("model", "storageInitializer", "baseRefs"):
+        if (value := spec.get(key)) is not None:
+            result[key] = without_nulls(value)
+    if isinstance(model := result.get("model"), dict):
+        result["model"] = {key: value for key, value in model.items() if value or key not in ("name", "uri")}
+    if isinstance(spec.get("prefill"), dict):
+        result["prefill"] = _workload(spec["prefill"])
+    if isinstance(spec.get("router"), dict):
+        result["router"] = _router(spec["router"])
+    return result
+
+
+def _workload(spec: Json) -> Json:
+    result: Json = {}
+    for key in ("replicas", "scaling", "labels", "annotations"):
+        if (value := spec.get(key)) is not None:
+            result[key] = without_nulls(value)
+    parallelism = spec.get("parallelism")
+    if isinstance(parallelism, dict):
+        result["parallelism"] = {
+            key: value for key, value in without_nulls(parallelism).items() if not (key == "expert" and value is False)
+        }
+    for key in ("template", "worker"):
+        if isinstance(spec.get(key), dict):
+            result[key] = normalised(spec[key])
+    return result
+
+
+def _router(router: Json) -> Json:
+    result: Json = {}
+    for key in ("gateway", "ingress"):
+        if (value := router.get(key)) is not None:
+            result[key] = _without_empty_lists(without_nulls(value))
+    if isinstance(router.get("route"), dict):
+        result["route"] = _route(router["route"])
+    if isinstance(router.get("scheduler"), dict):
+        result["scheduler"] = _scheduler(router["scheduler"])
+    return result
+
+
+def _without_empty_lists(value: Json) -> Json:
+    return {key: item for key, item in value.items() if item != []}
+
+
+def _route(route: Json) -> Json:
+    http = route.get("http")
+    if not isinstance(http, dict):
+        return {}
+    result = _without_empty_lists(without_nulls(http))
+    if isinstance(result.get("spec"), dict):
+        spec = _without_empty_lists(result["spec"])
+        if spec.get("rules") == DEFAULT_RULES:
+            del spec["rules"]
+        result["spec"] = _with_defaults(spec)
+    return {"http": result}
+
+
+def _with_defaults(spec: Json) -> Json:
+    """A route with what the API server would add: lists that Metacontroller replaces as a whole must be complete.
+
+    Only defaults that our own schema does not give already (MC-3.2).
+    """
+    result = dict(spec)
+    if isinstance(spec.get("parentRefs"), list):
+        result["parentRefs"] = [{"group": GATEWAY_GROUP, "kind": "Gateway", **ref} for ref in spec["parentRefs"]]
+    if isinstance(spec.get("rules"), list):
+        result["rules"] = [_rule_with_defaults(rule) for rule in spec["rules"]]
+    return result
+
+
+def _rule_with_defaults(rule: Json) -> Json:
+    matches = rule.get("matches") or DEFAULT_MATCHES
+    result = {**rule, "matches": [match if "path" in match else {**match, "path": ROOT_PATH} for match in matches]}
+    if rule.get("backendRefs"):
+        backends = [{"group": "", "kind": "Service", "weight": 1, **ref} for ref in rule["backendRefs"]]
+        result["backendRefs"] = [_filters_with_defaults(backend) for backend in backends]
+    return _filters_with_defaults(result)
+
+
+def _filters_with_defaults(owner: Json) -> Json:
+    if not owner.get("filters"):
+        return owner
+    return {**owner, "filters": [_mirror_with_defaults(step) for step in owner["filters"]]}
+
+
+def _mirror_with_defaults(step: Json) -> Json:
+    mirror = step.get("requestMirror")
+    if not isinstance(mirror, dict) or not isinstance(mirror.get("backendRef"), dict):
+        return step
+    reference = {"group": "", "kind": "Service", **mirror["backendRef"]}
+    return {**step, "requestMirror": {**mirror, "backendRef": reference}}
+
+
+def _scheduler(scheduler: Json) -> Json:
+    result: Json = {}
+    for key in ("replicas", "labels", "annotations"):
+        if (value := scheduler.get(key)) is not None:
+            result[key] = without_nulls(value)
+    if isinstance(scheduler.get("config"), dict):  # inline is the picker's own: its nulls may mean something
+        result["config"] = {key: value for key, value in scheduler["config"].items() if value is not None}
+    if isinstance(scheduler.get("template"), dict):
+        result["template"] = normalised(scheduler["template"])
+    pool = scheduler.get("pool")
+    if isinstance(pool, dict):
+        result["pool"] = without_nulls(pool)
+        if isinstance(pool.get("spec"), dict):
+            result["pool"]["spec"] = pool_spec(result["pool"]["spec"])
+    return result
+
+
+def pool_spec(spec: Json) -> Json:
+    """A pool's spec in the form of InferencePool v1, from that form or from v1alpha2's."""
+    result: Json = {}
+    selector = spec.get("selector")
+    if isinstance(selector, dict):
+        labels = selector.get("matchLabels")
+        result["selector"] = {"matchLabels": labels if isinstance(labels, dict) else selector}
+    if spec.get("targetPorts"):
+        result["targetPorts"] = spec["targetPorts"]
+    elif spec.get("targetPortNumber") is not None:
+        result["targetPorts"] = [{"number": spec["targetPortNumber"]}]
+    picker: Any = spec.get("endpointPickerRef") or spec.get("extensionRef")
+    if isinstance(picker, dict):
+        reference = {key: picker[key] for key in ("group", "kind", "name", "failureMode", "port") if key in picker}
+        reference = {"kind": "Service", "failureMode": "FailClose", **reference}
+        if picker.get("portNumber") is not None:
+            reference["port"] = {"number": picker["portNumber"]}
+        result["endpointPickerRef"] = reference
+    return result

@@ -1,0 +1,152 @@
+"""The presets of model-server pods. Source: KS-2.7.1 to KS-2.7.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.kserve.names import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
+from app.kserve.spec.presets.script import start_script
+
+Json = dict[str, Any]
+
+DECODE_PORT = 8001
+"""Where the server of a decode pod listens: the routing sidecar has the public port."""
+SERVER_IMAGE = "ghcr.io/llm-d/llm-d-cuda:v0.4.0"
+SIDECAR_IMAGE = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.4.0"
+"""Image and arguments belong together: never change one alone."""
+
+_CERTIFICATES = "tls-certs"
+CERTIFICATES_MOUNT: Json = {"name": _CERTIFICATES, "mountPath": "/var/run/kserve/tls", "readOnly": True}
+MESSAGE_PATH = "/dev/termination-log"
+_RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
+
+
+def certificates_volume() -> Json:
+    """KServe's certificates, where somebody has made them (:func:`app.kserve.spec.complete`)."""
+    return {
+        "name": _CERTIFICATES,
+        "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"},
+    }
+
+
+def _volumes() -> list[Json]:
+    return [
+        {"name": "home", "emptyDir": {}},
+        {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
+        {"name": "model-cache", "emptyDir": {}},
+        certificates_volume(),
+    ]
+
+
+def _health(port: int, **numbers: int) -> Json:
+    return {"httpGet": {"path": "/health", "port": port, "scheme": "HTTP"}, **numbers}
+
+
+def _probes(port: int, readiness_period: int) -> Json:
+    return {
+        "livenessProbe": _health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
+        "readinessProbe": _health(port, periodSeconds=readiness_period, timeoutSeconds=5, failureThreshold=60),
+        "startupProbe": _health(port, periodSeconds=10, failureThreshold=60),
+    }
+
+
+def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json | None = None, **fields: Any) -> Json:
+    capabilities: Json = {"drop": ["ALL"]}
+    if rdma:
+        capabilities["add"] = _RDMA
+    return {
+        "name": MAIN,
+        "image": SERVER_IMAGE,
+        "imagePullPolicy": "IfNotPresent",
+        "command": command,
+        "ports": [{"containerPort": port, "protocol": "TCP"}],
+        "env": [
+            {"name": "HOME", "value": "/home"},
+            {"name": "VLLM_LOGGING_LEVEL", "value": "INFO"},
+            {"name": "HF_HUB_CACHE", "value": "/models"},
+        ],
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": False,
+            "runAsNonRoot": False,
+            "capabilities": capabilities,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        **(probes or {}),
+        "volumeMounts": [
+            {"name": "home", "mountPath": "/home"},
+            {"name": "dshm", "mountPath": "/dev/shm"},  # noqa: S108 - in the pod
+            {"name": "model-cache", "mountPath": "/models"},
+            CERTIFICATES_MOUNT,
+        ],
+        **fields,
+    }
+
+
+def _pod(server: Json, sidecar: Json | None = None) -> Json:
+    pod: Json = {"containers": [server], "terminationGracePeriodSeconds": 30, "volumes": _volumes()}
+    if sidecar is not None:
+        pod["initContainers"] = [sidecar]
+    return pod
+
+
+def single_node(port: int, *, routed: bool = False, **fields: Any) -> Json:
+    """A server that fits one pod; ``routed`` puts the routing sidecar before it."""
+    command = ["vllm", "serve", "/mnt/models", "--served-model-name", "{{ .Spec.Model.Name }}", "--port", str(port)]
+    server = _server(port, command, probes=_probes(port, 10), **fields)
+    return _pod(server, routing_sidecar(read_only=False) if routed else None)
+
+
+def leader(port: int, parallelism: str, *, routed: bool = False) -> Json:
+    """The first pod of a data-parallel group: it takes the requests."""
+    command = _script(start_script(port, leader=True, parallelism=parallelism))
+    server = _server(port, command, rdma=True, probes=_probes(port, 30))
+    return _pod(server, routing_sidecar(read_only=True) if routed else None)
+
+
+def worker(port: int, parallelism: str) -> Json:
+    """Every other pod of a data-parallel group. Nobody sends it requests, so it has no probes."""
+    return _pod(_server(port, _script(start_script(port, leader=False, parallelism=parallelism)), rdma=True))
+
+
+def _script(text: str) -> list[str]:
+    """``--`` makes a container's ``args`` arrive as the script's."""
+    return ["/bin/bash", "-c", text, "--"]
+
+
+def routing_sidecar(*, read_only: bool) -> Json:
+    """Takes requests on the public port, has prefill done elsewhere, and passes them to the decode server."""
+    security: Json = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": read_only,
+        "runAsNonRoot": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    if read_only:
+        security["seccompProfile"] = {"type": "RuntimeDefault"}
+    return {
+        "name": ROUTING_SIDECAR,
+        "image": SIDECAR_IMAGE,
+        "imagePullPolicy": "IfNotPresent",
+        "restartPolicy": "Always",
+        "args": [
+            f"--port={PUBLIC_PORT}",
+            f"--vllm-port={DECODE_PORT}",
+            "--connector=nixlv2",
+            "--secure-proxy=false",
+        ],
+        "ports": [{"containerPort": PUBLIC_PORT, "protocol": "TCP"}],
+        "env": [{"name": "INFERENCE_POOL_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
+        "securityContext": security,
+        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "livenessProbe": _health(
+            PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=10, failureThreshold=3
+        ),
+        "readinessProbe": _health(
+            PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=5, failureThreshold=10
+        ),
+        "volumeMounts": [CERTIFICATES_MOUNT],
+    }

@@ -1,0 +1,98 @@
+"""The start script of data-parallel servers, which spread one replica over the pods of a LeaderWorkerSet.
+
+Source: KS-2.7.2, form B. Environment variables, order of arguments and decisions are the interface; the text
+is ours. Values of a service enter in one place each, as a shell word of their own.
+"""
+
+from __future__ import annotations
+
+_ROCE = r"""
+if [ "${KSERVE_INFER_ROCE}" = "true" ]; then
+  say() { echo "[roce] $*"; }
+  wanted="${KSERVE_INFER_IB_GID_INDEX_GREP:-RoCE v2}"
+  sysfs=/sys/class/infiniband
+
+  adapters=()
+  for device in "${sysfs}"/mlx5_*; do
+    port="${device}/ports/1"
+    grep -qs ACTIVE "${port}/state" || continue
+    grep -qs -- "${wanted}" "${port}"/gid_attrs/types/* || continue
+    adapters+=("${device##*/}")
+  done
+
+  if [ "${#adapters[@]}" -eq 0 ]; then
+    say "no active adapter with ${wanted}; NCCL_IB_HCA is left alone"
+  else
+    joined="$(IFS=,; echo "${adapters[*]}")"
+    ports="$(printf '%s:1,' "${adapters[@]}")"
+    export NCCL_IB_HCA="${NCCL_IB_HCA:-${joined}}"
+    export NVSHMEM_HCA_LIST="${NVSHMEM_HCA_LIST:-${joined}}"
+    export UCX_NET_DEVICES="${UCX_NET_DEVICES:-${ports%,}}"
+    say "adapters ${joined}"
+
+    declare -A votes=()
+    for adapter in "${adapters[@]}"; do
+      for type in "${sysfs}/${adapter}"/ports/1/gid_attrs/types/*; do
+        grep -qs -- "${wanted}" "${type}" || continue
+        index="${type##*/}"
+        grep -qs 'ffff:' "${sysfs}/${adapter}/ports/1/gids/${index}" || continue
+        votes["${index}"]=$(( ${votes["${index}"]:-0} + 1 ))
+        break
+      done
+    done
+
+    best=""
+    most=0
+    for index in "${!votes[@]}"; do
+      if [ "${votes["${index}"]}" -gt "${most}" ]; then
+        most="${votes["${index}"]}"
+        best="${index}"
+      fi
+    done
+    if [ "${#votes[@]}" -gt 1 ] && [ "${votes["3"]:-0}" -eq "${most}" ]; then
+      best=3
+    fi
+
+    gid="${NCCL_IB_GID_INDEX:-${best}}"
+    if [ -z "${gid}" ]; then
+      say "no adapter has an IPv4 address for ${wanted}; the GID index is left alone"
+    else
+      export NCCL_IB_GID_INDEX="${gid}"
+      export NVSHMEM_IB_GID_INDEX="${NVSHMEM_IB_GID_INDEX:-${gid}}"
+      export UCX_IB_GID_INDEX="${UCX_IB_GID_INDEX:-${gid}}"
+      say "GID index ${gid}"
+    fi
+  fi
+fi
+"""
+
+
+def _in_parallelism(parallelism: str, field: str, text: str) -> str:
+    """``text`` where the field is set."""
+    return f"{{{{ if {parallelism}.{field} }}}}{text}{{{{ end }}}}"
+
+
+def start_script(port: int, *, leader: bool, parallelism: str) -> str:
+    """The script as a template. ``parallelism`` is the path of its numbers: ``.Spec.Parallelism`` or prefill's."""
+    rank = "0"
+    if not leader:
+        rank = f"$(( ${{LWS_WORKER_INDEX:-0}} * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
+    arguments = [
+        "vllm serve /mnt/models",
+        r"--served-model-name \"\${MODEL_NAME}\"",
+        f"--port {port}",
+        "--api-server-count ${VLLM_API_SERVER_COUNT:-8}" if leader else "",
+        _in_parallelism(parallelism, "Expert", "--enable-expert-parallel"),
+        _in_parallelism(parallelism, "Tensor", f"--tensor-parallel-size {{{{ {parallelism}.Tensor }}}}"),
+        f"--data-parallel-size {{{{ or {parallelism}.Data 1 }}}}",
+        f"--data-parallel-size-local {{{{ or {parallelism}.DataLocal 1 }}}}",
+        "--data-parallel-address $(LWS_LEADER_ADDRESS)",
+        f"--data-parallel-rpc-port {{{{ or {parallelism}.DataRPCPort 5555 }}}}",
+        "--data-parallel-start-rank ${START_RANK}",
+        "${VLLM_ADDITIONAL_ARGS}",
+        "$*",
+        "--trust-remote-code",
+        "" if leader else "--headless",
+    ]
+    command = " \\\n  ".join(argument for argument in arguments if argument)
+    return f'{_ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\nSTART_RANK={rank}\neval "{command}"\n'

@@ -1,0 +1,235 @@
+"""Rendering a spec: every string in it is a template of its own, and all of them share one set of bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from app.kserve.spec.merge import CombineError, Layer, source_of
+from app.kserve.spec.presets import PresetText
+from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, SpentError, TemplateError
+from app.kserve.spec.template.data import ServiceData, UnknownFieldError
+from app.kserve.spec.template.language import OPEN, Template
+from app.kube import field
+from app.kube.base import Json, KubeModel
+from app.kube.decode import SPEC, decode_document
+from app.kube.limits import has_control
+from app.kube.merge import find
+from app.kube.modelfields import check_embedded
+from app.kube.podspec import MERGE_KEYS
+
+
+class _BrokenTemplateError(Exception):
+    def __init__(self, error: TemplateError, text: str, path: Sequence[str | int]) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.text = text
+        self.path = tuple(path)
+
+
+def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[Json, bool]:
+    """The merged spec with every string in it rendered, and whether there was one that is no preset's.
+
+    Raises :class:`CombineError`.
+    """
+    renderer = _Renderer(data)
+    try:
+        return renderer.object(merged), renderer.foreign
+    except _BrokenTemplateError as broken:
+        raise CombineError(_where(broken, merged, layers)) from None
+
+
+def render_error(spec: Json, data: ServiceData) -> tuple[field.Path, str]:
+    """Where and why a spec does not render (``spec.template.nodeName, line 1: …``); an empty text where it does."""
+    try:
+        _Renderer(data).object(spec)
+    except _BrokenTemplateError as broken:
+        return _full_path(broken.path), _position(broken)
+    return field.Path(), ""
+
+
+def decided(spec: Json, data: ServiceData) -> tuple[Json, list[field.Error]]:
+    """A spec before it is combined, with those texts rendered that nothing else has a part in.
+
+    And an error for each text that cannot be rendered whatever it is combined with.
+    """
+    renderer = _Decided(data)
+    try:
+        return renderer.object(spec), renderer.errors
+    except _BrokenTemplateError as broken:
+        return spec, [*renderer.errors, _error(broken)]
+
+
+class _Renderer:
+    """Renders the parts of one spec; those without templates are shared, not copied."""
+
+    def __init__(self, data: ServiceData) -> None:
+        self.foreign = False
+        self._data = data
+        self._meter = Meter()
+        self._path: list[str | int] = []
+
+    def object(self, value: Json) -> Json:
+        changed: Json | None = None
+        for key, item in value.items():
+            plain = _is_plain(item)
+            if plain and OPEN not in key:
+                continue
+            self._path.append(key)
+            done = item if plain else self._item(item)
+            name = self._text(key) if OPEN in key else key
+            if done is not item or name is not key:
+                changed = dict(value) if changed is None else changed
+                if name is not key:
+                    del changed[key]
+                    if name in changed:
+                        raise self._broken(RefusedError(f"renders to {name!r}, a key that exists already"), key)
+                changed[name] = done
+            self._path.pop()
+        return value if changed is None else changed
+
+    def _item(self, item: Any) -> Any:
+        kind = type(item)
+        if kind is str or kind is PresetText:
+            return self._text(item)
+        if kind is dict:
+            return self.object(item)
+        return self._list(item) if kind is list else item
+
+    def _list(self, items: list[Any]) -> list[Any]:
+        changed = None
+        for position, item in enumerate(items):
+            if _is_plain(item):
+                continue
+            self._path.append(position)
+            done = self._item(item)
+            if done is not item:
+                changed = list(items) if changed is None else changed
+                changed[position] = done
+            self._path.pop()
+        return items if changed is None else changed
+
+    def _text(self, text: str) -> str:
+        try:
+            return self._rendered(text.template, Meter()) if isinstance(text, PresetText) else self._foreign(text)
+        except TemplateError as error:
+            raise self._broken(error, text) from None
+
+    def _foreign(self, text: str) -> str:
+        """A text that is not ours: it counts against the bounds of the spec."""
+        template = Template(text)
+        self._meter.read(template.actions)
+        self.foreign = True
+        return self._rendered(template, self._meter)
+
+    def _rendered(self, template: Template, meter: Meter) -> str:
+        result = template.render(self._data, meter)
+        if has_control(result):
+            raise RefusedError("renders to a text with control characters; remove them from what it prints")
+        return result
+
+    def _broken(self, error: TemplateError, text: str) -> _BrokenTemplateError:
+        return _BrokenTemplateError(error, text, self._path)
+
+
+def _is_plain(item: Any) -> bool:
+    kind = type(item)
+    return kind in _SCALARS or (kind is str and OPEN not in item)
+
+
+_SCALARS = frozenset({int, bool, float, type(None)})
+
+
+class _Decided(_Renderer):
+    """Renders what can be rendered without guessing, and goes on after a mistake."""
+
+    def __init__(self, data: ServiceData) -> None:
+        super().__init__(data)
+        self.errors: list[field.Error] = []
+
+    def _text(self, text: str) -> str:
+        self._data.guessed = False
+        try:
+            result = self._foreign(text)
+        except SpentError as error:
+            raise self._broken(error, text) from None
+        except TemplateError as error:
+            if len(self.errors) >= field.MAX_ERRORS:
+                raise self._broken(error, text) from None
+            if not self._data.guessed or isinstance(error, (ReadError, RefusedError, UnknownFieldError)):
+                self.errors.append(_error(self._broken(error, text)))
+            return text
+        return text if self._data.guessed else result
+
+
+def _error(broken: _BrokenTemplateError) -> field.Error:
+    hint = "" if isinstance(broken.error, RefusedError) else _HINT
+    path = broken.path[:-1] if broken.path[-1] == broken.text else broken.path
+    problem = f"line {max(broken.error.line, 1)}: {broken.error}{hint}"
+    return field.invalid(_full_path(path), broken.text, problem)
+
+
+_HINT = "; write braces that are not a template as {{ `{{` }}"
+
+
+def _where(broken: _BrokenTemplateError, merged: Json, layers: Sequence[Layer]) -> str:
+    """``config demo/base: spec.template.containers[0].args[1], line 2: function x is not defined``."""
+    keyed: list[str | tuple[str, Any]] = []
+    for segment in broken.path:
+        if isinstance(segment, str):
+            keyed.append(segment)
+            continue
+        key = MERGE_KEYS.get(keyed[-1]) if isinstance(keyed[-1], str) else None
+        items = find(merged, keyed)
+        if key is None or not isinstance(items[segment], dict):
+            break
+        keyed.append((key, items[segment].get(key)))
+    return f"{source_of(layers, keyed)}: {_position(broken)}"
+
+
+def _position(broken: _BrokenTemplateError) -> str:
+    return f"{_full_path(broken.path)}, line {max(broken.error.line, 1)}: {broken.error}"
+
+
+def _full_path(segments: Sequence[str | int]) -> field.Path:
+    path = SPEC
+    for segment in segments:
+        path = path.index(segment) if isinstance(segment, int) else path.child(segment)
+    return path
+
+
+# Templates in a spec that is not combined yet. Whether a field is set is not asked: a base may set it, and that shows
+# when the merged spec is rendered.
+
+SpecT = TypeVar("SpecT", bound=KubeModel)
+
+
+def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) -> tuple[SpecT, list[field.Error]]:
+    """The spec with those templates rendered that mean the same whatever it is combined with: rules see what they make.
+
+    And everything that is wrong with templates; then the spec may be as it was.
+    ``data_of`` gives the data that they are rendered with, from the spec as plain JSON.
+    """
+    if not _has_template(spec):
+        return spec, []
+    document = spec.model_dump(by_alias=True, exclude_none=True)
+    rendered, errors = decided(document, data_of(document))
+    if rendered is document:
+        return spec, errors
+    typed, wrong = decode_document(rendered, type(spec))
+    if typed is None:
+        return spec, [*errors, *wrong]
+    embedded, _ = check_embedded(typed, SPEC)
+    return (spec if embedded else typed), [*errors, *embedded]
+
+
+def _has_template(value: Any) -> bool:
+    """Whether an action stands in any text or key."""
+    kind = type(value)
+    if kind is str:
+        return OPEN in value
+    if kind is dict:
+        return any(OPEN in key or _has_template(item) for key, item in value.items())
+    if kind is list:
+        return any(map(_has_template, value))
+    return isinstance(value, KubeModel) and any(map(_has_template, value.__dict__.values()))

@@ -1,0 +1,201 @@
+"""What a template's field paths refer to: a service's metadata, its spec, and three facts of the installation.
+
+Paths use Go's field names (``.Spec.Parallelism.DataLocal``); which of them exist, and which are optional, the types
+say.
+Source: KS-2.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic_core import PydanticUndefined
+
+from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
+from app.kserve.names import API_VERSION
+from app.kserve.spec.template.bounds import STEP, Meter, TemplateError
+from app.kserve.spec.template.functions import Pointer
+from app.kube.base import KubeModel
+from app.kube.embedded_types import TYPES
+from app.kube.modelfields import FieldType, fields
+from app.kube.objects import ObjectMeta
+
+Json = dict[str, Any]
+
+_ACRONYMS = {"uri": "URI", "lora": "LoRA", "http": "HTTP", "wva": "WVA", "hpa": "HPA", "keda": "KEDA"}
+_METADATA = {
+    "Name": ("name", ""),
+    "GenerateName": ("generate_name", ""),
+    "Namespace": ("namespace", ""),
+    "UID": ("uid", ""),
+    "Generation": ("generation", 0),
+    "Labels": ("labels", {}),
+    "Annotations": ("annotations", {}),
+    "Finalizers": ("finalizers", []),
+}
+
+_GIVEN_LATER = frozenset({"Name", "Namespace", "UID", "Generation"})
+"""What every stored object has, and a manifest may lack."""
+
+
+@cache
+def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType, Any]]:
+    """JSON name, shape and zero value of each field by its Go name; ``None`` is an unset pointer."""
+    found = {}
+    for alias, (name, shape) in fields(model).items():
+        go_name = _ACRONYMS.get(alias) or alias[:1].upper() + alias[1:]
+        default = model.model_fields[name].default
+        annotation = str(model.model_fields[name].annotation)
+        zero: Any = "" if default is PydanticUndefined else default
+        if shape.container == "map" or "dict[str, str]" in annotation:
+            zero = {}
+        elif "list[" in annotation:
+            zero = []
+        found[go_name] = (alias, shape, zero)
+    return found
+
+
+class UnknownFieldError(TemplateError):
+    """A field path that no service can have, whatever its spec says."""
+
+
+class ServiceData:
+    """The data that one service's templates are rendered with.
+
+    ``guessed`` says whether anything was asked for that may be different when the service is synced: what its spec
+    has not set itself, the installation's settings, metadata that it does not have yet; of a ``sample``, everything.
+    """
+
+    def __init__(
+        self,
+        metadata: ObjectMeta,
+        spec: Json,
+        system_namespace: str,
+        gateway: tuple[str, str],
+        *,
+        sample: bool = False,
+    ) -> None:
+        self.guessed = False
+        self._sample = sample
+        self._metadata = metadata
+        self._spec = spec
+        self._global = {
+            "SystemNamespace": system_namespace,
+            "IngressGatewayNamespace": gateway[0],
+            "IngressGatewayName": gateway[1],
+        }
+
+    def field(self, path: Sequence[str], meter: Meter) -> Any:
+        """The value at ``path``. Raises :class:`TemplateError` for one that does not exist."""
+        root, *rest = path
+        self.guessed |= self._sample or root == "GlobalConfig"
+        if root == "Spec":
+            before, self.guessed = self.guessed, True
+            value = _spec_field(self._spec, LLMInferenceServiceConfigSpec, rest, path, meter)
+            self.guessed = before or rest == ["Model", "Name"] or not _is_final(value)
+            return value
+        if root == "ObjectMeta":
+            return self._metadata_field(rest, path, meter) if rest else "{}"
+        if root in _METADATA:
+            return self._metadata_field(list(path), path, meter)
+        if root == "GlobalConfig":
+            if len(rest) != 1 or rest[0] not in self._global:
+                raise _unknown(path, tuple(self._global))
+            return self._global[rest[0]]
+        if root in ("Kind", "APIVersion"):
+            return "LLMInferenceService" if root == "Kind" else API_VERSION
+        if root == "Status":
+            raise UnknownFieldError(f"{_dotted(path)}: a spec must not depend on its own status")
+        raise _unknown(path, ("ObjectMeta", "Spec", "GlobalConfig"))
+
+    def _metadata_field(self, names: Sequence[str], path: Sequence[str], meter: Meter) -> Any:
+        if names[0] not in _METADATA:
+            raise _unknown(path, tuple(_METADATA))
+        attribute, zero = _METADATA[names[0]]
+        value = getattr(self._metadata, attribute)
+        if not value and names[0] in _GIVEN_LATER:
+            self.guessed = True
+        return _below(zero if value is None else value, names[1:], path, meter)
+
+
+def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path: Sequence[str], meter: Meter) -> Any:
+    """Go down the types as long as they are ours, then down plain JSON."""
+    for position, name in enumerate(names):
+        known = _go_fields(model)
+        if name not in known:
+            raise _unknown(path, tuple(known))
+        alias, shape, zero = known[name]
+        item = value.get(alias)
+        rest = names[position + 1 :]
+        if shape.model is not None and not shape.container:
+            if item is None:
+                if rest:
+                    raise TemplateError(f"{_dotted(path)}: {name} is not set")
+                return None
+            value, model = item, shape.model
+            continue
+        if item is None:
+            if rest and zero is None:
+                raise TemplateError(f"{_dotted(path)}: {name} is not set")
+            return _below(zero, rest, path, meter)
+        if rest or shape.container:
+            return _below(item, rest, path, meter, "" if shape.container else shape.embedded)
+        return Pointer(item) if zero is None and not isinstance(item, list) else item
+    return Pointer(value)
+
+
+def _is_final(value: Any) -> bool:
+    """Whether a service's own spec sets the value, and no base can change it; only a model's name is a base's first."""
+    inner = value.value if isinstance(value, Pointer) else value
+    return isinstance(inner, (str, int, float)) and (isinstance(value, Pointer) or bool(value))
+
+
+def _below(value: Any, names: Sequence[str], path: Sequence[str], meter: Meter, type_name: str = "") -> Any:
+    """Fields of plain JSON: keys of maps as they are, fields of Kubernetes' types by their Go names.
+
+    ``type_name`` is the Kubernetes type of ``value``, where it has one: its fields exist even when they are not set.
+    """
+    for name in names:
+        known = _kubernetes_fields(type_name).get(name.lower()) if type_name else None
+        if not isinstance(value, Mapping):
+            raise TemplateError(f"{_dotted(path)}: {name} is not a field of a {type(value).__name__}")
+        key = name if name in value else _in_any_case(name, value, meter)
+        if key is not None:
+            value = value[key]
+        elif known is not None:
+            value = _zero(known)
+        else:
+            raise TemplateError(f"{_dotted(path)}: {name} is not set")
+        type_name = known if known is not None and known in TYPES else ""
+    return value
+
+
+def _in_any_case(name: str, value: Mapping[str, Any], meter: Meter) -> str | None:
+    meter.spend(STEP * len(value))
+    return next((key for key in value if key.lower() == name.lower()), None)
+
+
+@cache
+def _kubernetes_fields(type_name: str) -> dict[str, str]:
+    """Type of each field of a Kubernetes type, by its name in lower case."""
+    entries = (entry.partition(":") for entry in TYPES[type_name].split())
+    return {name.rstrip("!").lower(): type_ for name, _, type_ in entries}
+
+
+def _zero(type_: str) -> Any:
+    """What Go prints for an unset field; numbers and structs of pods are nearly all pointers."""
+    if type_.startswith("[]"):
+        return []
+    if type_.startswith("{}"):
+        return {}
+    return {"string": "", "boolean": False}.get(type_)
+
+
+def _dotted(path: Sequence[str]) -> str:
+    return "." + ".".join(path)
+
+
+def _unknown(path: Sequence[str], known: Sequence[str]) -> UnknownFieldError:
+    return UnknownFieldError(f"{_dotted(path)} does not exist; the fields are {', '.join(known)}")

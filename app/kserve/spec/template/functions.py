@@ -1,0 +1,233 @@
+"""Values and functions of the template language: Go's truth, Go's printing, and what may be called.
+
+Source: KS-2.6.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from app.kserve.names import child_name
+from app.kserve.spec.template.bounds import Meter, TemplateError, size
+
+
+class Data(Protocol):
+    """What a template's field paths refer to."""
+
+    def field(self, path: Sequence[str], meter: Meter) -> Any:
+        """The value of ``.A.B``. Raises :class:`TemplateError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an expression is evaluated with."""
+
+    data: Data
+    meter: Meter
+
+
+class Pointer:
+    """An optional value or an object that is set: true in conditions whatever is in it, as in Go."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+Expression: TypeAlias = Callable[[Scope], Any]
+Function: TypeAlias = Callable[[list[Expression], Scope], Any]
+
+
+def apply(function: Function, operands: list[Expression]) -> Expression:
+    return lambda scope: function(operands, scope)
+
+
+def is_true(value: Any) -> bool:
+    """Go's idea of truth: an optional value counts as soon as it is set, everything else unless it is empty."""
+    return True if isinstance(value, Pointer) else bool(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Pointer) else value
+
+
+def printed(value: Any, meter: Meter) -> str:
+    """A value as Go prints it, as far as the meter allows."""
+    out: list[str] = []
+    _print(_plain(value), out, meter)
+    return "".join(out)
+
+
+def _print(value: Any, out: list[str], meter: Meter) -> None:
+    if isinstance(value, dict):
+        meter.spend(len(value))
+        begin = "map["
+        for key in sorted(value):
+            _put(f"{begin}{key}:", out, meter)
+            _print(value[key], out, meter)
+            begin = " "
+        _put("]" if value else "map[]", out, meter)
+    elif isinstance(value, (list, tuple)):
+        for position, item in enumerate(value):
+            _put(" " if position else "[", out, meter)
+            _print(item, out, meter)
+        _put("]" if value else "[]", out, meter)
+    elif value is None:
+        _put("<nil>", out, meter)
+    elif isinstance(value, bool):
+        _put("true" if value else "false", out, meter)
+    else:
+        _put(str(value), out, meter)
+
+
+def _put(text: str, out: list[str], meter: Meter) -> None:
+    meter.spend(size(text))
+    out.append(text)
+
+
+def _strict(function: Callable[..., Any], fewest: int, most: int | None = None, *, prints: bool = False) -> Function:
+    """A function of evaluated arguments, of which it takes a certain number; one that ``prints`` gets the meter, too.
+
+    A text is paid for once for each function that it is given to: none looks at it more often.
+    """
+
+    def call(operands: list[Expression], scope: Scope) -> Any:
+        if len(operands) < fewest or (most is not None and len(operands) > most):
+            raise TemplateError(f"wrong number of arguments: {len(operands)}")
+        values = [_plain(operand(scope)) for operand in operands]
+        for value in values:
+            if isinstance(value, str):
+                scope.meter.spend(size(value))
+        return function(scope.meter, *values) if prints else function(*values)
+
+    return call
+
+
+def _short_circuit(stop: bool) -> Function:
+    """``or`` and ``and``: the first value of that truth, else the last one."""
+
+    def call(operands: list[Expression], scope: Scope) -> Any:
+        if not operands:
+            raise TemplateError("wrong number of arguments: 0")
+        value = None
+        for operand in operands:
+            value = operand(scope)
+            if is_true(value) is stop:
+                break
+        return value
+
+    return call
+
+
+def _not(operands: list[Expression], scope: Scope) -> bool:
+    if len(operands) != 1:
+        raise TemplateError(f"wrong number of arguments: {len(operands)}")
+    return not is_true(operands[0](scope))
+
+
+def _child_name(parent: Any, suffix: Any) -> str:
+    return child_name(_text(parent), _text(suffix))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TemplateError(f"expected a string, got {_named(value)}")
+    return value
+
+
+def _named(value: Any) -> str:
+    """A value in a message: what it is where it is more than a word."""
+    if isinstance(value, (dict, list, tuple)):
+        return "a map" if isinstance(value, dict) else "a list"
+    return printed(value, Meter())[:_SHOWN]
+
+
+_SHOWN = 64
+"""Characters of a value in a message."""
+
+
+def _index(value: Any, *keys: Any) -> Any:
+    for key in keys:
+        if isinstance(value, dict):
+            value = value.get(key, "")
+        elif isinstance(value, (list, tuple)) and isinstance(key, int) and 0 <= key < len(value):
+            value = value[key]
+        else:
+            raise TemplateError(f"no element {_named(key)}")
+    return value
+
+
+def _same_kind(first: Any, *others: Any) -> None:
+    """Go compares no maps and no lists either."""
+    if any(isinstance(value, (dict, list, tuple)) for value in (first, *others)):
+        raise TemplateError("maps and lists cannot be compared")
+    if any(isinstance(first, str) is not isinstance(other, str) for other in others):
+        raise TemplateError("incompatible types for comparison")
+
+
+def _equal(first: Any, *others: Any) -> bool:
+    _same_kind(first, *others)
+    return any(first == other for other in others)
+
+
+def _compare(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def call(first: Any, second: Any) -> bool:
+        _same_kind(first, second)
+        return holds(first, second)
+
+    return call
+
+
+_VERB = re.compile(r"%(.?)", re.DOTALL)
+
+
+def _printf(meter: Meter, form: Any, *values: Any) -> str:
+    rest = iter(values)
+
+    def verb(match: re.Match[str]) -> str:
+        if match[1] == "%":
+            return "%"
+        if match[1] not in ("s", "d", "v", "q"):
+            raise TemplateError(f"printf supports %s, %d, %v and %q, not {match[0]}")
+        value = printed(next(rest, None), meter)
+        return f'"{value}"' if match[1] == "q" else value
+
+    return _VERB.sub(verb, _text(form))
+
+
+def _joined(separator: str, end: str) -> Callable[..., str]:
+    return lambda meter, *values: separator.join(printed(value, meter) for value in values) + end
+
+
+def shell_quoted(meter: Meter, value: Any) -> str:
+    """A value as one word for a shell in a container's command, whatever characters it has.
+
+    Kubernetes expands ``$(NAME)`` in commands before the shell sees them, and reads ``$$`` as ``$``.
+    """
+    return shlex.quote(printed(value, meter)).replace("$", "$$")
+
+
+FUNCTIONS: dict[str, Function] = {
+    "ChildName": _strict(_child_name, 2, 2),
+    "ShellQuote": _strict(shell_quoted, 1, 1, prints=True),
+    "or": _short_circuit(True),
+    "and": _short_circuit(False),
+    "not": _not,
+    "eq": _strict(_equal, 2),
+    "ne": _strict(_compare(lambda a, b: a != b), 2, 2),
+    "lt": _strict(_compare(lambda a, b: a < b), 2, 2),
+    "le": _strict(_compare(lambda a, b: a <= b), 2, 2),
+    "gt": _strict(_compare(lambda a, b: a > b), 2, 2),
+    "ge": _strict(_compare(lambda a, b: a >= b), 2, 2),
+    "len": _strict(len, 1, 1),
+    "index": _strict(_index, 1),
+    "print": _strict(_joined("", ""), 0, prints=True),
+    "println": _strict(_joined(" ", "\n"), 0, prints=True),
+    "printf": _strict(_printf, 1, prints=True),
+}
+"""Go's own functions that make sense in one string, ``ChildName`` (KS-3.1), and our ``ShellQuote``."""

@@ -1,0 +1,346 @@
+"""The template language of presets and configs: the part of Go's ``text/template`` that one string needs.
+
+Field paths, ``if``/``else if``/``else``/``end``, pipelines and parentheses, literals, trim markers, comments, and the
+functions of :mod:`app.kserve.spec.template.functions`. Loops, variables and nested templates are refused by name. Each
+string of a spec is a template of its own; results are inserted as they are.
+
+Reading takes one pass over the text, and what it may find is bounded (:mod:`app.kserve.spec.template.bounds`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from app.kserve.spec.template.bounds import (
+    MAX_ACTIONS,
+    MAX_NESTING,
+    MAX_NUMBER,
+    MAX_RENDERED_TEXT,
+    MAX_TEXT,
+    MAX_TOKENS,
+    Meter,
+    ReadError,
+    RefusedError,
+    TemplateError,
+    size,
+)
+from app.kserve.spec.template.functions import FUNCTIONS, Data, Expression, Scope, apply, is_true, printed
+
+OPEN = "{{"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """``if`` with what follows it: the first part whose condition holds is rendered."""
+
+    line: int
+    parts: tuple[tuple[Expression | None, tuple[Node, ...]], ...]
+
+
+Node: TypeAlias = str | tuple[int, Expression] | Branch
+"""Text as it is, an action with its line, or a choice."""
+
+
+class Template:
+    """A string that has been read once and can be rendered often. Raises :class:`TemplateError`."""
+
+    __slots__ = ("_nodes", "actions", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        if len(text) > MAX_TEXT:
+            raise RefusedError(f"a text with actions may have at most {MAX_TEXT} characters, this one has {len(text)}")
+        parser = _Parser(text)
+        self._nodes = parser.parse()
+        self.actions = parser.actions
+        """How many there are, those of branches that are not taken included."""
+
+    def render(self, data: Data, meter: Meter) -> str:
+        """The string with every action evaluated. Raises :class:`TemplateError`."""
+        out = _Output()
+        _render(self._nodes, Scope(data, meter), out)
+        meter.render(out.size)
+        return "".join(out.pieces)
+
+
+class _Output:
+    """What was rendered so far."""
+
+    __slots__ = ("pieces", "size")
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.size = 0
+
+    def put(self, text: str, line: int) -> None:
+        self.size += size(text)
+        if self.size > MAX_RENDERED_TEXT:
+            raise RefusedError(f"renders to more than {MAX_RENDERED_TEXT} bytes; print fewer or shorter fields", line)
+        self.pieces.append(text)
+
+
+def _render(nodes: Sequence[Node], scope: Scope, out: _Output) -> None:
+    line = 0
+    for node in nodes:
+        if isinstance(node, str):
+            out.put(node, line)
+        elif isinstance(node, Branch):
+            line = node.line
+            for condition, part in node.parts:
+                if condition is None or is_true(_evaluate(condition, scope, line)):
+                    _render(part, scope, out)
+                    break
+        else:
+            line, expression = node
+            out.put(_evaluate(expression, scope, line, show=True), line)
+
+
+def _evaluate(expression: Expression, scope: Scope, line: int, *, show: bool = False) -> Any:
+    try:
+        value = expression(scope)
+        return printed(value, scope.meter) if show else value
+    except TemplateError as error:
+        error.line = error.line or line
+        raise
+    except (TypeError, ValueError, IndexError, KeyError, ArithmeticError) as error:
+        raise TemplateError(f"cannot be evaluated: {error}", line) from None
+
+
+# Reading.
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<raw>`[^`]*`)|(?P<quoted>"(?:\\.|[^"\\\n])*")|(?P<number>[-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?![\w.]))"""
+    r"""|(?P<field>(?:\.[A-Za-z_]\w*)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>[()|]))"""
+)
+_STOP = re.compile(r"[`\"]|\}\}")
+_RAW = re.compile(r"`[^`]*`")
+_QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_COMMENT = re.compile(r"-?\s*/\*")
+_AFTER_COMMENT = re.compile(r"\s*-?\}\}")
+_TRIM_BEFORE = re.compile(r"-\s")
+_TRIMMED = " "
+"""What trim markers take away. Upstream renders a spec as JSON text, where a line break is two letters, and stays."""
+_BLOCKS = ("range", "with", "define", "template", "block", "break", "continue")
+
+
+class _Action(NamedTuple):
+    """An action with the text before it; the last one of a text has no source and line 0."""
+
+    literal: str
+    source: str
+    line: int
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._actions = self._split(text)
+        self._depth = 0
+        self.actions = 0
+
+    def parse(self) -> tuple[Node, ...]:
+        nodes, ended_by, line, _ = self._block(top=True)
+        if ended_by:
+            raise ReadError(f"unexpected {{{{ {ended_by} }}}}", line)
+        return nodes
+
+    def _split(self, text: str) -> Iterator[_Action]:
+        position, trim, line = 0, False, 1
+        while True:
+            start = text.find(OPEN, position)
+            literal = text[position:] if start < 0 else text[position:start]
+            line += literal.count("\n")
+            if trim:
+                literal = literal.lstrip(_TRIMMED)
+            if start < 0:
+                yield _Action(literal, "", 0)
+                return
+            self.actions += 1
+            if self.actions > MAX_ACTIONS:
+                raise RefusedError(f"more than {MAX_ACTIONS} actions in one text; divide it", line)
+            position = _end_of_action(text, start + 2, line)
+            action = text[start + 2 : position - 2]
+            if _TRIM_BEFORE.match(action):
+                literal, action = literal.rstrip(_TRIMMED), action[1:]
+            trim = len(action) > 1 and action[-1] == "-" and action[-2].isspace()
+            yield _Action(literal, (action[:-1] if trim else action).strip() or " ", line)
+            line += text.count("\n", start, position)
+
+    def _block(self, *, top: bool = False) -> tuple[tuple[Node, ...], str, int, str]:
+        """Nodes up to the ``else`` or ``end`` that closes the block: ``(nodes, keyword, line, rest)``."""
+        nodes: list[Node] = []
+        for literal, action, line in self._actions:
+            if literal:
+                nodes.append(literal)
+            if not action:
+                break
+            word, _, rest = action.partition(" ")
+            if word in ("end", "else"):
+                return tuple(nodes), word, line, rest.strip()
+            if word == "if":
+                nodes.append(self._branch(rest, line))
+            elif word in _BLOCKS:
+                raise ReadError(f"{word} is not supported", line)
+            elif not action.startswith("/*"):
+                nodes.append((line, _Expression(action, line).parse()))
+        if not top:
+            raise ReadError("{{ end }} is missing", self._text.count("\n") + 1)
+        return tuple(nodes), "", 0, ""
+
+    def _branch(self, condition: str, line: int) -> Branch:
+        parts: list[tuple[Expression | None, tuple[Node, ...]]] = []
+        current: Expression | None = _Expression(condition, line).parse()
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise RefusedError(f"more than {MAX_NESTING} ifs within each other; join their conditions with and", line)
+        while True:
+            nodes, keyword, at, rest = self._block()
+            parts.append((current, nodes))
+            if keyword == "end":
+                self._depth -= 1
+                return Branch(line, tuple(parts))
+            if current is None:
+                raise ReadError("a second {{ else }}", at)
+            current = _Expression(rest[2:].strip(), at).parse() if rest.startswith("if ") else None
+            if rest and current is None:
+                raise ReadError(f"unexpected {rest!r} after else", at)
+
+
+def _end_of_action(text: str, start: int, line: int) -> int:
+    """Where the action ends, its closing braces included; braces within its strings and comment do not end it."""
+    comment = _COMMENT.match(text, start)
+    if comment is not None:
+        close = text.find("*/", comment.end())
+        end = _AFTER_COMMENT.match(text, close + 2) if close >= 0 else None
+        if end is None:
+            raise ReadError("unclosed comment: */ and }} are missing, or something stands between them", line)
+        return end.end()
+    position = start
+    while (found := _STOP.search(text, position)) is not None:
+        mark = found.group()
+        if mark == "}}":
+            return found.end()
+        string = (_RAW if mark == "`" else _QUOTED).match(text, found.start())
+        if string is None:
+            break
+        position = string.end()
+    raise ReadError("unclosed action: }} is missing", line)
+
+
+class _Expression:
+    """A pipeline: calls separated by ``|``, each given the one before it as its last argument."""
+
+    def __init__(self, source: str, line: int) -> None:
+        self._line = line
+        self._tokens: list[tuple[str, str]] = []
+        self._next = 0
+        for token in self._tokenise(source):
+            self._tokens.append(token)
+            if len(self._tokens) > MAX_TOKENS:
+                raise RefusedError(f"more than {MAX_TOKENS} words and signs in one action; divide it", line)
+
+    def _tokenise(self, source: str) -> Iterator[tuple[str, str]]:
+        position = 0
+        source = source.rstrip()
+        while position < len(source):
+            match = _TOKEN.match(source, position)
+            if match is None:
+                raise ReadError(f"unexpected {source[position:].strip()[:20]!r}", self._line)
+            position = match.end()
+            kind = match.lastgroup or ""
+            yield kind, match.group(kind)
+
+    def parse(self) -> Expression:
+        expression = self._pipeline()
+        if self._next < len(self._tokens):
+            raise ReadError(f"unexpected {self._tokens[self._next][1]!r}", self._line)
+        return expression
+
+    def _peek(self) -> tuple[str, str]:
+        return self._tokens[self._next] if self._next < len(self._tokens) else ("", "")
+
+    def _pipeline(self) -> Expression:
+        expression = self._call(None)
+        while self._peek() == ("mark", "|"):
+            self._next += 1
+            expression = self._call(expression)
+        return expression
+
+    def _call(self, last: Expression | None) -> Expression:
+        kind, text = self._peek()
+        if kind == "word" and text not in _CONSTANTS:
+            self._next += 1
+            function = FUNCTIONS.get(text)
+            if function is None:
+                raise ReadError(f"function {text} is not defined", self._line)
+            operands = self._operands()
+            return apply(function, [*operands, last] if last is not None else operands)
+        operands = self._operands()
+        if not operands:
+            raise ReadError("missing value", self._line)
+        if len(operands) > 1 or last is not None:
+            raise ReadError("a value takes no arguments", self._line)
+        return operands[0]
+
+    def _operands(self) -> list[Expression]:
+        operands = []
+        while (operand := self._operand()) is not None:
+            operands.append(operand)
+        return operands
+
+    def _operand(self) -> Expression | None:
+        kind, text = self._peek()
+        if not kind or (kind == "mark" and text != "("):
+            return None
+        self._next += 1
+        if kind == "mark":
+            inner = self._pipeline()
+            if self._peek() != ("mark", ")"):
+                raise ReadError("unclosed parenthesis", self._line)
+            self._next += 1
+            return inner
+        return self._leaf(kind, text)
+
+    def _leaf(self, kind: str, text: str) -> Expression:
+        if kind == "field":
+            path = tuple(text[1:].split("."))
+            return lambda scope: scope.data.field(path, scope.meter)
+        if kind == "dot":
+            raise ReadError("name a field of the root object, such as .Spec", self._line)
+        if kind == "word":
+            if text in _CONSTANTS:
+                value: Any = _CONSTANTS[text]
+            elif text in FUNCTIONS:
+                return apply(FUNCTIONS[text], [])
+            else:
+                raise ReadError(f"function {text} is not defined", self._line)
+        elif kind == "raw":
+            value = text[1:-1]
+        elif kind == "quoted":
+            value = _unquoted(text, self._line)
+        else:
+            value = self._number(text)
+        return lambda _: value
+
+    def _number(self, text: str) -> int | float:
+        if len(text) <= MAX_NUMBER:
+            value = float(text) if "." in text else int(text.replace("_", ""))
+            if -(2**63) <= value < 2**63:
+                return value
+        raise RefusedError(f"number {text[:MAX_NUMBER]}… does not fit into 64 bits", self._line)
+
+
+_CONSTANTS = {"true": True, "false": False, "nil": None}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+
+
+def _unquoted(text: str, line: int) -> str:
+    def escape(match: re.Match[str]) -> str:
+        if match[1] not in _ESCAPES:
+            raise ReadError(f"unknown escape \\{match[1]}", line)
+        return _ESCAPES[match[1]]
+
+    return re.sub(r"\\(.)", escape, text[1:-1])

@@ -1,0 +1,87 @@
+"""The CA bundle with which models are downloaded, where the operator's settings name one for all namespaces.
+
+KServe's operator copies it into one ConfigMap per namespace, which belongs to nobody. A child has one owner, so here
+every service has a copy of its own, unless the namespace has that common ConfigMap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from app.hooks.kept import keep_child
+from app.hooks.protocol import one
+from app.kserve.llminferenceservice.plan import Surroundings
+from app.kserve.names import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE, component_labels
+from app.kserve.workload.children import metadata
+from app.kube.names import ANNOTATIONS_MAX
+from app.workload.cause import Cause, Stage
+
+KEY = "cabundle.crt"
+"""The one key that is copied."""
+REASON = "CABundleMissing"
+
+Json = dict[str, Any]
+
+
+def ca_bundle_children(around: Surroundings) -> list[Json]:
+    """The service's own copy. Where its source is gone, or no longer fit, what was copied stays."""
+    if around.ca_bundle != around.names.ca_bundle:
+        return []
+    copied = _copy(around)
+    if isinstance(copied, Cause):
+        there = one(around.children.config_maps, around.ca_bundle, around.metadata.namespace)
+        return [] if there is None else [keep_child(there)]
+    return [copied]
+
+
+def ca_bundle_causes(around: Surroundings) -> list[Cause]:
+    """Why pods that mount the bundle cannot start."""
+    name, namespace = around.ca_bundle, around.metadata.namespace
+    if name == around.names.ca_bundle:
+        copied = _copy(around)
+        return [copied] if isinstance(copied, Cause) else []
+    if one(around.related.config_maps, name, namespace) is not None:
+        return []
+    source = f"{around.operator.system_namespace}/{around.operator.storage_initializer.ca_bundle_config_map_name}"
+    if name != GLOBAL_CA_BUNDLE:
+        return [_cause(f"ConfigMap {source} does not exist, {_NAMED}")]
+    return [
+        _cause(
+            f"ConfigMap {namespace}/{name} does not exist: copy {source} there with its key {KEY}, or install the "
+            "kustomize component ca-bundle, with which every service has its own copy"
+        )
+    ]
+
+
+def _copy(around: Surroundings) -> Json | Cause:
+    """The ConfigMap to be made, or why there is none."""
+    system, source = around.operator.system_namespace, around.operator.storage_initializer.ca_bundle_config_map_name
+    found = one(around.related.config_maps, source, system)
+    if found is None:
+        return _cause(f"ConfigMap {system}/{source} does not exist, {_NAMED}")
+    text = (found.data or {}).get(KEY)
+    if not text:
+        return _cause(f"ConfigMap {system}/{source} has no key {KEY}, {_NAMED}")
+    namespace = around.metadata.namespace
+    labels = component_labels(around.metadata.name, COMPONENT_WORKLOAD)
+    made: Json = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(around.names.ca_bundle, namespace, labels),
+        "data": {KEY: text},
+    }
+    if len(msgspec.json.encode(made)) > ANNOTATIONS_MAX:
+        return _cause(
+            f"ConfigMap {system}/{source} is too large to be copied by Metacontroller, which takes at most "
+            f"{ANNOTATIONS_MAX} bytes: shorten it, or copy it as ConfigMap {GLOBAL_CA_BUNDLE} to namespace {namespace}"
+        )
+    return made
+
+
+_NAMED = "which caBundleConfigMapName in ConfigMap inferenceservice-config asks for"
+
+
+def _cause(text: str) -> Cause:
+    return Cause(Stage.CONFIGURATION, text, REASON)

@@ -1,0 +1,135 @@
+"""The children that model servers are made of. Source: KS-3.5, KS-3.6 and KS-3.8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.kserve import permissions
+from app.kserve.names import (
+    COMPONENT_WORKLOAD,
+    LEADER_WORKER_SET_API,
+    PUBLIC_PORT,
+    Names,
+    component_labels,
+    workload_selector,
+)
+from app.kserve.workload.inherited import Labels
+from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan
+from app.kube.objects import ObservedDeployment
+
+Json = dict[str, Any]
+
+
+# Deployments, whose replicas are single pods.
+
+
+def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDeployment | None:
+    """The observed Deployment, unless its selector, which nobody can change, no longer finds the pods.
+
+    Such a one has to go first: it is left out of one answer, and made anew by the next. That is so when a service
+    gets or loses ``prefill``: its pods change their role.
+    """
+    if observed is None or outlived(observed, selector):
+        return None
+    return observed
+
+
+def outlived(observed: ObservedDeployment | None, selector: Labels) -> bool:
+    """Whether the observed Deployment cannot become the wanted one. ``selector`` is the one to be sent."""
+    return observed is not None and (observed.spec.selector.match_labels or selector) != selector
+
+
+def deployment(plan: DeploymentPlan, namespace: str) -> Json:
+    """The strategy is left to Kubernetes: a rolling update."""
+    spec: Json = {"selector": {"matchLabels": plan.selector}, "template": pod_template(plan.pod)}
+    if plan.replicas is not None:
+        spec["replicas"] = plan.replicas
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(plan.name, namespace, plan.labels, plan.annotations),
+        "spec": spec,
+    }
+
+
+# LeaderWorkerSets, whose replicas span several nodes.
+
+
+def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
+    """Groups start with their leader and restart as a whole."""
+    template: Json = {
+        "workerTemplate": pod_template(plan.worker),
+        "restartPolicy": "RecreateGroupOnPodRestart",
+    }
+    if plan.leader is not None:
+        template["leaderTemplate"] = pod_template(plan.leader)
+    if plan.size is not None:
+        template["size"] = plan.size
+    if plan.sub_group_size is not None:
+        template["subGroupPolicy"] = {"subGroupSize": plan.sub_group_size}
+    spec: Json = {
+        "leaderWorkerTemplate": template,
+        "rolloutStrategy": {"type": "RollingUpdate"},
+        "startupPolicy": "LeaderCreated",
+    }
+    if plan.replicas is not None:
+        spec["replicas"] = plan.replicas
+    return {
+        "apiVersion": LEADER_WORKER_SET_API,
+        "kind": "LeaderWorkerSet",
+        "metadata": metadata(plan.name, namespace, plan.labels, plan.annotations),
+        "spec": spec,
+    }
+
+
+# The Service before every model server.
+
+
+def workload_service(names: Names, namespace: str) -> Json:
+    """It is there in every topology, with a router or without. The servers speak plain HTTP."""
+    port = {
+        "name": "http",
+        "protocol": "TCP",
+        "appProtocol": "http",
+        "port": PUBLIC_PORT,
+        "targetPort": PUBLIC_PORT,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(names.workload_service, namespace, component_labels(names.service, COMPONENT_WORKLOAD)),
+        "spec": {"type": "ClusterIP", "selector": workload_selector(names.service), "ports": [port]},
+    }
+
+
+# ServiceAccounts of pods that ask the API server, with their Roles.
+
+
+def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
+    """The account, unless it is the user's own, and what it may do."""
+    found: list[Json] = []
+    if plan.managed:
+        found.append(permissions.service_account(metadata(plan.account, namespace, plan.labels)))
+    if plan.role:
+        found.append(permissions.role(metadata(plan.role, namespace, plan.labels), permissions.SIDECAR_RULES))
+        found.append(permissions.binding(metadata(plan.binding, namespace, plan.labels), plan.role, plan.account))
+    return found
+
+
+# Parts.
+
+
+def pod_template(pod: PodPlan) -> Json:
+    """A pod template as Deployments and LeaderWorkerSets have it."""
+    meta: Json = {"labels": pod.labels}
+    if pod.annotations:
+        meta["annotations"] = pod.annotations
+    return {"metadata": meta, "spec": pod.spec}
+
+
+def metadata(name: str, namespace: str, labels: dict[str, str], annotations: dict[str, str] | None = None) -> Json:
+    """An object's own metadata."""
+    meta: Json = {"name": name, "namespace": namespace, "labels": labels}
+    if annotations:
+        meta["annotations"] = annotations
+    return meta

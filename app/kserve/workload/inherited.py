@@ -1,0 +1,81 @@
+"""What a workload takes over: labels and annotations from its service, the rest from the object in place.
+
+Source: KS-3.4 and KS-9.1.
+
+Object metadata, pod labels and the selector are three maps. The selector has the base keys only, with the values that
+the pods finally carry (KS-3.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.hooks.kept import kept_replicas
+from app.kserve.names import PROPAGATED_ANNOTATIONS, PROPAGATED_LABELS, PROPAGATED_LWS_ANNOTATIONS
+from app.kube.base import Json
+from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
+from app.workload.parts import account_in_place
+
+Labels = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Propagated:
+    """What a service passes on."""
+
+    labels: Labels
+    annotations: Labels
+    group_annotations: Labels
+    """As ``annotations``, for LeaderWorkerSet objects and their pods."""
+
+
+def propagated(labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None) -> Propagated:
+    """From a service's own metadata."""
+    notes = annotations or {}
+    return Propagated(
+        labels=_with_prefix(labels or {}, PROPAGATED_LABELS),
+        annotations=_with_prefix(notes, PROPAGATED_ANNOTATIONS),
+        group_annotations=_with_prefix(notes, (*PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNOTATIONS)),
+    )
+
+
+def _with_prefix(values: Mapping[str, str], prefixes: Sequence[str]) -> Labels:
+    return {key: value for key, value in values.items() if key.startswith(tuple(prefixes))}
+
+
+def laid_over(*maps: Mapping[str, str] | None) -> Labels:
+    """All the maps, later ones first."""
+    return {key: value for values in maps for key, value in (values or {}).items()}
+
+
+def selector(base: Mapping[str, str], pods: Mapping[str, str]) -> Labels:
+    """The selector of a workload whose pods carry ``pods``."""
+    return {key: pods[key] for key in base}
+
+
+# From the object in place: replicas that somebody else may set, an account that cannot be taken away.
+
+
+def replicas(wanted: int | None, observed: ObservedDeployment | ObservedLeaderWorkerSet | None) -> int | None:
+    """What to send as ``spec.replicas``: the user's number, else whatever is there, ``None`` to leave the field out.
+
+    A number that was sent once and is no longer wanted must be sent on as observed: left out, it would be deleted, and
+    the API server would fall back to 1 (KS-9.1).
+    """
+    if wanted is not None or observed is None:
+        return wanted
+    return kept_replicas(observed)
+
+
+def with_account(pod: Json, observed: ObservedDeployment | None, kept: str) -> Json:
+    """The pod of a Deployment, naming an account where it names none and the observed one has ours.
+
+    ``kept``: the managed account where accounts are not declared. One of that name was made by another operator, or by
+    us before, is not taken away, and holds the rights that the pods need.
+    """
+    running = observed.spec.template.spec.service_account_name if observed is not None else ""
+    if pod.get("serviceAccountName") or running in ("", kept):
+        return pod
+    name = account_in_place(observed, running)
+    return {**pod, "serviceAccountName": name} if name else pod

@@ -1,0 +1,102 @@
+"""The workload phase: model servers with their Service, their conditions, and why they are not ready.
+
+Source: KS-3 and KS-6.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.hooks.protocol import every, one
+from app.kserve.llminferenceservice.conditions import (
+    KIND_NOT_INSTALLED,
+    MAIN_WORKLOAD_READY,
+    PREFILL_WORKER_WORKLOAD_READY,
+    PREFILL_WORKLOAD_READY,
+    WORKER_WORKLOAD_READY,
+)
+from app.kserve.llminferenceservice.plan import Surroundings
+from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER
+from app.kserve.results import ConditionState, WorkloadResult, fails
+from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.workload.cabundle import ca_bundle_causes, ca_bundle_children
+from app.kserve.workload.children import accounts, current, deployment, leader_worker_set, outlived, workload_service
+from app.kserve.workload.plan import WorkloadError, WorkloadPlan, workload_plan
+from app.kserve.workload.status import deployment_state, leader_worker_set_state
+from app.kube.objects import ObservedPod
+from app.workload.cause import Cause, Stage
+from app.workload.pods import LWS_NAME
+from app.workload.ready import deployment_causes, pod_causes
+
+
+def make_workloads(spec: EffectiveSpec, around: Surroundings) -> WorkloadResult:
+    """The model servers of a service that is not stopped, and what is said of them."""
+    try:
+        plan = workload_plan(spec, around)
+    except WorkloadError as error:
+        state = fails(error.reason, str(error), Stage.MODEL)
+        return WorkloadResult([], {error.condition: state}, failed=True)
+    return WorkloadResult(
+        _workload_children(plan, around), _workload_states(plan, around), _workload_causes(plan, around)
+    )
+
+
+def _workload_children(plan: WorkloadPlan, around: Surroundings) -> list[Any]:
+    namespace = around.metadata.namespace
+    installed = around.children.leader_worker_sets is not None
+    return [
+        *(deployment(p, namespace) for p in plan.deployments if not outlived(around.deployment(p.name), p.selector)),
+        *(leader_worker_set(group, namespace) for group in plan.groups if installed),
+        workload_service(around.names, namespace),
+        *(child for account in plan.accounts for child in accounts(account, namespace)),
+        *(ca_bundle_children(around) if plan.ca_bundle else []),
+    ]
+
+
+def _workload_states(plan: WorkloadPlan, around: Surroundings) -> dict[str, ConditionState]:
+    """One state for each workload of the topology; the others' conditions do not apply."""
+    names, found = around.names, {}
+    for one_ in plan.deployments:
+        condition = MAIN_WORKLOAD_READY if one_.name == names.main else PREFILL_WORKLOAD_READY
+        found[condition] = deployment_state(current(around.deployment(one_.name), one_.selector))
+    for group in plan.groups:
+        condition = WORKER_WORKLOAD_READY if group.name == names.multi_node else PREFILL_WORKER_WORKLOAD_READY
+        groups = around.children.leader_worker_sets
+        observed = one(groups, group.name, around.metadata.namespace)
+        found[condition] = _NO_GROUPS if groups is None else leader_worker_set_state(observed)
+    return found
+
+
+def _workload_causes(plan: WorkloadPlan, around: Surroundings) -> list[Cause]:
+    """What Deployments and pods of the model servers say of themselves."""
+    observed = [current(around.deployment(one_.name), one_.selector) for one_ in plan.deployments]
+    causes = [cause for child in observed if child is not None for cause in deployment_causes(child)]
+    of_pods = [cause for pods in pods_by_workload(around, scheduler=False) for cause in pod_causes(pods)]
+    bundle = ca_bundle_causes(around) if plan.ca_bundle else []
+    return [*bundle, *causes, *of_pods, *([_NO_ENDPOINT] if plan.unknown_endpoint and of_pods else [])]
+
+
+_NO_ENDPOINT = Cause(
+    Stage.MODEL,
+    "the model is in S3 and no endpoint is known but Amazon's: annotations on a Secret are not read, so annotate the "
+    "ServiceAccount with serving.kserve.io/s3-endpoint, or set s3Endpoint in ConfigMap inferenceservice-config",
+    "S3EndpointUnknown",
+)
+
+
+def pods_by_workload(around: Surroundings, *, scheduler: bool) -> list[list[ObservedPod]]:
+    """Pods of the endpoint picker, or those of each model server: a LeaderWorkerSet's, or a Deployment's."""
+    found: dict[str, list[ObservedPod]] = {}
+    for pod in every(around.related.pods):
+        labels = pod.metadata.labels or {}
+        component = labels.get(COMPONENT, "")
+        if (component == COMPONENT_SCHEDULER) is scheduler:
+            found.setdefault(labels.get(LWS_NAME, component), []).append(pod)
+    return list(found.values())
+
+
+_NO_GROUPS = fails(
+    KIND_NOT_INSTALLED,
+    "worker needs LeaderWorkerSets: install leaderworkerset.x-k8s.io and the kustomize component leaderworkerset",
+    Stage.SPEC,
+)

@@ -1,0 +1,95 @@
+"""Which workloads a service has. Source: KS-1.3 and KS-3.12.
+
+Three fields decide: ``worker`` makes the main workload a LeaderWorkerSet, ``prefill`` adds a second workload, and
+``prefill.worker`` makes that one a LeaderWorkerSet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.kserve.llminferenceservice.types import ParallelismSpec, WorkloadSpec
+from app.kserve.names import (
+    COMPONENT_LEADER,
+    COMPONENT_LEADER_PREFILL,
+    COMPONENT_PREFILL,
+    COMPONENT_WORKER,
+    COMPONENT_WORKER_PREFILL,
+    COMPONENT_WORKLOAD,
+    ROLE_BOTH,
+    ROLE_DECODE,
+    ROLE_PREFILL,
+    Names,
+)
+from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.workload.inherited import Labels, laid_over
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two workloads, main or prefill, with its names."""
+
+    spec: WorkloadSpec
+    name: str
+    group_name: str
+    component: str
+    leader_component: str
+    worker_component: str
+    role: str
+    labels: Labels
+    """Labels for pods that the user asks for."""
+    annotations: Labels
+
+
+def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
+    """The main workload and, where the spec has one, the prefill workload."""
+    sides = [
+        Side(
+            spec,
+            names.main,
+            names.multi_node,
+            COMPONENT_WORKLOAD,
+            COMPONENT_LEADER,
+            COMPONENT_WORKER,
+            ROLE_BOTH if spec.prefill is None else ROLE_DECODE,
+            laid_over(spec.labels),
+            laid_over(spec.annotations),
+        )
+    ]
+    if spec.prefill is not None:
+        sides.append(
+            Side(
+                spec.prefill,
+                names.prefill,
+                names.multi_node_prefill,
+                COMPONENT_PREFILL,
+                COMPONENT_LEADER_PREFILL,
+                COMPONENT_WORKER_PREFILL,
+                ROLE_PREFILL,
+                laid_over(spec.labels, spec.prefill.labels),
+                laid_over(spec.annotations, spec.prefill.annotations),
+            )
+        )
+    return sides
+
+
+# Parallelism.
+
+
+def is_data_parallel(parallelism: ParallelismSpec | None) -> bool:
+    """Whether one replica holds several copies of the model."""
+    return parallelism is not None and ((parallelism.data or 0) > 0 or (parallelism.data_local or 0) > 0)
+
+
+def is_pipeline_parallel(parallelism: ParallelismSpec | None) -> bool:
+    """Whether several nodes share the layers of one replica."""
+    return parallelism is not None and (parallelism.pipeline or 0) > 0
+
+
+def pods_per_replica(parallelism: ParallelismSpec | None) -> int | None:
+    """Pods of one replica, the leader included; ``None`` where nothing says how many."""
+    if parallelism is None:
+        return None
+    if is_data_parallel(parallelism):
+        return max(max(parallelism.data or 1, 1) // max(parallelism.data_local or 1, 1), 1)
+    return parallelism.pipeline if is_pipeline_parallel(parallelism) else None

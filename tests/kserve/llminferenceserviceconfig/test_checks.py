@@ -1,0 +1,174 @@
+"""Rules of a config, by the identifiers of KS-7.4."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.admission.review import answer
+from app.kserve.llminferenceserviceconfig.checks import Config, delete_warnings, update_warnings
+from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
+from app.kserve.spec.presets import PRESETS
+from app.kube.decode import decode_document
+from app.kube.objects import ObjectMeta
+from app.kube.resource import Resource
+from app.settings import Settings
+from tests.kserve.objects import CONFIG_KIND, Json, admit, config, fields
+
+WELL_KNOWN = "kserve-config-llm-template"
+
+
+def test_configs_do_not_nest() -> None:
+    """KS-C01."""
+    assert fields(config(baseRefs=[{"name": "other"}])) == [("spec.baseRefs", "Forbidden")]
+
+
+def test_scheduler_replicas() -> None:
+    """KS-C02."""
+    assert fields(config(router={"scheduler": {"replicas": 0}})) == [("spec.router.scheduler.replicas", "Invalid")]
+
+
+def test_both_at_once() -> None:
+    """KS-C01 and KS-C02 are found together; templates are only tried on a config without mistakes."""
+    document = config(
+        baseRefs=[{"name": "other"}], router={"scheduler": {"replicas": -1}}, annotations={"a": "{{ .Nope }}"}
+    )
+    assert fields(document) == [("spec.baseRefs", "Forbidden"), ("spec.router.scheduler.replicas", "Invalid")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ .Spec.Prefill.Worker.NodeName }}",
+        "{{ .GlobalConfig.CredentialConfig }}",
+        "{{ .GlobalConfig.StorageConfig }}",
+        "{{ .NonExistent }}",
+        "{{ .Spec.Model.Name",
+    ],
+)
+def test_a_template_that_the_sample_cannot_fill(text: str) -> None:
+    """KS-C03: a mistake of the whole object, as upstream reports it; the text says where."""
+    errors = admit(config(template={"containers": [{"name": "main", "args": ["ok", text]}]})).errors
+    assert [(str(error.path), error.type.value) for error in errors] == [("", "FieldValueForbidden")]
+    assert "spec.template.containers[0].args[1]" in str(errors[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ .Spec.Model.Name }}",
+        "{{ ChildName .ObjectMeta.Name `-inference-pool` }}",
+        "{{ if .Spec.Model.Name }}a{{ else }}b{{ end }}",
+        "{{ .GlobalConfig.IngressGatewayName }}",
+        "{{ or .Spec.Prefill.Parallelism.Data 1 }}",
+        "{{ .Spec.Parallelism.Expert }}",
+        "{{ .Spec.Worker.NodeName }}{{ .Spec.Template.HostNetwork }}",
+    ],
+)
+def test_templates_that_the_sample_fills(text: str) -> None:
+    """Whatever the sample service has may be used."""
+    assert fields(config(template={"containers": [{"name": "main", "args": [text]}]})) == []
+
+
+LAX: dict[str, Json] = {
+    "nothing": {},
+    "a model without an address": {"model": {"name": "llama"}},
+    "worker without parallelism": {"worker": {"containers": [{"name": "main"}]}},
+    "two kinds of parallelism": {"parallelism": {"pipeline": 2, "data": 4, "dataLocal": 2}},
+    "routes of one's own beside a managed one": {"router": {"route": {"http": {"refs": [{"name": "r"}], "spec": {}}}}},
+    "a path that is a template": {
+        "router": {
+            "route": {"http": {"spec": {"rules": [{"matches": [{"path": {"value": "{{ .ObjectMeta.Name }}//x"}}]}]}}}
+        }
+    },
+    "a pool in the form of v1": {
+        "router": {"scheduler": {"pool": {"spec": {"selector": {"matchLabels": {"app": "{{ .ObjectMeta.Name }}"}}}}}}
+    },
+}
+
+
+@pytest.mark.parametrize("case", LAX)
+def test_rules_of_services_do_not_apply(case: str) -> None:
+    """They do to what the config is merged into."""
+    assert fields(config(**LAX[case])) == []
+
+
+def test_rules_of_the_schema_do_apply() -> None:
+    """Scaling's are CEL in the CRDs of both kinds."""
+    assert fields(config(scaling={"maxReplicas": 2})) == [("spec.scaling.wva", "Required")]
+    assert fields(config(parallelism={"tensor": 0})) == [("spec.parallelism.tensor", "Invalid")]
+
+
+def test_an_address_that_is_no_url() -> None:
+    """The API's own types could not hold it, in a config no more than in a service."""
+    assert fields(config(model={"uri": "hf://{{ .Name }}/x"})) == [("spec.model.uri", "Invalid")]
+
+
+def test_a_list_that_cannot_be_applied_is_a_warning() -> None:
+    """A service that uses the config may still replace it."""
+    verdict = admit(config(template={"containers": [{"name": "main"}, {"name": "main"}]}))
+    assert verdict.errors == []
+    assert len(verdict.warnings) == 1
+
+
+@pytest.mark.parametrize("suffix", sorted(PRESETS))
+def test_every_preset_is_a_valid_config(suffix: str) -> None:
+    """They can be exported, changed and stored."""
+    assert fields(config(f"kserve-{suffix}", **json.loads(json.dumps(PRESETS[suffix])))) == []
+
+
+# Warnings about presets.
+
+
+def _config(name: str, **spec: Any) -> Config:
+    decoded, errors = decode_document(spec, LLMInferenceServiceConfigSpec)
+    assert decoded is not None, errors
+    return Resource(msgspec.convert({"name": name}, ObjectMeta), decoded, LLMInferenceServiceConfigStatus())
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "warned"),
+    [
+        (WELL_KNOWN, {"replicas": 1}, {"replicas": 2}, True),
+        (WELL_KNOWN, {"replicas": 1}, {}, True),
+        (WELL_KNOWN, {"replicas": 1}, {"replicas": 1, "labels": {"a": "b"}}, False),
+        (WELL_KNOWN, {"labels": {"a": "b"}}, {"labels": {"a": "b", "c": "d"}}, False),
+        ("mine", {"replicas": 1}, {"replicas": 2}, False),
+    ],
+)
+def test_changing_a_well_known_config(name: str, before: Json, after: Json, warned: bool) -> None:
+    """KS-C04: a change warns, an addition does not."""
+    assert bool(update_warnings(_config(name, **after), _config(name, **before), Settings())) is warned
+
+
+def test_an_update_says_so() -> None:
+    """Through the review, beside what it says of any object."""
+    before, after = config(WELL_KNOWN, replicas=1), config(WELL_KNOWN, replicas=2)
+    assert any("well-known" in warning for warning in admit(after, before).warnings)
+    assert not admit(before, before).warnings
+
+
+@pytest.mark.parametrize(("name", "warned"), [(WELL_KNOWN, True), ("mine", False)])
+def test_a_deletion_is_allowed(name: str, warned: bool) -> None:
+    """A failing answer would hold up whole namespaces; a warning does not."""
+    request = {
+        "uid": "u",
+        "operation": "DELETE",
+        "name": name,
+        "namespace": "kserve",
+        "kind": {"group": "serving.kserve.io", "version": "v1alpha1", "kind": "LLMInferenceServiceConfig"},
+    }
+    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    response = json.loads(answer(CONFIG_KIND, body.encode(), Settings()))["response"]
+    assert response["allowed"] is True
+    assert bool(response.get("warnings")) is warned
+
+
+def test_deleting_a_well_known_config() -> None:
+    """KS-C05."""
+    assert delete_warnings(WELL_KNOWN, Settings())
+    assert not delete_warnings("mine", Settings())
+    assert not delete_warnings(WELL_KNOWN, Settings(kserve_config_prefix="other-"))

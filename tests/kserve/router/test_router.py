@@ -1,0 +1,378 @@
+"""The router as a whole, through the hook: KS-4.1 to KS-4.7, KS-9.4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.kserve.objects import (
+    AVAILABLE,
+    DEFAULT_PARENT,
+    OPTIONAL_KINDS,
+    RBAC_KINDS,
+    Cluster,
+    Json,
+    accepted,
+    customize,
+    gateway,
+    service,
+)
+
+MANAGED: Json = {"route": {}, "gateway": {}, "scheduler": {}}
+ROUTER_OBJECTS = {
+    ("Deployment", "demo-kserve-router-scheduler"),
+    ("Service", "demo-epp-service"),
+    ("InferencePool", "demo-inference-pool"),
+    ("HTTPRoute", "demo-kserve-route"),
+}
+WORKLOAD_OBJECTS = {("Deployment", "demo-kserve"), ("Service", "demo-kserve-workload-svc")}
+
+
+def cluster(router: Json | None, *related: Json, optional: frozenset[str] = OPTIONAL_KINDS, **spec: Any) -> Cluster:
+    more: Json = {} if router is None else {"router": router}
+    made = Cluster(service(**more, **spec), *related, optional=optional)
+    made.settle()
+    return made
+
+
+def own_route(name: str = "mine", parents: list[Json] | None = None, status: Json | None = None) -> Json:
+    parents = [DEFAULT_PARENT] if parents is None else parents
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": name, "namespace": "default", "generation": 1},
+        "spec": {"parentRefs": parents, "rules": [{"matches": [{"path": {"value": "/x"}}]}]},
+        "status": status or {},
+    }
+
+
+def own_pool(name: str = "mine", selector: Json | None = None, status: Json | None = None) -> Json:
+    return {
+        "apiVersion": "inference.networking.k8s.io/v1",
+        "kind": "InferencePool",
+        "metadata": {"name": name, "namespace": "default", "generation": 1},
+        "spec": {"selector": {"matchLabels": selector or {}}},
+        "status": status or {},
+    }
+
+
+# What is made: KS-4.1.
+
+MODES: dict[str, tuple[Json | None, set[tuple[str, str]]]] = {
+    "no router": (None, set()),
+    "an empty router": ({}, set()),
+    "only a gateway": ({"gateway": {}}, set()),
+    "only an ingress": ({"ingress": {}}, set()),
+    "only a route": ({"route": {}}, {("HTTPRoute", "demo-kserve-route")}),
+    "everything": (MANAGED, ROUTER_OBJECTS),
+    "a scheduler without a route": ({"scheduler": {}}, ROUTER_OBJECTS - {("HTTPRoute", "demo-kserve-route")}),
+    "a pool of one's own": (
+        {"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}},
+        {("HTTPRoute", "demo-kserve-route")},
+    ),
+    "a route of one's own": ({"route": {"http": {"refs": [{"name": "mine"}]}}}, set()),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_made(mode: str) -> None:
+    """Model servers are always there; the rest is what the router asks for."""
+    router, expected = MODES[mode]
+    assert cluster(router, gateway(), own_route(), own_pool()).names == WORKLOAD_OBJECTS | expected
+
+
+@pytest.mark.parametrize(
+    ("router", "kind", "name"),
+    [
+        ({"route": {}}, "Service", "demo-kserve-workload-svc"),
+        (MANAGED, "InferencePool", "demo-inference-pool"),
+        ({"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}, "InferencePool", "mine"),
+    ],
+)
+def test_where_the_route_leads(router: Json, kind: str, name: str) -> None:
+    """To the pool where there is one, else to the Service."""
+    made = cluster(router, gateway(), own_pool())
+    backend = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"][0]
+    assert (backend["kind"], backend["name"]) == (kind, name)
+
+
+def test_a_gateway_of_ones_own() -> None:
+    """Replaces the default one, which need not exist; without a namespace it is the service's."""
+    refs = [{"name": "a", "namespace": "infra"}, {"name": "b"}]
+    made = cluster({"route": {}, "gateway": {"refs": refs}}, gateway("a", "infra"), gateway("b", "default"))
+    parents = made.child("HTTPRoute", "demo-kserve-route")["spec"]["parentRefs"]
+    assert [(p["name"], p.get("namespace")) for p in parents] == [("a", "infra"), ("b", None)]
+    assert made.says("GatewaysReady") == "True"
+
+
+# References: KS-4.2.
+
+MISSING: dict[str, tuple[Json, list[Json], str, str]] = {
+    "a gateway": (
+        {"route": {}, "gateway": {"refs": [{"name": "gone", "namespace": "infra"}]}},
+        [gateway()],
+        "GatewaysReady",
+        "Gateway infra/gone",
+    ),
+    "the default gateway": (MANAGED, [], "HTTPRoutesReady", "Gateway kserve/kserve-ingress-gateway"),
+    "a route": (
+        {"route": {"http": {"refs": [{"name": "gone"}]}}},
+        [gateway()],
+        "HTTPRoutesReady",
+        "HTTPRoute default/gone",
+    ),
+    "a route's parents": (
+        {"route": {"http": {"refs": [{"name": "mine"}]}}},
+        [own_route(parents=[])],
+        "HTTPRoutesReady",
+        "HTTPRoute default/mine has no parentRefs",
+    ),
+    "a route's gateway": (
+        {"route": {"http": {"refs": [{"name": "mine"}]}}},
+        [own_route()],
+        "HTTPRoutesReady",
+        "Gateway kserve/kserve-ingress-gateway",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_references_must_exist_before_anything_is_made(case: str) -> None:
+    """The model servers run; the router waits, and says for what."""
+    router, related, condition, named = MISSING[case]
+    made = cluster(router, *related)
+    assert made.names == WORKLOAD_OBJECTS
+    assert made.says(condition) == made.says("RouterReady") == made.says("Ready") == "RefsInvalid"
+    found = made.condition("Ready")
+    assert found is not None
+    assert named in found["message"]
+
+
+def test_a_reference_that_goes_takes_nothing_with_it() -> None:
+    """What was made is kept as it is, and works again when the Gateway is back."""
+    made = cluster(MANAGED, gateway())
+    before = made.names
+    made.related.clear()
+    made.settle()
+    assert made.names == before
+    assert made.says("HTTPRoutesReady") == "RefsInvalid"
+    assert made.answer["status"]["url"] == "http://203.0.113.1/default/demo"
+    made.related.append(gateway())
+    made.settle()
+    assert made.says("HTTPRoutesReady") == "HTTPRoutesNotReady"
+
+
+# Conditions, from nothing to ready.
+
+
+def test_a_full_service_comes_up() -> None:
+    """The states of KS-6, in order."""
+    made = cluster(MANAGED, gateway())
+    assert {c["type"]: made.says(c["type"]) for c in made.answer["status"]["conditions"]} == {
+        "HTTPRoutesReady": "HTTPRoutesNotReady",
+        "InferencePoolReady": "WaitingForGateway",
+        "MainWorkloadReady": "Progressing",
+        "PresetsCombined": "True",
+        "Ready": "HTTPRoutesNotReady",
+        "RouterReady": "HTTPRoutesNotReady",
+        "SchedulerWorkloadReady": "Progressing",
+        "WorkloadsReady": "Progressing",
+    }
+    made.report("Deployment", "demo-kserve", **AVAILABLE)
+    made.settle()
+    assert (made.says("MainWorkloadReady"), made.says("WorkloadsReady")) == ("True", "True")
+    made.report("HTTPRoute", "demo-kserve-route", **accepted(DEFAULT_PARENT))
+    made.report("InferencePool", "demo-inference-pool", **accepted(DEFAULT_PARENT, resolved=False))
+    made.report("Deployment", "demo-kserve-router-scheduler", **AVAILABLE)
+    made.settle()
+    assert {made.says(c["type"]) for c in made.answer["status"]["conditions"]} == {"True"}
+    assert made.answer["status"]["url"] == "http://203.0.113.1/default/demo"
+    assert made.answer["status"]["addresses"] == [
+        {"name": "gateway-external", "url": "http://203.0.113.1/default/demo"}
+    ]
+
+
+def test_without_a_route_the_service_answers_within_the_cluster() -> None:
+    """With the scheme and the port that work."""
+    made = cluster(None)
+    assert made.answer["status"]["addresses"] == [
+        {"url": "http://demo-kserve-workload-svc.default.svc.cluster.local:8000"}
+    ]
+    assert "url" not in made.answer["status"]
+    assert made.says("RouterReady") == "True"
+
+
+def test_urls_that_cannot_be_found_out() -> None:
+    """The route is written, what comes after it is not judged."""
+    broken = gateway(listeners=[{"name": "t", "port": 9, "protocol": "TCP"}])
+    made = cluster(MANAGED, broken)
+    assert ("HTTPRoute", "demo-kserve-route") in made.names
+    assert made.says("HTTPRoutesReady") == "HTTPRouteReconcileError"
+    assert made.says("InferencePoolReady") is None
+
+
+def test_a_gateway_that_is_not_programmed() -> None:
+    """Only Gateways that the user names are judged."""
+    made = cluster(
+        {"route": {}, "gateway": {"refs": [{"name": "g", "namespace": "gw"}]}}, gateway("g", "gw", programmed=False)
+    )
+    assert made.says("GatewaysReady") == "GatewaysNotReady"
+    assert cluster({"route": {}}, gateway(programmed=False)).says("GatewaysReady") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ({}, "WaitingForGateway"),
+        (accepted(DEFAULT_PARENT, resolved=False), "True"),
+        ({"parents": [{"conditions": [{"type": "Accepted", "status": "False"}]}]}, "InferencePoolNotReady"),
+    ],
+)
+def test_a_pool_of_ones_own(status: Json, says: str) -> None:
+    """It is judged like a managed one; there is no endpoint picker to wait for."""
+    made = cluster({"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}, gateway(), own_pool(status=status))
+    assert made.says("InferencePoolReady") == says
+    assert made.says("SchedulerWorkloadReady") is None
+
+
+def test_a_pool_of_ones_own_that_is_not_there() -> None:
+    """The reason says that it cannot be found."""
+    made = cluster({"route": {}, "scheduler": {"pool": {"ref": {"name": "gone"}}}}, gateway())
+    assert made.says("InferencePoolReady") == "InferencePoolFetchError"
+    assert made.says("Ready") == "InferencePoolFetchError"
+
+
+def test_a_pool_of_ones_own_that_selects_other_pods() -> None:
+    """Nothing makes our pods match it, so the message says which labels are missing."""
+    router = {"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}
+    pool = own_pool(selector={"app": "x", "kserve.io/component": "workload"})
+    message = (cluster(router, gateway(), pool).condition("Ready") or {})["message"]
+    assert "set app=x in spec.labels" in message
+    settled = cluster(router, gateway(), pool, labels={"app": "x"})
+    assert "spec.labels" not in (settled.condition("Ready") or {})["message"]
+
+
+# What is not installed.
+
+
+def test_without_the_gateway_api() -> None:
+    """The condition says what to install; everything else is made, and the service has its address in the cluster."""
+    made = cluster(MANAGED, optional=frozenset({"InferencePool"}))
+    assert made.says("HTTPRoutesReady") == "KindNotInstalled"
+    assert made.names == WORKLOAD_OBJECTS | (ROUTER_OBJECTS - {("HTTPRoute", "demo-kserve-route")})
+    assert "gateway-api" in (made.condition("HTTPRoutesReady") or {})["message"]
+    assert made.answer["status"]["addresses"][0]["url"].startswith("http://demo-kserve-workload-svc.")
+
+
+def test_without_the_inference_extension() -> None:
+    """The scheduler and the route are kept; nothing switches to the Service in silence."""
+    made = cluster(MANAGED, gateway(), optional=frozenset({"HTTPRoute"}))
+    assert made.says("InferencePoolReady") == "InferencePoolFetchError"
+    assert ("Deployment", "demo-kserve-router-scheduler") in made.names
+    backend = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"][0]
+    assert backend["kind"] == "InferencePool"
+
+
+def test_permissions() -> None:
+    """Declared, the account and its Role are made; otherwise the condition says what the account lacks."""
+    bare = cluster(MANAGED, gateway())
+    template = bare.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]
+    assert "serviceAccountName" not in template
+    assert "scheduler-rbac" in (bare.condition("SchedulerWorkloadReady") or {})["message"]
+
+    full = cluster(MANAGED, gateway(), optional=OPTIONAL_KINDS | RBAC_KINDS)
+    assert full.names >= {("ServiceAccount", "demo-epp-sa"), ("Role", "demo-epp-role"), ("RoleBinding", "demo-epp-rb")}
+    assert "scheduler-rbac" not in (full.condition("SchedulerWorkloadReady") or {})["message"]
+    template = full.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]
+    assert template["serviceAccountName"] == "demo-epp-sa"
+
+
+def test_an_account_of_ones_own_must_exist() -> None:
+    """Until it does, nothing of the scheduler and after it is made."""
+    router = {**MANAGED, "scheduler": {"template": {"serviceAccountName": "mine"}}}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mine", "namespace": "default"}}
+    made = cluster(router, gateway())
+    assert made.says("SchedulerWorkloadReady") == "SchedulerReconcileError"
+    assert made.names == WORKLOAD_OBJECTS
+    made.related.append(account)
+    made.settle()
+    assert made.names == WORKLOAD_OBJECTS | ROUTER_OBJECTS
+
+
+# Changes.
+
+
+def test_the_scheduler_is_taken_away() -> None:
+    """Its objects and conditions go, and the route leads to the Service."""
+    made = cluster(MANAGED, gateway())
+    made.parent["spec"]["router"] = {"route": {}}
+    made.settle()
+    assert made.names == WORKLOAD_OBJECTS | {("HTTPRoute", "demo-kserve-route")}
+    assert made.says("SchedulerWorkloadReady") is None
+    assert made.says("InferencePoolReady") is None
+
+
+def test_a_scheduler_added_later_is_found_by_the_route() -> None:
+    """By the group of the pool that is made, also while no gateway has looked at the route."""
+    made = cluster({"route": {}}, gateway())
+    made.parent["spec"]["router"] = {"route": {}, "scheduler": {}}
+    made.settle()
+    rules = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
+    pools = {b["group"] for rule in rules for b in rule["backendRefs"] if b["kind"] == "InferencePool"}
+    assert pools == {made.child("InferencePool", "demo-inference-pool")["apiVersion"].partition("/")[0]}
+
+
+def test_routes_of_ones_own_replace_the_managed_one() -> None:
+    """The managed route is deleted; the user's own decides the URL and the condition."""
+    made = cluster({"route": {}}, gateway(), own_route(status=accepted(DEFAULT_PARENT)))
+    made.parent["spec"]["router"] = {"route": {"http": {"refs": [{"name": "mine"}]}}}
+    made.settle()
+    assert made.names == WORKLOAD_OBJECTS
+    assert made.says("HTTPRoutesReady") == "True"
+    assert made.answer["status"]["url"] == "http://203.0.113.1/x"
+
+
+def test_prefill_added_later_changes_the_default_configuration() -> None:
+    """The scheduler follows the topology, not what it was started with."""
+    made = cluster(MANAGED, gateway())
+    made.parent["spec"]["prefill"] = {}
+    made.settle()
+    args = made.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "pd-profile-handler" in args[-1]
+
+
+def test_a_stopped_service_has_no_children() -> None:
+    """And everything comes back with the annotation gone."""
+    made = cluster(MANAGED, gateway())
+    before = made.names
+    made.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "True"}
+    made.settle()
+    assert made.answer["children"] == []
+    assert made.says("Ready") == "Stopped"
+    assert not {"url", "addresses"} & made.answer["status"].keys()
+    made.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "false"}
+    made.settle()
+    assert made.names == before
+
+
+# What is asked for.
+
+
+@pytest.mark.parametrize(
+    ("router", "optional", "asked"),
+    [
+        (None, OPTIONAL_KINDS, set()),
+        ({"route": {}}, OPTIONAL_KINDS, {"gateways", "httproutes", "services"}),
+        ({"route": {}}, frozenset(), set()),
+        ({"scheduler": {}}, OPTIONAL_KINDS, {"inferencepools"}),
+        ({"scheduler": {}}, frozenset({"HTTPRoute"}), set()),
+    ],
+)
+def test_related_kinds_are_asked_for_only_where_they_are_declared(
+    router: Json | None, optional: frozenset[str], asked: set[str]
+) -> None:
+    """A rule for a kind that is not installed would fail every sync; Secrets are never asked for."""
+    spec: Json = {} if router is None else {"router": router}
+    resources = {rule["resource"] for rule in customize(service(**spec), optional)}
+    assert resources & {"gateways", "httproutes", "services", "inferencepools", "secrets"} == asked

@@ -1,0 +1,266 @@
+"""The endpoint picker: KS-4.3 and KS-4.4."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.kserve.llminferenceservice.types import SchedulerSpec
+from app.kserve.names import Names
+from app.kserve.router import scheduler
+from app.kserve.router.scheduler import SchedulerPlan, plan_scheduler
+from app.kube.objects import ObservedDeployment
+from tests.kserve.objects import Json
+
+NAMES = Names("demo")
+BASE = {
+    "app.kubernetes.io/name": "demo",
+    "app.kubernetes.io/part-of": "llminferenceservice",
+    "app.kubernetes.io/component": "llminferenceservice-router-scheduler",
+}
+
+
+def plan(
+    *,
+    config: Any = None,
+    disaggregated: bool = False,
+    rbac: bool = True,
+    observed: ObservedDeployment | None = None,
+    args: list[str] | None = None,
+    pod: Json | None = None,
+    **spec: Any,
+) -> SchedulerPlan:
+    main: Json = {"name": "main", **({"args": args} if args is not None else {})}
+    template = {"containers": [main], **(pod or {})}
+    return plan_scheduler(
+        NAMES,
+        "ns",
+        SchedulerSpec(template=template, **spec),
+        config,
+        disaggregated=disaggregated,
+        managed_account=rbac,
+        observed=observed,
+    )
+
+
+def args_of(planned: SchedulerPlan) -> list[str]:
+    arguments: list[str] = planned.pod["containers"][0].get("args", [])
+    return arguments
+
+
+def live(spec: Json, sent: Json | None = None) -> ObservedDeployment:
+    """An observed Deployment; ``sent`` is what was answered for it last."""
+    record = {"kind": "Deployment", "spec": sent} if sent is not None else None
+    notes = {"metacontroller.k8s.io/last-applied-configuration": json.dumps(record)} if record else {}
+    document = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "demo-kserve-router-scheduler", "annotations": notes},
+        "spec": spec,
+    }
+    return msgspec.json.decode(json.dumps(document), type=ObservedDeployment)
+
+
+# Arguments.
+
+
+@pytest.mark.parametrize(
+    ("disaggregated", "handler"), [(False, "single-profile-handler"), (True, "pd-profile-handler")]
+)
+def test_the_default_configuration_follows_the_topology(disaggregated: bool, handler: str) -> None:
+    """A service with prefill pods has a profile for each side, and disaggregates every request."""
+    flag, text = args_of(plan(disaggregated=disaggregated))
+    document = json.loads(text)
+    plugins = {plugin["type"]: plugin for plugin in document["plugins"]}
+    assert flag == "--config-text"
+    assert handler in plugins
+    assert [profile["name"] for profile in document["schedulingProfiles"]] == (
+        ["prefill", "decode"] if disaggregated else ["default"]
+    )
+    if disaggregated:
+        assert plugins[handler]["parameters"] == {"threshold": 0}
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [({"b": [1, 2], "a": {"z": 1, "y": "ü"}}, '{"a":{"y":"ü","z":1},"b":[1,2]}'), ("a: 1\n", "a: 1\n")],
+)
+def test_a_configuration_of_ones_own(config: Any, text: str) -> None:
+    """JSON of a spec is compact with sorted keys, the text of a ConfigMap stands as it is."""
+    assert args_of(plan(config=config, args=["--v", "1"])) == ["--v", "1", "--config-text", text]
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["--config-text", "-config-text", "--configText", "-configText", "--config-file", "-config-file", "--configFile"],
+)
+def test_a_configuration_in_the_template(flag: str) -> None:
+    """The user's flag stands, and there is no second one."""
+    assert args_of(plan(args=[flag, "x"])) == [flag, "x"]
+
+
+@pytest.mark.parametrize("args", [["--config-text=x"], ["--config-file"]])
+def test_what_is_no_configuration(args: list[str]) -> None:
+    """Only a flag with its value as the next argument is one."""
+    assert args_of(plan(args=args))[len(args)] == "--config-text"
+
+
+def test_a_configuration_beside_a_flag_in_the_template() -> None:
+    """The spec's own configuration is appended, and so the last flag counts."""
+    assert args_of(plan(config="new", args=["--config-text", "old"])) == [
+        "--config-text",
+        "old",
+        "--config-text",
+        "new",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "args", "elected"),
+    [
+        (None, [], False),
+        (1, [], False),
+        (2, [], True),
+        (2, ["--ha-enable-leader-election"], False),
+        (2, ["-ha-enable-leader-election"], False),
+    ],
+)
+def test_several_of_them_elect_a_leader(replicas: int | None, args: list[str], elected: bool) -> None:
+    """The flag comes before the configuration, once."""
+    given = args_of(plan(replicas=replicas, args=args))
+    assert given[: len(args) + 1] == [*args, "--ha-enable-leader-election" if elected else "--config-text"]
+
+
+def test_only_the_main_container_gets_arguments() -> None:
+    """Other containers of the template are left alone, also where there is no main one."""
+    assert plan(pod={"containers": [{"name": "side"}]}).pod == {
+        "containers": [{"name": "side"}],
+        "serviceAccountName": "demo-epp-sa",
+    }
+
+
+# Labels, replicas, accounts.
+
+
+def test_labels_for_pods_only() -> None:
+    """They neither reach the Deployment itself nor its selector, which cannot change."""
+    planned = plan(labels={"a": "b"}, annotations={"c": "d"})
+    built = msgspec.to_builtins(scheduler.deployment(planned))
+    assert built["metadata"]["labels"] == BASE
+    assert built["spec"]["selector"]["matchLabels"] == BASE
+    assert built["spec"]["template"]["metadata"] == {"labels": {**BASE, "a": "b"}, "annotations": {"c": "d"}}
+    assert built["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_the_selector_follows_a_label_that_the_user_replaces() -> None:
+    """Or the Deployment would not select its own pods."""
+    assert plan(labels={"app.kubernetes.io/name": "x"}).selector == {**BASE, "app.kubernetes.io/name": "x"}
+
+
+def test_an_observed_selector_is_kept_while_the_pods_satisfy_it() -> None:
+    """One that another operator made has more keys, and is immutable."""
+    selector = {**BASE, "a": "b"}
+    observed = live({"selector": {"matchLabels": selector}})
+    assert plan(labels={"a": "b"}, observed=observed).selector == selector
+    assert plan(labels={"a": "c"}, observed=observed).selector == BASE
+
+
+@pytest.mark.parametrize(
+    ("wanted", "observed", "sent"),
+    [
+        (3, None, 3),
+        (3, live({"replicas": 5}, {"replicas": 5}), 3),
+        (None, None, None),
+        (None, live({"replicas": 5}, {}), None),
+        (None, live({"replicas": 5}, {"replicas": 1}), 5),
+        (None, live({"replicas": 5}), None),
+    ],
+)
+def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent: int | None) -> None:
+    """Left alone when unset; a number that was sent once is sent on as observed, never dropped."""
+    assert plan(replicas=wanted, observed=observed).replicas == sent
+
+
+@pytest.mark.parametrize(
+    ("named", "rbac", "account", "managed"),
+    [
+        ("", True, "demo-epp-sa", True),
+        ("demo-epp-sa", True, "demo-epp-sa", True),
+        ("mine", True, "mine", False),
+        ("", False, "", False),
+        ("mine", False, "mine", False),
+        ("demo-epp-sa", False, "", False),
+    ],
+)
+def test_accounts(named: str, rbac: bool, account: str, managed: bool) -> None:
+    """One is made where ServiceAccounts are declared and the user names none; otherwise no pod waits for one."""
+    planned = plan(rbac=rbac, pod={"serviceAccountName": named} if named else {})
+    assert (planned.account, planned.account_managed) == (account, managed)
+    assert planned.pod.get("serviceAccountName", "") == account
+
+
+@pytest.mark.parametrize("named", ["", "mine"])
+def test_rbac(named: str) -> None:
+    """A Role and its binding for whichever account it is; the account itself only when it is ours."""
+    objects = scheduler.rbac(plan(pod={"serviceAccountName": named} if named else {}))
+    kinds = {item["kind"]: item for item in objects}
+    assert ("ServiceAccount" in kinds) is (not named)
+    assert kinds["RoleBinding"]["subjects"] == [
+        {"kind": "ServiceAccount", "name": named or "demo-epp-sa", "namespace": "ns"}
+    ]
+    assert kinds["RoleBinding"]["roleRef"]["name"] == kinds["Role"]["metadata"]["name"] == "demo-epp-role"
+    granted = {
+        (group, resource)
+        for rule in kinds["Role"]["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    assert {
+        ("", "pods"),
+        ("coordination.k8s.io", "leases"),
+        ("inference.networking.k8s.io", "inferencepools"),
+    } <= granted
+
+
+# The Service.
+
+
+def ports(*containers: list[Json]) -> dict[str, int]:
+    pod = {"containers": [{"name": str(n), "ports": list(listed)} for n, listed in enumerate(containers)]}
+    service = scheduler.service(plan(pod=pod))
+    return {port.name: port.port for port in service.spec.ports or []}
+
+
+def port(name: str, number: int, **more: str) -> Json:
+    return {"name": name, "containerPort": number, **more}
+
+
+def test_service_ports() -> None:
+    """Ports of known names, of every container, in the order of their names."""
+    assert list(ports([port("zmq", 5557), port("grpc", 9002)], [port("metrics", 9090), port("other", 1)]).items()) == [
+        ("grpc", 9002),
+        ("metrics", 9090),
+        ("zmq", 5557),
+    ]
+
+
+def test_ports_that_clash() -> None:
+    """Of one name the last container's counts, and no number stands twice."""
+    assert ports([port("metrics", 9999)], [port("metrics", 9090)]) == {"metrics": 9090}
+    assert ports([port("grpc", 9002), port("metrics", 9002)]) == {"grpc": 9002}
+
+
+def test_the_service_selects_by_the_base_labels() -> None:
+    """The target port is the name, so that a pod may move the number."""
+    service = msgspec.to_builtins(
+        scheduler.service(
+            plan(labels={"a": "b"}, pod={"containers": [{"name": "main", "ports": [port("grpc", 1, protocol="UDP")]}]})
+        )
+    )
+    assert service["spec"] == {
+        "selector": BASE,
+        "ports": [{"name": "grpc", "port": 1, "targetPort": "grpc", "protocol": "UDP"}],
+    }

@@ -1,0 +1,187 @@
+"""URL discovery: the vectors of KS-4.8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.kserve.llminferenceservice.observed import Gateway, RelatedService, RouteSpec
+from app.kserve.router.urls import GatewayView, URLError, addresses, urls
+from tests.kserve.objects import Json
+
+HTTP: Json = {"name": "http", "port": 80, "protocol": "HTTP"}
+HTTPS: Json = {"name": "https", "port": 443, "protocol": "HTTPS"}
+PUBLIC = "203.0.113.1"
+PARENT: Json = {"name": "g", "namespace": "gw"}
+
+
+def gateway(*listeners: Json, values: list[str] | None = None) -> Gateway:
+    return msgspec.convert(
+        {
+            "metadata": {"name": "g", "namespace": "gw"},
+            "spec": {"listeners": list(listeners)},
+            "status": {"addresses": [{"value": value} for value in ([PUBLIC] if values is None else values)]},
+        },
+        Gateway,
+    )
+
+
+def found(
+    *listeners: Json,
+    values: list[str] | None = None,
+    scheme: str = "",
+    services: list[Json] | None = None,
+    parents: list[Json] | None = None,
+    **route: Any,
+) -> list[str]:
+    """The URLs of a route at one Gateway."""
+    spec = msgspec.convert({"parentRefs": parents or [PARENT], **route}, RouteSpec)
+    related = {
+        f"{meta['namespace']}/{meta['name']}": msgspec.convert({"metadata": meta}, RelatedService)
+        for meta in services or []
+    }
+    view = GatewayView(
+        {"gw/g": gateway(*(listeners or (HTTP,)), values=values)}, related, scheme, "inference", "cluster.local"
+    )
+    return urls(spec, "default", view)
+
+
+def rule(*paths: str | None, pool: bool = False) -> Json:
+    matches: list[Json] = [{"path": {"value": path}} if path is not None else {"headers": []} for path in paths]
+    backend = {"name": "b", "kind": "InferencePool"} if pool else {"name": "b"}
+    return {"matches": matches, "backendRefs": [backend]}
+
+
+VECTORS: dict[str, tuple[list[str], list[str]]] = {
+    "an address": (found(), ["http://203.0.113.1/"]),
+    "several addresses": (
+        found(values=["203.0.113.200", "203.0.113.100"]),
+        ["http://203.0.113.100/", "http://203.0.113.200/"],
+    ),
+    "hostnames of the route": (
+        found({**HTTP, "hostname": "*.example.com"}, hostnames=["api.example.com", "alt.example.com"]),
+        ["http://alt.example.com/", "http://api.example.com/"],
+    ),
+    "a route for any host": (found(hostnames=["*"]), ["http://203.0.113.1/"]),
+    "pools and a service": (
+        found(rules=[rule("/n/s/v1/completions", pool=True), rule("/n/s/v1/chat", pool=True), rule("/n/s")]),
+        ["http://203.0.113.1/n/s"],
+    ),
+    "pools alone": (
+        found(rules=[rule("/n/s/v1/completions", pool=True), rule("/n/s/v1/chat/completions", pool=True)]),
+        ["http://203.0.113.1/n/s/v1/completions"],
+    ),
+    "a match without a path": (found(rules=[rule(None, "/n/s")]), ["http://203.0.113.1/n/s"]),
+    "the shortest of equally deep paths": (found(rules=[rule("/long"), rule("/ab")]), ["http://203.0.113.1/ab"]),
+    "https": (found(HTTPS), ["https://203.0.113.1/"]),
+    "TLS": (found({**HTTPS, "protocol": "TLS"}), ["https://203.0.113.1/"]),
+    "IPv6": (found(values=["2001:db8::1"]), ["http://[2001:db8::1]/"]),
+    "hostname of the listener": (found({**HTTP, "hostname": "listener.example.com"}), ["http://listener.example.com/"]),
+    "a wildcard listener": (
+        found({**HTTP, "hostname": "*.example.com", "port": 8080}),
+        ["http://inference.example.com:8080/"],
+    ),
+    "https comes first": (found(HTTP, HTTPS), ["https://203.0.113.1/", "http://203.0.113.1/"]),
+    "https is preferred": (found(HTTP, HTTPS, scheme="https"), ["https://203.0.113.1/", "http://203.0.113.1/"]),
+    "http is preferred": (found(HTTPS, HTTP, scheme="http"), ["http://203.0.113.1/", "https://203.0.113.1/"]),
+    "one listener by name": (
+        found(HTTP, HTTPS, scheme="https", parents=[{**PARENT, "sectionName": "http"}]),
+        ["http://203.0.113.1/"],
+    ),
+    "listeners of other protocols are passed over": (
+        found({"name": "t", "port": 9, "protocol": "TCP"}, HTTP),
+        ["http://203.0.113.1/"],
+    ),
+    "no address and no service": (found(values=[]), []),
+    "the service before the gateway": (
+        found(services=[{"name": "gs", "namespace": "gw", "labels": {"gateway.networking.k8s.io/gateway-name": "g"}}]),
+        ["http://203.0.113.1/", "http://gs.gw.svc.cluster.local/"],
+    ),
+    "the first of several services": (
+        found(
+            {**HTTP, "port": 8080},
+            values=[],
+            services=[
+                {"name": name, "namespace": "gw", "labels": {"gateway.networking.k8s.io/gateway-name": "g"}}
+                for name in ("z", "a")
+            ],
+        ),
+        ["http://a.gw.svc.cluster.local:8080/"],
+    ),
+    "a service called like the gateway": (
+        found(values=[], services=[{"name": "g", "namespace": "gw"}]),
+        ["http://g.gw.svc.cluster.local/"],
+    ),
+    "a service of another gateway": (
+        found(
+            values=[],
+            services=[{"name": "x", "namespace": "gw", "labels": {"gateway.networking.k8s.io/gateway-name": "h"}}],
+        ),
+        [],
+    ),
+    "the same gateway twice": (found(parents=[PARENT, {**PARENT, "sectionName": "http"}]), ["http://203.0.113.1/"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", VECTORS)
+def test_urls(case: str) -> None:
+    """In the order of discovery."""
+    got, expected = VECTORS[case]
+    assert got == expected
+
+
+@pytest.mark.parametrize(
+    ("listeners", "parent", "named"),
+    [
+        ([HTTP], {**PARENT, "sectionName": "nope"}, "gw/g has no listener nope"),
+        ([{"name": "t", "port": 9, "protocol": "TCP"}], PARENT, "gw/g has no listener for"),
+        ([{"name": "t", "port": 9, "protocol": "TCP"}], {**PARENT, "sectionName": "t"}, "protocol TCP"),
+        ([HTTP], {"name": "g"}, "default/g does not exist"),
+    ],
+)
+def test_what_makes_urls_impossible(listeners: list[Json], parent: Json, named: str) -> None:
+    """The error names the Gateway."""
+    with pytest.raises(URLError, match=named):
+        found(*listeners, parents=[parent])
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("203.0.113.1", "gateway-external"),
+        ("api.example.com", "gateway-external"),
+        ("[2001:db8::1]", "gateway-external"),
+        ("127.0.0.1", "gateway-external"),
+        ("192.168.1.100", "internal"),
+        ("10.0.0.50:8080", "internal"),
+        ("[fd00::1]:8080", "internal"),
+        ("localhost", "internal"),
+        ("a.LOCAL", "internal"),
+        ("vm.internal", "internal"),
+        ("g.gw.svc.cluster.local", "gateway-internal"),
+    ],
+)
+def test_what_a_url_is_called(host: str, name: str) -> None:
+    """By who can reach it; loopback is nobody's private network."""
+    url, (address,) = addresses([f"http://{host}/"], "cluster.local")
+    assert address.name == name
+    assert url == (address.url if name == "gateway-external" else "")
+
+
+def test_addresses_are_sorted_and_the_first_external_one_is_the_url() -> None:
+    """As plain text, each once."""
+    listed = ["https://b.example.com/", "http://192.168.1.1/", "http://a.example.com/", "https://b.example.com/"]
+    url, named = addresses(listed, "cluster.local")
+    assert url == "http://a.example.com/"
+    assert [address.url for address in named] == [
+        "http://192.168.1.1/",
+        "http://a.example.com/",
+        "https://b.example.com/",
+    ]
+
+
+def test_nothing_found() -> None:
+    """No URL, no address."""
+    assert addresses([], "cluster.local") == ("", [])

@@ -1,0 +1,532 @@
+"""The effective spec: which presets apply, what wins, what templates see, and why it cannot be computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.kserve.names import PIN_PREFIX
+from app.kserve.spec import presets
+from app.kserve.spec.find import ConfigFinder, choose_presets, layer, pinned
+from app.kserve.spec.merge import document
+from app.settings import Settings
+from tests.kserve.objects import Cluster, config, gateway, service
+
+Json = dict[str, Any]
+
+
+def main(cluster: Cluster, kind: str = "Deployment", name: str = "demo-kserve") -> Json:
+    """The main container of the main workload."""
+    cluster.sync()
+    pod = cluster.child(kind, name)["spec"]["template"]["spec"]
+    return next(c for c in pod["containers"] if c["name"] == "main")
+
+
+def problem(cluster: Cluster) -> str:
+    """Why the spec could not be combined."""
+    cluster.sync()
+    found = cluster.condition("PresetsCombined")
+    assert found is not None
+    assert (found["status"], found["reason"]) == ("False", "CombineBaseError")
+    assert cluster.says("Ready") == "CombineBaseError"
+    return str(found["message"])
+
+
+# Presets.
+
+DP: Json = {"data": 4, "dataLocal": 2}
+POD: Json = {"containers": []}
+
+
+@pytest.mark.parametrize(
+    ("spec", "chosen"),
+    [
+        ({}, ["config-llm-template"]),
+        ({"worker": {}, "parallelism": DP}, ["config-llm-worker-data-parallel"]),
+        ({"worker": {}, "parallelism": {"pipeline": 2}}, ["config-llm-worker-pipeline-parallel"]),
+        ({"worker": {}, "parallelism": {"tensor": 2}}, []),
+        ({"prefill": {}}, ["config-llm-prefill-template", "config-llm-decode-template"]),
+        (
+            {"prefill": {}, "worker": {}, "parallelism": DP},
+            ["config-llm-prefill-template", "config-llm-decode-worker-data-parallel"],
+        ),
+        (
+            {"prefill": {"worker": {}, "parallelism": DP}},
+            ["config-llm-prefill-worker-data-parallel", "config-llm-decode-template"],
+        ),
+        ({"router": {}}, ["config-llm-template"]),
+        ({"router": {"scheduler": {}}}, ["config-llm-scheduler", "config-llm-template"]),
+        ({"router": {"scheduler": {"pool": {"ref": {"name": "p"}}}}}, ["config-llm-template"]),
+        ({"router": {"scheduler": {"pool": {"ref": {"name": ""}}}}}, ["config-llm-scheduler", "config-llm-template"]),
+        ({"router": {"route": {}}}, ["config-llm-router-route", "config-llm-template"]),
+        ({"router": {"route": {"http": {"refs": [{"name": "r"}]}}}}, ["config-llm-template"]),
+        ({"router": {"route": {"http": {"refs": []}}}}, ["config-llm-router-route", "config-llm-template"]),
+    ],
+)
+def test_presets_by_topology(spec: Json, chosen: list[str]) -> None:
+    """The table of KS-2.3, in merge order."""
+    assert choose_presets([document(spec)]) == chosen
+
+
+def test_a_base_takes_part_in_the_choice() -> None:
+    """What only a baseRef says counts for the choice of presets."""
+    cluster = Cluster(service(baseRefs=[{"name": "base"}]), config(prefill={}))
+    cluster.sync()
+    assert ("Deployment", "demo-kserve-prefill") in cluster.names
+
+
+def test_pipeline_presets_have_to_be_supplied() -> None:
+    """None is shipped: the message names the one that is missing, and with it the group is made."""
+    parent = service(worker={}, parallelism={"pipeline": 2})
+    assert "kserve-config-llm-worker-pipeline-parallel does not exist" in problem(Cluster(parent))
+    pod = {"containers": [{"name": "main", "image": "i"}]}
+    supplied = config("kserve-config-llm-worker-pipeline-parallel", "kserve", template=pod, worker=pod)
+    cluster = Cluster(parent, supplied)
+    cluster.sync()
+    assert cluster.child("LeaderWorkerSet", "demo-kserve-mn")["spec"]["leaderWorkerTemplate"]["size"] == 2
+
+
+@pytest.mark.parametrize("namespace", ["default", "kserve"])
+def test_a_config_shadows_the_preset_of_its_name(namespace: str) -> None:
+    """In the service's namespace or in the system namespace."""
+    pod = {"containers": [{"name": "main", "image": "mine"}]}
+    shadow = config("kserve-config-llm-template", namespace, template=pod)
+    assert main(Cluster(service(), shadow))["image"] == "mine"
+
+
+def test_the_own_namespace_comes_first() -> None:
+    """Both have the config: the service's namespace wins."""
+    configs = [
+        config(namespace=namespace, template={"containers": [{"name": "main", "image": namespace}]})
+        for namespace in ("default", "kserve")
+    ]
+    assert main(Cluster(service(baseRefs=[{"name": "base"}]), *configs))["image"] == "default"
+
+
+def test_an_empty_address_does_not_hide_a_bases() -> None:
+    """``uri`` is required wherever there is a model; who only gives a name leaves it empty (KS-2.4)."""
+    base = config(model={"uri": "hf://a/b"})
+    cluster = Cluster(service(model={"uri": "", "name": "mine"}, baseRefs=[{"name": "base"}]), base)
+    assert "mine" in main(cluster)["command"]
+    pod = cluster.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
+    assert pod["initContainers"][0]["args"][0] == "hf://a/b"
+
+
+def test_claims_of_devices_are_replaced() -> None:
+    """Kubernetes gives the list no merge key."""
+
+    def containers(claim: str) -> Json:
+        return {"containers": [{"name": "main", "resources": {"claims": [{"name": claim}]}}]}
+
+    base = config(template=containers("a"))
+    cluster = Cluster(service(template=containers("b"), baseRefs=[{"name": "base"}]), base)
+    assert main(cluster)["resources"]["claims"] == [{"name": "b"}]
+
+
+# Pins.
+
+
+def test_all_presets_are_pinned_from_the_start() -> None:
+    """Whatever the topology, and even where combining fails."""
+    cluster = Cluster(service(baseRefs=[{"name": "none"}]))
+    cluster.sync()
+    wanted = {PIN_PREFIX + suffix: f"kserve-{suffix}" for suffix in presets.PRESETS}
+    assert cluster.answer["status"]["annotations"] == wanted
+
+
+def test_a_pin_is_kept_and_used() -> None:
+    """A service goes on with the preset it was started with, but for the route's, of which the present one is used."""
+    pins = pinned(
+        {f"{PIN_PREFIX}config-llm-template": "old-template", f"{PIN_PREFIX}config-llm-router-route": "old-route"},
+        "kserve-",
+    )
+    parent = {**service(router={"route": {}}), "status": {"annotations": pins}}
+    old = config("old-template", "kserve", template={"containers": [{"name": "main", "image": "old"}]})
+    cluster = Cluster(parent, old, gateway())
+    assert main(cluster)["image"] == "old"
+    assert ("HTTPRoute", "demo-kserve-route") in cluster.names
+    assert cluster.answer["status"]["annotations"] == pins
+
+
+def test_pinning_can_be_switched_off() -> None:
+    """Then nothing is written, and nothing that was written counts."""
+    parent = {**service(), "status": {"annotations": {f"{PIN_PREFIX}config-llm-template": "gone"}}}
+    cluster = Cluster(parent, settings=Settings(kserve_versioned_config=False))
+    cluster.sync()
+    assert cluster.says("PresetsCombined") == "True"
+    assert "annotations" not in cluster.answer["status"]
+
+
+def test_another_prefix_names_other_presets() -> None:
+    """The shipped ones carry the configured prefix."""
+    cluster = Cluster(service(), settings=Settings(kserve_config_prefix="v2-"))
+    cluster.sync()
+    assert cluster.says("PresetsCombined") == "True"
+    assert cluster.answer["status"]["annotations"][f"{PIN_PREFIX}config-llm-template"] == "v2-config-llm-template"
+
+
+# What wins.
+
+
+def test_layers_in_order() -> None:
+    """The preset is weakest, then the baseRefs in their order, then the service itself."""
+
+    def pod(**env: str) -> Json:
+        return {"containers": [{"name": "main", "env": [{"name": n, "value": v} for n, v in env.items()]}]}
+
+    cluster = Cluster(
+        service(baseRefs=[{"name": "a"}, {"name": "b"}], template=pod(D="own", HOME="own")),
+        config("a", template=pod(A="a", B="a", D="a")),
+        config("b", template=pod(B="b", D="b")),
+    )
+    env = {variable["name"]: variable["value"] for variable in main(cluster)["env"]}
+    assert env == {
+        "A": "a",
+        "B": "b",
+        "D": "own",
+        "HOME": "own",
+        "VLLM_LOGGING_LEVEL": "INFO",
+        "HF_HUB_CACHE": "/models",
+    }
+
+
+def served_as(cluster: Cluster) -> str:
+    command = main(cluster)["command"]
+    return str(command[command.index("--served-model-name") + 1])
+
+
+@pytest.mark.parametrize(
+    ("own", "bases", "name"),
+    [
+        (None, [], "demo"),
+        ("own", [], "own"),
+        ("own", [None], "own"),
+        ("own", ["a"], "a"),
+        (None, ["a", "b"], "b"),
+        ("own", ["a", None], "a"),
+    ],
+)
+def test_the_last_base_with_a_model_name_beats_the_service(own: str | None, bases: list[str | None], name: str) -> None:
+    """The one value for which a baseRef is stronger (KS-2.1 step 3)."""
+    model = {"uri": "hf://a/b", **({"name": own} if own else {})}
+    configs = [config(f"c{n}", model={"name": base} if base else {}) for n, base in enumerate(bases)]
+    parent = service(model=model, baseRefs=[{"name": f"c{n}"} for n in range(len(bases))])
+    assert served_as(Cluster(parent, *configs)) == name
+
+
+def test_pointers_override_with_zero_and_plain_fields_do_not() -> None:
+    """``replicas: 0`` and ``runAsNonRoot: false`` count; ``expert: false`` and an empty variable do not (KS-2.4)."""
+    pod = {
+        "containers": [
+            {
+                "name": "main",
+                "env": [{"name": "HOME", "value": ""}],
+                "securityContext": {"allowPrivilegeEscalation": True, "seccompProfile": {"type": ""}},
+                "readinessProbe": {"periodSeconds": 0},
+            }
+        ]
+    }
+    base = config(replicas=3, parallelism={**DP, "expert": True}, template={"hostNetwork": True})
+    cluster = Cluster(
+        service(
+            baseRefs=[{"name": "base"}],
+            replicas=0,
+            parallelism={"expert": False},
+            template={**pod, "hostNetwork": False},
+        ),
+        base,
+    )
+    container = main(cluster)
+    deployment = cluster.child("Deployment", "demo-kserve")
+    assert deployment["spec"]["replicas"] == 0
+    assert container["securityContext"]["allowPrivilegeEscalation"] is True
+    assert container["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert {"name": "HOME", "value": "/home"} in container["env"]
+    assert container["readinessProbe"]["periodSeconds"] == 10
+    assert deployment["spec"]["template"]["spec"]["hostNetwork"] is True
+
+
+def test_a_user_container_comes_before_the_presets() -> None:
+    """As Kubernetes merges: items of the override first, where the base has nothing before them."""
+    cluster = Cluster(service(template={"containers": [{"name": "proxy", "image": "p"}]}))
+    cluster.sync()
+    pod = cluster.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
+    assert [c["name"] for c in pod["containers"]] == ["proxy", "main"]
+
+
+def test_scheduler_template_without_containers_keeps_the_presets() -> None:
+    """A partial template says nothing about containers."""
+    parent = service(router={"scheduler": {"template": {"nodeSelector": {"a": "b"}}}})
+    cluster = Cluster(parent)
+    cluster.sync()
+    pod = cluster.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]
+    assert [c["name"] for c in pod["containers"]] == ["main"]
+    assert pod["nodeSelector"] == {"a": "b"}
+
+
+# Templates.
+
+
+def test_templates_see_the_merged_spec() -> None:
+    """Parallelism that only a base gives reaches the preset's script."""
+    base = config(worker={}, parallelism={**DP, "expert": True, "dataRPCPort": 7777})
+    cluster = Cluster(service(baseRefs=[{"name": "base"}]), base)
+    cluster.sync()
+    group = cluster.child("LeaderWorkerSet", "demo-kserve-mn")["spec"]["leaderWorkerTemplate"]
+    script = group["leaderTemplate"]["spec"]["containers"][0]["command"][2]
+    assert "--enable-expert-parallel" in script
+    assert "--data-parallel-rpc-port 7777" in script
+    assert "--tensor-parallel-size" not in script
+
+
+def test_users_may_write_templates() -> None:
+    """Every string of the spec is one."""
+    value = "tcp://{{ ChildName .ObjectMeta.Name `-epp-service` }}:5557"
+    pod = {"containers": [{"name": "main", "env": [{"name": "EVENTS", "value": value}]}]}
+    assert {"name": "EVENTS", "value": "tcp://demo-epp-service:5557"} in main(Cluster(service(template=pod)))["env"]
+
+
+def test_quotes_in_a_model_name_are_only_text() -> None:
+    """Each string is rendered on its own, so nothing has to be escaped."""
+    assert served_as(Cluster(service(model={"uri": "hf://a/b", "name": 'a"b\\c'}))) == 'a"b\\c'
+
+
+def test_a_replaced_command_is_never_rendered() -> None:
+    """Merging comes first: what the user replaces may need what the user does not have."""
+    parent = service(
+        worker={"containers": [{"name": "main", "command": ["sim"]}]},
+        template={"containers": [{"name": "main", "command": ["sim"]}]},
+        parallelism=DP,
+        baseRefs=[{"name": "base"}],
+    )
+    broken = {"containers": [{"name": "main", "command": ["{{ .Spec.Prefill.Replicas }}"]}]}
+    cluster = Cluster(parent, config(template=broken, worker=broken))
+    cluster.sync()
+    assert cluster.says("PresetsCombined") == "True"
+
+
+def test_a_broken_template_names_config_place_and_line() -> None:
+    """So that the message alone is enough to mend it."""
+    pod = {"containers": [{"name": "main", "args": ["fine", "first\n{{ .Spec.Nothing }}"]}]}
+    message = problem(Cluster(service(baseRefs=[{"name": "base"}]), config(template=pod)))
+    place = "LLMInferenceServiceConfig default/base: spec.template.containers[0].args[1], line 2"
+    assert message.startswith(f"{place}: .Spec.Nothing does not exist")
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (
+            "{{ .GlobalConfig.StorageConfig }}",
+            "fields are SystemNamespace, IngressGatewayNamespace, IngressGatewayName",
+        ),
+        ("{{ .Status.URL }}", "must not depend on its own status"),
+        ("{{ .Spec.Prefill.Replicas }}", "Prefill is not set"),
+        ("{{ .Labels.team }}", "team is not set"),
+        ("{{ .NonExistent }}", "does not exist"),
+        ("{{", "unclosed action"),
+    ],
+)
+def test_what_templates_cannot_see(template: str, message: str) -> None:
+    """Fields that do not exist or are not set stop the merge."""
+    pod = {"containers": [{"name": "main", "args": [template]}]}
+    assert message in problem(Cluster(service(baseRefs=[{"name": "base"}]), config(template=pod)))
+
+
+@pytest.mark.parametrize(("field", "is_set"), [("Prefill", True), ("Parallelism", True), ("Worker", False)])
+def test_an_object_that_is_set_is_true(field: str, is_set: bool) -> None:
+    """Even when it is empty: in Go it is a pointer."""
+    pod = {"containers": [{"name": "main", "args": [f"{{{{ if .Spec.{field} }}}}set{{{{ else }}}}not{{{{ end }}}}"]}]}
+    cluster = Cluster(service(prefill={}, parallelism={}, template=pod))
+    assert main(cluster)["args"] == ["set" if is_set else "not"]
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{ .Name }}/{{ .Namespace }}", "demo/default"),
+        ("{{ .ObjectMeta.Annotations }}", "map[]"),
+        ("{{ .Spec.Model.URI }}", "hf://facebook/opt-125m"),
+        ("{{ .Spec.Replicas }} {{ .Spec.Model.Name }}", "<nil> demo"),
+        ("{{ .Spec.Labels.team }}", "ml"),
+        ("{{ .GlobalConfig.IngressGatewayNamespace }}", "kserve"),
+        ("{{ if .Spec.Router }}r{{ else }}none{{ end }}", "none"),
+        ("{{ len .Spec.Template.Containers }}", "1"),
+        ("{{ .Kind }} {{ .Generation }}", "LLMInferenceService 1"),
+    ],
+)
+def test_what_templates_see(template: str, text: str) -> None:
+    """Metadata, the spec by Go's field names, and three facts of the installation."""
+    pod = {"containers": [{"name": "main", "args": [template]}]}
+    assert main(Cluster(service(template=pod, labels={"team": "ml"})))["args"] == [text]
+
+
+# Scheduler configuration by reference.
+
+
+def config_map(name: str, namespace: str = "default", **data: str) -> Json:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": data}
+
+
+def picker_text(cluster: Cluster) -> str:
+    cluster.sync()
+    pod = cluster.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]
+    args = pod["containers"][0]["args"]
+    return str(args[args.index("--config-text") + 1])
+
+
+def referring(name: str, key: str = "", **own: Any) -> Json:
+    return service(router={"scheduler": {"config": {"ref": {"name": name, "key": key}}}}, **own)
+
+
+@pytest.mark.parametrize(
+    ("key", "found", "text"),
+    [
+        ("", config_map("c", epp="kind: A"), "kind: A"),
+        ("other", config_map("c", other="kind: B"), "kind: B"),
+    ],
+)
+def test_scheduler_config_is_taken_as_it_is(key: str, found: Json, text: str) -> None:
+    """The key's text, word for word; ``epp`` where no key is given."""
+    assert picker_text(Cluster(referring("c", key), found)) == text
+
+
+def test_scheduler_config_of_the_system_namespace() -> None:
+    """Only names that begin with config-scheduler- are looked for there."""
+    assert (
+        picker_text(Cluster(referring("config-scheduler-x"), config_map("config-scheduler-x", "kserve", epp="kind: S")))
+        == "kind: S"
+    )
+    assert "ConfigMap c does not exist" in problem(Cluster(referring("c"), config_map("c", "kserve", epp="s")))
+
+
+def test_scheduler_config_key_that_is_missing() -> None:
+    assert "has no key epp" in problem(Cluster(referring("c"), config_map("c", other="x")))
+
+
+def test_inline_of_the_service_beats_a_reference_of_a_base() -> None:
+    """The last one who chooses between the two wins."""
+    base = config(router={"scheduler": {"config": {"ref": {"name": "c", "key": "epp"}}}})
+    parent = service(baseRefs=[{"name": "base"}], router={"scheduler": {"config": {"inline": {"kind": "Mine"}}}})
+    assert picker_text(Cluster(parent, base, config_map("c", epp="base"))) == '{"kind":"Mine"}'
+
+
+# The route.
+
+
+def backends(cluster: Cluster) -> list[tuple[str, str]]:
+    cluster.sync()
+    rules = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
+    return [(ref["kind"], ref["name"]) for rule in rules for ref in rule["backendRefs"]]
+
+
+def test_without_scheduler_every_backend_is_the_service() -> None:
+    """No pool is made, so nothing may point to one."""
+    assert backends(Cluster(service(router={"route": {}}), gateway())) == [("Service", "demo-kserve-workload-svc")] * 3
+
+
+def test_a_pool_of_the_users_own_takes_the_place_of_the_managed_one() -> None:
+    pool = {"scheduler": {"pool": {"ref": {"name": "mine"}}}}
+    found = backends(Cluster(service(router={"route": {}, **pool}), gateway()))
+    assert found == [("InferencePool", "mine"), ("InferencePool", "mine"), ("Service", "demo-kserve-workload-svc")]
+
+
+def test_gateway_refs_become_the_routes_parents() -> None:
+    """Without a namespace the key is left out, which means the service's own."""
+    refs = [{"name": "g", "namespace": "infra"}, {"name": "h"}]
+    cluster = Cluster(
+        service(router={"route": {}, "gateway": {"refs": refs}}), gateway("g", "infra"), gateway("h", "default")
+    )
+    cluster.sync()
+    parents = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["parentRefs"]
+    group = {"group": "gateway.networking.k8s.io", "kind": "Gateway"}
+    assert parents == [{**group, "name": "g", "namespace": "infra"}, {**group, "name": "h"}]
+
+
+def test_rules_that_only_the_api_server_put_in_do_not_replace_the_presets() -> None:
+    """Who writes hostnames gets default rules with them; they count as none (KS-4.1)."""
+    stub = [{"matches": [{"path": {"type": "PathPrefix", "value": "/"}}]}]
+    route = {"http": {"spec": {"hostnames": ["a.example.com"], "rules": stub}}}
+    cluster = Cluster(service(router={"route": route}), gateway())
+    assert len(backends(cluster)) == 3
+    assert cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["hostnames"] == ["a.example.com"]
+
+
+def test_pool_specs_of_both_forms_merge() -> None:
+    """A config may be written as v1alpha2 or as v1; the child is v1."""
+    old = config("old", router={"scheduler": {"pool": {"spec": {"selector": {"a": "1"}, "targetPortNumber": 9000}}}})
+    new = config("new", router={"scheduler": {"pool": {"spec": {"selector": {"matchLabels": {"b": "2"}}}}}})
+    cluster = Cluster(service(baseRefs=[{"name": "old"}, {"name": "new"}], router={"scheduler": {}}), old, new)
+    cluster.sync()
+    spec = cluster.child("InferencePool", "demo-inference-pool")["spec"]
+    assert spec["targetPorts"] == [{"number": 9000}]
+    assert {"a": "1", "b": "2"}.items() <= spec["selector"]["matchLabels"].items()
+    assert spec["endpointPickerRef"]["port"] == {"number": 9002}
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        (config("other"), "LLMInferenceServiceConfig 'base' is neither in namespace default nor in kserve"),
+        (config(template={"containers": "x"}), "LLMInferenceServiceConfig default/base: spec.template.containers"),
+        (config(worker={}), "spec.worker"),
+        (
+            config(
+                template={
+                    "containers": [
+                        {
+                            "name": "main",
+                            "volumeMounts": [{"name": "a", "mountPath": "/x"}, {"name": "b", "mountPath": "/x"}],
+                        }
+                    ]
+                }
+            ),
+            "",
+        ),
+        (config(router={"route": {"http": {"refs": [{"name": "r"}], "spec": {}}}}), "spec.router.route.http"),
+    ],
+)
+def test_a_base_that_cannot_be_used(base: Json, message: str) -> None:
+    """It is missing, is of the wrong type, or makes a spec that breaks a rule; nothing is made then."""
+    cluster = Cluster(service(baseRefs=[{"name": "base"}]), base)
+    if message:
+        assert message in problem(cluster)
+        assert cluster.answer["children"] == []
+    else:
+        assert len([m for m in main(cluster)["volumeMounts"] if m["mountPath"] == "/x"]) == 1
+
+
+def test_a_running_service_is_kept_when_its_base_goes() -> None:
+    """Its children are answered as they are, and Ready says why nothing moves."""
+    parent = service(baseRefs=[{"name": "base"}])
+    cluster = Cluster(parent, config())
+    before = cluster.settle()["children"]
+    cluster.related.clear()
+    cluster.sync()
+    assert cluster.answer["children"] == before
+    assert cluster.says("Ready") == "CombineBaseError"
+
+
+# Sources.
+
+
+def test_every_value_has_a_source() -> None:
+    """The layer that set a value last is named, for explain."""
+    from app.kserve.operator import OperatorConfig
+    from app.kserve.spec.effective import Inputs, combine
+    from app.kube.objects import ObjectMeta
+
+    finder = ConfigFinder(None, None, "default", "kserve", "kserve-")
+    own = layer("spec", b'{"template": {"containers": [{"name": "main", "image": "mine"}]}}')
+    metadata = ObjectMeta(name="demo", namespace="default")
+    effective = combine(
+        Inputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder.config, finder.scheduler_config)
+    )
+    main_container: list[Any] = ["template", "containers", ("name", "main")]
+    assert effective.source([*main_container, "image"]) == "spec"
+    assert effective.source([*main_container, "env", ("name", "HOME"), "value"]) == "preset kserve-config-llm-template"
+    assert effective.source(["template", "nodeSelector"]) == ""

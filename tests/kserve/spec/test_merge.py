@@ -1,0 +1,105 @@
+"""Specs in the one form that merging understands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.kserve.spec.merge import document, pool_spec
+
+Json = dict[str, Any]
+PICKER: Json = {"group": "", "kind": "Service", "name": "epp", "failureMode": "FailOpen"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "result"),
+    [
+        ({"worker": {}, "prefill": {}}, {"worker": {}, "prefill": {}}),
+        ({"worker": None, "replicas": None}, {}),
+        ({"parallelism": {"expert": False, "data": 2}}, {"parallelism": {"data": 2}}),
+        ({"model": {"uri": "hf://a/b", "name": ""}}, {"model": {"uri": "hf://a/b"}}),
+        ({"model": {"uri": "", "name": "m"}}, {"model": {"name": "m"}}),
+        ({"template": {"containers": [], "hostNetwork": False}}, {"template": {}}),
+        ({"router": {"route": {}, "gateway": {"refs": []}}}, {"router": {"route": {}, "gateway": {}}}),
+        ({"router": {"route": {"http": {"refs": []}}}}, {"router": {"route": {"http": {}}}}),
+        ({"router": {"scheduler": {}}}, {"router": {"scheduler": {}}}),
+        ({"unknown": 1}, {}),
+    ],
+)
+def test_what_counts_as_set(spec: Json, result: Json) -> None:
+    """Objects that are there count even when empty; zero values that mean "not set", and what nobody knows, do not."""
+    assert document(spec) == result
+
+
+def test_an_inline_configuration_is_left_alone() -> None:
+    """It is the endpoint picker's own."""
+    config: Json = {"inline": {"a": None, "b": [], "c": 1.0}}
+    assert document({"router": {"scheduler": {"config": config}}})["router"]["scheduler"]["config"] == config
+
+
+def test_routes_have_what_the_api_server_would_add() -> None:
+    """Lists that Metacontroller replaces as a whole would differ at every sync otherwise."""
+    spec = {
+        "parentRefs": [{"name": "g"}],
+        "rules": [
+            {"matches": [{"method": "GET"}], "backendRefs": [{"name": "s", "port": 80}]},
+            {"filters": [{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "m", "port": 80}}}]},
+        ],
+    }
+    found = document({"router": {"route": {"http": {"spec": spec}}}})["router"]["route"]["http"]["spec"]
+    root = {"type": "PathPrefix", "value": "/"}
+    assert found == {
+        "parentRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "g"}],
+        "rules": [
+            {
+                "matches": [{"method": "GET", "path": root}],
+                "backendRefs": [{"group": "", "kind": "Service", "weight": 1, "name": "s", "port": 80}],
+            },
+            {
+                "matches": [{"path": root}],
+                "filters": [
+                    {
+                        "type": "RequestMirror",
+                        "requestMirror": {"backendRef": {"group": "", "kind": "Service", "name": "m", "port": 80}},
+                    }
+                ],
+            },
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "result"),
+    [
+        (
+            {
+                "selector": {"a": "b"},
+                "targetPortNumber": 8000,
+                "extensionRef": {**PICKER, "portNumber": 9002},
+            },
+            {
+                "selector": {"matchLabels": {"a": "b"}},
+                "targetPorts": [{"number": 8000}],
+                "endpointPickerRef": {**PICKER, "port": {"number": 9002}},
+            },
+        ),
+        (
+            {"extensionRef": {"name": "epp"}},
+            {"endpointPickerRef": {"name": "epp", "kind": "Service", "failureMode": "FailClose"}},
+        ),
+        ({}, {}),
+    ],
+)
+def test_pools_of_the_older_form(spec: Json, result: Json) -> None:
+    """One to one, with the defaults that the API server gives a reference; what is not there stays away."""
+    assert pool_spec(spec) == result
+
+
+def test_pools_of_the_newer_form_stay() -> None:
+    spec = {
+        "selector": {"matchLabels": {"a": "b"}},
+        "targetPorts": [{"number": 8000}],
+        "endpointPickerRef": {**PICKER, "port": {"number": 9002}},
+    }
+    assert pool_spec(spec) == spec

@@ -1,0 +1,254 @@
+"""The presets: their content, and the script that starts data-parallel servers."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.kserve.llminferenceserviceconfig.checks import template_error
+from app.kserve.spec import presets
+from app.kserve.spec.presets.script import start_script
+from app.kserve.spec.template.bounds import Meter, TemplateError
+from app.kserve.spec.template.data import ServiceData
+from app.kserve.spec.template.language import Template
+from app.kube.field import Path as FieldPath
+from app.kube.objects import ObjectMeta
+from app.kube.origin import leaves
+from app.kube.podspec import normalised
+from tests.contract.recordings import records
+
+Json = dict[str, Any]
+
+needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="the script is for bash")
+
+
+@pytest.mark.parametrize("suffix", presets.PRESETS)
+def test_presets_render_for_the_sample_service(suffix: str) -> None:
+    """As every stored config must."""
+    assert template_error(presets.PRESETS[suffix], ("kserve", "gw"), "kserve")[1] == ""
+
+
+@pytest.mark.parametrize("suffix", presets.PRESETS)
+def test_presets_say_what_upstreams_say(suffix: str) -> None:
+    """Every value but the text of the scripts, which is our own; the recording has digests of upstream's values."""
+    theirs = next(preset["values"] for preset in records("presets") if preset["name"] == suffix)
+    ours = {
+        str(path): hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+        for path, value in leaves(normalised(presets.PRESETS[suffix]), FieldPath())
+        if "\n" not in str(value)
+    }
+    different = {path for path, value in ours.items() if theirs.get(path) != value}
+    assert all(path.endswith(".group") for path in different), "only groups that the API server would put in"
+    assert not theirs.keys() - ours.keys()
+
+
+def test_presets_have_no_zero_values() -> None:
+    """They go into the merge as they stand, so they must be in its form."""
+    for preset in presets.PRESETS.values():
+        for pod in _pods(preset):
+            assert normalised(pod) == pod
+
+
+def _pods(value: Any) -> list[Json]:
+    if not isinstance(value, dict):
+        return []
+    if "containers" in value:
+        return [value]
+    return [pod for item in value.values() for pod in _pods(item)]
+
+
+def test_every_template_of_a_preset_is_read_once() -> None:
+    """A text that was missed would count against the bounds of whoever uses the preset."""
+    texts = [text for preset in presets.PRESETS.values() for text in _texts(preset) if "{{" in text]
+    assert texts
+    assert all(isinstance(text, presets.PresetText) for text in texts)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in _texts(item)]
+
+
+# The script.
+
+
+def rendered(spec: Json, *, leader: bool = True, parallelism: str = ".Spec.Parallelism", port: int = 8000) -> str:
+    return in_container(start_script(port, leader=leader, parallelism=parallelism), spec)
+
+
+def in_container(script: str, spec: Json) -> str:
+    """The script as the container gets it: Kubernetes has expanded ``$(…)`` and ``$$``."""
+    data = ServiceData(ObjectMeta(name="demo", namespace="ns"), spec, "kserve", ("kserve", "gw"))
+    text = Template(script).render(data, Meter())
+    return text.replace("$(LWS_LEADER_ADDRESS)", "leader.example").replace("$$", "$")
+
+
+def arguments(script: str, *args: str, env: dict[str, str] | None = None) -> list[str]:
+    """What the script calls the server with."""
+    stub = "vllm() { printf '%s\\0' \"$@\"; }\n"
+    command = ["bash", "-c", stub + script, "--", *args]
+    done = subprocess.run(command, capture_output=True, check=True, env={"PATH": "/usr/bin:/bin", **(env or {})})
+    return done.stdout.decode().split("\0")[:-1]
+
+
+FULL: Json = {
+    "model": {"name": "org/model"},
+    "parallelism": {"data": 32, "dataLocal": 8, "tensor": 1, "expert": True},
+}
+
+
+@needs_bash
+def test_leader_arguments() -> None:
+    """All of them, in the order of KS-2.7.2."""
+    assert arguments(rendered(FULL), "--extra", env={"VLLM_ADDITIONAL_ARGS": "--a 'b c'"}) == [
+        "serve",
+        "/mnt/models",
+        *("--served-model-name", "org/model"),
+        *("--port", "8000"),
+        *("--api-server-count", "8"),
+        "--enable-expert-parallel",
+        *("--tensor-parallel-size", "1"),
+        *("--data-parallel-size", "32"),
+        *("--data-parallel-size-local", "8"),
+        *("--data-parallel-address", "leader.example"),
+        *("--data-parallel-rpc-port", "5555"),
+        *("--data-parallel-start-rank", "0"),
+        *("--a", "b c"),
+        "--extra",
+        "--trust-remote-code",
+    ]
+
+
+@needs_bash
+@pytest.mark.parametrize("expert", [True, False])
+@pytest.mark.parametrize("leader", [True, False])
+def test_our_script_starts_the_server_that_upstreams_does(expert: bool, leader: bool) -> None:
+    """The command lines are those that upstream's preset was seen to run with the same spec and environment."""
+    spec = {"model": {"name": "m"}, "parallelism": {"data": 4, "dataLocal": 2, "expert": expert}}
+    env = {"VLLM_ADDITIONAL_ARGS": "--a", "LWS_WORKER_INDEX": "1"}
+    assert arguments(rendered(spec, leader=leader), "--b", env=env) == [
+        *("serve", "/mnt/models", "--served-model-name", "m", "--port", "8000"),
+        *(("--api-server-count", "8") if leader else ()),
+        *(("--enable-expert-parallel",) if expert else ()),
+        *("--data-parallel-size", "4", "--data-parallel-size-local", "2", "--data-parallel-address", "leader.example"),
+        *("--data-parallel-rpc-port", "5555", "--data-parallel-start-rank", "0" if leader else "2"),
+        *("--a", "--b", "--trust-remote-code"),
+        *(() if leader else ("--headless",)),
+    ]
+
+
+@needs_bash
+def test_worker_arguments() -> None:
+    """A worker has no API, and its rank follows from its place in the group."""
+    spec = {"model": {"name": "m"}, "parallelism": {"data": 4, "dataLocal": 2, "dataRPCPort": 6000}}
+    found = arguments(rendered(spec, leader=False, port=8001), env={"LWS_WORKER_INDEX": "1"})
+    assert found[found.index("--data-parallel-start-rank") + 1] == "2"
+    assert found[found.index("--data-parallel-rpc-port") + 1] == "6000"
+    assert found[-2:] == ["--trust-remote-code", "--headless"]
+    assert not {"--api-server-count", "--enable-expert-parallel", "--tensor-parallel-size"} & set(found)
+
+
+@needs_bash
+def test_numbers_that_are_not_set_have_defaults() -> None:
+    found = arguments(rendered({"model": {"name": "m"}, "parallelism": {}}), env={"VLLM_API_SERVER_COUNT": "2"})
+    pairs = dict(itertools.pairwise(found))
+    assert pairs["--data-parallel-size"] == pairs["--data-parallel-size-local"] == "1"
+    assert pairs["--api-server-count"] == "2"
+
+
+def test_prefill_has_its_own_numbers() -> None:
+    """And needs them: a service without prefill.parallelism cannot use the preset."""
+    path = ".Spec.Prefill.Parallelism"
+    spec = {**FULL, "prefill": {"parallelism": {"data": 6}}}
+    assert "--data-parallel-size 6 " in rendered(spec, parallelism=path)
+    with pytest.raises(TemplateError, match="Prefill is not set"):
+        rendered(FULL, parallelism=path)
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30)
+
+
+@needs_bash
+@settings(max_examples=25)
+@given(NAMES)
+def test_any_model_name_is_one_word(name: str) -> None:
+    """Quotes, blanks, substitutions: the server sees the name, and the shell nothing of it."""
+    found = arguments(rendered({**FULL, "model": {"name": name}}))
+    assert found[found.index("--served-model-name") + 1] == name
+    assert found[-1] == "--trust-remote-code"
+
+
+def adapters(root: Path, **gids: dict[str, tuple[str, str]]) -> str:
+    """A stand-in for sysfs: per adapter, its types and addresses by index. Answers the script that reads it."""
+    for name, entries in gids.items():
+        port = root / name / "ports" / "1"
+        (port / "gid_attrs" / "types").mkdir(parents=True)
+        (port / "gids").mkdir()
+        (port / "state").write_text("4: ACTIVE\n" if not name.endswith("down") else "1: DOWN\n")
+        for index, (kind, address) in entries.items():
+            (port / "gid_attrs" / "types" / index).write_text(f"{kind}\n")
+            (port / "gids" / index).write_text(f"{address}\n")
+    show = "\nenv | grep -E '^(NCCL|NVSHMEM|UCX)_' | sort\nexit 0\n"
+    script = rendered(FULL).replace("/sys/class/infiniband", str(root))
+    return script.replace("\nMODEL_NAME=", f"{show}MODEL_NAME=")
+
+
+def exported(script: str, **env: str) -> dict[str, str]:
+    done = subprocess.run(
+        ["bash", "-c", script, "--"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": "/usr/bin:/bin", "KSERVE_INFER_ROCE": "true", **env},
+    )
+    lines = [line for line in done.stdout.splitlines() if "=" in line and not line.startswith("[")]
+    return dict(line.split("=", 1) for line in lines)
+
+
+V4, V6 = "0000:0000:0000:0000:0000:ffff:0a00:0001", "fe80:0000:0000:0000:0000:0000:0000:0001"
+ROCE2, IB = "RoCE v2", "IB/RoCE v1"
+
+
+@needs_bash
+def test_rdma_adapters_are_found(tmp_path: Path) -> None:
+    """Active ones with the wanted type; the most frequent IPv4 index, and 3 where several are as frequent."""
+    script = adapters(
+        tmp_path,
+        mlx5_0={"1": (IB, V4), "3": (ROCE2, V4)},
+        mlx5_1={"2": (ROCE2, V6), "5": (ROCE2, V4)},
+        mlx5_2_down={"3": (ROCE2, V4)},
+        mlx5_3={"1": (IB, V4)},
+    )
+    found = exported(script)
+    assert found["NCCL_IB_HCA"] == found["NVSHMEM_HCA_LIST"] == "mlx5_0,mlx5_1"
+    assert found["UCX_NET_DEVICES"] == "mlx5_0:1,mlx5_1:1"
+    assert found["NCCL_IB_GID_INDEX"] == found["NVSHMEM_IB_GID_INDEX"] == found["UCX_IB_GID_INDEX"] == "3"
+
+
+@needs_bash
+def test_rdma_settings_of_the_users_own_stay(tmp_path: Path) -> None:
+    """What is set is not overwritten, and an index that is set goes to the other libraries."""
+    script = adapters(tmp_path, mlx5_0={"3": (ROCE2, V4)})
+    found = exported(script, NCCL_IB_HCA="mine", NCCL_IB_GID_INDEX="7")
+    assert found["NCCL_IB_HCA"] == "mine"
+    assert found["NVSHMEM_HCA_LIST"] == "mlx5_0"
+    assert found["NCCL_IB_GID_INDEX"] == found["UCX_IB_GID_INDEX"] == "7"
+
+
+@needs_bash
+def test_rdma_is_only_looked_for_on_request(tmp_path: Path) -> None:
+    script = adapters(tmp_path, mlx5_0={"3": (ROCE2, V4)})
+    assert exported(script, KSERVE_INFER_ROCE="false") == {}
+    (tmp_path / "none").mkdir()
+    assert exported(adapters(tmp_path / "none")) == {}

@@ -1,0 +1,305 @@
+"""What templates may cost, wherever they stand: each bound holds in admission and in every sync, and is named.
+
+Costs are counted, never timed: steps, actions and bytes of :class:`app.kserve.spec.template.bounds.Meter`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.admission import review
+from app.hooks.kind import answer_sync
+from app.kserve.llminferenceservice.checks import MAX_BASES
+from app.kserve.spec import presets
+from app.kserve.spec.effective import MAX_COMBINED
+from app.kserve.spec.template import bounds
+from app.kserve.spec.template.bounds import Meter, RefusedError, TemplateError
+from app.kserve.spec.template.data import ServiceData
+from app.kserve.spec.template.language import Template
+from app.kube.limits import MAX_SPEC_BYTES
+from app.kube.objects import ObjectMeta
+from app.settings import Settings
+from tests.kserve.objects import NOW, Cluster, Json, admit, config, kind_of, service
+
+ROOT = Path(__file__).parents[3]
+NOTE = {"a": "x" * 200_000}
+
+COSTLY: dict[str, tuple[str, str]] = {
+    "one annotation, 4,000 times": ("{{.Annotations}}" * 4000, "actions in one text"),
+    "one annotation, 5 times": ("{{.Annotations}}" * 5, "renders to more than"),
+    "printed, but not shown": ("{{ if print .Annotations }}{{ end }}" * 100, "steps"),
+    "printed in a pipe": ("{{ .Annotations | print | print | print | print | len }}" * 200, "steps"),
+    "quoted for a shell": ("{{ ShellQuote (ShellQuote (printf `%q%q` .Annotations .Annotations)) }}", "steps"),
+    "compared": ('{{ if eq (index .Annotations "a") (index .Annotations "a") }}{{ end }}' * 100, "steps"),
+    "as a format": ('{{ if printf (index .Annotations "a") }}{{ end }}' * 100, "steps"),
+    "50,000 actions": ("{{0}}" * 50_000, "131072 bytes"),
+    "10,000 actions": ("{{0}}" * 10_000, "actions in one text"),
+    "600 nested ifs": ("{{if .Name}}" * 600 + "x" + "{{end}}" * 600, "ifs within each other"),
+    "60 nested ifs": ("{{if .Name}}" * 60 + "x" + "{{end}}" * 60, "ifs within each other"),
+    "60 nested elses": ("{{if .Unset}}{{else}}" * 60 + "x" + "{{end}}" * 60, "ifs within each other"),
+    "20,000 parentheses": ("{{" + "(" * 20_000 + ".Name" + ")" * 20_000 + "}}", "words and signs"),
+    "20,000 pipes": ("{{ .Name " + "| print " * 8000 + "}}", "words and signs"),
+    "20,000 operands": ("{{ print " + "1 " * 20_000 + "}}", "words and signs"),
+    "a number of 5,000 digits": ("{{ print " + "1" * 5000 + " }}", "64 bits"),
+    "a number of 5,000 digits with a point": ("{{ print " + "1" * 5000 + ".5 }}", "64 bits"),
+    "2**63": ("{{ print 9223372036854775808 }}", "64 bits"),
+    "a long text": ("{{ .Name }}" + "x" * bounds.MAX_TEXT, "characters"),
+    "a thousand lines without an end": ("{{ .Name }}\n" * 255 + "{{", "unclosed action"),
+    "comments without an end": ("{{/* " + "*/ " * 20_000, "unclosed comment"),
+    "spaces after a comment": ("{{ /* */" + " " * 60_000 + "x }}", "unclosed comment"),
+    "quotes without an end": ('{{ "' * 16_000, "unclosed action"),
+    "spaces": ("{{ -" + " " * 60_000 + "x }}", "unexpected"),
+}
+
+
+def argument(text: str) -> Json:
+    return {"template": {"containers": [{"name": "main", "args": [text]}]}}
+
+
+PLACES: dict[str, Callable[[str], Json]] = {
+    "an argument": argument,
+    "a variable": lambda text: {"template": {"containers": [{"name": "main", "env": [{"name": "A", "value": text}]}]}},
+    "a name": lambda text: {"template": {"containers": [{"name": "main", "env": [{"name": text, "value": "a"}]}]}},
+    "a probe": lambda text: {
+        "template": {"containers": [{"name": "main", "livenessProbe": {"exec": {"command": [text]}}}]}
+    },
+    "a label": lambda text: {"labels": {"a": text}},
+    "a label's key": lambda text: {"labels": {text: "a"}},
+    "an annotation": lambda text: {"annotations": {"a": text}},
+    "prefill": lambda text: {"prefill": argument(text)},
+    "the scheduler": lambda text: {"router": {"scheduler": argument(text)}},
+    "an inline configuration": lambda text: {"router": {"scheduler": {"config": {"inline": {"a": [text]}}}}},
+}
+
+
+def message(document: Json) -> str:
+    return " ".join(map(str, admit(document).errors))
+
+
+def ready(cluster: Cluster) -> Json:
+    cluster.sync()
+    found = cluster.condition("Ready")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
+@pytest.mark.parametrize(("text", "bound"), COSTLY.values(), ids=list(COSTLY))
+def test_admission_and_sync_refuse_with_the_same_bound(text: str, bound: str, place: Callable[[str], Json]) -> None:
+    """Whatever the place; the children of a service that is there already are kept."""
+    document = service(notes=NOTE, **place(text))
+    assert bound in message(document)
+    cluster = Cluster(service())
+    before = cluster.settle()["children"]
+    cluster.parent = document
+    assert (ready(cluster)["reason"], cluster.answer["children"]) == ("InvalidSpec", before)
+    assert bound in ready(cluster)["message"]
+    assert len(json.dumps(cluster.answer["status"])) < 8 * 1024
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
+@pytest.mark.parametrize(("text", "bound"), COSTLY.values(), ids=list(COSTLY))
+def test_a_config_cannot_do_it_either(text: str, bound: str, place: Callable[[str], Json]) -> None:
+    """Also not one that no admission has seen: its services say so and keep their children."""
+    shared = config(**place(text))
+    if "Annotations" not in text:  # those of the sample service are short
+        assert bound in message(shared)
+    cluster = Cluster(service(notes=NOTE, baseRefs=[{"name": "base"}]), shared)
+    found = ready(cluster)
+    assert found["reason"] == "CombineBaseError"
+    assert bound in found["message"]
+    assert len(found["message"]) < 2000
+
+
+def test_what_all_bases_render_to_together_is_bounded() -> None:
+    """Eight configs with 30 kB each are too much, though each text alone is not."""
+    shared = [config(f"c{n}", annotations={f"a{n}": "{{ .Annotations }}"}) for n in range(8)]
+    for document in shared:
+        assert message(document) == ""
+    refs = [{"name": document["metadata"]["name"]} for document in shared]
+    note = {"a": "x" * 30_000}
+    found = ready(Cluster(service(notes=note, baseRefs=refs), *shared))
+    assert (found["reason"], f"more than {bounds.MAX_RENDERED_SPEC} bytes" in found["message"]) == (
+        "CombineBaseError",
+        True,
+    )
+    assert ready(Cluster(service(notes=note, baseRefs=refs[:2]), *shared))["reason"] != "CombineBaseError"
+
+
+def test_the_number_and_the_size_of_bases_are_bounded() -> None:
+    """Each costs a merge."""
+    assert admit(service(baseRefs=[{"name": "base"}] * MAX_BASES)).errors == []
+    assert "spec.baseRefs: Too many" in message(service(baseRefs=[{"name": "base"}] * (MAX_BASES + 1)))
+    large = config(**argument("x" * 100_000))
+    found = ready(Cluster(service(baseRefs=[{"name": "base"}] * 4), large))
+    assert (found["reason"], f"more than {MAX_COMBINED} bytes" in found["message"]) == ("CombineBaseError", True)
+
+
+def test_actions_of_all_texts_count_together() -> None:
+    """Small texts add up; the next one after the bound is not read any more."""
+    texts = ["{{ .Name }}" * 100] * (bounds.MAX_SPEC_ACTIONS // 100)
+    spec: Json = {"template": {"containers": [{"name": "main", "args": texts}]}}
+    assert admit(service(**spec)).errors == []
+    spec["template"]["containers"][0]["args"] = [*texts, "{{ .Name }}"]
+    (error,) = admit(service(**spec)).errors
+    assert f"more than {bounds.MAX_SPEC_ACTIONS} actions" in str(error)
+
+
+METADATA = ObjectMeta(name="demo", namespace="ns", annotations=NOTE, labels={f"k{n}": "v" for n in range(5000)})
+DATA = ServiceData(METADATA, {"labels": METADATA.labels, "annotations": METADATA.annotations}, "kserve", ("ns", "gw"))
+WORDS = (
+    "{{ }} {{- -}} ( ) | .Annotations .Labels .Spec .Labels.K9 .Name if else end print printf index ShellQuote eq lt "
+    'or and not len "%v%q" `%s` "a" /* */ 5 99999999999999999999 ChildName'
+)
+PIECE = st.sampled_from(tuple(WORDS.split())) | st.text(max_size=3)
+
+
+@given(st.lists(PIECE, max_size=60), st.integers(min_value=1, max_value=300))
+def test_no_text_passes_its_bounds(pieces: list[str], times: int) -> None:
+    """Whatever is asked for: a string within the bounds, or a TemplateError, and never more work than allowed."""
+    meter = Meter()
+    text = " ".join(pieces) * times
+    try:
+        result = Template(text).render(DATA, meter)
+    except TemplateError:
+        result = ""
+    assert len(result.encode("utf-8", "surrogatepass")) <= max(
+        bounds.MAX_RENDERED_TEXT, 0 if "{{" in text else len(text)
+    )
+    assert meter.steps <= bounds.MAX_STEPS + 1 + 200_000 // bounds.STEP
+
+
+class Counted(str):
+    """A text that counts how many of its characters are looked at by searching."""
+
+    __slots__ = ()
+    looked = 0
+
+    def find(self, sub: str, *place: Any) -> int:
+        found = super().find(sub, *place)
+        Counted.looked += (len(self) if found < 0 else found) - (place[0] if place else 0)
+        return found
+
+    def count(self, sub: str, *place: Any) -> int:
+        start, end = place or (0, len(self))
+        Counted.looked += end - start
+        return super().count(sub, *place)
+
+
+@pytest.mark.parametrize("line", ["{{0}}", "\n{{0}}", "{{0}}{{/* a */}}"])
+def test_reading_is_one_pass(line: str) -> None:
+    """The reader looks at each character a few times, however many actions there are."""
+    text = Counted(line * (bounds.MAX_ACTIONS // line.count("{{")) + "x" * 1000)
+    Counted.looked = 0
+    assert Template(text).actions == bounds.MAX_ACTIONS
+    assert Counted.looked <= 4 * len(text)
+
+
+def test_a_bound_ends_the_work() -> None:
+    """Nothing more is printed once a bound is passed, and nothing that large is ever held."""
+    meter = Meter()
+    with pytest.raises(RefusedError):
+        Template("{{ print .Annotations .Annotations .Annotations .Annotations }}" * 200).render(DATA, meter)
+    assert meter.steps <= bounds.MAX_STEPS + 1 + 200_000 // bounds.STEP
+
+
+BAD = ["1e400", "-1e400", "9" * 5000]
+
+
+@pytest.mark.parametrize("place", ["spec", "metadata"])
+@pytest.mark.parametrize("bad", BAD, ids=["1e400", "-1e400", "5,000 digits"])
+def test_what_json_does_not_have_in_a_config_is_its_fault(bad: str, place: str) -> None:
+    """A service that names it says so; the hook does not fail."""
+    shared = config(**argument("x"))
+    if place == "spec":
+        shared["spec"]["template"]["x"] = "@@"
+    else:
+        shared["metadata"]["managedFields"] = ["@@"]
+    key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha1"
+    body = json.dumps(
+        {
+            "parent": service(baseRefs=[{"name": "base"}]),
+            "children": {"Deployment.apps/v1": {}, "Service.v1": {}},
+            "related": {key: {"default/base": shared}},
+            "finalizing": False,
+        }
+    ).replace('"@@"', bad)
+    answer = json.loads(answer_sync(kind_of(service()), body.encode(), Settings(), NOW))
+    reasons = {c["reason"] for c in answer["status"]["conditions"] if c["type"] == "Ready"}
+    assert reasons == ({"CombineBaseError"} if place == "spec" else {"Progressing"})
+
+
+def test_the_largest_service_is_judged() -> None:
+    """Up to the bound of a spec; a byte more is refused at its heaviest field."""
+    document = service(template={"containers": [{"name": "main", "env": []}]})
+    env = [{"name": f"A{n}", "value": "x" * 1000} for n in range(185)]
+    document["spec"]["template"]["containers"][0]["env"] = env
+    assert len(json.dumps(document["spec"])) < MAX_SPEC_BYTES
+    body = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "operation": "CREATE",
+            "kind": {"group": "serving.kserve.io", "version": "v1alpha1", "kind": "LLMInferenceService"},
+            "object": document,
+        },
+    }
+
+    def allowed() -> Any:
+        return json.loads(review.answer(kind_of(document), json.dumps(body).encode(), Settings()))["response"][
+            "allowed"
+        ]
+
+    assert allowed()
+    env += env[:10]
+    assert not allowed()
+
+
+def _templates(value: Any) -> dict[str, int]:
+    """Every template of the presets with its actions."""
+    if isinstance(value, presets.PresetText):
+        return {str(value): value.template.actions}
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {text: actions for item in items for text, actions in _templates(item).items()}
+
+
+OURS = _templates(presets.PRESETS)
+
+
+@pytest.mark.parametrize(("text", "actions"), OURS.items())
+def test_a_text_of_a_preset_counts_where_a_user_writes_it(text: str, actions: int) -> None:
+    """Only the presets' own are free."""
+    texts = [text] * (bounds.MAX_SPEC_ACTIONS // actions + 1)
+    (error,) = admit(service(template={"containers": [{"name": "main", "args": texts}]})).errors
+    assert "the spec has more than" in str(error)
+
+
+def test_the_table_of_the_bounds_is_true() -> None:
+    """``docs/operations.md`` has every bound with its value."""
+    page = (ROOT / "docs" / "operations.md").read_text()
+    table = page.partition("### Templates of KServe")[2].partition("\n## ")[0]
+    values = [row.split("|")[2].strip().replace(",", "") for row in table.splitlines() if row.startswith("| ")][1:]
+    assert values == [
+        str(bound)
+        for bound in (
+            bounds.MAX_TEXT,
+            bounds.MAX_ACTIONS,
+            bounds.MAX_SPEC_ACTIONS,
+            bounds.MAX_NESTING,
+            bounds.MAX_TOKENS,
+            bounds.MAX_NUMBER,
+            bounds.MAX_RENDERED_TEXT,
+            bounds.MAX_RENDERED_SPEC,
+            bounds.MAX_STEPS,
+            MAX_BASES,
+            MAX_COMBINED,
+        )
+    ]

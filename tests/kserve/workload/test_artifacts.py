@@ -1,0 +1,310 @@
+"""How a model gets into a pod, by the scheme of its address, and which credentials go with it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.kserve.operator import S3
+from app.kserve.workload.artifacts import ArtifactError, artifact
+from app.kserve.workload.credentials import s3_variables
+from tests.kserve.objects import Cluster, service
+from tests.kserve.workload.test_workloads import DP, account, group, template
+
+Json = dict[str, Any]
+
+PROVISION = "kserve-provision-location"
+
+
+def pod(uri: str, *related: Json, **spec: Any) -> Json:
+    """The main pod of a service with that model."""
+    cluster = Cluster(service(uri=uri, **spec), *related)
+    cluster.sync()
+    found: Json = template(cluster)["spec"]
+    return found
+
+
+def named(items: list[Json], name: str) -> Json | None:
+    return next((item for item in items if item["name"] == name), None)
+
+
+def container(pod: Json, name: str = "main", where: str = "containers") -> Json:
+    found = named(pod[where], name)
+    assert found is not None
+    return found
+
+
+def operator(**documents: Json) -> Json:
+    data = {key: json.dumps(value) for key, value in documents.items()}
+    metadata = {"name": "inferenceservice-config", "namespace": "kserve"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+@pytest.mark.parametrize(
+    ("uri", "claim", "path"),
+    [
+        ("pvc://claim", "claim", None),
+        ("pvc://claim/", "claim", None),
+        ("pvc://claim/a/b", "claim", "a/b"),
+        ("PVC://claim/a b", "claim", "a%20b"),
+    ],
+)
+def test_a_claim_is_mounted(uri: str, claim: str, path: str | None) -> None:
+    """The server reads it where every model is; a path below it is a subPath."""
+    found = pod(uri)
+    mount = named(container(found)["volumeMounts"], "kserve-pvc-source")
+    wanted = {"name": "kserve-pvc-source", "mountPath": "/mnt/models", "readOnly": True}
+    assert mount == ({**wanted, "subPath": path} if path else wanted)
+    volume = named(found["volumes"], "kserve-pvc-source")
+    assert volume == {"name": "kserve-pvc-source", "persistentVolumeClaim": {"claimName": claim}}
+    assert "initContainers" not in found
+
+
+@pytest.mark.parametrize(
+    ("uri", "argument"), [("hf://a/b", "hf://a/b"), ("HF://a/b", "hf://a/b"), ("s3://bucket/m", "s3://bucket/m")]
+)
+def test_downloads_before_the_server_starts(uri: str, argument: str) -> None:
+    """An init container fills a volume that the server only reads."""
+    found = pod(uri)
+    init = container(found, "storage-initializer", "initContainers")
+    assert init == {
+        "name": "storage-initializer",
+        "image": "kserve/storage-initializer:latest",
+        "args": [argument, "/mnt/models"],
+        "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{"name": PROVISION, "mountPath": "/mnt/models"}],
+    }
+    mount = named(container(found)["volumeMounts"], PROVISION)
+    assert mount == {"name": PROVISION, "mountPath": "/mnt/models", "readOnly": True}
+    assert named(found["volumes"], PROVISION) == {"name": PROVISION, "emptyDir": {}}
+
+
+def test_an_image_is_a_model() -> None:
+    """It runs beside the server, which looks into it through the shared process namespace, and is checked first."""
+    found = pod("oci://registry.example.com/llm/model:1")
+    main, car = container(found), container(found, "modelcar")
+    init = container(found, "modelcar-init", "initContainers")
+    mount = {"name": PROVISION, "mountPath": "/mnt"}
+    assert found["shareProcessNamespace"] is True
+    assert main["securityContext"] == {"runAsUser": 1010}
+    assert {"name": "MODEL_INIT_MODE", "value": "async"} in main["env"]
+    assert mount in main["volumeMounts"]
+    assert car["volumeMounts"] == [mount]
+    assert car["securityContext"] == {"runAsUser": 1010}
+    assert car["image"] == init["image"] == "registry.example.com/llm/model:1"
+    amounts = {"cpu": "10m", "memory": "15Mi"}
+    assert car["resources"] == init["resources"] == {"requests": amounts, "limits": amounts}
+    assert car["args"][:2] == init["args"][:2] == ["sh", "-c"]
+    assert "/proc/$$$$/root/models" in car["args"][2]
+
+
+def test_without_a_user_the_servers_security_stays() -> None:
+    """A storageInitializer document without uidModelcar sets none."""
+    found = pod("oci://r.io/m:1", operator(storageInitializer={"cpuModelcar": "1000m"}))
+    assert container(found)["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert "securityContext" not in container(found, "modelcar")
+    assert container(found, "modelcar")["resources"]["limits"]["cpu"] == "1"
+
+
+@pytest.mark.parametrize("uri", ["hf://a/b", "pvc://c", "oci://r.io/m:1", "gs://b/m"])
+def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
+    """Then the containers fetch the model themselves, by whatever scheme."""
+    found = pod(uri, storageInitializer={"enabled": False})
+    assert "initContainers" not in found
+    assert [volume["name"] for volume in found["volumes"]] == ["home", "dshm", "model-cache", "tls-certs"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "enabled", "modelcar", "message"),
+    [
+        ("", True, True, "has no model: set model.uri"),
+        ("a/b", False, True, "invalid model URI"),
+        ("gs://b/m", True, True, "unsupported scheme gs"),
+        ("https://h/m", True, True, "unsupported scheme https"),
+        ("oci://r.io/m:1", True, False, "enableModelcar is off"),
+        ("oci://image:tag", True, True, "port"),
+    ],
+)
+def test_addresses_that_cannot_be_used(uri: str, enabled: bool, modelcar: bool, message: str) -> None:
+    """Each says what to write instead."""
+    with pytest.raises(ArtifactError, match=message):
+        artifact(uri, enabled=enabled, modelcar=modelcar)
+
+
+def test_every_pod_of_a_group_has_the_model() -> None:
+    """Leader and worker alike."""
+    cluster = Cluster(service(worker={}, parallelism=DP))
+    cluster.sync()
+    for name in ("leaderTemplate", "workerTemplate"):
+        found = group(cluster)["leaderWorkerTemplate"][name]["spec"]
+        assert container(found, "storage-initializer", "initContainers")["args"][0] == "hf://facebook/opt-125m"
+
+
+def test_only_a_container_called_main_gets_the_mount() -> None:
+    """Others are the user's own."""
+    found = pod("hf://a/b", template={"containers": [{"name": "proxy", "image": "p"}]})
+    assert "volumeMounts" not in container(found, "proxy")
+
+
+def test_a_user_may_mount_the_volume_elsewhere() -> None:
+    """A container that mounts it already is left alone."""
+    mounts = [{"name": PROVISION, "mountPath": "/weights"}]
+    found = pod("hf://a/b", template={"containers": [{"name": "main", "volumeMounts": mounts}]})
+    assert named(container(found)["volumeMounts"], PROVISION) == mounts[0]
+
+
+def test_a_users_storage_initializer_is_completed() -> None:
+    """It is laid over ours as Kubernetes merges containers: there are never two, and the model still arrives."""
+    init = {
+        "name": "storage-initializer",
+        "image": "mine",
+        "env": [{"name": "X", "value": "1"}],
+        "resources": {"limits": {"memory": "8Gi"}},
+        "volumeMounts": [{"name": "home", "mountPath": "/home"}],
+    }
+    found = pod("hf://a/b", template={"initContainers": [init]})
+    assert len(found["initContainers"]) == 1
+    assert found["initContainers"][0]["image"] == "mine"
+    assert found["initContainers"][0]["args"] == ["hf://a/b", "/mnt/models"]
+    assert found["initContainers"][0]["resources"]["limits"] == {"cpu": "1", "memory": "8Gi"}
+    assert [mount["mountPath"] for mount in found["initContainers"][0]["volumeMounts"]] == ["/home", "/mnt/models"]
+
+
+def test_the_running_image_is_kept() -> None:
+    """A new release of ours, or of the operator's settings, restarts no pods."""
+    cluster = Cluster(service())
+    cluster.sync()
+    cluster.related.append(operator(storageInitializer={"image": "new:2"}))
+    cluster.sync()
+    assert container(template(cluster)["spec"], "storage-initializer", "initContainers")["image"].endswith(":latest")
+
+
+def test_certificates_are_optional() -> None:
+    """Nobody makes them, so a pod must not wait for them; also where a config mounts them."""
+    volume = named(pod("hf://a/b")["volumes"], "tls-certs")
+    assert volume == {
+        "name": "tls-certs",
+        "secret": {"secretName": "demo-kserve-self-signed-certs", "optional": True},
+    }
+
+
+# Credentials.
+
+HF = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "HF_TOKEN", "optional": True}}}
+
+
+def env(uri: str, *related: Json, notes: Json | None = None, **spec: Any) -> list[Json]:
+    cluster = Cluster(service(uri=uri, notes=notes, **spec), *related)
+    cluster.sync()
+    found: list[Json] = container(template(cluster)["spec"], "storage-initializer", "initContainers").get("env", [])
+    return found
+
+
+def test_the_scheme_decides_what_a_secret_is_for() -> None:
+    """Secrets are never read; every key is optional."""
+    default = account("default", secrets=[{"name": "s"}])
+    assert env("hf://a/b", default) == [HF]
+    found = env("s3://b/m", default)
+    assert [variable["name"] for variable in found] == ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
+    assert all(variable["valueFrom"]["secretKeyRef"]["optional"] for variable in found)
+
+
+def test_the_first_secret_wins() -> None:
+    """One variable cannot have two sources."""
+    assert env("hf://a/b", account("default", secrets=[{"name": "s"}, {"name": "t"}])) == [HF]
+
+
+def test_the_annotated_secret_is_the_only_one() -> None:
+    notes = {"serving.kserve.io/storageSecretName": "s"}
+    assert env("hf://a/b", account("default", secrets=[{"name": "t"}]), notes=notes) == [HF]
+
+
+def test_an_account_of_the_pods_own_is_asked() -> None:
+    """Instead of the namespace's default one."""
+    accounts = account("default", secrets=[{"name": "t"}]), account("mine", secrets=[{"name": "s"}])
+    assert env("hf://a/b", *accounts, template={"serviceAccountName": "mine"}) == [HF]
+
+
+def test_without_an_account_there_are_no_credentials() -> None:
+    """Not even the annotation counts then."""
+    assert env("hf://a/b", notes={"serving.kserve.io/storageSecretName": "s"}) == []
+
+
+def test_a_cloud_role_brings_the_s3_variables() -> None:
+    """From the account's annotations, without any Secret."""
+    metadata = {
+        "name": "default",
+        "namespace": "default",
+        "annotations": {
+            "eks.amazonaws.com/role-arn": "arn",
+            "serving.kserve.io/s3-endpoint": "s3.amazonaws.com",
+            "serving.kserve.io/s3-region": "eu",
+        },
+    }
+    found = env("s3://b/m", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    assert found == [
+        {"name": "S3_ENDPOINT", "value": "s3.amazonaws.com"},
+        {"name": "AWS_ENDPOINT_URL", "value": "https://s3.amazonaws.com"},
+        {"name": "AWS_DEFAULT_REGION", "value": "eu"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "use_https", "values"),
+    [
+        ("https://h", "", ["1", "h", "https://h"]),
+        ("http://h:9000", "1", ["0", "h:9000", "http://h:9000"]),
+        (" h ", "", ["h", "https://h"]),
+        ("h", "1", ["1", "h", "https://h"]),
+        ("h", "0", ["0", "h", "http://h"]),
+        ("", "1", []),
+    ],
+)
+def test_s3_endpoints(endpoint: str, use_https: str, values: list[str]) -> None:
+    """A scheme in the endpoint decides; without one the setting, and HTTPS where that is silent."""
+    found = s3_variables({}, S3(endpoint=endpoint, use_https=use_https))
+    assert [variable["value"] for variable in found] == values
+
+
+def test_s3_annotations_beat_the_operators_settings() -> None:
+    found = s3_variables({"serving.kserve.io/s3-region": "eu"}, S3(region="us", verify_ssl="0", use_accelerate="1"))
+    assert found == [
+        {"name": "S3_VERIFY_SSL", "value": "0"},
+        {"name": "AWS_DEFAULT_REGION", "value": "eu"},
+        {"name": "S3_USE_ACCELERATE", "value": "1"},
+    ]
+
+
+@pytest.mark.parametrize(("namespace", "name"), [("default", "global-ca-bundle"), ("kserve", "ca")])
+def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
+    """Under its own name in the system namespace, under a common one elsewhere."""
+    parent = service(uri="s3://b/m")
+    parent["metadata"]["namespace"] = namespace
+    cluster = Cluster(parent, operator(storageInitializer={"caBundleConfigMapName": "ca"}))
+    cluster.sync()
+    found = template(cluster)["spec"]
+    init = container(found, "storage-initializer", "initContainers")
+    assert named(found["volumes"], "cabundle-cert") == {"name": "cabundle-cert", "configMap": {"name": name}}
+    assert {"name": "cabundle-cert", "mountPath": "/etc/ssl/custom-certs", "readOnly": True} in init["volumeMounts"]
+    assert init["env"] == [
+        {"name": "CA_BUNDLE_CONFIGMAP_NAME", "value": name},
+        {"name": "CA_BUNDLE_VOLUME_MOUNT_POINT", "value": "/etc/ssl/custom-certs"},
+    ]
+
+
+def test_pods_that_cannot_download_hear_of_the_endpoint() -> None:
+    """Where a Secret is used and nothing says where the bucket is: its annotations are not read."""
+    waiting = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default", "labels": {"app.kubernetes.io/name": "demo"}},
+        "status": {"phase": "Pending"},
+    }
+    cluster = Cluster(service(uri="s3://b/m"), account("default", secrets=[{"name": "s"}]), waiting)
+    cluster.settle()
+    found = cluster.condition("Ready")
+    assert found is not None
+    assert "serving.kserve.io/s3-endpoint" in found["message"]

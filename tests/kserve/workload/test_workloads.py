@@ -1,0 +1,477 @@
+"""Model servers: which objects a topology has, their labels, and what goes into their pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.kserve.objects import AVAILABLE, OPTIONAL_KINDS, RBAC_KINDS, Cluster, service
+
+Json = dict[str, Any]
+
+DP: Json = {"data": 4, "dataLocal": 2}
+NAME, PART_OF, COMPONENT = (f"app.kubernetes.io/{key}" for key in ("name", "part-of", "component"))
+BASE = {NAME: "demo", PART_OF: "llminferenceservice"}
+SIDECAR: Json = {"initContainers": [{"name": "llm-d-routing-sidecar", "image": "s"}]}
+
+
+def account(name: str, **fields: Any) -> Json:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}, **fields}
+
+
+def labels(component: str, role: str) -> dict[str, str]:
+    """Of a model server's pod."""
+    return {**BASE, COMPONENT: component, "kserve.io/component": "workload", "llm-d.ai/role": role}
+
+
+def synced(parent: Json, *related: Json, optional: frozenset[str] = OPTIONAL_KINDS) -> Cluster:
+    cluster = Cluster(parent, *related, optional=optional)
+    cluster.sync()
+    return cluster
+
+
+def template(cluster: Cluster, name: str = "demo-kserve") -> Json:
+    found: Json = cluster.child("Deployment", name)["spec"]["template"]
+    return found
+
+
+def group(cluster: Cluster, name: str = "demo-kserve-mn") -> Json:
+    found: Json = cluster.child("LeaderWorkerSet", name)["spec"]
+    return found
+
+
+# Topology.
+
+SVC = ("Service", "demo-kserve-workload-svc")
+MAIN, PREFILL = ("Deployment", "demo-kserve"), ("Deployment", "demo-kserve-prefill")
+GROUP, PREFILL_GROUP = ("LeaderWorkerSet", "demo-kserve-mn"), ("LeaderWorkerSet", "demo-kserve-mn-prefill")
+MULTI: Json = {"worker": {}, "parallelism": DP}
+
+
+@pytest.mark.parametrize(
+    ("spec", "children", "conditions"),
+    [
+        ({}, {MAIN}, {"MainWorkloadReady"}),
+        (MULTI, {GROUP}, {"WorkerWorkloadReady"}),
+        ({"prefill": {}}, {MAIN, PREFILL}, {"MainWorkloadReady", "PrefillWorkloadReady"}),
+        ({"prefill": {}, **MULTI}, {GROUP, PREFILL}, {"WorkerWorkloadReady", "PrefillWorkloadReady"}),
+        ({"prefill": MULTI}, {MAIN, PREFILL_GROUP}, {"MainWorkloadReady", "PrefillWorkerWorkloadReady"}),
+        (
+            {"prefill": MULTI, **MULTI},
+            {GROUP, PREFILL_GROUP},
+            {"WorkerWorkloadReady", "PrefillWorkerWorkloadReady"},
+        ),
+    ],
+)
+def test_topology_matrix(spec: Json, children: set[tuple[str, str]], conditions: set[str]) -> None:
+    """The table of KS-3.12: the objects, and the conditions that speak of them."""
+    cluster = synced(service(**spec))
+    assert cluster.names == {SVC, *children}
+    found = {c["type"] for c in cluster.answer["status"]["conditions"] if c["type"].endswith("WorkloadReady")}
+    assert found == conditions
+
+
+def test_topology_changes_replace_the_object() -> None:
+    """A service that becomes multi-node has its group, and no longer its Deployment."""
+    cluster = synced(service())
+    cluster.parent = service(**MULTI)
+    cluster.sync()
+    assert cluster.names == {SVC, GROUP}
+
+
+def test_without_leader_worker_sets_the_rest_works() -> None:
+    """The condition says what to install."""
+    cluster = synced(service(**MULTI), optional=frozenset())
+    assert cluster.names == {SVC}
+    found = cluster.condition("WorkerWorkloadReady")
+    assert found is not None
+    assert found["reason"] == "KindNotInstalled"
+    assert "leaderworkerset" in found["message"]
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "size"),
+    [
+        ({"data": 4, "dataLocal": 1}, 4),
+        ({"data": 10, "dataLocal": 2}, 5),
+        ({"data": 1, "dataLocal": 8}, 1),
+        ({"data": 32, "dataLocal": 8}, 4),
+    ],
+)
+def test_group_sizes(parallelism: Json, size: int) -> None:
+    assert group(synced(service(worker={}, parallelism=parallelism)))["leaderWorkerTemplate"]["size"] == size
+
+
+def test_shape_of_a_group() -> None:
+    """Groups start with their leader and restart as a whole; only prefill groups are divided."""
+    cluster = synced(service(**MULTI, prefill=MULTI, replicas=3))
+    main, prefill = group(cluster), group(cluster, "demo-kserve-mn-prefill")
+    assert main["replicas"] == 3
+    assert main["startupPolicy"] == "LeaderCreated"
+    assert main["rolloutStrategy"] == {"type": "RollingUpdate"}
+    assert main["leaderWorkerTemplate"]["restartPolicy"] == "RecreateGroupOnPodRestart"
+    assert "subGroupPolicy" not in main["leaderWorkerTemplate"]
+    assert prefill["leaderWorkerTemplate"]["subGroupPolicy"] == {"subGroupSize": 2}
+    assert "replicas" not in prefill
+
+
+# Labels.
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "component", "role"),
+    [
+        ({}, "demo-kserve", "llminferenceservice-workload", "both"),
+        ({"prefill": {}}, "demo-kserve", "llminferenceservice-workload", "decode"),
+        ({"prefill": {}}, "demo-kserve-prefill", "llminferenceservice-workload-prefill", "prefill"),
+    ],
+)
+def test_labels_of_deployments(spec: Json, name: str, component: str, role: str) -> None:
+    """Object, selector and pods carry the same five labels (KS-3.3)."""
+    deployment = synced(service(**spec)).child("Deployment", name)
+    wanted = labels(component, role)
+    assert deployment["metadata"]["labels"] == wanted
+    assert deployment["spec"]["selector"]["matchLabels"] == wanted
+    assert deployment["spec"]["template"]["metadata"]["labels"] == wanted
+
+
+def test_labels_of_groups() -> None:
+    """Only the leader is selected: workers take no requests."""
+    cluster = synced(service(**MULTI, prefill=MULTI))
+    for name, suffix, role in (("demo-kserve-mn", "", "decode"), ("demo-kserve-mn-prefill", "-prefill", "prefill")):
+        worker = {**BASE, COMPONENT: f"llminferenceservice-workload-worker{suffix}"}
+        found = group(cluster, name)["leaderWorkerTemplate"]
+        assert cluster.child("LeaderWorkerSet", name)["metadata"]["labels"] == worker
+        assert found["workerTemplate"]["metadata"]["labels"] == worker
+        leader = labels(f"llminferenceservice-workload-leader{suffix}", role)
+        assert found["leaderTemplate"]["metadata"]["labels"] == leader
+
+
+def test_workload_service() -> None:
+    """Plain HTTP on port 8000, before every model-server pod."""
+    spec = synced(service()).child(*SVC)["spec"]
+    assert spec == {
+        "type": "ClusterIP",
+        "selector": {**BASE, "kserve.io/component": "workload"},
+        "ports": [{"name": "http", "protocol": "TCP", "appProtocol": "http", "port": 8000, "targetPort": 8000}],
+    }
+
+
+def propagating(**spec: Any) -> Json:
+    parent = service(**spec)
+    parent["metadata"]["annotations"] = {
+        "k8s.v1.cni.cncf.io/networks": "roce",
+        "kueue.x-k8s.io/queue-name": "q",
+        "prometheus.io/scrape": "true",
+        "leaderworkerset.sigs.k8s.io/exclusive-topology": "rack",
+        "random/foo": "x",
+        "internal.serving.kserve.io/model-criticality": "Critical",
+    }
+    parent["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "meta-val", NAME: "other"}
+    return parent
+
+
+PASSED = {"k8s.v1.cni.cncf.io/networks": "roce", "kueue.x-k8s.io/queue-name": "q", "prometheus.io/scrape": "true"}
+
+
+def test_metadata_that_workloads_get() -> None:
+    """Three prefixes of annotations and one of labels go to the object and its pods, nothing else."""
+    deployment = synced(propagating()).child("Deployment", "demo-kserve")
+    for metadata in (deployment["metadata"], deployment["spec"]["template"]["metadata"]):
+        own = {k: v for k, v in metadata["annotations"].items() if not k.startswith("metacontroller")}
+        assert own == PASSED
+        assert metadata["labels"]["kueue.x-k8s.io/queue-name"] == "meta-val"
+        assert metadata["labels"][NAME] == "demo"
+    assert "kueue.x-k8s.io/queue-name" not in deployment["spec"]["selector"]["matchLabels"]
+
+
+def test_groups_get_leader_worker_set_annotations_too() -> None:
+    cluster = synced(propagating(**MULTI))
+    wanted = {**PASSED, "leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"}
+    assert wanted.items() <= cluster.child("LeaderWorkerSet", "demo-kserve-mn")["metadata"]["annotations"].items()
+    assert group(cluster)["leaderWorkerTemplate"]["workerTemplate"]["metadata"]["annotations"] == wanted
+
+
+def test_labels_of_the_spec_reach_pods_only() -> None:
+    """The service's own, and above them prefill's; the selector keeps the base keys, with the pods' values."""
+    parent = propagating(
+        labels={"team": "ml", "kueue.x-k8s.io/queue-name": "spec-val", NAME: "shared"},
+        annotations={"note": "a"},
+        prefill={"labels": {"team": "prefill"}, "annotations": {"more": "b"}},
+    )
+    cluster = synced(parent)
+    main = cluster.child("Deployment", "demo-kserve")
+    assert main["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "meta-val"
+    assert "team" not in main["metadata"]["labels"]
+    assert main["metadata"]["labels"][NAME] == "demo"
+    assert main["spec"]["selector"]["matchLabels"][NAME] == "shared"
+    assert "team" not in main["spec"]["selector"]["matchLabels"]
+    pod = main["spec"]["template"]["metadata"]
+    assert pod["labels"]["kueue.x-k8s.io/queue-name"] == "spec-val"
+    assert pod["annotations"]["note"] == "a"
+    prefill = template(cluster, "demo-kserve-prefill")["metadata"]
+    assert prefill["labels"]["team"] == "prefill"
+    assert {"note": "a", "more": "b"}.items() <= prefill["annotations"].items()
+
+
+def test_an_observed_selector_stays_while_the_pods_fit() -> None:
+    """It cannot be changed: one that another operator made wider is kept.
+
+    A Deployment whose selector no longer fits has to go before the next can come.
+    """
+    cluster = synced(service(labels={"team": "ml"}))
+    leaked = {**labels("llminferenceservice-workload", "both"), "team": "ml"}
+    cluster.child("Deployment", "demo-kserve")["spec"]["selector"] = {"matchLabels": leaked}
+    cluster.sync()
+    assert cluster.child("Deployment", "demo-kserve")["spec"]["selector"]["matchLabels"] == leaked
+    cluster.parent = service(labels={"team": "other"})
+    cluster.sync()
+    assert MAIN not in cluster.names
+    assert cluster.says("MainWorkloadReady") == "Progressing"
+    cluster.sync()
+    assert "team" not in cluster.child("Deployment", "demo-kserve")["spec"]["selector"]["matchLabels"]
+
+
+def test_getting_prefill_makes_the_deployment_anew() -> None:
+    """Its pods change their role, which the selector of the running Deployment says otherwise."""
+    cluster = synced(service())
+    cluster.parent = service(prefill={})
+    cluster.sync()
+    assert MAIN not in cluster.names
+    assert ("Deployment", "demo-kserve-prefill") in cluster.names
+    cluster.sync()
+    selector = cluster.child("Deployment", "demo-kserve")["spec"]["selector"]["matchLabels"]
+    assert selector["llm-d.ai/role"] == "decode"
+
+
+# Replicas.
+
+
+def test_replicas_are_left_alone_when_not_set() -> None:
+    """Nothing is sent, so whoever scales the workload owns the number."""
+    cluster = synced(service())
+    assert "replicas" not in cluster.child("Deployment", "demo-kserve")["spec"]
+    cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] = 5
+    cluster.sync()
+    assert "replicas" not in next(c for c in cluster.answer["children"] if c["kind"] == "Deployment")["spec"]
+
+
+def test_replicas_that_were_sent_are_sent_on_as_observed() -> None:
+    """Leaving the field out later would make the API server fall back to 1."""
+    cluster = synced(service(replicas=3))
+    cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] = 7
+    cluster.parent = service()
+    cluster.sync()
+    assert cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] == 7
+
+
+def test_replicas_that_are_set_are_enforced() -> None:
+    cluster = synced(service(replicas=3, prefill={"replicas": 0}))
+    cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] = 7
+    cluster.sync()
+    assert cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] == 3
+    assert cluster.child("Deployment", "demo-kserve-prefill")["spec"]["replicas"] == 0
+
+
+# The routing sidecar and accounts.
+
+
+def sidecar(pod: Json) -> Json:
+    found: Json = next(c for c in pod["spec"]["initContainers"] if c["name"] == "llm-d-routing-sidecar")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("router", "pool"),
+    [({}, "demo-inference-pool"), ({"scheduler": {"pool": {"ref": {"name": "mine"}}}}, "mine"), (None, None)],
+)
+def test_the_sidecar_knows_its_pool(router: Json | None, pool: str | None) -> None:
+    """Where there is a router at all; the variable is appended."""
+    spec: Json = {} if router is None else {"router": router}
+    env = sidecar(template(synced(service(prefill={}, **spec))))["env"]
+    names = [variable["name"] for variable in env]
+    assert names == ["INFERENCE_POOL_NAMESPACE", *(["INFERENCE_POOL_NAME"] if pool else [])]
+    assert pool is None or env[-1]["value"] == pool
+
+
+def test_init_containers_in_order() -> None:
+    """The sidecar starts before the download."""
+    pod = template(synced(service(prefill={})))["spec"]
+    assert [c["name"] for c in pod["initContainers"]] == ["llm-d-routing-sidecar", "storage-initializer"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "accounts", "roles", "used"),
+    [
+        ({}, set(), set(), None),
+        ({"prefill": {}}, {"demo-kserve"}, {"demo-kserve-role"}, "demo-kserve"),
+        (MULTI, {"demo-kserve-mn"}, set(), None),
+        ({**MULTI, "prefill": {}}, {"demo-kserve-mn"}, {"demo-kserve-mn-role"}, None),
+        (
+            {**MULTI, "prefill": MULTI},
+            {"demo-kserve-mn", "demo-kserve-mn-prefill"},
+            {"demo-kserve-mn-role"},
+            None,
+        ),
+    ],
+)
+def test_managed_accounts(spec: Json, accounts: set[str], roles: set[str], used: str | None) -> None:
+    """Only those of the topology, and a Role only where the sidecar asks the API server (KS-3.5, KS-3.6)."""
+    cluster = synced(service(**spec), optional=OPTIONAL_KINDS | RBAC_KINDS)
+    assert {name for kind, name in cluster.names if kind == "ServiceAccount"} == accounts
+    assert {name for kind, name in cluster.names if kind == "Role"} == roles
+    if used:
+        assert template(cluster)["spec"]["serviceAccountName"] == used
+    for kind, name in cluster.names:
+        if kind == "RoleBinding":
+            binding = cluster.child(kind, name)
+            assert binding["subjects"][0]["name"] in accounts
+            assert binding["roleRef"]["name"] in roles
+
+
+def test_an_account_of_the_users_own() -> None:
+    """It is used and bound, and not made."""
+    parent = service(prefill={}, template={"serviceAccountName": "mine"})
+    cluster = synced(parent, account("mine"), optional=OPTIONAL_KINDS | RBAC_KINDS)
+    assert not {name for kind, name in cluster.names if kind == "ServiceAccount"}
+    assert cluster.child("RoleBinding", "demo-kserve-rb")["subjects"][0]["name"] == "mine"
+    assert template(cluster)["spec"]["serviceAccountName"] == "mine"
+
+
+def test_group_accounts() -> None:
+    """The leader's, else the workers', for both pods."""
+    worker: Json = {"worker": {"serviceAccountName": "w"}, "parallelism": DP}
+    found = group(synced(service(**worker), account("w")))["leaderWorkerTemplate"]
+    assert found["leaderTemplate"]["spec"]["serviceAccountName"] == "w"
+    assert found["workerTemplate"]["spec"]["serviceAccountName"] == "w"
+
+
+def test_an_account_that_is_no_longer_named() -> None:
+    """The API server would bring the old name back, so the default one is named, and again at every sync."""
+    cluster = synced(service(template={"serviceAccountName": "mine"}), account("mine"))
+    del cluster.parent["spec"]["template"]
+    for _ in range(2):
+        cluster.sync()
+        assert template(cluster)["spec"]["serviceAccountName"] == "default"
+    cluster.parent["spec"]["template"] = {"serviceAccountName": "mine"}
+    cluster.sync()
+    assert template(cluster)["spec"]["serviceAccountName"] == "mine"
+
+
+@pytest.mark.parametrize(("declared", "sent"), [(True, "default"), (False, None)])
+def test_a_managed_account_that_is_no_longer_needed(declared: bool, sent: str | None) -> None:
+    """It goes where it is a child, and the pods leave it; otherwise nobody takes it away, and they stay."""
+    init = [{"name": "llm-d-routing-sidecar", "image": "r:1"}]
+    cluster = synced(service(template={"initContainers": init}), optional=OPTIONAL_KINDS | RBAC_KINDS)
+    assert template(cluster)["spec"]["serviceAccountName"] == "demo-kserve"
+    del cluster.parent["spec"]["template"]
+    if not declared:
+        cluster.declared = [child for child in cluster.declared if child.kind not in RBAC_KINDS]
+        cluster.children = [child for child in cluster.children if child["kind"] not in RBAC_KINDS]
+    cluster.sync()
+    assert template(cluster)["spec"].get("serviceAccountName") == sent
+
+
+def test_an_account_that_another_operator_named_stays() -> None:
+    """What was never sent is not taken away: a service that is taken over goes on under its account."""
+    cluster = synced(service())
+    child = cluster.child("Deployment", "demo-kserve")
+    child["spec"]["template"]["spec"]["serviceAccountName"] = "theirs"
+    cluster.sync()
+    assert "serviceAccountName" not in template(cluster)["spec"]
+
+
+def test_only_the_account_that_is_used_must_exist() -> None:
+    """The workers' own does not count beside the leader's."""
+    spec: Json = {"template": {"serviceAccountName": "a"}, "worker": {"serviceAccountName": "gone"}, "parallelism": DP}
+    found = group(synced(service(**spec), account("a")))["leaderWorkerTemplate"]
+    assert found["workerTemplate"]["spec"]["serviceAccountName"] == "a"
+
+
+def test_a_managed_account_of_another_topology_is_not_made() -> None:
+    """Naming it makes a pod that could not start, so it has to be the user's own (KS-3.5)."""
+    parent = service(template={"serviceAccountName": "demo-kserve-mn"})
+    cluster = synced(parent, optional=OPTIONAL_KINDS | RBAC_KINDS)
+    assert cluster.says("MainWorkloadReady") == "ReconcileSingleNodeWorkloadError"
+
+
+def test_a_managed_account_that_is_named_has_the_default_ones_secrets() -> None:
+    """As where it is not named: it is the same account, and has none of its own (KS-3.7)."""
+    parent = service(prefill={}, template={"serviceAccountName": "demo-kserve"})
+    default = account("default", secrets=[{"name": "token"}])
+    cluster = synced(parent, default, optional=OPTIONAL_KINDS | RBAC_KINDS)
+    initializer = template(cluster)["spec"]["initContainers"][-1]
+    assert initializer["env"][0]["valueFrom"]["secretKeyRef"]["name"] == "token"
+    assert ("ServiceAccount", "demo-kserve") in cluster.names
+
+
+def test_without_the_rbac_component_no_account_is_named() -> None:
+    """Pods then run under the namespace's default account."""
+    cluster = synced(service(prefill={}, **MULTI))
+    assert "serviceAccountName" not in group(cluster)["leaderWorkerTemplate"]["leaderTemplate"]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "condition", "reason"),
+    [
+        ({"template": {"serviceAccountName": "gone"}}, "MainWorkloadReady", "ReconcileSingleNodeWorkloadError"),
+        (
+            {"worker": {"serviceAccountName": "gone"}, "parallelism": DP},
+            "WorkerWorkloadReady",
+            "ReconcileMultiNodeWorkloadError",
+        ),
+        ({"model": {"uri": ""}}, "MainWorkloadReady", "ReconcileSingleNodeWorkloadError"),
+    ],
+)
+def test_what_cannot_be_made_keeps_what_is_there(spec: Json, condition: str, reason: str) -> None:
+    """Children stay as they are, and the router is not reached."""
+    cluster = synced(service())
+    before = cluster.settle()["children"]
+    cluster.parent = {**service(**spec), "status": cluster.parent["status"]}
+    if "model" in spec:
+        cluster.parent["spec"] = {"baseRefs": [{"name": "kserve-config-llm-template"}]}
+    cluster.sync()
+    assert cluster.answer["children"] == before
+    assert cluster.says(condition) == reason
+    assert cluster.says("Ready") == reason
+
+
+def test_stop_removes_everything_and_starting_brings_it_back() -> None:
+    """The annotation decides alone, in any case of letters."""
+    cluster = synced(service())
+    cluster.report("Deployment", "demo-kserve", **AVAILABLE)
+    cluster.sync()
+    before = cluster.names
+    for value, running in (("TRUE", False), ("false", True), ("true", False)):
+        cluster.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": value}
+        cluster.sync()
+        assert cluster.names == (before if running else set())
+    assert cluster.says("Ready") == "Stopped"
+    assert "addresses" not in cluster.answer["status"]
+
+
+@pytest.mark.parametrize(
+    "mistake", [{"replicas": -1}, {"replicas": "two"}, {"worker": {}}, {"model": {"uri": "gs://bucket/model"}}]
+)
+def test_stop_counts_for_more_than_a_mistake(mistake: Json) -> None:
+    """Who stops a service wants the hardware back, whatever else the spec says; the mistake is told all the same."""
+    cluster = synced(service())
+    cluster.parent["spec"] |= mistake
+    before = cluster.names
+    cluster.sync()
+    assert cluster.names == before
+    assert cluster.says("Ready") == "InvalidSpec"
+    cluster.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
+    cluster.sync()
+    assert cluster.names == set()
+    assert cluster.says("Ready") == cluster.says("MainWorkloadReady") == "Stopped"
+    found = cluster.condition("Ready")
+    assert found is not None
+    assert "its spec is invalid: spec." in found["message"]
+
+
+def test_stop_works_where_nothing_can_be_combined() -> None:
+    """A service whose base is gone can still be stopped."""
+    parent = service(baseRefs=[{"name": "gone"}], notes={"serving.kserve.io/stop": "true"})
+    assert synced(parent).says("Ready") == "Stopped"
