@@ -22,7 +22,7 @@ Json = dict[str, Any]
 PLURAL, GROUP = "llminferenceservices", "serving.kserve.io"
 OLDER, NEWER = (f"{PLURAL}.{version}.{GROUP}" for version in ("v1alpha1", "v1alpha2"))
 UNSEEN_SECONDS = 5.0
-"""How long reads of the older version may fail while the service restarts: its start, and a retry of kubectl's."""
+"""How long after a restart reads of the older version may still fail. The API server itself tries for some seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_objects_of_kserves_crd_are_taken_over_in_place(taken_over: Installation
     cluster = taken_over.cluster
     crd = cluster.get("crd", f"{PLURAL}.{GROUP}")
     assert crd["status"]["storedVersions"] == ["v1alpha2"]
-    assert not [key for key in crd["metadata"]["annotations"] if key.startswith("cert-manager.io/")]
+    assert not [key for key in crd["metadata"].get("annotations", {}) if key.startswith("cert-manager.io/")]
     for resource, version in ((OLDER, "v1alpha1"), (NEWER, "v1alpha2")):
         item = cluster.get(resource, "before", "-n", "old")
         assert (item["apiVersion"], item["spec"]["model"]["uri"]) == (f"{GROUP}/{version}", "hf://facebook/opt-125m")
@@ -130,14 +130,14 @@ def test_each_version_has_its_own_admission(taken_over: Installation) -> None:
     older = {**document, "apiVersion": f"{GROUP}/v1alpha1"}
     refused = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(older), check=False)
     assert refused.returncode != 0
-    assert "validate.v1alpha1.llminferenceservices.serving.kserve.io" in refused.stderr
-    assert "spec.router.route.http.spec" in refused.stderr
+    assert "spec.router.route.http.spec: Invalid value" in refused.stderr
+    assert "parentRefs and gateway.refs exclude each other" in refused.stderr
     accepted = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
     assert "repeats gateway.refs" in accepted.stderr
 
 
 def test_the_version_that_is_stored_is_there_while_the_service_restarts(taken_over: Installation) -> None:
-    """Twice. Reads of it never fail; reads of the older one do while nobody converts, and come back by themselves."""
+    """Twice. Reads of it never fail; reads of the older one may while nobody converts, and come back by themselves."""
     cluster = taken_over.cluster
     seen: dict[str, list[tuple[float, bool]]] = {OLDER: [], NEWER: []}
     done = Event()
