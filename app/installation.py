@@ -7,10 +7,14 @@ from app.kube.resource import CustomResource
 NAME = "modelhooks"
 NAMESPACE = "modelhooks-system"
 ADMISSION_API = "admissionregistration.k8s.io/v1"
+CRD_API = "apiextensions.k8s.io/v1"
 METACONTROLLER_GROUP = "metacontroller.k8s.io"
 METACONTROLLER_API = f"{METACONTROLLER_GROUP}/v1alpha1"
 HOOK_HOST = f"{NAME}.{NAMESPACE}:443"
 """Host of every hook's URL; also what ``spec.endpointConfigs[].host`` of a CompositeController has to say."""
+
+CONVERSION_PATH = "/convert"
+"""Where the service converts objects between versions of the same kind."""
 
 
 def controller_name(resource: CustomResource) -> str:
@@ -21,3 +25,14 @@ def controller_name(resource: CustomResource) -> str:
 def webhook_name(resource: CustomResource) -> str:
     """Name of the kind's webhook in the ValidatingWebhookConfiguration; every denial shows it."""
     return f"validate.{resource.plural}.{resource.group}"
+
+
+def webhook_names(resource: CustomResource) -> list[str]:
+    """Those of all versions of the kind: one of an older version has that version in its name."""
+    name = webhook_name(resource)
+    return [name, *(name.replace(".", f".{older.version}.", 1) for older in resource.older)]
+
+
+def crd_name(resource: CustomResource) -> str:
+    """Name of the kind's CustomResourceDefinition."""
+    return f"{resource.plural}.{resource.group}"

@@ -13,15 +13,17 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_fastapi_instrumentator import Instrumentator
 
+from app import conversion
 from app.admission import review
-from app.families import KINDS
+from app.families import CONVERT, KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.installation import CONVERSION_PATH
 from app.selftest import check
 from app.server.body import BODIES_BYTES, Load
 from app.server.endpoint import Endpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
-from app.server.openapi import ADMISSION, CUSTOMIZE, DESCRIPTION, SYNC, Hook, document, operation
+from app.server.openapi import ADMISSION, CONVERSION, CUSTOMIZE, DESCRIPTION, SYNC, Hook, document, operation
 from app.server.problems import handlers
 from app.settings import Settings
 
@@ -72,6 +74,7 @@ class Service(FastAPI):
         self.router.route_class = HookRoute
         for kind in KINDS:
             self._add_kind(kind)
+        self._add_conversion()
         self._add_operations()
 
     def openapi(self) -> dict[str, Any]:
@@ -90,14 +93,25 @@ class Service(FastAPI):
         def customize(body: bytes) -> bytes:
             return answer_customize(kind, body, settings)
 
-        def admit(body: bytes) -> bytes:
-            return review.answer(kind, body, settings)
-
         self._add(kind, SYNC, Endpoint(sync, limit, RETRY_SYNC, self.load, synced(resource.kind)))
         if kind.customize is not None:
             self._add(kind, CUSTOMIZE, Endpoint(customize, limit, RETRY_SYNC, self.load))
-        report: Report = reviewed(resource.kind)
+        for version in (kind, *kind.older):
+            self._add_admission(version)
+
+    def _add_admission(self, kind: Kind[Any, Any]) -> None:
+        def admit(body: bytes) -> bytes:
+            return review.answer(kind, body, self.settings)
+
+        report: Report = reviewed(kind.resource.kind)
         self._add(kind, ADMISSION, Endpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, report))
+
+    def _add_conversion(self) -> None:
+        def convert(body: bytes) -> bytes:
+            return conversion.answer(CONVERT, body)
+
+        endpoint = Endpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load)
+        self.add_api_route(CONVERSION_PATH, endpoint.answer, methods=["POST"], **CONVERSION)
 
     def _add(self, kind: Kind[Any, Any], hook: Hook, endpoint: Endpoint) -> None:
         self.add_api_route(

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from app.installation import controller_name
 from app.kube import yaml
 from app.kube.resource import CustomResource
@@ -117,8 +119,9 @@ def crd(resource: CustomResource) -> str:
     definition = custom_resource_definition(resource)
     text = _text(definition)
     findings = structural.lint(definition)
-    if len(text.encode()) >= structural.MAX_BYTES:
-        findings.append(f"{len(text.encode())} bytes; the limit is {structural.MAX_BYTES}")
+    size = len(orjson.dumps(definition))
+    if size >= structural.MAX_BYTES:
+        findings.append(f"{size} bytes as JSON; the limit is {structural.MAX_BYTES}")
     if findings:
         raise SystemExit("\n".join(f"{resource.kind}: {finding}" for finding in findings))
     return text

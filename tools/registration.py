@@ -17,7 +17,7 @@ from app.installation import (
     NAME,
     NAMESPACE,
     controller_name,
-    webhook_name,
+    webhook_names,
 )
 from app.kube.resource import ChildKind, CustomResource, RelatedKind
 
@@ -180,16 +180,23 @@ MATCH_CONDITIONS = {
 
 
 def webhook_configuration(resources: Sequence[CustomResource]) -> Object:
-    """One webhook per kind. The CA bundle is added to the live object by ``modelhooks certs`` or by cert-manager."""
+    """One webhook per kind and version. ``modelhooks certs`` or cert-manager adds the CA bundle to the live object."""
     return {
         "apiVersion": ADMISSION_API,
         "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": NAME, "labels": LABELS},
-        "webhooks": [webhook(resource) for resource in resources],
+        "webhooks": [webhook for resource in resources for webhook in webhooks(resource)],
     }
 
 
-def webhook(resource: CustomResource) -> Object:
+def webhooks(resource: CustomResource) -> list[Object]:
+    """One for each version of the kind: an object is judged as it was written."""
+    versions = (resource, *resource.older)
+    policy = "Exact" if resource.older else "Equivalent"
+    return [_webhook(one, name, policy) for one, name in zip(versions, webhook_names(resource), strict=True)]
+
+
+def _webhook(resource: CustomResource, name: str, policy: str) -> Object:
     """Called for writes of our own kind only, never for deletions or statuses; so it is safe to fail closed."""
     service = {"name": NAME, "namespace": NAMESPACE, "path": resource.admission_path, "port": 443}
     rule = {
@@ -200,11 +207,11 @@ def webhook(resource: CustomResource) -> Object:
         "scope": "Namespaced" if resource.namespaced else "Cluster",
     }
     return {
-        "name": webhook_name(resource),
+        "name": name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": {"service": service},
         "failurePolicy": "Fail",
-        "matchPolicy": "Equivalent",
+        "matchPolicy": policy,
         "sideEffects": "None",
         "timeoutSeconds": 5,
         "rules": [rule],

@@ -13,7 +13,7 @@ from typing import Any
 Schema = dict[str, Any]
 
 MAX_BYTES = 262_144
-"""Client-side ``kubectl apply`` keeps the whole object in an annotation of at most this size."""
+"""Client-side ``kubectl apply`` keeps the whole object, as JSON, in an annotation of at most this size."""
 
 _TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean"})
 _FORMATS = {

@@ -14,9 +14,11 @@ SERVED = {
     "inference.llmkube.dev": {"Model": "v1alpha1", "InferenceService": "v1alpha1"},
     "llmaz.io": {"OpenModel": "v1alpha1"},
     "inference.llmaz.io": {"BackendRuntime": "v1alpha1", "Playground": "v1alpha1", "Service": "v1alpha1"},
-    "serving.kserve.io": {"LLMInferenceService": "v1alpha1", "LLMInferenceServiceConfig": "v1alpha1"},
+    "serving.kserve.io": {"LLMInferenceService": "v1alpha2", "LLMInferenceServiceConfig": "v1alpha2"},
 }
-"""Groups of ours, with the version in which each kind is served."""
+"""Groups of ours, with the version in which each kind is stored."""
+OLDER = {"serving.kserve.io": ("v1alpha1",)}
+"""Other versions in which all kinds of a group are served."""
 _MODULES = {
     "inference.llmkube.dev": "app.llmkube.kinds",
     "llmaz.io": "app.llmaz.kinds",
@@ -45,17 +47,44 @@ _FOREIGN = {
 
 
 def find(api_version: str, kind: str) -> Kind[Any, Any] | None:
-    """The kind of that name and version, if it is one of ours."""
+    """The kind of that name, served in that version, if it is one of ours: in the version that hooks work with."""
     group, _, version = api_version.rpartition("/")
-    if SERVED.get(group, {}).get(kind) != version:
+    stored = SERVED.get(group, {}).get(kind)
+    if stored is None or version not in (stored, *OLDER.get(group, ())):
         return None
     kinds: tuple[Kind[Any, Any], ...] = importlib.import_module(_MODULES[group]).KINDS
-    return next(one for one in kinds if one.resource.kind == kind and one.resource.api_version == api_version)
+    return next(one for one in kinds if one.resource.kind == kind and one.resource.group == group)
+
+
+def judged(api_version: str, kind: str) -> Kind[Any, Any] | None:
+    """The kind in exactly that version: for admission, which judges an object as it was written."""
+    found = find(api_version, kind)
+    if found is None:
+        return None
+    return next(one for one in (found, *found.older) if one.resource.api_version == api_version)
+
+
+def as_stored(document: dict[str, Any]) -> dict[str, Any]:
+    """An object as a cluster stores it: in the version of that.
+
+    One that cannot be converted is what admission has refused; it keeps its fields.
+    """
+    kind = find(str(document.get("apiVersion")), str(document.get("kind")))
+    if kind is None or document["apiVersion"] == kind.resource.api_version:
+        return document
+    from app.conversion import ConversionError
+    from app.kserve.conversion import convert
+
+    try:
+        return convert(document, kind.resource.api_version)
+    except ConversionError:
+        return {**document, "apiVersion": kind.resource.api_version}
 
 
 def versions_of(kind: str) -> list[str]:
-    """Under which apiVersions a kind of that name is served."""
-    return [f"{group}/{kinds[kind]}" for group, kinds in SERVED.items() if kind in kinds]
+    """Under which apiVersions a kind of that name is served, the one that is stored first."""
+    found = [(group, kinds[kind]) for group, kinds in SERVED.items() if kind in kinds]
+    return [f"{group}/{version}" for group, stored in found for version in (stored, *OLDER.get(group, ()))]
 
 
 def type_problem(api_version: str, kind: str) -> tuple[str, str]:
@@ -76,7 +105,7 @@ def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:
     """A group of ours, and a kind or version that it does not have."""
     kinds = SERVED[group]
     if kind in kinds:
-        return "apiVersion", f"{kind} is served as {group}/{kinds[kind]} only"
+        return "apiVersion", f"{kind} is served as {' and '.join(versions_of(kind))} only"
     if kind in _FOREIGN.get(group, ()):
         return "", ""
     if not kind:

@@ -14,7 +14,7 @@ import orjson
 
 from app.admission.protocol import API_VERSION
 from app.cli import world
-from app.cli.kinds import SERVED, find
+from app.cli.kinds import SERVED, find, judged
 from app.cli.store import Json, Store, owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
@@ -54,7 +54,9 @@ class Cluster:
         kind = find(document.get("apiVersion", ""), document.get("kind", ""))
         scoped = kind is None or kind.resource.namespaced
         new = world.stored(document, namespace if scoped else "")
-        verdict = Verdict(True, [], []) if kind is None else self._review(kind, new)
+        written = judged(document.get("apiVersion", ""), document.get("kind", ""))
+        reviewed = {**document, "metadata": new["metadata"]}
+        verdict = Verdict(True, [], []) if written is None else self._review(written, reviewed)
         if verdict.allowed:
             self.objects[outer_key(new), inner_key(new)] = new
         return verdict

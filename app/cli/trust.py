@@ -1,6 +1,7 @@
 """Where the certificates live in a cluster, and who has to trust the CA.
 
-The Secret holds everything. The admission configuration wants the CA as base64, a CompositeController as PEM text, and
+The Secret holds everything. The admission configuration and the definitions of kinds with several versions want the CA
+as base64, a CompositeController as PEM text, and
 Metacontroller reads it again only when the CompositeController's ``spec`` changes, so that is where it is written:
 ``spec.endpointConfigs``, which no manifest of ours sets, so that applying one again leaves it alone.
 """
@@ -14,7 +15,16 @@ from urllib.parse import SplitResult, urlsplit
 
 from app.certs import Bundle, KeyPair, first_certificate
 from app.cli.kubeapi import Client
-from app.installation import ADMISSION_API, HOOK_HOST, METACONTROLLER_API, NAME, controller_name, webhook_name
+from app.installation import (
+    ADMISSION_API,
+    CRD_API,
+    HOOK_HOST,
+    METACONTROLLER_API,
+    NAME,
+    controller_name,
+    crd_name,
+    webhook_names,
+)
 
 Json = dict[str, Any]
 
@@ -42,6 +52,8 @@ class Clients:
     webhooks: Sequence[str]
     composite_controllers: Sequence[str]
     hook_host: str
+    converted: Sequence[str] = ()
+    """Names of the CustomResourceDefinitions with a conversion webhook."""
 
     @classmethod
     def installed(cls) -> "Clients":
@@ -50,15 +62,21 @@ class Clients:
 
         return cls(
             webhook_configuration=NAME,
-            webhooks=[webhook_name(resource) for resource in RESOURCES],
+            webhooks=[name for resource in RESOURCES for name in webhook_names(resource)],
             composite_controllers=[controller_name(resource) for resource in RESOURCES],
             hook_host=HOOK_HOST,
+            converted=[crd_name(resource) for resource in RESOURCES if resource.older],
         )
 
     @property
     def webhook_configuration_path(self) -> str:
         """Where the API server has the admission configuration."""
         return f"/apis/{ADMISSION_API}/validatingwebhookconfigurations/{self.webhook_configuration}"
+
+    @property
+    def definition_paths(self) -> list[str]:
+        """Where it has the definitions of the kinds with several versions."""
+        return [f"/apis/{CRD_API}/customresourcedefinitions/{name}" for name in self.converted]
 
     @property
     def composite_controller_paths(self) -> list[str]:
@@ -111,10 +129,13 @@ def declared(clients: Clients, trusted: str) -> list[Json]:
     webhooks = [{"name": name, "clientConfig": {"caBundle": bundle}} for name in clients.webhooks]
     metadata = {"name": clients.webhook_configuration}
     admission = {"apiVersion": ADMISSION_API, "kind": "ValidatingWebhookConfiguration", "metadata": metadata}
+    conversion = {"strategy": "Webhook", "webhook": _conversion(bundle)}
+    definition = {"apiVersion": CRD_API, "kind": "CustomResourceDefinition"}
     endpoints = [{"host": clients.hook_host, "caBundle": {"inline": trusted}}]
     hooks = {"apiVersion": METACONTROLLER_API, "kind": "CompositeController"}
     return [
         {**admission, "webhooks": webhooks},
+        *({**definition, "metadata": {"name": name}, "spec": {"conversion": conversion}} for name in clients.converted),
         *(
             {**hooks, "metadata": {"name": name}, "spec": {"endpointConfigs": endpoints}}
             for name in clients.composite_controllers
@@ -124,7 +145,11 @@ def declared(clients: Clients, trusted: str) -> list[Json]:
 
 def spread(client: Client, clients: Clients, trusted: str) -> list[str]:
     """Make every client trust the CA; the result is the paths that were written, of those that were not up to date."""
-    return [*_spread_admission(client, clients, trusted), *_spread_hooks(client, clients, trusted)]
+    return [
+        *_spread_admission(client, clients, trusted),
+        *_spread_conversion(client, clients, trusted),
+        *_spread_hooks(client, clients, trusted),
+    ]
 
 
 def admission_patch(configuration: Json, trusted: str) -> Json | None:
@@ -136,6 +161,31 @@ def admission_patch(configuration: Json, trusted: str) -> Json | None:
         if webhook["clientConfig"].get("caBundle") != bundle
     ]
     return {"webhooks": lacking} if lacking else None
+
+
+def conversion_patch(definition: Json, trusted: str) -> Json | None:
+    """What a definition lacks to have its objects converted by us; None when nothing, or when somebody else does.
+
+    Another installation may have told cert-manager to write its own CA there, which would undo ours.
+    """
+    webhook = (definition["spec"].get("conversion") or {}).get("webhook") or {}
+    client = webhook.get("clientConfig") or {}
+    if not client or client.get("service", {}).get("name", NAME) != NAME:
+        return None
+    patch: Json = {}
+    if client.get("caBundle") != _base64(trusted):
+        patch["spec"] = {"conversion": {"webhook": _conversion(_base64(trusted))}}
+    injected = [key for key in definition["metadata"].get("annotations") or {} if key.startswith(_INJECTED)]
+    if injected:
+        patch["metadata"] = {"annotations": dict.fromkeys(injected)}
+    return patch or None
+
+
+_INJECTED = "cert-manager.io/inject-"
+
+
+def _conversion(bundle: str) -> Json:
+    return {"clientConfig": {"caBundle": bundle}}
 
 
 def hooks_patch(controller: Json, trusted: str) -> Json | None:
@@ -158,6 +208,13 @@ def _spread_admission(client: Client, clients: Clients, trusted: str) -> Iterato
     if (configuration := client.get(path)) and (patch := admission_patch(configuration, trusted)):
         client.strategic_merge_patch(path, patch)
         yield path
+
+
+def _spread_conversion(client: Client, clients: Clients, trusted: str) -> Iterator[str]:
+    for path in clients.definition_paths:
+        if (definition := client.get(path)) and (patch := conversion_patch(definition, trusted)):
+            client.merge_patch(path, patch)
+            yield path
 
 
 def _spread_hooks(client: Client, clients: Clients, trusted: str) -> Iterator[str]:

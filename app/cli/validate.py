@@ -24,7 +24,7 @@ from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.cli import options
 from app.cli.findings import PRINTERS, Finding, Lines, as_screen, unmuted
-from app.cli.kinds import find, type_problem
+from app.cli.kinds import judged, type_problem
 from app.cli.manifests import Manifest, ManifestError, Reading, collect
 from app.cli.offline import holding, identity, in_cluster, served
 from app.cli.options import DEFAULT_NAMESPACE
@@ -105,7 +105,7 @@ def all_findings(
 
 def check(manifest: Manifest, settings: Settings) -> list[Finding]:
     """The findings of one object; none for kinds that are not ours."""
-    kind = find(manifest.api_version, manifest.kind)
+    kind = judged(manifest.api_version, manifest.kind)
     if kind is None:
         name, words = type_problem(manifest.api_version, manifest.kind)
         known = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
@@ -162,11 +162,11 @@ def check_together(
 ) -> list[Finding]:
     """What objects of one set say that does not fit together, and what they name that is not there."""
     held = [manifest for manifest in manifests if identity(manifest, namespace) is not None]
-    judged = [(manifest, kind) for manifest in held if (kind := served(manifest)) is not None]
-    if not judged:
+    asked = [(manifest, kind) for manifest in held if (kind := served(manifest)) is not None]
+    if not asked:
         return []
     cluster = holding(held, namespace, without, settings)
-    return [finding for manifest, kind in judged for finding in _together(manifest, kind, cluster, namespace, settings)]
+    return [finding for manifest, kind in asked for finding in _together(manifest, kind, cluster, namespace, settings)]
 
 
 def _together(

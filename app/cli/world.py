@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from app.cli.kinds import as_stored
 from app.cli.store import Json, Store
 from app.hooks.kind import Kind
 
@@ -38,10 +39,11 @@ def inner_key(document: Json) -> str:
 
 
 def stored(document: Json, namespace: str) -> Json:
-    """A manifest as a cluster would hold it: a namespace where it has none, a uid, a generation.
+    """A manifest as a cluster would hold it: in the version that is stored, with a namespace, a uid, a generation.
 
-    ``namespace`` is empty for cluster-scoped objects.
+    ``namespace`` is for one that has none, and empty for cluster-scoped objects.
     """
+    document = as_stored(document)
     metadata = {**document.get("metadata", {})}
     if namespace:
         metadata.setdefault("namespace", namespace)

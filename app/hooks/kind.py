@@ -63,6 +63,10 @@ class Kind(Generic[SpecT, StatusT]):
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[str]] | None = None
+    older: tuple[Kind[Any, Any], ...] = ()
+    """The kind in the older versions that it is served in: admission judges their objects as they were written."""
+    upgrade: Callable[[Parent], Parent] | None = None
+    """Of a kind in an older version: its object in the version that is stored, which is the one that hooks know."""
     judges_changes: bool = True
     """Whether ``validate`` looks at the old object; where it does not, an update is judged without reading it."""
     decoder: Decoder[Any] = field(init=False)
@@ -96,6 +100,7 @@ class Kind(Generic[SpecT, StatusT]):
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
     """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a request that cannot be answered."""
     request = _decode(kind.decoder, body)
+    request.parent = _upgraded(kind, request.parent)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     try:
         answer = sync(kind, request, settings, now)
@@ -180,13 +185,30 @@ def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> b
     request = _decode(_CUSTOMIZE, body)
     if kind.customize is None:
         return response.encode_related([])
-    reading = kind.read(request.parent.spec)
+    parent = _upgraded(kind, request.parent)
+    reading = kind.read(parent.spec)
     if reading.fault is Fault.JSON:
         raise ProtocolError(f"parent.spec {reading.fault.value}")
     if reading.spec is None:
         return response.encode_related([])
-    resource = Resource(request.parent.metadata, reading.spec, kind.status_of(request.parent))
-    return response.encode_related(kind.customize(resource, request.declared, settings))
+    resource = Resource(parent.metadata, reading.spec, kind.status_of(parent))
+    rules = kind.customize(resource, request.declared, settings)
+    return response.encode_related([_as_asked(rule, parent, request.parent) for rule in rules])
+
+
+def _as_asked(rule: RelatedRule, parent: Parent, asked: Parent) -> RelatedRule:
+    """Whoever works with an older version of the parent gets related objects of its group in that version too."""
+    if parent is asked or rule.api_version != parent.api_version:
+        return rule
+    return msgspec.structs.replace(rule, api_version=asked.api_version)
+
+
+def _upgraded(kind: Kind[Any, Any], parent: Parent) -> Parent:
+    """The parent in the version that the hook works with: Metacontroller sends that one, others may not."""
+    for older in kind.older:
+        if older.upgrade is not None and older.resource.api_version == parent.api_version:
+            return older.upgrade(parent)
+    return parent
 
 
 _CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)

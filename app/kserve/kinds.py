@@ -1,7 +1,11 @@
 """The family's kinds with what they do."""
 
+from dataclasses import replace
+from typing import Any
+
 from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects
+from app.kserve.conversion import upgrade
 from app.kserve.llminferenceservice import checks as service_rules
 from app.kserve.llminferenceservice import sync as service
 from app.kserve.llminferenceservice.explain import across, explain
@@ -11,7 +15,7 @@ from app.kserve.llminferenceserviceconfig import checks as config_rules
 from app.kserve.llminferenceserviceconfig import sync as config
 from app.kserve.resources import LLM_INFERENCE_SERVICE, LLM_INFERENCE_SERVICE_CONFIG
 
-KINDS = (
+_KINDS: tuple[Kind[Any, Any], ...] = (
     Kind(
         resource=LLM_INFERENCE_SERVICE,
         children=Children,
@@ -37,3 +41,11 @@ KINDS = (
         deleted=config_rules.delete_warnings,
     ),
 )
+
+
+def _with_older(kind: Kind[Any, Any]) -> Kind[Any, Any]:
+    """The kind with its older versions. The same rules judge them: a spec's type says of which version it is."""
+    return replace(kind, older=tuple(replace(kind, resource=r, upgrade=upgrade) for r in kind.resource.older))
+
+
+KINDS = tuple(map(_with_older, _KINDS))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.kube.names import LABEL_MAX
 
 GROUP = "serving.kserve.io"
-VERSION = "v1alpha1"
+VERSION = "v1alpha2"
 API_VERSION = f"{GROUP}/{VERSION}"
 
 POOL_GROUP = "inference.networking.k8s.io"

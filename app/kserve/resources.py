@@ -1,6 +1,10 @@
 """The family's kinds as the outside sees them: names, columns, children, related objects. Source: KS-1.1."""
 
+from dataclasses import replace
+
+from app.kserve.llminferenceservice import v1alpha1
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
+from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.names import GATEWAY_API, GROUP, LEADER_WORKER_SET_API, POOL_API, VERSION
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
@@ -12,9 +16,10 @@ POOL_COMPONENT = "inference-extension"
 RBAC_COMPONENT = "scheduler-rbac"
 CA_BUNDLE_COMPONENT = "ca-bundle"
 
+_OLDER = "v1alpha1"
 _READY = ".status.conditions[?(@.type=='Ready')]"
 
-LLM_INFERENCE_SERVICE = CustomResource(
+_SERVICE = CustomResource(
     family="kserve",
     group=GROUP,
     version=VERSION,
@@ -60,7 +65,7 @@ LLM_INFERENCE_SERVICE = CustomResource(
     ),
 )
 
-LLM_INFERENCE_SERVICE_CONFIG = CustomResource(
+_CONFIG = CustomResource(
     family="kserve",
     group=GROUP,
     version=VERSION,
@@ -75,6 +80,13 @@ LLM_INFERENCE_SERVICE_CONFIG = CustomResource(
         Column("Reason", f"{_READY}.reason"),
         Column("Age", ".metadata.creationTimestamp", "date"),
     ),
+)
+
+LLM_INFERENCE_SERVICE = replace(
+    _SERVICE, older=(replace(_SERVICE, version=_OLDER, stored=False, spec=v1alpha1.LLMInferenceServiceSpec),)
+)
+LLM_INFERENCE_SERVICE_CONFIG = replace(
+    _CONFIG, older=(replace(_CONFIG, version=_OLDER, stored=False, spec=config_v1alpha1.LLMInferenceServiceConfigSpec),)
 )
 
 RESOURCES = (LLM_INFERENCE_SERVICE, LLM_INFERENCE_SERVICE_CONFIG)

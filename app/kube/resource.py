@@ -4,6 +4,8 @@ One :class:`CustomResource` value per kind is the only place where these are wri
 the CRDs, the CompositeControllers and the RBAC rules all come from it.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
@@ -110,6 +112,10 @@ class CustomResource:
     cel: tuple[tuple[str, str], ...] = field(default=())
     """CEL rules of the whole object as ``(rule, message)``."""
     list_kind: str = ""
+    older: tuple[CustomResource, ...] = ()
+    """The kind in the other versions that are served."""
+    stored: bool = True
+    """Whether this is the version that is stored, and that the hooks work with: any but the older ones."""
 
     @property
     def api_version(self) -> str:

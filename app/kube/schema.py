@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from app.installation import CONVERSION_PATH, CRD_API, NAME, NAMESPACE, crd_name
 from app.kube.resource import Column, CustomResource, Scale
 
 Schema = dict[str, Any]
@@ -258,17 +259,21 @@ def _ordered(node: Schema) -> Schema:
 
 
 def custom_resource_definition(resource: CustomResource) -> Schema:
-    """The CRD. ``conversion`` is spelt out so that replacing another operator's CRD removes its conversion webhook."""
+    """The CRD, oldest version first.
+
+    ``conversion`` is spelt out so that replacing another operator's CRD removes its conversion webhook. The CA bundle
+    is added to the live object by ``modelhooks certs`` or by cert-manager.
+    """
     return {
-        "apiVersion": "apiextensions.k8s.io/v1",
+        "apiVersion": CRD_API,
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "metadata": {"name": crd_name(resource)},
         "spec": {
             "group": resource.group,
             "names": _names(resource),
             "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "conversion": {"strategy": "None"},
-            "versions": [_version(resource)],
+            "conversion": _conversion() if resource.older else {"strategy": "None"},
+            "versions": [*map(_version, resource.older), _version(resource)],
         },
     }
 
@@ -287,8 +292,14 @@ def _names(resource: CustomResource) -> Schema:
     return names
 
 
+def _conversion() -> Schema:
+    service = {"name": NAME, "namespace": NAMESPACE, "path": CONVERSION_PATH, "port": 443}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
+    return {"strategy": "Webhook", "webhook": webhook}
+
+
 def _version(resource: CustomResource) -> Schema:
-    version: Schema = {"name": resource.version, "served": True, "storage": True}
+    version: Schema = {"name": resource.version, "served": True, "storage": resource.stored}
     if resource.columns:
         version["additionalPrinterColumns"] = [_column(column) for column in resource.columns]
     version["subresources"] = {"status": {}}

@@ -13,7 +13,9 @@ from typing import Any
 
 import orjson
 
+from app import conversion
 from app.admission import review
+from app.families import CONVERT
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.kube.resource import CustomResource
 from app.server.samples import METADATA, NAME, NAMES, SAMPLES
@@ -38,7 +40,7 @@ class Hook:
 
     def component(self, resource: CustomResource, what: str) -> str:
         """The name of a schema or an example: ``what`` is ``Request`` or ``Response``."""
-        return f"{resource.kind}{self.name}{what}"
+        return f"{_title(resource)}{self.name}{what}"
 
 
 SYNC = Hook("Sync", "Desired children and status of one {kind}", lambda resource: f"{resource.hook_path}/sync")
@@ -58,14 +60,19 @@ _REFUSALS = {
 
 def operation(resource: CustomResource, hook: Hook) -> Json:
     """Arguments of ``add_api_route`` that describe a hook of a kind."""
-    content = {what: _content(hook.component(resource, what)) for what in ("Request", "Response")}
+    component = hook.component(resource, "")
+    summary = hook.summary.format(kind=resource.kind)
+    return {**_operation(component, summary, resource.family), "description": resource.description}
+
+
+def _operation(component: str, summary: str, tag: str) -> Json:
+    content = {what: _content(component + what) for what in ("Request", "Response")}
     refusal = {"application/json": {"schema": {"$ref": f"{_SCHEMAS}Refusal"}}}
     return {
-        "name": hook.component(resource, ""),
-        "operation_id": hook.component(resource, ""),
-        "summary": hook.summary.format(kind=resource.kind),
-        "description": resource.description,
-        "tags": [resource.family],
+        "name": component,
+        "operation_id": component,
+        "summary": summary,
+        "tags": [tag],
         "openapi_extra": {"requestBody": {"required": True, "content": content["Request"]}},
         "responses": {
             200: {"description": "The answer.", "content": content["Response"]},
@@ -79,40 +86,35 @@ def _content(component: str) -> Json:
     return {"application/json": {"schema": {"$ref": _SCHEMAS + component}, "examples": example}}
 
 
+CONVERSION = {
+    **_operation("Conversion", "Objects in another version of their kind", "conversion"),
+    "description": "The conversion webhook of the CustomResourceDefinitions that have two versions.",
+}
+"""Arguments of ``add_api_route`` that describe the conversion webhook."""
+
+
 def document(base: Json, kinds: Sequence[Kind[Any, Any]], settings: Settings, now: datetime) -> Json:
     """FastAPI's document (``base``) with the schemas and examples that the routes refer to."""
     schemas: Json = dict(_COMMON)
-    examples: Json = {}
+    examples: Json = _conversion_examples(kinds)
     for kind in kinds:
         schemas |= _schemas(kind)
         examples |= _examples(kind, kinds, settings, now)
+        for older in kind.older:
+            schemas |= _version_schemas(older)
+            examples |= _called(_admission(older, sample(older.resource), settings))
     return {**base, "components": {"schemas": schemas, "examples": examples}}
 
 
 def _schemas(kind: Kind[Any, Any]) -> Json:
-    resource = kind.resource
-    name = resource.kind
-    spec: Json = resource.spec.model_json_schema(by_alias=True, ref_template=f"{_SCHEMAS}{name}.{{model}}")
-    parts = {f"{name}.{part}": schema for part, schema in spec.pop("$defs", {}).items()}
-    parent = _object(
-        {
-            "apiVersion": {"const": resource.api_version},
-            "kind": {"const": name},
-            "metadata": _ref("ObjectMeta"),
-            "spec": _ref(f"{name}Spec"),
-            "status": {"type": "object", "description": "As it was last answered."},
-        },
-        "metadata",
-    )
+    resource, parent = kind.resource, _ref(_title(kind.resource))
     children = {_group(child.api_version, child.kind): _ref("ObjectsByName") for child in resource.children}
     found = {
-        **parts,
-        f"{name}Spec": spec,
-        name: parent,
+        **_version_schemas(kind),
         SYNC.component(resource, "Request"): _object(
             {
                 "controller": {"type": "object", "description": "The CompositeController."},
-                "parent": _ref(name),
+                "parent": parent,
                 "children": _object(children, description="Observed children, by kind, then by name."),
                 "related": _ref("ObjectsByKind"),
                 "finalizing": {"type": "boolean"},
@@ -121,15 +123,43 @@ def _schemas(kind: Kind[Any, Any]) -> Json:
             "children",
         ),
         SYNC.component(resource, "Response"): _ref("SyncResponse"),
-        ADMISSION.component(resource, "Request"): _review(name),
-        ADMISSION.component(resource, "Response"): _ref("AdmissionResponse"),
     }
     if kind.customize is not None:
         found[CUSTOMIZE.component(resource, "Request")] = _object(
-            {"controller": {"type": "object"}, "parent": _ref(name)}, "parent"
+            {"controller": {"type": "object"}, "parent": parent}, "parent"
         )
         found[CUSTOMIZE.component(resource, "Response")] = _ref("CustomizeResponse")
     return found
+
+
+def _version_schemas(kind: Kind[Any, Any]) -> Json:
+    """The object itself, and its admission: what each version of a kind has."""
+    resource = kind.resource
+    name = _title(resource)
+    spec: Json = resource.spec.model_json_schema(by_alias=True, ref_template=f"{_SCHEMAS}{name}.{{model}}")
+    parts = {f"{name}.{part}": schema for part, schema in spec.pop("$defs", {}).items()}
+    document = _object(
+        {
+            "apiVersion": {"const": resource.api_version},
+            "kind": {"const": resource.kind},
+            "metadata": _ref("ObjectMeta"),
+            "spec": _ref(f"{name}Spec"),
+            "status": {"type": "object", "description": "As it was last answered."},
+        },
+        "metadata",
+    )
+    return {
+        **parts,
+        f"{name}Spec": spec,
+        name: document,
+        ADMISSION.component(resource, "Request"): _review(name),
+        ADMISSION.component(resource, "Response"): _ref("AdmissionResponse"),
+    }
+
+
+def _title(resource: CustomResource) -> str:
+    """What its components are called: by its kind, an older version by that too."""
+    return resource.kind if resource.stored else f"{resource.kind}{resource.version.capitalize()}"
 
 
 def _review(kind: str) -> Json:
@@ -168,6 +198,7 @@ def _group(api_version: str, kind: str) -> str:
 
 
 _STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
+_CONVERSION_ENVELOPE = {"apiVersion": {"const": conversion.API_VERSION}, "kind": {"const": "ConversionReview"}}
 _ENVELOPE = {"apiVersion": {"const": "admission.k8s.io/v1"}, "kind": {"const": "AdmissionReview"}}
 _COMMON: Json = {
     "ObjectMeta": _object(
@@ -238,6 +269,43 @@ _COMMON: Json = {
         "kind",
         "response",
     ),
+    "ConversionRequest": _object(
+        {
+            **_CONVERSION_ENVELOPE,
+            "request": _object(
+                {
+                    "uid": {"type": "string"},
+                    "desiredAPIVersion": {"type": "string"},
+                    "objects": _array(_ref("Object")),
+                },
+                "uid",
+                "desiredAPIVersion",
+                "objects",
+            ),
+        },
+        "apiVersion",
+        "kind",
+        "request",
+    ),
+    "ConversionResponse": _object(
+        {
+            **_CONVERSION_ENVELOPE,
+            "response": _object(
+                {
+                    "uid": {"type": "string"},
+                    "convertedObjects": _array(_ref("Object")),
+                    "result": _object(
+                        {"status": {"enum": ["Success", "Failed"]}, "message": {"type": "string"}}, "status"
+                    ),
+                },
+                "uid",
+                "result",
+            ),
+        },
+        "apiVersion",
+        "kind",
+        "response",
+    ),
     "Refusal": _object({"error": {"type": "string"}, "id": {"type": "string"}}, "error"),
 }
 
@@ -254,28 +322,58 @@ def _examples(kind: Kind[Any, Any], kinds: Sequence[Kind[Any, Any]], settings: S
     }
     children: Json = {_group(child.api_version, child.kind): {} for child in resource.children if not child.optional}
     request = {"controller": {}, "parent": parent, "children": children, "related": related, "finalizing": False}
+    calls = [
+        (SYNC.component(resource, ""), request, lambda body: answer_sync(kind, body, settings, now)),
+        *_admission(kind, parent, settings),
+    ]
+    if kind.customize is not None:
+        asking = {"controller": {}, "parent": parent}
+        calls.append((CUSTOMIZE.component(resource, ""), asking, lambda body: answer_customize(kind, body, settings)))
+    return _called(calls)
+
+
+_Call = tuple[str, Json, Callable[[bytes], bytes]]
+"""Name of the components, request, and what answers it."""
+
+
+def _admission(kind: Kind[Any, Any], document: Json, settings: Settings) -> list[_Call]:
+    resource = kind.resource
     reviewed = {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "request": {
-            "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+            "uid": _UID,
             "operation": "CREATE",
             "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
-            "name": parent["metadata"]["name"],
-            "object": parent,
+            "name": document["metadata"]["name"],
+            "object": document,
         },
     }
-    calls: list[tuple[Hook, Json, Callable[[bytes], bytes]]] = [
-        (SYNC, request, lambda body: answer_sync(kind, body, settings, now)),
-        (ADMISSION, reviewed, lambda body: review.answer(kind, body, settings)),
-    ]
-    if kind.customize is not None:
-        asking = {"controller": {}, "parent": parent}
-        calls.append((CUSTOMIZE, asking, lambda body: answer_customize(kind, body, settings)))
+    return [(ADMISSION.component(resource, ""), reviewed, lambda body: review.answer(kind, body, settings))]
+
+
+_UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
+
+
+def _conversion_examples(kinds: Sequence[Kind[Any, Any]]) -> Json:
     found: Json = {}
-    for hook, sent, answer in calls:
-        found[hook.component(resource, "Request")] = {"value": sent}
-        found[hook.component(resource, "Response")] = {"value": orjson.loads(answer(orjson.dumps(sent)))}
+    for kind in kinds:
+        for older in kind.older:
+            request = {
+                "uid": _UID,
+                "desiredAPIVersion": kind.resource.api_version,
+                "objects": [sample(older.resource)],
+            }
+            sent = {"apiVersion": conversion.API_VERSION, "kind": "ConversionReview", "request": request}
+            found = _called([("Conversion", sent, lambda body: conversion.answer(CONVERT, body))])
+    return found
+
+
+def _called(calls: Sequence[_Call]) -> Json:
+    found: Json = {}
+    for component, sent, answer in calls:
+        found[f"{component}Request"] = {"value": sent}
+        found[f"{component}Response"] = {"value": orjson.loads(answer(orjson.dumps(sent)))}
     return found
 
 

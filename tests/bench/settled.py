@@ -84,7 +84,7 @@ def llm_inference_service() -> tuple[str, bytes]:
         template = {"template": {"containers": [container]}}
         configs.append(
             {
-                "apiVersion": "serving.kserve.io/v1alpha1",
+                "apiVersion": "serving.kserve.io/v1alpha2",
                 "kind": "LLMInferenceServiceConfig",
                 "metadata": {"name": name},
                 "spec": {**template, "prefill": template},

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from app.cli.kinds import as_stored
 from app.families import find
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.settings import Settings
@@ -113,7 +114,8 @@ class World:
         self.timers: dict[str, float | None] = {}
         self.objects: dict[Key, Json] = {}
         self._desired: dict[Key, set[Key]] = {}
-        for item in expanded(case["objects"]):
+        for written in expanded(case["objects"]):
+            item = as_stored(written)
             metadata = item["metadata"]
             metadata.setdefault("uid", _uid(item))
             metadata.setdefault("creationTimestamp", "2025-01-01T00:00:00Z")

@@ -70,7 +70,7 @@ def test_a_deep_config_is_named_as_the_cause(cluster: Cluster) -> None:
     kind = next(kind for kind in KINDS if kind.resource.kind == "LLMInferenceService")
     spec = {**VALID[name_of(kind)], "baseRefs": [{"name": "there"}]}
     request = orjson.loads(cluster.request(kind, parent(kind, spec)))
-    configs = request["related"]["LLMInferenceServiceConfig.serving.kserve.io/v1alpha1"]
+    configs = request["related"]["LLMInferenceServiceConfig.serving.kserve.io/v1alpha2"]
     configs["ns/there"]["spec"]["template"] = nested(600, maps=True)
     answer = orjson.loads(answer_sync(kind, encoded(request), SETTINGS, NOW))
     ready = next(c for c in answer["status"]["conditions"] if c["type"] == "Ready")

@@ -20,6 +20,7 @@ import httpx
 import yaml
 
 from app.families import RESOURCES
+from app.installation import CONVERSION_PATH
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.metacontroller import Metacontroller, start_metacontroller
 from tests.e2e.processes import Process, free_port, wait_until
@@ -103,7 +104,7 @@ class Installation:
             "kind": "Kustomization",
             "resources": [relative(QUICKSTART)],
             "components": [relative(COMPONENTS / name) for name in self.components],
-            "patches": [*self._hook_patches(), self._webhook_patch()],
+            "patches": [*self._hook_patches(), self._webhook_patch(), self._conversion_patch()],
         }
 
     def _hook_patches(self) -> list[dict[str, Any]]:
@@ -133,6 +134,12 @@ class Installation:
             for number, webhook in enumerate(document["webhooks"])
         ]
         return {"target": {"kind": "ValidatingWebhookConfiguration"}, "patch": yaml.safe_dump(changes)}
+
+    def _conversion_patch(self) -> dict[str, Any]:
+        config = {"url": self.url + CONVERSION_PATH}
+        change = {"op": "replace", "path": "/spec/conversion/webhook/clientConfig", "value": config}
+        target = {"kind": "CustomResourceDefinition", "name": "llminferenceservice.*"}
+        return {"target": target, "patch": yaml.safe_dump([change])}
 
     def _shipped(self, kind: str) -> list[dict[str, Any]]:
         rendered = self.cluster.kubectl("kustomize", str(QUICKSTART)).stdout

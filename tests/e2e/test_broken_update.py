@@ -90,7 +90,7 @@ UPDATES = {
     "kserve": Update(
         [
             document(
-                "serving.kserve.io/v1alpha1",
+                "serving.kserve.io/v1alpha2",
                 "LLMInferenceService",
                 "chat",
                 {"model": {"uri": "hf://example-org/small"}, "template": {"containers": [MAIN]}},

@@ -22,7 +22,7 @@ URI = "hf://facebook/opt-125m"
 SERVICE_KIND, CONFIG_KIND = KINDS
 RBAC_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding"})
 OPTIONAL_KINDS = frozenset({"LeaderWorkerSet", "HTTPRoute", "InferencePool"})
-API_VERSION = "serving.kserve.io/v1alpha1"
+API_VERSION = "serving.kserve.io/v1alpha2"
 KIND_OF_PLURAL = {
     "llminferenceserviceconfigs": "LLMInferenceServiceConfig",
     "configmaps": "ConfigMap",

@@ -75,7 +75,7 @@ def answers(request: Json) -> list[Any]:
     body = {
         "parent": parent,
         "children": {"Deployment.apps/v1": {}, "Service.v1": {}},
-        "related": {"LLMInferenceServiceConfig.serving.kserve.io/v1alpha1": related},
+        "related": {"LLMInferenceServiceConfig.serving.kserve.io/v1alpha2": related},
         "finalizing": False,
     }
     reviewed = {

@@ -23,8 +23,10 @@ CLIENTS = trust.Clients(
     webhooks=["validate.models.inference.llmkube.dev"],
     composite_controllers=["llmkube-models", "not-installed"],
     hook_host="modelhooks.modelhooks-system:443",
+    converted=["widgets.example.dev"],
 )
 ADMISSION = CLIENTS.webhook_configuration_path
+(DEFINITION,) = CLIENTS.definition_paths
 CONTROLLER = CLIENTS.composite_controller_paths[0]
 
 
@@ -39,6 +41,10 @@ class ApiServer(Client):
         self.objects: dict[str, dict[str, Any]] = {
             SECRET.path: {"metadata": {"resourceVersion": "1"}},
             ADMISSION: {"metadata": {}, "webhooks": [webhook]},
+            DEFINITION: {
+                "metadata": {"annotations": {"cert-manager.io/inject-ca-from": "kserve/serving-cert", "x": "y"}},
+                "spec": {"conversion": {"webhook": {"clientConfig": {"service": {"name": "modelhooks"}}}}},
+            },
             CONTROLLER: {"metadata": {}, "spec": {"hooks": {"sync": hook, "customize": copy.deepcopy(hook)}}},
         }
 
@@ -77,6 +83,8 @@ def _merge(target: dict[str, Any], patch: dict[str, Any]) -> None:
     for key, value in patch.items():
         if isinstance(value, dict) and isinstance(target.get(key), dict):
             _merge(target[key], value)
+        elif value is None:
+            target.pop(key, None)
         else:
             target[key] = value
 
@@ -94,8 +102,30 @@ def apply(api: ApiServer, now: datetime = NOW) -> int:
 def test_the_first_run_fills_the_secret_after_everybody_trusts_the_ca(api: ApiServer) -> None:
     assert apply(api) == 0
 
-    assert api.written == [ADMISSION, CONTROLLER, SECRET.path]
+    assert api.written == [ADMISSION, DEFINITION, CONTROLLER, SECRET.path]
     assert api.trusted_by(ADMISSION) == api.trusted_by(CONTROLLER) == api.bundle.trusted
+    client = api.objects[DEFINITION]["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert base64.b64decode(client["caBundle"]).decode() == api.bundle.trusted
+
+
+def test_a_definition_that_another_installation_had_is_ours_alone(api: ApiServer) -> None:
+    """Else its cert-manager would go on writing its own CA there."""
+    apply(api)
+    assert api.objects[DEFINITION]["metadata"]["annotations"] == {"x": "y"}
+
+
+@pytest.mark.parametrize(
+    "conversion",
+    [
+        {},
+        {"conversion": {"strategy": "None"}},
+        {"conversion": {"webhook": {"clientConfig": {"service": {"name": "x"}}}}},
+    ],
+)
+def test_a_definition_that_somebody_else_converts_is_left_alone(api: ApiServer, conversion: dict[str, Any]) -> None:
+    api.objects[DEFINITION]["spec"] = conversion
+    apply(api)
+    assert DEFINITION not in api.written
 
 
 def test_a_second_run_writes_nothing(api: ApiServer) -> None:
@@ -118,7 +148,7 @@ def test_a_new_ca_is_trusted_beside_the_old_one_before_it_is_served(api: ApiServ
     old = api.bundle.ca.certificate
     apply(api, NOW + timedelta(days=2500))
 
-    assert api.written == [ADMISSION, CONTROLLER, SECRET.path]
+    assert api.written == [ADMISSION, DEFINITION, CONTROLLER, SECRET.path]
     assert api.trusted_by(CONTROLLER) == api.bundle.ca.certificate + old
 
 
@@ -203,9 +233,17 @@ def test_files_are_kept_until_they_are_due_and_keys_are_private(tmp_path: Path) 
 def test_without_options_everything_is_printed_for_server_side_apply(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
 
-    secret, admission, *controllers = yaml.safe_load_all(capsys.readouterr().out)
+    secret, admission, *others = yaml.safe_load_all(capsys.readouterr().out)
+    definitions, controllers = others[:2], others[2:]
     ca = base64.b64decode(secret["data"]["ca.crt"]).decode()
     assert {w["clientConfig"]["caBundle"] for w in admission["webhooks"]} == {secret["data"]["ca.crt"]}
+    assert {d["metadata"]["name"] for d in definitions} == {
+        "llminferenceservices.serving.kserve.io",
+        "llminferenceserviceconfigs.serving.kserve.io",
+    }
+    assert {d["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] for d in definitions} == {
+        secret["data"]["ca.crt"]
+    }
     assert {c["spec"]["endpointConfigs"][0]["caBundle"]["inline"] for c in controllers} == {ca}
     assert "llmkube-models" in {c["metadata"]["name"] for c in controllers}
 

@@ -121,12 +121,15 @@ def test_ports_agree() -> None:
 
 def test_the_certificates_account_may_touch_our_objects_by_name_and_no_others() -> None:
     (secrets,) = find("overlays/quickstart/certs.yaml", "Role", "modelhooks-certs")["rules"]
-    webhooks, controllers = find("overlays/quickstart/certs.yaml", "ClusterRole", "modelhooks-certs")["rules"]
+    webhooks, definitions, controllers = find("overlays/quickstart/certs.yaml", "ClusterRole", "modelhooks-certs")[
+        "rules"
+    ]
 
     assert secrets["resourceNames"] == ["modelhooks-tls"]
     assert webhooks["resourceNames"] == [installation.NAME]
+    assert definitions["resourceNames"] == [installation.crd_name(r) for r in RESOURCES if r.older]
     assert {installation.controller_name(resource) for resource in RESOURCES} <= set(controllers["resourceNames"])
-    assert all(rule["verbs"] == ["get", "patch"] for rule in (secrets, webhooks, controllers))
+    assert all(rule["verbs"] == ["get", "patch"] for rule in (secrets, webhooks, definitions, controllers))
 
 
 def test_cert_manager_makes_the_names_that_are_verified_and_where_the_hooks_are() -> None:

@@ -13,7 +13,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from app import cli
 from app.families import RESOURCES
-from app.kube.resource import ChildKind
+from app.kube.resource import ChildKind, CustomResource
 from app.server import metrics
 
 ROOT = Path(__file__).parents[2]
@@ -112,7 +112,11 @@ def test_the_readmes_table_has_every_kind() -> None:
     rows = re.findall(
         r"^\| (\w+) \| `(.+?)` \| (.+?) \| `(.+?)` \| `(.+?)` \|$", (ROOT / "README.md").read_text(), re.MULTILINE
     )
-    assert rows == [(r.kind, r.api_version, _children(r.children), r.hook_path, r.admission_path) for r in RESOURCES]
+    assert rows == [(r.kind, _versions(r), _children(r.children), r.hook_path, r.admission_path) for r in RESOURCES]
+
+
+def _versions(resource: CustomResource) -> str:
+    return "`, `".join(one.api_version for one in (resource, *resource.older))
 
 
 def _children(children: Sequence[ChildKind]) -> str:

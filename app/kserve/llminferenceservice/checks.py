@@ -38,6 +38,8 @@ from app.workload import wholepod
 Json = dict[str, Any]
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
 
+NO_MODEL = LLMModelSpec.model_validate({"uri": ""})
+"""How KServe stores a spec without a model."""
 MODEL_URI = SPEC.child("model", "uri")
 
 
@@ -83,7 +85,7 @@ def _name(metadata: ObjectMeta) -> Iterator[field.Error]:
 
 
 def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    if spec.model is None:
+    if spec.model is None or spec.model == NO_MODEL:
         return
     yield from model_urls(spec.model)
     problem = storage_problem(spec)

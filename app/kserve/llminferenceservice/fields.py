@@ -48,7 +48,7 @@ def _workload(base: str, pods: str) -> FieldTable:
 FIELDS: FieldTable = {
     **fields(Use.HONOURED, "model.uri"),
     **fields(Use.DEFAULTED, "model.name", note="a base that names the model wins"),
-    **fields(Use.NO_EFFECT, "model.criticality", "model.lora.adapters"),
+    **fields(Use.NO_EFFECT, "model.lora.adapters"),
     **fields(Use.DEFAULTED, "storageInitializer.enabled"),
     **_workload("", "model-server pods, prefill pods too"),
     **_workload("prefill.", "prefill pods, over the service's own"),
@@ -61,11 +61,11 @@ FIELDS: FieldTable = {
     **_below("router.ingress.", Use.NO_EFFECT),
     **fields(Use.HONOURED, f"{_POOL}.ref.name", note="no scheduler is made then"),
     **_below(f"{_POOL}.spec.", Use.PASSED_THROUGH, "to the InferencePool, laid over the preset"),
-    **fields(Use.DEFAULTED, f"{_POOL}.spec.selector", note="in addition to the service's own labels"),
-    **fields(Use.DEFAULTED, f"{_POOL}.spec.extensionRef.portNumber"),
+    **fields(Use.DEFAULTED, f"{_POOL}.spec.selector.matchLabels", note="in addition to the service's own labels"),
+    **fields(Use.DEFAULTED, f"{_POOL}.spec.endpointPickerRef.port.number"),
     **fields(
         Use.PASSED_THROUGH,
-        f"{_POOL}.spec.extensionRef.name",
+        f"{_POOL}.spec.endpointPickerRef.name",
         note="the scheduler's own Service keeps its name; another one is yours to make",
     ),
     **fields(Use.DEFAULTED, f"{_SCHEDULER}.template", note="laid over the preset"),

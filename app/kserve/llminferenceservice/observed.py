@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from app.hooks.protocol import Parent, RelatedRule
+from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.names import (
     API_VERSION,
@@ -191,7 +192,8 @@ class Children(
 class Related(
     msgspec.Struct,
     rename={
-        "configs": "LLMInferenceServiceConfig.serving.kserve.io/v1alpha1",
+        "configs": f"LLMInferenceServiceConfig.{V1ALPHA2}",
+        "older_configs": f"LLMInferenceServiceConfig.{V1ALPHA1}",
         "config_maps": "ConfigMap.v1",
         "service_accounts": "ServiceAccount.v1",
         "gateways": f"Gateway.{GATEWAY_API}",
@@ -204,6 +206,8 @@ class Related(
     """Related objects by kind; ``None`` where they were not asked for."""
 
     configs: dict[str, Parent] | None = None
+    older_configs: dict[str, Parent] | None = None
+    """For a parent of v1alpha1, instead of the others."""
     config_maps: dict[str, ObservedConfigMap] | None = None
     service_accounts: dict[str, ServiceAccount] | None = None
     gateways: dict[str, Gateway] | None = None
@@ -211,6 +215,11 @@ class Related(
     pools: dict[str, ObservedPool] | None = None
     services: dict[str, RelatedService] | None = None
     pods: dict[str, ObservedPod] | None = None
+
+    def __post_init__(self) -> None:
+        if self.older_configs is not None:
+            self.configs = {key: upgrade(config) for key, config in self.older_configs.items()} | (self.configs or {})
+            self.older_configs = None
 
 
 # Customize: which related objects the sync needs.

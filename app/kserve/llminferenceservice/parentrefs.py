@@ -7,30 +7,31 @@ from __future__ import annotations
 
 from collections import Counter
 
-from app.kserve.llminferenceservice import rules
+from app.kserve.llminferenceservice import rules, v1alpha1
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
-from app.kserve.names import VERSION
 from app.kube import field
 
-_EXCLUDING = frozenset({"v1alpha1"})
-"""Versions in which the two exclude each other, even where they say the same."""
 
-
-def conflict(spec: LLMInferenceServiceSpec, version: str = VERSION) -> field.Error | None:
+def conflict(spec: LLMInferenceServiceSpec) -> field.Error | None:
     """The error of a spec that has both; from ``v1alpha2`` on they may name the same Gateways, in any order."""
     both = _both(spec)
-    if both is None or (version not in _EXCLUDING and _is_redundant(*both)):
+    if both is None or (not _excludes(spec) and _is_redundant(*both)):
         return None
     detail = "parentRefs and gateway.refs are mutually exclusive: remove parentRefs, the route attaches to gateway.refs"
     return field.invalid(rules.HTTP.child("spec"), {"parentRefs": [name for _, name in both[0]]}, detail)
 
 
-def warning(spec: LLMInferenceServiceSpec, version: str = VERSION) -> str:
+def warning(spec: LLMInferenceServiceSpec) -> str:
     """What to leave out of a spec that names the same Gateways twice; empty for any other, and where it is an error."""
     both = _both(spec)
-    if both is None or version in _EXCLUDING or not _is_redundant(*both):
+    if both is None or _excludes(spec) or not _is_redundant(*both):
         return ""
     return f"{rules.HTTP.child('spec').child('parentRefs')}: repeats gateway.refs and can be left out"
+
+
+def _excludes(spec: LLMInferenceServiceSpec) -> bool:
+    """Whether the two exclude each other even where they say the same: in the older version."""
+    return isinstance(spec, v1alpha1.LLMInferenceServiceSpec)
 
 
 _Names = list[tuple[str, str]]

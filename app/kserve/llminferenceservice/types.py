@@ -14,7 +14,6 @@ from app.kube.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
 
-Criticality = Literal["Critical", "Standard", "Sheddable"]
 FailureMode = Literal["FailOpen", "FailClose"]
 
 
@@ -44,7 +43,6 @@ class LLMModelSpec(KubeModel):
 
     uri: str = Field(description="Where the model is: hf://, s3://, pvc:// or oci://.")
     name: str | None = Field(None, description="Name under which the model is served; the service's own when not set.")
-    criticality: Criticality | None = Field(None, description="Importance of requests. Stored, not acted on.")
     lora: LoRASpec | None = Field(None, description="LoRA adapters. Stored, not acted on.")
 
 
@@ -250,8 +248,8 @@ class IngressSpec(KubeModel):
     refs: list[ObjectReference] | None = Field(None, description="Existing Ingresses. Stored, not acted on.")
 
 
-class EndpointPickerReference(KubeModel):
-    """The service that picks endpoints for a pool."""
+class EndpointPickerIdentity(KubeModel):
+    """The service that picks endpoints for a pool: what all versions of it have."""
 
     group: str = Field(
         "",
@@ -261,8 +259,21 @@ class EndpointPickerReference(KubeModel):
     )
     kind: str = Field("Service", description="Kind.", min_length=1, max_length=63, pattern=KIND_PATTERN)
     name: str = Field(description="Name.", min_length=1, max_length=253)
-    port_number: PortNumber | None = Field(None, description="Port; 9002 when not set.")
     failure_mode: FailureMode = Field("FailClose", description="What happens while it does not answer.")
+
+
+class Port(KubeModel):
+    number: PortNumber = Field(description="Number of the port.")
+
+
+class EndpointPickerReference(EndpointPickerIdentity):
+    """The service that picks endpoints for a pool."""
+
+    model_config = ConfigDict(
+        json_schema_extra=_cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
+    )
+
+    port: Port | None = Field(None, description="Port; 9002 when not set, which only v1alpha1 admits for a Service.")
 
 
 LABEL_PATTERN = pattern(
@@ -272,12 +283,33 @@ LABEL_PATTERN = pattern(
 LabelText = Annotated[str, Field(max_length=63, pattern=LABEL_PATTERN)]
 
 
-class InferencePoolSpec(KubeModel):
-    """Content of the managed InferencePool, in the form of its v1alpha2."""
+class PoolSelector(KubeModel):
+    model_config = ConfigDict(json_schema_extra={"required": ["matchLabels"]})  # v1alpha1 admits none
 
-    selector: dict[str, LabelText] = Field(description="Labels of the pods, in addition to the service's own.")
-    target_port_number: PortNumber = Field(description="Port of the model server.")
-    extension_ref: EndpointPickerReference = Field(description="The endpoint picker.")
+    match_labels: dict[str, LabelText] | None = Field(
+        None,
+        description="Labels of the pods, in addition to the service's own.",
+        json_schema_extra={"minProperties": 1, "maxProperties": 64},
+    )
+
+
+PORTS: dict[str, Any] = {
+    "x-kubernetes-list-type": "atomic",
+    **_cel(("self.all(a, self.exists_one(b, a.number == b.number))", "each port once")),
+}
+
+
+class InferencePoolSpec(KubeModel):
+    """Content of the managed InferencePool, in the form of its v1."""
+
+    selector: PoolSelector = Field(description="Which pods are in the pool.")
+    target_ports: list[Port] = Field(
+        description="Ports of the model server.",
+        min_length=1,
+        max_length=8,
+        json_schema_extra=PORTS,
+    )
+    endpoint_picker_ref: EndpointPickerReference = Field(description="The endpoint picker.")
 
 
 class PoolSpec(KubeModel):

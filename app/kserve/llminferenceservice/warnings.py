@@ -9,10 +9,12 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from app.kserve.llminferenceservice import parentrefs
-from app.kserve.llminferenceservice.checks import MODEL_URI, as_decided, storage_problem
+from app.kserve.llminferenceservice import parentrefs, v1alpha1
+from app.kserve.llminferenceservice.checks import MODEL_URI, NO_MODEL, as_decided, storage_problem
 from app.kserve.llminferenceservice.rules import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.types import (
+    EndpointPickerIdentity,
+    InferencePoolSpec,
     LLMInferenceServiceSpec,
     LLMInferenceServiceStatus,
     LLMModelSpec,
@@ -74,7 +76,7 @@ def _no_effect(path: field.Path, detail: str = "") -> str:
 
 
 def _model(spec: LLMInferenceServiceSpec) -> Iterator[str]:
-    if spec.model is None:
+    if spec.model is None or spec.model == NO_MODEL:
         if not spec.base_refs:
             yield f"{SPEC.child('model')}: without a model nothing can be served; set model.uri"
         return
@@ -104,7 +106,7 @@ def _has_model(pod: dict[str, Any] | None) -> bool:
 
 
 def _ignored_by_model(model: LLMModelSpec) -> Iterator[str]:
-    if model.criticality is not None:
+    if getattr(model, "criticality", None) is not None:  # a field of v1alpha1 only
         yield _no_effect(SPEC.child("model", "criticality"))
     if model.lora is not None:
         yield _no_effect(SPEC.child("model", "lora"), "adapters are not loaded")
@@ -239,12 +241,21 @@ def _has_rules(spec: HTTPRouteSpec) -> bool:
 def _picker(scheduler: SchedulerSpec | None, names: Names) -> Iterator[str]:
     """A pool that asks another Service than the one that is made."""
     pool = scheduler.pool.spec if scheduler is not None and scheduler.pool is not None else None
-    if pool is None or pool.extension_ref.kind != "Service" or pool.extension_ref.name == names.scheduler_service:
+    if pool is None:
         return
-    yield (
-        f"{SCHEDULER.child('pool', 'spec', 'extensionRef', 'name')}: the Service {pool.extension_ref.name} is yours to "
-        f"make; the scheduler's own is called {names.scheduler_service}"
-    )
+    key, picker = _endpoint_picker(pool)
+    if picker.kind == "Service" and picker.name != names.scheduler_service:
+        yield (
+            f"{SCHEDULER.child('pool', 'spec', key, 'name')}: the Service {picker.name} is yours to make; the "
+            f"scheduler's own is called {names.scheduler_service}"
+        )
+
+
+def _endpoint_picker(pool: InferencePoolSpec | v1alpha1.InferencePoolSpec) -> tuple[str, EndpointPickerIdentity]:
+    """By the name that it has in the version of the API."""
+    if isinstance(pool, v1alpha1.InferencePoolSpec):
+        return "extensionRef", pool.extension_ref
+    return "endpointPickerRef", pool.endpoint_picker_ref
 
 
 def _scheduler(scheduler: SchedulerSpec) -> Iterator[str]:

@@ -13,9 +13,7 @@ from pydantic import ConfigDict, Field
 
 from app.kserve.llminferenceservice import types
 from app.kube import gatewayapi
-from app.kube.base import Json, KubeModel
 from app.kube.conditions import Condition
-from app.kube.gatewayapi import PortNumber
 
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 _MATCHES: Any = gatewayapi.DEFAULT_MATCHES
@@ -111,36 +109,28 @@ class ConfigRouteSpec(types.RouteSpec):
     http: ConfigHTTPRoute | None = Field(None, description="The HTTPRoute; empty for a managed one.")
 
 
-class TargetPort(KubeModel):
-    number: PortNumber = Field(description="Port of the model server.")
-
-
-class PickerPort(KubeModel):
-    number: PortNumber = Field(description="Port of the endpoint picker.")
-
-
 class ConfigEndpointPicker(types.EndpointPickerReference):
     name: str = Field(description="Name, may be a template.", min_length=1)
-    port: PickerPort | None = Field(None, description="Port, in the form of InferencePool v1.")
 
 
-class ConfigInferencePoolSpec(KubeModel):
-    """Content of the managed InferencePool, in the form of v1alpha2 or of v1.
+class ConfigPoolSelector(types.PoolSelector):
+    match_labels: dict[str, str] | None = Field(
+        None, description="Labels of the pods, in addition to the service's own, may be templates."
+    )
 
-    ``selector`` is a flat map in the former and has ``matchLabels`` in the latter.
-    """
 
-    selector: Json | None = Field(None, description="Labels of the pods, flat or below matchLabels.")
-    target_port_number: PortNumber | None = Field(None, description="Port of the model server (v1alpha2).")
-    target_ports: list[TargetPort] | None = Field(None, description="Ports of the model server (v1).", max_length=8)
-    extension_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker (v1alpha2).")
-    endpoint_picker_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker (v1).")
+class ConfigInferencePoolSpec(types.InferencePoolSpec):
+    """Content of the managed InferencePool, or a part of it."""
+
+    selector: ConfigPoolSelector | None = Field(None, description="Which pods are in the pool.")  # type: ignore[assignment]
+    target_ports: list[types.Port] | None = Field(  # type: ignore[assignment]
+        None, description="Ports of the model server.", max_length=8, json_schema_extra=types.PORTS
+    )
+    endpoint_picker_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]
 
 
 class ConfigPoolSpec(types.PoolSpec):
-    spec: ConfigInferencePoolSpec | None = Field(  # type: ignore[assignment]
-        None, description="Content of the managed pool."
-    )
+    spec: ConfigInferencePoolSpec | None = Field(None, description="Content of the managed pool.")
 
 
 class ConfigSchedulerSpec(types.SchedulerSpec):

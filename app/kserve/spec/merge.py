@@ -1,6 +1,6 @@
 """The layers of a merge: specs as documents, the one form that merging understands. Source: KS-1.4.1 and KS-2.4.
 
-A document has no nulls and no zero values that mean "not set"; its pool spec is in the form of InferencePool v1; rules
+A document has no nulls and no zero values that mean "not set"; rules
 that only the API server put into a route are gone.
 """
 
@@ -179,21 +179,9 @@ def _scheduler(scheduler: Json) -> Json:
 
 
 def pool_spec(spec: Json) -> Json:
-    """A pool's spec in the form of InferencePool v1, from that form or from v1alpha2's."""
-    result: Json = {}
-    selector = spec.get("selector")
-    if isinstance(selector, dict):
-        labels = selector.get("matchLabels")
-        result["selector"] = {"matchLabels": labels if isinstance(labels, dict) else selector}
-    if spec.get("targetPorts"):
-        result["targetPorts"] = spec["targetPorts"]
-    elif spec.get("targetPortNumber") is not None:
-        result["targetPorts"] = [{"number": spec["targetPortNumber"]}]
-    picker: Any = spec.get("endpointPickerRef") or spec.get("extensionRef")
+    """A pool's spec with the defaults that the API server gives a reference; a selector without labels says nothing."""
+    result = {key: spec[key] for key in ("selector", "targetPorts") if spec.get(key)}
+    picker = spec.get("endpointPickerRef")
     if isinstance(picker, dict):
-        reference = {key: picker[key] for key in ("group", "kind", "name", "failureMode", "port") if key in picker}
-        reference = {"kind": "Service", "failureMode": "FailClose", **reference}
-        if picker.get("portNumber") is not None:
-            reference["port"] = {"number": picker["portNumber"]}
-        result["endpointPickerRef"] = reference
+        result["endpointPickerRef"] = {"kind": "Service", "failureMode": "FailClose", **picker}
     return result

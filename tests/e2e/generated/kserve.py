@@ -24,7 +24,7 @@ from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS
 from tests.e2e.generated.pods import pod
 
-API_VERSION = "serving.kserve.io/v1alpha1"
+API_VERSION = "serving.kserve.io/v1alpha2"
 _MAIN = "main"
 _SCHEDULER: Json = {
     "apiVersion": "inference.networking.x-k8s.io/v1alpha1",

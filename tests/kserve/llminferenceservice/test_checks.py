@@ -39,8 +39,8 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         {"router": {**route(refs=[{"name": "r"}], spec={"parentRefs": [{"name": "g"}]}), "gateway": {}}},
         [("spec.router.route.http", "Invalid"), ("spec.router.route.http.refs", "Invalid")],
     ),
-    "KS-R03a two sources of parents": (
-        {"router": {**route(spec={"parentRefs": [{"name": "g"}]}), "gateway": {"refs": [{"name": "g"}]}}},
+    "KS-R03c two sources of parents": (
+        {"router": {**route(spec={"parentRefs": [{"name": "g"}]}), "gateway": {"refs": [{"name": "h"}]}}},
         [(ROUTE_SPEC, "Invalid")],
     ),
     "KS-P01 worker without parallelism": (WORKER, [("spec.worker", "Invalid")]),
@@ -147,7 +147,11 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
                 "scheduler": {
                     "pool": {
                         "ref": {"name": "p"},
-                        "spec": {"selector": {"a": "b"}, "targetPortNumber": 1, "extensionRef": {"name": "e"}},
+                        "spec": {
+                            "selector": {"matchLabels": {"a": "b"}},
+                            "targetPorts": [{"number": 1}],
+                            "endpointPickerRef": {"name": "e"},
+                        },
                     }
                 }
             }

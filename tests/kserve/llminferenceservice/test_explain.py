@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 def sources(parent: Json, *configs: Json) -> dict[str, str]:
     """Source by path."""
-    key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha1"
+    key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha2"
     related = {f"{c['metadata']['namespace']}/{c['metadata']['name']}": c for c in configs}
     body = {"parent": parent, "children": {}, "related": {key: related}}
     request: SyncRequest[Any, Any] = SERVICE_KIND.decoder.decode(json.dumps(body).encode())

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from app.kserve.llminferenceservice import parentrefs
+from app.kserve.llminferenceservice import parentrefs, v1alpha1
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
 from tests.kserve.objects import Json
 
 A, B = {"name": "a", "namespace": "x"}, {"name": "b"}
 
 
-def spec(parents: list[Json], refs: list[Json]) -> LLMInferenceServiceSpec:
+TYPES = (LLMInferenceServiceSpec, v1alpha1.LLMInferenceServiceSpec)
+
+
+def spec(
+    parents: list[Json], refs: list[Json], type_: type[LLMInferenceServiceSpec] = LLMInferenceServiceSpec
+) -> LLMInferenceServiceSpec:
     route = {"http": {"spec": {"parentRefs": parents}}}
-    return LLMInferenceServiceSpec.model_validate({"router": {"route": route, "gateway": {"refs": refs}}})
+    return type_.model_validate({"router": {"route": route, "gateway": {"refs": refs}}})
 
 
 @pytest.mark.parametrize(
@@ -29,17 +34,17 @@ def spec(parents: list[Json], refs: list[Json]) -> LLMInferenceServiceSpec:
 )
 def test_both_set(parents: list[Json], refs: list[Json], *, allowed: bool) -> None:
     """The same Gateways in any order are said twice; an absent namespace is no namespace's name."""
-    both = spec(parents, refs)
-    assert (parentrefs.conflict(both, "v1alpha2") is None) is allowed
-    assert bool(parentrefs.warning(both, "v1alpha2")) is allowed
-    error = parentrefs.conflict(both, "v1alpha1")
+    both, older = (spec(parents, refs, type_) for type_ in TYPES)
+    assert (parentrefs.conflict(both) is None) is allowed
+    assert bool(parentrefs.warning(both)) is allowed
+    error = parentrefs.conflict(older)
     assert error is not None
     assert str(error.path) == "spec.router.route.http.spec"
-    assert parentrefs.warning(both, "v1alpha1") == ""
+    assert parentrefs.warning(older) == ""
 
 
 @pytest.mark.parametrize(("parents", "refs"), [([], [A]), ([A], [])])
-@pytest.mark.parametrize("version", ["v1alpha1", "v1alpha2"])
-def test_one_alone(parents: list[Json], refs: list[Json], version: str) -> None:
-    assert parentrefs.conflict(spec(parents, refs), version) is None
-    assert parentrefs.warning(spec(parents, refs), version) == ""
+@pytest.mark.parametrize("type_", TYPES)
+def test_one_alone(parents: list[Json], refs: list[Json], type_: type[LLMInferenceServiceSpec]) -> None:
+    assert parentrefs.conflict(spec(parents, refs, type_)) is None
+    assert parentrefs.warning(spec(parents, refs, type_)) == ""

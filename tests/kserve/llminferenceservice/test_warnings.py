@@ -13,10 +13,6 @@ SCALING: Json = {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}}
 FULL_ROUTER: Json = {"route": {}, "scheduler": {}}
 
 WARNED: dict[str, tuple[Json, str]] = {
-    "criticality": (
-        {"model": {"uri": "hf://a/b", "criticality": "Critical"}},
-        r"spec\.model\.criticality: .*no effect",
-    ),
     "adapters": ({"model": {"uri": "hf://a/b", "lora": {"adapters": []}}}, r"spec\.model\.lora: .*no effect"),
     "no model": ({"uri": None}, r"spec\.model: without a model"),
     "ingress": ({"router": {"ingress": {}}}, r"spec\.router\.ingress: .*no effect"),
@@ -106,12 +102,16 @@ WARNED: dict[str, tuple[Json, str]] = {
                 "route": {},
                 "scheduler": {
                     "pool": {
-                        "spec": {"selector": {"a": "b"}, "targetPortNumber": 8000, "extensionRef": {"name": "mine"}}
+                        "spec": {
+                            "selector": {"matchLabels": {"a": "b"}},
+                            "targetPorts": [{"number": 8000}],
+                            "endpointPickerRef": {"name": "mine"},
+                        }
                     }
                 },
             }
         },
-        r"extensionRef\.name: the Service mine is yours to make.*demo-epp-service",
+        r"endpointPickerRef\.name: the Service mine is yours to make.*demo-epp-service",
     ),
     "a scheme that a base may allow": (
         {"model": {"uri": "gs://b/m"}, "baseRefs": [{"name": "b"}]},

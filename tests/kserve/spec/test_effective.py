@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.kserve.conversion import V1ALPHA1, V1ALPHA2, convert
 from app.kserve.names import PIN_PREFIX
 from app.kserve.spec import presets
 from app.kserve.spec.find import ConfigFinder, choose_presets, layer, pinned
@@ -453,9 +454,10 @@ def test_rules_that_only_the_api_server_put_in_do_not_replace_the_presets() -> N
     assert cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["hostnames"] == ["a.example.com"]
 
 
-def test_pool_specs_of_both_forms_merge() -> None:
-    """A config may be written as v1alpha2 or as v1; the child is v1."""
+def test_parts_of_pools_merge_and_versions_mix() -> None:
+    """The API server converts a config of the older version; the child is an InferencePool of v1."""
     old = config("old", router={"scheduler": {"pool": {"spec": {"selector": {"a": "1"}, "targetPortNumber": 9000}}}})
+    old = convert({**old, "apiVersion": V1ALPHA1}, V1ALPHA2)
     new = config("new", router={"scheduler": {"pool": {"spec": {"selector": {"matchLabels": {"b": "2"}}}}}})
     cluster = Cluster(service(baseRefs=[{"name": "old"}, {"name": "new"}], router={"scheduler": {}}), old, new)
     cluster.sync()

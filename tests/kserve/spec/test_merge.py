@@ -73,30 +73,19 @@ def test_routes_have_what_the_api_server_would_add() -> None:
     ("spec", "result"),
     [
         (
-            {
-                "selector": {"a": "b"},
-                "targetPortNumber": 8000,
-                "extensionRef": {**PICKER, "portNumber": 9002},
-            },
-            {
-                "selector": {"matchLabels": {"a": "b"}},
-                "targetPorts": [{"number": 8000}],
-                "endpointPickerRef": {**PICKER, "port": {"number": 9002}},
-            },
-        ),
-        (
-            {"extensionRef": {"name": "epp"}},
+            {"endpointPickerRef": {"name": "epp"}},
             {"endpointPickerRef": {"name": "epp", "kind": "Service", "failureMode": "FailClose"}},
         ),
+        ({"selector": {}}, {}),
         ({}, {}),
     ],
 )
-def test_pools_of_the_older_form(spec: Json, result: Json) -> None:
-    """One to one, with the defaults that the API server gives a reference; what is not there stays away."""
+def test_pools_get_the_defaults_of_the_api_server(spec: Json, result: Json) -> None:
+    """What is not there stays away."""
     assert pool_spec(spec) == result
 
 
-def test_pools_of_the_newer_form_stay() -> None:
+def test_whole_pools_stay() -> None:
     spec = {
         "selector": {"matchLabels": {"a": "b"}},
         "targetPorts": [{"number": 8000}],

@@ -222,7 +222,7 @@ def test_what_json_does_not_have_in_a_config_is_its_fault(bad: str, place: str) 
         shared["spec"]["template"]["x"] = "@@"
     else:
         shared["metadata"]["managedFields"] = ["@@"]
-    key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha1"
+    key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha2"
     body = json.dumps(
         {
             "parent": service(baseRefs=[{"name": "base"}]),
@@ -248,7 +248,7 @@ def test_the_largest_service_is_judged() -> None:
         "request": {
             "uid": "u",
             "operation": "CREATE",
-            "kind": {"group": "serving.kserve.io", "version": "v1alpha1", "kind": "LLMInferenceService"},
+            "kind": {"group": "serving.kserve.io", "version": "v1alpha2", "kind": "LLMInferenceService"},
             "object": document,
         },
     }

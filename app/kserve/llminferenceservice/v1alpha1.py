@@ -1,0 +1,50 @@
+"""What ``v1alpha1`` of ``LLMInferenceService`` has otherwise: the older form of a pool, and criticality as a field."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.kserve.llminferenceservice import types
+from app.kube.base import KubeModel
+from app.kube.gatewayapi import PortNumber
+
+Criticality = Literal["Critical", "Standard", "Sheddable"]
+
+
+class ModelSpec(types.LLMModelSpec):
+    criticality: Criticality | None = Field(None, description="Importance of requests. Stored, not acted on.")
+
+
+class ExtensionReference(types.EndpointPickerIdentity):
+    """The service that picks endpoints for a pool."""
+
+    port_number: PortNumber | None = Field(None, description="Port; 9002 when not set.")
+
+
+class InferencePoolSpec(KubeModel):
+    """Content of the managed InferencePool, in the form of its v1alpha2."""
+
+    selector: dict[str, types.LabelText] = Field(description="Labels of the pods, in addition to the service's own.")
+    target_port_number: PortNumber = Field(description="Port of the model server.")
+    extension_ref: ExtensionReference = Field(description="The endpoint picker.")
+
+
+class PoolSpec(types.PoolSpec):
+    spec: InferencePoolSpec | None = Field(None, description="Content of the managed pool.")  # type: ignore[assignment]
+
+
+class SchedulerSpec(types.SchedulerSpec):
+    pool: PoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
+
+
+class RouterSpec(types.RouterSpec):
+    scheduler: SchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
+
+
+class LLMInferenceServiceSpec(types.LLMInferenceServiceSpec):
+    """A model, the pods that serve it, and the way there."""
+
+    model: ModelSpec | None = Field(None, description="Which model is served.")
+    router: RouterSpec | None = Field(None, description="How requests reach the model.")

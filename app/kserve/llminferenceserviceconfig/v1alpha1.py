@@ -1,0 +1,48 @@
+"""What ``v1alpha1`` of ``LLMInferenceServiceConfig`` has otherwise: as for services, where templates fit in."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from app.kserve.llminferenceservice import v1alpha1
+from app.kserve.llminferenceserviceconfig import types
+from app.kube.gatewayapi import PortNumber
+
+
+class ConfigModelSpec(types.ConfigModelSpec):
+    criticality: v1alpha1.Criticality | None = Field(None, description="Importance of requests. Stored, not acted on.")
+
+
+class ConfigExtensionReference(v1alpha1.ExtensionReference):
+    name: str = Field(description="Name, may be a template.", min_length=1)
+
+
+class ConfigInferencePoolSpec(v1alpha1.InferencePoolSpec):
+    """Content of the managed InferencePool, or a part of it."""
+
+    selector: dict[str, str] | None = Field(  # type: ignore[assignment]
+        None, description="Labels of the pods, in addition to the service's own, may be templates."
+    )
+    target_port_number: PortNumber | None = Field(None, description="Port of the model server.")  # type: ignore[assignment]
+    extension_ref: ConfigExtensionReference | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]
+
+
+class ConfigPoolSpec(v1alpha1.PoolSpec):
+    spec: ConfigInferencePoolSpec | None = Field(None, description="Content of the managed pool.")
+
+
+class ConfigSchedulerSpec(v1alpha1.SchedulerSpec):
+    pool: ConfigPoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
+
+
+class ConfigRouterSpec(types.ConfigRouterSpec):
+    scheduler: ConfigSchedulerSpec | None = Field(  # type: ignore[assignment]
+        None, description="The endpoint picker; empty for a managed one."
+    )
+
+
+class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceConfigSpec):
+    """Part of a service's spec, to be combined with others."""
+
+    model: ConfigModelSpec | None = Field(None, description="Which model is served.")
+    router: ConfigRouterSpec | None = Field(None, description="How requests reach the model.")

@@ -1,0 +1,185 @@
+"""Both versions of KServe's kinds on a real API server, and a CRD of KServe's that is taken over with its objects."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import Installation
+from tests.e2e.processes import wait_until
+
+pytestmark = pytest.mark.e2e
+
+Json = dict[str, Any]
+PLURAL, GROUP = "llminferenceservices", "serving.kserve.io"
+OLDER, NEWER = (f"{PLURAL}.{version}.{GROUP}" for version in ("v1alpha1", "v1alpha2"))
+UNSEEN_SECONDS = 5.0
+"""How long after a restart reads of the older version may still fail. The API server itself tries for some seconds."""
+
+
+@pytest.fixture(scope="module")
+def taken_over(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """A cluster in which KServe's CRD, with stored objects and a webhook of its own, was before we came."""
+    workdir = tmp_path_factory.mktemp("conversion")
+    with ControlPlane(workdir) as cluster:
+        path = workdir / "kserve.yaml"
+        path.write_text(yaml.safe_dump(kserves_crd()))
+        cluster.install_crds(path)
+        cluster.kubectl("create", "namespace", "old")
+        cluster.kubectl("apply", "-n", "old", "-f", "-", input=json.dumps(stored("before")))
+        with Installation(cluster, workdir / "installation") as installation:
+            yield installation
+
+
+def kserves_crd() -> Json:
+    """As much of it as matters: both versions, the newer one stored, and cert-manager told to write KServe's CA."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    service = {"name": "llmisvc-webhook-server-service", "namespace": "kserve", "path": "/convert"}
+    versions: list[Json] = [
+        {"name": name, "served": True, "storage": name == "v1alpha2", "schema": schema, "subresources": {"status": {}}}
+        for name in ("v1alpha1", "v1alpha2")
+    ]
+    webhook = {"conversionReviewVersions": ["v1", "v1beta1"], "clientConfig": {"service": service}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{PLURAL}.{GROUP}",
+            "annotations": {"cert-manager.io/inject-ca-from": "kserve/llmisvc-serving-cert"},
+        },
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"kind": "LLMInferenceService", "plural": PLURAL, "shortNames": ["llmisvc"]},
+            "conversion": {"strategy": "Webhook", "webhook": webhook},
+            "versions": versions,
+        },
+    }
+
+
+def stored(name: str, *ports: int) -> Json:
+    """A service as KServe's users have it; with ports, in all detail."""
+    pool = {
+        "selector": {"matchLabels": {"app": "x"}},
+        "targetPorts": [{"number": port} for port in ports],
+        "endpointPickerRef": {"name": f"{name}-epp-service", "port": {"number": 9002}},
+    }
+    router = {"router": {"scheduler": {"pool": {"spec": pool}}}} if ports else {}
+    return {
+        "apiVersion": f"{GROUP}/v1alpha2",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": name},
+        "spec": {"model": {"uri": "hf://facebook/opt-125m"}, **router},
+    }
+
+
+def test_objects_of_kserves_crd_are_taken_over_in_place(taken_over: Installation) -> None:
+    """No object is written, no stored version moves, and both versions can be read."""
+    cluster = taken_over.cluster
+    crd = cluster.get("crd", f"{PLURAL}.{GROUP}")
+    assert crd["status"]["storedVersions"] == ["v1alpha2"]
+    assert not [key for key in crd["metadata"].get("annotations", {}) if key.startswith("cert-manager.io/")]
+    for resource, version in ((OLDER, "v1alpha1"), (NEWER, "v1alpha2")):
+        item = cluster.get(resource, "before", "-n", "old")
+        assert (item["apiVersion"], item["spec"]["model"]["uri"]) == (f"{GROUP}/{version}", "hf://facebook/opt-125m")
+    wait_until(lambda: has_child(cluster, "old", "before"), "its Deployment", 60)
+    (deployment,) = cluster.get("deployments", "-n", "old")["items"]
+    (owner,) = deployment["metadata"]["ownerReferences"]
+    assert owner["apiVersion"] == f"{GROUP}/v1alpha2", "as KServe writes it"
+
+
+def has_child(cluster: ControlPlane, namespace: str, name: str) -> bool:
+    return cluster.kubectl("get", "deployment", f"{name}-kserve", "-n", namespace, check=False).returncode == 0
+
+
+def test_what_is_written_in_one_version_is_read_in_the_other(taken_over: Installation) -> None:
+    cluster = taken_over.cluster
+    namespace = cluster.create_namespace()
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(stored("ports", 8000, 8001)))
+    older = cluster.get(OLDER, "ports", "-n", namespace)
+    pool = older["spec"]["router"]["scheduler"]["pool"]["spec"]
+    assert (pool["targetPortNumber"], pool["selector"]) == (8000, {"app": "x"})
+    assert pool["extensionRef"]["portNumber"] == 9002
+
+    change = {"spec": {"model": {"criticality": "Critical"}, "replicas": 2}}
+    cluster.kubectl("patch", OLDER, "ports", "-n", namespace, "--type=merge", "-p", json.dumps(change))
+    newer = cluster.get(NEWER, "ports", "-n", namespace)
+    assert newer["spec"]["replicas"] == 2
+    assert "criticality" not in newer["spec"]["model"]
+    assert newer["metadata"]["annotations"]["internal.serving.kserve.io/model-criticality"] == "Critical"
+    assert newer["spec"]["router"]["scheduler"]["pool"]["spec"]["targetPorts"] == [{"number": 8000}, {"number": 8001}]
+    assert cluster.get(OLDER, "ports", "-n", namespace)["spec"]["model"]["criticality"] == "Critical"
+
+
+def test_each_version_has_its_own_admission(taken_over: Installation) -> None:
+    """An object is judged as it was written, and its mistakes are named by the fields of that version."""
+    cluster = taken_over.cluster
+    namespace = cluster.create_namespace()
+    route = {"route": {"http": {"spec": {"parentRefs": [{"name": "g", "namespace": "n"}]}}}}
+    both = {"router": {**route, "gateway": {"refs": [{"name": "g", "namespace": "n"}]}}}
+    document = stored("twice")
+    document["spec"] |= both
+    older = {**document, "apiVersion": f"{GROUP}/v1alpha1"}
+    refused = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(older), check=False)
+    assert refused.returncode != 0
+    assert "spec.router.route.http.spec: Invalid value" in refused.stderr
+    assert "parentRefs and gateway.refs exclude each other" in refused.stderr
+    accepted = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
+    assert "repeats gateway.refs" in accepted.stderr
+
+
+def test_the_version_that_is_stored_is_there_while_the_service_restarts(taken_over: Installation) -> None:
+    """Twice. Reads of it never fail; reads of the older one may while nobody converts, and come back by themselves."""
+    cluster = taken_over.cluster
+    seen: dict[str, list[tuple[float, bool]]] = {OLDER: [], NEWER: []}
+    done = Event()
+
+    def read(resource: str) -> None:
+        while not done.is_set():
+            answer = cluster.kubectl("get", resource, "-n", "old", "-o", "name", check=False)
+            seen[resource].append((time.monotonic(), answer.returncode == 0))
+
+    readers = [Thread(target=read, args=(resource,)) for resource in seen]
+    for reader in readers:
+        reader.start()
+    stopped = []
+    for _ in range(2):
+        time.sleep(2)
+        before = time.monotonic()
+        taken_over.stop_service()
+        taken_over.start_service()
+        stopped.append((before, time.monotonic()))
+    time.sleep(UNSEEN_SECONDS)
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert all(ok for _, ok in seen[NEWER]), "the version that is stored needs nobody"
+    failed = [when for when, ok in seen[OLDER] if not ok]
+    outside = [when for when in failed if not any(a <= when <= b + UNSEEN_SECONDS for a, b in stopped)]
+    assert outside == []
+    assert seen[OLDER][-1][1], "reads of the older version come back"
+    print(f"{len(failed)} of {len(seen[OLDER])} reads of the older version failed, in {stopped}")
+
+
+def test_a_list_in_the_older_version_is_converted_as_a_whole(taken_over: Installation, tmp_path: Path) -> None:
+    """More objects than kubectl asks for at once."""
+    cluster = taken_over.cluster
+    namespace = cluster.create_namespace()
+    names = {f"s{n}" for n in range(600)}
+    items = [stored(name) for name in sorted(names)]
+    for item in items:
+        item["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    cluster.kubectl("create", "-n", namespace, "-f", str(path))
+    found = cluster.get(OLDER, "-n", namespace)["items"]
+    assert {item["metadata"]["name"] for item in found} == names
+    assert {item["apiVersion"] for item in found} == {f"{GROUP}/v1alpha1"}

@@ -1,0 +1,253 @@
+"""Between the versions of the API: nothing is lost, nothing is made up, and whatever cannot be converted is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.conversion import ConversionError
+from app.hooks.kind import answer_sync
+from app.kserve.conversion import KEPT_PORTS, KEPT_SPELLING, V1ALPHA1, V1ALPHA2, convert
+from app.settings import Settings
+from tests.contract.test_conversions import without_nulls
+from tests.kserve.objects import NOW, SERVICE_KIND, Cluster, config, service
+
+Json = dict[str, Any]
+
+
+def older(document: Json) -> Json:
+    return {**document, "apiVersion": V1ALPHA1}
+
+
+def pool(**spec: Any) -> Json:
+    return {"scheduler": {"pool": {"spec": spec}}}
+
+
+texts = st.sampled_from(["a", "b", "9", ""])
+labels = st.dictionaries(texts, texts, max_size=2)
+criticalities = st.sampled_from(["Critical", "Standard", "Sheddable", ""])
+ports = st.integers(1, 65535)
+pods = st.fixed_dictionaries(
+    {}, optional={"containers": st.lists(st.just({"name": "main"}), max_size=1), "nodeSelector": labels}
+)
+workload: Any = {"replicas": st.integers(0, 2), "labels": labels, "template": pods, "worker": pods}
+scaling = st.fixed_dictionaries(
+    {"maxReplicas": st.integers(1, 3)},
+    optional={
+        "wva": st.fixed_dictionaries(
+            {},
+            optional={
+                "variantCost": st.sampled_from(["", "10.0"]),
+                "keda": st.fixed_dictionaries(
+                    {},
+                    optional={
+                        "advanced": st.fixed_dictionaries(
+                            {},
+                            optional={
+                                "scalingModifiers": st.fixed_dictionaries({}, optional={"formula": texts}),
+                                "restoreToOriginalReplicaCount": st.booleans(),
+                            },
+                        )
+                    },
+                ),
+            },
+        )
+    },
+)
+picker: Any = {
+    "group": st.sampled_from(["", "example.com"]),
+    "kind": st.sampled_from(["Service", "Other"]),
+    "failureMode": st.sampled_from(["FailOpen", "FailClose"]),
+}
+old_pools = st.fixed_dictionaries(
+    {
+        "selector": labels,
+        "targetPortNumber": ports,
+        "extensionRef": st.fixed_dictionaries({"name": st.just("epp")}, optional={**picker, "portNumber": ports}),
+    }
+)
+new_pools = st.fixed_dictionaries(
+    {
+        "selector": st.fixed_dictionaries({"matchLabels": labels}),
+        "targetPorts": st.lists(ports.map(lambda n: {"number": n}), min_size=1, max_size=8, unique_by=str),
+        "endpointPickerRef": st.fixed_dictionaries(
+            {"name": st.just("epp")}, optional={**picker, "port": st.fixed_dictionaries({"number": ports})}
+        ),
+    }
+)
+
+
+def specs(adapter: Any, model: Any, pool_spec: Any) -> st.SearchStrategy[Json]:
+    lora = st.fixed_dictionaries({}, optional={"adapters": st.lists(adapter, max_size=12)})
+    router = st.fixed_dictionaries(
+        {},
+        optional={
+            "route": st.just({}),
+            "gateway": st.fixed_dictionaries({}, optional={"refs": st.lists(st.just({"name": "g"}), max_size=1)}),
+            "scheduler": st.fixed_dictionaries(
+                {},
+                optional={
+                    "pool": st.fixed_dictionaries({}, optional={"spec": pool_spec}),
+                    "config": st.sampled_from(
+                        [{"inline": {"a": [None, [], {}, ""]}}, {"ref": {"name": "", "key": "k"}}]
+                    ),
+                },
+            ),
+        },
+    )
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            **workload,
+            "model": st.fixed_dictionaries({"uri": texts}, optional={**model, "name": texts, "lora": lora}),
+            "prefill": st.fixed_dictionaries({}, optional={**workload, "scaling": scaling}),
+            "scaling": scaling,
+            "router": router,
+            "baseRefs": st.lists(st.just({"name": "b"}), max_size=1),
+            "parallelism": st.fixed_dictionaries({}, optional={"tensor": st.just(1), "expert": st.booleans()}),
+        },
+    )
+
+
+adapters = st.fixed_dictionaries({"uri": texts}, optional={"name": texts})
+old_adapters = st.fixed_dictionaries({"uri": texts}, optional={"name": texts, "criticality": criticalities})
+internal = st.dictionaries(
+    st.sampled_from(
+        ["internal.serving.kserve.io/model-criticality", "internal.serving.kserve.io/lora-criticalities", "x/y"]
+    ),
+    st.sampled_from(["Critical", '{"0":"Critical"}', '{"1":"x","7":"y"}', "{bad", "[]", "{}", ""]),
+    max_size=3,
+)
+
+
+@given(specs(old_adapters, {"criticality": criticalities}, old_pools))
+def test_the_older_version_comes_back(spec: Json) -> None:
+    document = older(service(**spec))
+    written = copy.deepcopy(document)
+    there = convert(document, V1ALPHA2)
+    assert document == written, "the input is not touched"
+    assert without_nulls(convert(there, V1ALPHA1)) == without_nulls(document)
+
+
+@given(specs(adapters, {}, new_pools), internal)
+def test_the_newer_version_comes_back(spec: Json, annotations: dict[str, str]) -> None:
+    document = service(notes=annotations, **spec)
+    assert without_nulls(convert(convert(document, V1ALPHA1), V1ALPHA2)) == without_nulls(document)
+
+
+def test_everything_but_spec_and_annotations_stays() -> None:
+    """Metadata and status as they were; the API server would refuse anything else."""
+    document = older(service(notes={"x": "y"}, model={"uri": "hf://a/b", "criticality": "Critical"}))
+    document["metadata"] |= {"resourceVersion": "7", "managedFields": [{"manager": "kubectl"}], "finalizers": ["f"]}
+    document["status"] = {"url": "http://x", "unknown": [1]}
+    converted = convert(document, V1ALPHA2)
+    assert converted["status"] == document["status"]
+    annotations = converted["metadata"].pop("annotations")
+    assert annotations == {"x": "y", "internal.serving.kserve.io/model-criticality": "Critical"}
+    assert converted["metadata"] == {k: v for k, v in document["metadata"].items() if k != "annotations"}
+
+
+def test_target_ports_survive_a_change_of_the_first() -> None:
+    """A client of the older version sees one port and may change it; the others stay, but none twice."""
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "targetPorts": [{"number": n} for n in (8000, 8001, 8002)]}
+    document = service(router=pool(**spec, endpointPickerRef={"name": "e"}))
+    there = convert(document, V1ALPHA1)
+    assert json.loads(there["metadata"]["annotations"][KEPT_PORTS]) == [{"number": 8001}, {"number": 8002}]
+    there["spec"]["router"]["scheduler"]["pool"]["spec"]["targetPortNumber"] = 8002
+    back = convert(there, V1ALPHA2)["spec"]["router"]["scheduler"]["pool"]["spec"]
+    assert back["targetPorts"] == [{"number": 8002}, {"number": 8001}]
+
+
+def test_ports_of_a_pool_that_is_gone_are_forgotten() -> None:
+    there = older(service(notes={KEPT_PORTS: '[{"number":1}]'}))
+    assert "annotations" not in convert(there, V1ALPHA2)["metadata"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "7", '["x"]', '[{"number":"x"}]', json.dumps([{"number": 1}] * 9)])
+def test_what_is_no_list_of_ports_counts_for_nothing(text: str) -> None:
+    """Anybody may write annotations."""
+    spec = {"selector": {}, "targetPortNumber": 5, "extensionRef": {"name": "e"}}
+    converted = convert(older(service(notes={KEPT_PORTS: text}, router=pool(**spec))), V1ALPHA2)
+    assert converted["spec"]["router"]["scheduler"]["pool"]["spec"]["targetPorts"] == [{"number": 5}]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        [["template"], {"hostNetwork": True}],
+        [["replicas"], 0],
+        [["router"], {}],
+        [["router"], []],
+        [["model"], None],
+        [["model", "uri"], "hf://other/model"],
+        [["storageInitializer"], {"enabled": False}],
+        [[], {}],
+        "x",
+    ],
+)
+@pytest.mark.parametrize("version", [V1ALPHA1, V1ALPHA2])
+def test_the_annotation_about_spelling_changes_no_meaning(entry: Any, version: str) -> None:
+    """Nobody may pass admission with one spec and have another one stored."""
+    document = service(notes={KEPT_SPELLING: json.dumps([entry])})
+    plain = service()
+    other = V1ALPHA2 if version == V1ALPHA1 else V1ALPHA1
+    assert (
+        convert({**document, "apiVersion": version}, other)["spec"]
+        == convert({**plain, "apiVersion": version}, other)["spec"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (service() | {"kind": "InferenceService"}, "InferenceService of"),
+        (service() | {"apiVersion": "serving.kserve.io/v1beta1"}, "v1beta1 is not converted"),
+        (service() | {"spec": "x"}, "spec must be an object"),
+        (service() | {"metadata": []}, "metadata must be an object"),
+        (service(router=[]), "spec.router must be an object"),
+        (service(router=pool(targetPorts="x")), "targetPorts must be a list"),
+        (service(router=pool(targetPorts=["x"])), r"targetPorts\[0\] must be an object"),
+        (service(router=pool(selector="x")), "selector must be an object"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused(document: Json, reason: str) -> None:
+    with pytest.raises(ConversionError, match=reason):
+        convert(document, V1ALPHA1)
+
+
+def test_no_other_version_is_made() -> None:
+    with pytest.raises(ConversionError, match="is not converted to serving"):
+        convert(service(), "serving.kserve.io/v1")
+
+
+@pytest.mark.parametrize("adapters", ["x", [1], [{"criticality": 7}, None]])
+def test_adapters_may_be_anything(adapters: Any) -> None:
+    """The schema leaves them open; one that is odd must not hold up a whole list of services."""
+    document = service(model={"uri": "hf://a/b", "lora": {"adapters": adapters}})
+    for version, other in ((V1ALPHA1, V1ALPHA2), (V1ALPHA2, V1ALPHA1)):
+        there = convert({**document, "apiVersion": version}, other)
+        assert convert(there, version)["spec"] == document["spec"]
+
+
+def test_hooks_take_a_parent_of_either_version() -> None:
+    """With related objects of its version; what they answer is the same."""
+    base = config("base", router=pool(selector={"matchLabels": {"a": "b"}}, targetPorts=[{"number": 9000}]))
+    parent = service(baseRefs=[{"name": "base"}], router={"scheduler": {}})
+    expected = Cluster(parent, base).sync()
+    assert len(expected["children"]) > 1
+    cluster = Cluster(convert(parent, V1ALPHA1), convert(base, V1ALPHA1))
+    assert cluster.sync() == expected
+    assert cluster.child("InferencePool", "demo-inference-pool")["spec"]["targetPorts"] == [{"number": 9000}]
+
+
+def test_a_parent_that_cannot_be_converted_is_judged_as_it_is() -> None:
+    """Its children are kept, and its status names the field."""
+    request = {"parent": older(service(router=[])), "children": {}, "related": {}, "finalizing": False}
+    status = json.loads(answer_sync(SERVICE_KIND, json.dumps(request).encode(), Settings(), NOW))["status"]
+    (ready,) = [c for c in status["conditions"] if c["type"] == "Ready"]
+    assert "spec.router" in ready["message"]

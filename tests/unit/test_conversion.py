@@ -1,0 +1,109 @@
+"""The conversion protocol: all objects or none, each under the review's uid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from app import conversion
+from app.errors import ProtocolError
+from app.families import CONVERT
+from app.settings import Settings
+
+Json = dict[str, Any]
+V1ALPHA1, V1ALPHA2 = "serving.kserve.io/v1alpha1", "serving.kserve.io/v1alpha2"
+
+
+def made(number: int, version: str = V1ALPHA1) -> Json:
+    containers = [{"name": "main", "image": "i", "env": [{"name": f"E{n}", "value": "x" * 40} for n in range(20)]}]
+    return {
+        "apiVersion": version,
+        "kind": "LLMInferenceService",
+        "metadata": {"name": f"s{number}", "namespace": "ns", "uid": str(number)},
+        "spec": {"model": {"uri": "hf://a/b"}, "template": {"containers": containers}, "router": {"route": {}}},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def review(objects: list[Any] | None, desired: str = V1ALPHA2, **over: Any) -> Json:
+    request = {"uid": "u-1", "desiredAPIVersion": desired, "objects": objects, **over}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+
+
+def ask(document: Json) -> Json:
+    answer = orjson.loads(conversion.answer(CONVERT, orjson.dumps(document)))
+    assert (answer["apiVersion"], answer["kind"]) == ("apiextensions.k8s.io/v1", "ConversionReview")
+    response: Json = answer["response"]
+    assert response["uid"] == "u-1"
+    return response
+
+
+def test_objects_come_back_in_their_order_and_the_version_asked_for() -> None:
+    """Lists may be of mixed versions; an object that is there already stays as it is, byte for byte."""
+    objects = [made(1), made(2, V1ALPHA2), made(3)]
+    response = ask(review(objects))
+    assert response["result"] == {"status": "Success"}
+    assert [o["metadata"] for o in response["convertedObjects"]] == [o["metadata"] for o in objects]
+    assert {o["apiVersion"] for o in response["convertedObjects"]} == {V1ALPHA2}
+    assert response["convertedObjects"][1] == objects[1]
+
+
+def test_no_objects_are_no_mistake() -> None:
+    assert ask(review([])) == {"uid": "u-1", "convertedObjects": [], "result": {"status": "Success"}}
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (made(7) | {"spec": {"router": 1}}, "objects[1] (LLMInferenceService ns/s7): spec.router must be an object"),
+        (made(7) | {"kind": "Pod"}, "objects[1] (Pod ns/s7): Pod of serving.kserve.io/v1alpha1 is not converted"),
+        ({}, "objects[1] (None ): None of None is not converted"),
+        ("x", "objects[1]: not an object"),
+        (None, "objects[1]: not an object"),
+    ],
+)
+def test_one_object_that_cannot_be_converted_fails_all(bad: Any, reason: str) -> None:
+    """Never a partial answer: the API server would take the rest for the whole."""
+    response = ask(review([made(1), bad]))
+    assert response.keys() == {"uid", "result"}
+    assert response["result"]["status"] == "Failed"
+    assert response["result"]["message"].startswith(reason)
+
+
+def test_an_object_that_is_too_deep_fails() -> None:
+    """Deeper than any that admission lets in, and than the encoder writes."""
+    text = orjson.dumps(review([made(1)])).replace(b'"route":{}', b'"route":' + b'{"a":' * 300 + b"1" + b"}" * 300)
+    response = orjson.loads(conversion.answer(CONVERT, text))["response"]
+    assert response["result"] == {
+        "status": "Failed",
+        "message": "objects[0] (LLMInferenceService ns/s1): nested too deeply",
+    }
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        orjson.dumps(review([]) | {"kind": "AdmissionReview"}),
+        orjson.dumps(review([]) | {"apiVersion": "apiextensions.k8s.io/v1beta1"}),
+        orjson.dumps(review([], uid="")),
+        orjson.dumps(review([], uid=7)),
+        orjson.dumps(review(None)),
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_review_is_refused(body: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        conversion.answer(CONVERT, body)
+
+
+def test_five_thousand_objects_fit_into_one_review() -> None:
+    """Which is ten times what kubectl asks for at once; the bench says how fast."""
+    body = orjson.dumps(review([made(n) for n in range(5000)]))
+    assert len(body) < Settings().max_sync_bytes
+    response = orjson.loads(conversion.answer(CONVERT, body))["response"]
+    assert [o["metadata"]["name"] for o in response["convertedObjects"]] == [f"s{n}" for n in range(5000)]
