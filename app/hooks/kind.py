@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.hooks import response
-from app.hooks.kept import keep
+from app.hooks.kept import check_recorded, keep
 from app.hooks.memo import remembered
 from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
 from app.hooks.reader import Fault, Reading, read
@@ -98,6 +98,7 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
     request = _decode(kind.decoder, body)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     try:
+        check_recorded(request.children)
         answer = sync(kind, request, settings, now)
         answer = keep_templates(answer, request.parent, request.children, body)
         return _encoded(kind, request, answer, settings, now)
