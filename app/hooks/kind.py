@@ -150,7 +150,7 @@ def _checked(
 ) -> tuple[Resource[Any, Any] | None, list[fields.Error]]:
     """The typed parent and everything that is wrong with it. What was found sound is not looked at again.
 
-    Raises :class:`ProtocolError` for a spec that no API server would send, by its depth or its numbers.
+    Raises :class:`ProtocolError` for a spec that no API server would send, by its numbers or texts.
     """
     metadata, text = parent.metadata, bytes(parent.spec)
     key = (kind.resource.hook_path, text, msgspec.json.encode(metadata), settings)
@@ -164,7 +164,7 @@ Judged = tuple[KubeModel | None, list[fields.Error]]
 def _judged(kind: Kind[Any, Any], text: bytes, metadata: ObjectMeta, settings: Settings) -> Judged:
     """The spec and its errors: of the kind, the bytes, the metadata and the settings, and of nothing else."""
     reading = kind.read(text)
-    if reading.fault is not None:
+    if reading.fault is Fault.JSON:
         raise ProtocolError(f"parent.spec {reading.fault.value}")
     if reading.spec is None or reading.errors:
         return reading.spec, reading.errors
