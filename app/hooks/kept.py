@@ -19,16 +19,39 @@ MAX_RECORDED = 6 * 1024 * 1024
 """Bytes of all annotations of the children that are kept: with the quotes in them, about as many as an answer takes."""
 
 
+MAX_RECORDED_VALUES = 100_000
+"""Values in them: twice those of the largest spec. Each is read, looked through and written again."""
+
+
+_VALUES = (b",", b"{", b"[", b"\\u00")
+"""What tells values in a record's JSON, which is a text: what is escaped there may be any of them, too."""
+
+
+def check_recorded(children: msgspec.Struct) -> None:
+    """Raise :class:`app.hooks.response.TooLarge` for children whose records are more than can be read in time.
+
+    Whoever may edit a child may write anything into its record.
+    """
+    size = values = 0
+    for _, group in observed_children(children):
+        for child in group.values():
+            text = bytes(child.metadata.annotations)
+            size += len(text)
+            values += sum(map(text.count, _VALUES))
+    if size > MAX_RECORDED:
+        raise response.TooLarge(f"the children have {size} bytes of annotations, at most {MAX_RECORDED} are read")
+    if values > MAX_RECORDED_VALUES:
+        raise response.TooLarge(
+            f"the annotations of the children have {values} values, at most {MAX_RECORDED_VALUES} are read"
+        )
+
+
 def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[dict[str, Any]]:
     """Every observed child, re-emitted so that Metacontroller writes nothing but ``replicas: 0`` of the stopped ones.
 
     ``stopped`` is asked for children that have replicas. Stopping has to work whatever else is unknown or wrong.
-    Raises :class:`app.hooks.response.TooLarge` where that is more than an answer can hold.
     """
     kept = [group[key] for _, group in observed_children(children) for key in sorted(group)]
-    recorded = sum(memoryview(child.metadata.annotations).nbytes for child in kept)
-    if recorded > MAX_RECORDED:
-        raise response.TooLarge(f"the children have {recorded} bytes of annotations, at most {MAX_RECORDED} are read")
     return [
         keep_stopped(child) if stopped is not None and _has_replicas(child) and stopped(child) else keep_child(child)
         for child in kept

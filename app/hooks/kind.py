@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.hooks import response
-from app.hooks.kept import keep
+from app.hooks.kept import check_recorded, keep
 from app.hooks.memo import remembered
 from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
 from app.hooks.reader import Fault, Reading, read
@@ -103,6 +103,7 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
     request.parent = _upgraded(kind, request.parent)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     try:
+        check_recorded(request.children)
         answer = sync(kind, request, settings, now)
         answer = keep_templates(answer, request.parent, request.children, body)
         return _encoded(kind, request, answer, settings, now)
@@ -154,7 +155,7 @@ def _checked(
 ) -> tuple[Resource[Any, Any] | None, list[fields.Error]]:
     """The typed parent and everything that is wrong with it. What was found sound is not looked at again.
 
-    Raises :class:`ProtocolError` for a spec that no API server would send, by its depth or its numbers.
+    Raises :class:`ProtocolError` for a spec that no API server would send, by its numbers or texts.
     """
     metadata, text = parent.metadata, bytes(parent.spec)
     key = (kind.resource.hook_path, text, msgspec.json.encode(metadata), settings)
@@ -168,7 +169,7 @@ Judged = tuple[KubeModel | None, list[fields.Error]]
 def _judged(kind: Kind[Any, Any], text: bytes, metadata: ObjectMeta, settings: Settings) -> Judged:
     """The spec and its errors: of the kind, the bytes, the metadata and the settings, and of nothing else."""
     reading = kind.read(text)
-    if reading.fault is not None:
+    if reading.fault is Fault.JSON:
         raise ProtocolError(f"parent.spec {reading.fault.value}")
     if reading.spec is None or reading.errors:
         return reading.spec, reading.errors

@@ -100,27 +100,22 @@ def _check_values(value: Any, where: str, *, merged: bool = True) -> None:
 
     ``merged`` is false within a list that is replaced as a whole, where nothing is merged by key.
     """
-    stack = [value]
+    stack: list[tuple[str, Any, bool]] = [("", value, merged)]
     while stack:
-        item = stack.pop()
+        key, item, by_key = stack.pop()
+        kind = type(item)
         if item is None:
             raise ResponseError(f"{where}: null")
-        kind = type(item)
-        if kind is dict:
-            for key, inner in item.items():
-                if type(inner) is not str:
-                    if type(inner) is float and (
-                        not math.isfinite(inner) or (inner.is_integer() and key not in _FLOAT_FIELDS)
-                    ):
-                        raise ResponseError(f"{where}: {key} is the float {inner}")
-                    stack.append(inner)
-        elif kind is list or kind is tuple:
-            if merged and item and type(item[0]) is not str:
+        if kind is float:
+            if not math.isfinite(item) or (item.is_integer() and key not in _FLOAT_FIELDS):
+                raise ResponseError(f"{where}: {key} is the float {item}")
+        elif kind is dict:
+            stack.extend((name, inner, by_key) for name, inner in item.items() if type(inner) is not str)
+        elif (kind is list or kind is tuple) and item:
+            if by_key:
                 _check_merge_key(item, where)
-                if merge_key(item) is None:  # replaced as a whole, with everything in it
-                    _check_values({str(n): inner for n, inner in enumerate(item)}, where, merged=False)
-                    continue
-            stack.extend(inner for inner in item if type(inner) is not str)
+            merges = by_key and merge_key(item) is not None  # else replaced as a whole, with everything in it
+            stack.extend((key, inner, merges) for inner in item if type(inner) is not str)
 
 
 def _check_merge_key(items: list[Any], where: str) -> None:

@@ -22,8 +22,16 @@ HEAD_BYTES = 32 * 1024
 """Of a head, and of what is neither head nor body: chunk sizes, their extensions, trailers. Of those there may be as
 many again as there are bytes of the body, so that small chunks pass."""
 
+PIPELINED = 16
+"""Requests on one connection that wait for the answer to an earlier one. Neither API servers nor Metacontroller send
+any; each takes 8 KiB, and 35 bytes are enough for one."""
+
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+class PipelineError(Exception):
+    """More than :data:`PIPELINED` requests wait on one connection."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -98,6 +106,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
             self._refuse(_TOO_LARGE)
             return
+        if len(self.pipeline) >= PIPELINED:
+            self._refuse(b"")
+            raise PipelineError  # ends the parser, which has all of what came at once
         self._in_head, self.asked = False, True
         self._disarm()
         self._arm(BODY_SECONDS)

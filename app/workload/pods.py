@@ -14,6 +14,8 @@ from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
 from app.workload.cause import Stage, one_line, reason_word
 
+MAX_CONTAINERS = 100
+"""Containers of a pod whose state is looked at."""
 MAX_OUTPUT = 300
 """How much of a container's last words is quoted: their end, where the error stands."""
 
@@ -67,10 +69,11 @@ def findings(pod: ObservedPod) -> list[Trouble]:
     scheduled = find(status.conditions, "PodScheduled")
     if scheduled is not None and scheduled.status == "False":
         return [_unscheduled(scheduled)]
-    init = [finding for container in status.init_container_statuses or () if (finding := _init(container))]
+    first, others = status.init_container_statuses or [], status.container_statuses or []
+    init = [finding for container in first[:MAX_CONTAINERS] if (finding := _init(container))]
     if init:
         return init
-    main = [finding for container in status.container_statuses or () if (finding := _main(container))]
+    main = [finding for container in others[:MAX_CONTAINERS] if (finding := _main(container))]
     return main or [_otherwise(pod)]
 
 

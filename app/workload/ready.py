@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
@@ -23,6 +24,8 @@ from app.workload.rollout import ROLLING_OUT
 
 MAX_CAUSES = 8
 """Causes that a message spells out; the others are only counted."""
+MAX_FINDINGS = 4000
+"""Troubles of pods that are looked at in one revision: of all containers of some hundred pods."""
 MAX_TEXT = 600
 """Length of one cause's text."""
 
@@ -119,11 +122,10 @@ def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
 
 
 def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
+    troubles = ((finding, pod) for pod in pods if counts(pod) for finding in dict.fromkeys(findings(pod)))
     found: dict[Trouble, list[str]] = {}
-    for pod in pods:
-        if counts(pod):
-            for finding in dict.fromkeys(findings(pod)):
-                found.setdefault(finding, []).append(pod.metadata.name)
+    for finding, pod in islice(troubles, MAX_FINDINGS):
+        found.setdefault(finding, []).append(pod.metadata.name)
     return ordered(
         Cause(finding.stage, one_line(f"{_pods(names)}: {finding.text}"), finding.reason)
         for finding, names in found.items()

@@ -16,6 +16,7 @@ from app.cli.simulate import Cluster
 from app.cli.world import inner_key, outer_key, stored
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
+from app.kube.limits import MAX_DEPTH
 from app.kube.names import LAST_APPLIED
 from tests.corpus.kinds import SETTINGS, VALID, cluster_of_all, name_of, parent
 from tests.corpus.requests import Json
@@ -66,6 +67,14 @@ def broken_rule(request: Json) -> None:
     }
 
 
+def too_deep(request: Json) -> None:
+    """A field of the spec is nested beyond what is read."""
+    value: Any = {}
+    for _ in range(MAX_DEPTH):
+        value = [value]
+    request["parent"]["spec"]["tolerations"] = value
+
+
 def missing_account(request: Json) -> None:
     """The workloads of the service cannot be made."""
     request["parent"]["spec"]["template"] = {"serviceAccountName": "does-not-exist"}
@@ -81,7 +90,7 @@ BREAKS: list[tuple[str, Json, Break]] = [
     *(
         (name, spec, breaks)
         for name, spec in ((ISVC, {}), (PLAYGROUND, {}), (SERVICE, {}), (SERVICE, GROUPS), (LLM, {}), (LLM, WORKERS))
-        for breaks in (without_related, invalid_related, wrong_type, broken_rule)
+        for breaks in (without_related, invalid_related, wrong_type, too_deep, broken_rule)
     ),
     (LLM, {}, missing_account),
     (LLM, WORKERS, missing_account),
@@ -180,7 +189,7 @@ def test_each_half_of_a_disaggregated_service_stops_alone() -> None:
 
 def test_the_stop_annotation_works_whatever_is_wrong() -> None:
     """It takes every child away."""
-    for breaks in (without_related, invalid_related, wrong_type, broken_rule, missing_account):
+    for breaks in (without_related, invalid_related, wrong_type, too_deep, broken_rule, missing_account):
         cluster, held = running(LLM, {})
         request = stopping(cluster, held, breaks)
         request["parent"]["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from app.kube.conditions import Condition
 from app.workload.cause import Cause, Stage, reason_word
+from app.workload.pods import MAX_CONTAINERS
 from app.workload.ready import (
     MAX_CAUSES,
+    MAX_FINDINGS,
     MAX_TEXT,
     claim_cause,
     deployment_causes,
@@ -513,3 +515,13 @@ def test_the_reason_of_an_update_is_that_it_is_one() -> None:
     assert (ready_reason(causes), ready_reason(causes, replacing=True)) == ("ImagePullBackOff", "RollingOut")
     mistake = Cause(Stage.SPEC, "two fields contradict each other", "Contradiction")
     assert ready_reason([mistake, *causes], replacing=True) == "Contradiction"
+
+
+def test_as_many_troubles_as_a_message_can_tell_of() -> None:
+    """Each is looked at for itself, so those of thousands of pods would take longer than a sync may."""
+    broken = [container(name=f"c{n}", state=waiting(f"Reason{n}")) for n in range(MAX_CONTAINERS + 1)]
+    found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=broken) for n in range(100)])
+    assert len(found) == MAX_CONTAINERS
+    many = [container(name="c", state=waiting("ErrImagePull")), container(name="d", state=waiting("ErrImagePull"))]
+    found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=many) for n in range(MAX_FINDINGS)])
+    assert [cause.text.partition(":")[0] for cause in found] == [f"{MAX_FINDINGS // 2} pods"] * 2

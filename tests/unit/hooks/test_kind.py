@@ -78,7 +78,6 @@ def test_an_invalid_parent_that_is_stopped_keeps_none(stopped: bool, children: l
         {"children": {"Deployment.apps/v1": {"ns/d": {**deployment(RECORD), "kind": "Service"}}}},
         {"finalizing": True},
         {"finalizing": "no"},
-        {"parent": widget({"size": "small", "env": [orjson.loads(b'{"a":' * 70 + b"1" + b"}" * 70)]})},
     ],
 )
 def test_malformed_requests_are_refused(over: dict[str, Any]) -> None:

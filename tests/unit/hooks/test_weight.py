@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from app.errors import ProtocolError
-from app.hooks.kept import MAX_RECORDED
+from app.hooks.kept import MAX_RECORDED, MAX_RECORDED_VALUES
 from app.hooks.kind import answer_sync
 from app.hooks.weight import LARGE, MAX_CHILDREN, MAX_READ, MAX_RELATED, check_weight
 from app.kube.limits import MAX_ANNOTATIONS, MAX_LABELS
@@ -43,6 +43,7 @@ def refusal(body: bytes) -> str:
         ({"children": group(MAX_CHILDREN + 1)}, "children"),
         ({"related": group(MAX_RELATED + 1)}, "related objects"),
         ({"related": group(1, status={"conditions": [{}] * MAX_READ})}, "values to read"),
+        ({"related": group(1, status={"conditions": [{"reason": None}] * (MAX_READ // 10)})}, "values to read"),
         ({"parent": widget(labels={f"k{n}": "v" for n in range(MAX_LABELS // 6)})}, "metadata.labels"),
         ({"related": group(1, metadata={"annotations": {"a": "x" * MAX_ANNOTATIONS}})}, "metadata.annotations"),
         ({"parent": widget(ownerReferences=[{}] * 50_000)}, "metadata.ownerReferences"),
@@ -78,3 +79,15 @@ def test_more_than_an_answer_can_keep() -> None:
     fewer = dict(list(children.items())[:20])
     body = orjson.dumps(request(parent=widget({}), children={"Deployment.apps/v1": fewer}))
     assert "the answer would have" in refusal(body)
+
+
+@pytest.mark.parametrize("item", [b"[],", b"[[]],", b"{},", b"1,", rb"\u005b\u005d\u002c"])
+@pytest.mark.parametrize("parent", [widget({}), widget()], ids=["invalid", "valid"])
+def test_records_with_more_values_than_an_answer_has(parent: dict[str, Any], item: bytes) -> None:
+    """A small text of empty lists is work in every sync: as much as a record may be is read, however it is escaped."""
+    record = b'{\\"kind\\":\\"Deployment\\",\\"spec\\":{\\"a\\":[%b1]}}' % (
+        item * (MAX_RECORDED_VALUES // item.count(b",") if b"," in item else MAX_RECORDED_VALUES // 3)
+    )
+    body = orjson.dumps(request(parent=parent, children={"Deployment.apps/v1": {"ns/d": deployment({}, 2)}}))
+    assert b'"{}"' in body
+    assert "annotations" in refusal(body.replace(b'"{}"', b'"%b"' % record))
