@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import urlsplit
 
+from app.kube.hosts import misspelt
 from app.kube.names import short_hash
 from app.llmkube.names import MODELS_DIR, SOURCE_DIR
 
@@ -154,4 +155,5 @@ def url_problem(text: str) -> str:
         return "port 0 is none"
     if parts.netloc.count("@") > 1 or any(char.isspace() or char == "\\" for char in parts.netloc):
         return "the URL's host cannot be told for certain"
-    return ""
+    problem = misspelt(host(text))
+    return f"host {host(text)} {problem}" if problem else ""

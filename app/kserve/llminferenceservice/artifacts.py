@@ -61,6 +61,9 @@ def artifact(uri: str, *, enabled: bool, modelcar: bool) -> Artifact:
     if not parsed.has_authority:
         raise ArtifactError(f"invalid model URI {shown!r}: write hf://, s3://, pvc:// or oci:// and a path")
     scheme = parsed.text.partition("://")[0]
+    refused = address.host_problem(parsed)
+    if refused:
+        raise ArtifactError(f"model.uri {shown!r}: {refused}")
     if not enabled:
         return Artifact(parsed.text, "", parsed.rest)
     if scheme == "oci" and not modelcar:

@@ -141,7 +141,7 @@ def storage_problem(spec: LLMInferenceServiceSpec) -> str:
             f"{uri.scheme}:// is not supported, use {', '.join(f'{scheme}://' for scheme in address.SCHEMES)}; or set "
             "storageInitializer.enabled to false, if the container fetches the model itself"
         )
-    return address.problem(uri) if enabled else ""
+    return address.problem(uri) if enabled else address.host_problem(uri)
 
 
 def _parsed(text: str) -> ModelURI | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from app.kube.objects import ObjectMeta
 from app.llmkube import names
 from app.llmkube.download import Download, cache_claim, download
+from app.llmkube.hostpaths import refusal
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import METAL, Source, SourceClass, parse
 from app.settings import Settings
@@ -30,6 +31,8 @@ class Plan:
     """The claim is the Model's own child, not one the operator keeps in the namespace."""
     accelerator_resource: str
     """Extended resource that some node must offer; empty when any node will do."""
+    refused: str
+    """Why the operator lets no new Model have this source, and what to do; empty where it may."""
 
 
 def plan(metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: Settings) -> Plan:
@@ -48,6 +51,7 @@ def plan(metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: 
         claim=claim,
         makes_claim=claim == names.claim_name(metadata.name),
         accelerator_resource=accelerator_resource(spec, settings),
+        refused=refusal(spec, settings),
     )
 
 

@@ -59,7 +59,7 @@ class Observed:
     """The source's claim waits for its first pod (``WaitForFirstConsumer``)."""
     nodes: Sequence[ObservedNode] | None
     """All nodes; ``None`` where they are not watched."""
-    problem: str = ""
+    problem: Cause | None = None
     """Why the operator's settings make a download impossible."""
 
 
@@ -76,6 +76,9 @@ class Verdict:
 
 def verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
     """The phase, by source class."""
+    if observed.problem:
+        problem = observed.problem
+        return Verdict(Phase.FAILED, Reason(problem.reason), problem.text, (problem,))
     if plan.source.kind is SourceClass.PVC:
         return _claim_verdict(plan, observed)
     if plan.download is not None:
@@ -112,9 +115,6 @@ def _claim_verdict(plan: Plan, observed: Observed) -> Verdict:
 
 def _job_verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
     """An http or local source: what the Job made of it."""
-    if observed.problem:
-        problem = Cause(Stage.CLAIM, observed.problem, Reason.INVALID_SETTINGS)
-        return Verdict(Phase.FAILED, Reason.INVALID_SETTINGS, observed.problem, (problem,))
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
@@ -191,7 +191,8 @@ def status(
     ready = judged.phase is Phase.READY
     # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
     located = ready or previous.cache_key == key or plan.source.kind is not SourceClass.PVC
-    conditions = _conditions(metadata, judged, previous, now)
+    located = located and judged.reason is not Reason.SOURCE_NOT_ALLOWED
+    conditions = _conditions(metadata, judged, "" if observed.problem else plan.refused, previous, now)
     fresh = msgspec.structs.replace(
         kept,
         phase=judged.phase.value,
@@ -239,8 +240,8 @@ def _with_report(status: ModelStatus, pods: Sequence[ObservedPod]) -> ModelStatu
     )
 
 
-def _conditions(metadata: ObjectMeta, judged: Verdict, previous: ModelStatus, now: datetime) -> Conditions:
-    """Upstream's three conditions and ``Ready``. Whatever is over is set to False, not left behind (spec T-52)."""
+def _conditions(metadata: ObjectMeta, judged: Verdict, note: str, previous: ModelStatus, now: datetime) -> Conditions:
+    """Upstream's three conditions and ``Ready``, which bears the note. Whatever is over is set to False."""
     conditions = Conditions(previous.conditions, metadata.generation, now)
     reason, message = judged.reason, judged.message
     if judged.phase is Phase.READY:
@@ -260,12 +261,16 @@ def _conditions(metadata: ObjectMeta, judged: Verdict, previous: ModelStatus, no
     if metadata.deletion_timestamp:
         conditions.set(ConditionType.READY, False, Reason.TERMINATING, "the Model is being deleted")
     elif judged.phase is Phase.READY:
-        conditions.set(ConditionType.READY, True, reason, message)
+        conditions.set(ConditionType.READY, True, reason, _noted(message, note))
     else:
         causes = ordered(judged.causes)
         why = reason if judged.phase is Phase.FAILED else ready_reason(causes)
-        conditions.set(ConditionType.READY, False, why, ready_message(causes))
+        conditions.set(ConditionType.READY, False, why, _noted(ready_message(causes), note))
     return conditions
+
+
+def _noted(message: str, note: str) -> str:
+    return f"{message}; a new Model could not be made: {note}" if note else message
 
 
 def _set_if_present(conditions: Conditions, type_: ConditionType, reason: Reason, message: str) -> None:

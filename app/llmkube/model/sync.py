@@ -20,9 +20,10 @@ from app.llmkube.model.job import job
 from app.llmkube.model.plan import Plan, accelerator_resource, operator_claim, plan, source_claim
 from app.llmkube.model.report import pods_of
 from app.llmkube.model.status import Observed, ObservedNode, ObservedStorageClass
-from app.llmkube.model.types import ModelSpec, ModelStatus
+from app.llmkube.model.types import ModelSpec, ModelStatus, Reason
 from app.llmkube.source import SourceClass
 from app.settings import Settings
+from app.workload.cause import Cause, Stage
 
 _RENAMED = {"jobs": "Job.batch/v1", "claims": "PersistentVolumeClaim.v1"}
 _RELATED = {
@@ -54,7 +55,7 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     related = request.related or Related()
     shared = one(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
     decided = plan(model.metadata, model.spec, shared is not None, settings)
-    observed = _observe(decided, request.children, related, settings)
+    observed = _observe(decided, request.children, related, model.status, settings)
     judged = judge.verdict(decided, observed, model.status, now)
     status = judge.status(decided, model.metadata, observed, judged, model.status, now)
     if model.metadata.deletion_timestamp:
@@ -63,7 +64,7 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     return SyncResponse(status, children, judged.resync)
 
 
-def _observe(plan: Plan, children: Children, related: Related, settings: Settings) -> Observed:
+def _observe(plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings) -> Observed:
     wanted = one(children.jobs, plan.job, plan.namespace)
     if plan.source.kind is SourceClass.PVC:
         claim = one(related.claims, plan.source.claim, plan.namespace)
@@ -77,8 +78,19 @@ def _observe(plan: Plan, children: Children, related: Related, settings: Setting
         claim=claim,
         binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
         nodes=None if related.nodes is None else every(related.nodes),
-        problem=size_problem(settings) if plan.makes_claim and claim is None else "",
+        problem=_problem(plan, wanted, claim, previous, settings),
     )
+
+
+def _problem(
+    plan: Plan, wanted: ObservedJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
+) -> Cause | None:
+    """What the operator has to change before anything is made. What was made earlier goes on."""
+    known = wanted is not None or previous.cache_key == plan.source.cache_key
+    if plan.refused and not known:
+        return Cause(Stage.MODEL, plan.refused, Reason.SOURCE_NOT_ALLOWED)
+    wrong = size_problem(settings) if plan.makes_claim and claim is None else ""
+    return Cause(Stage.CLAIM, wrong, Reason.INVALID_SETTINGS) if wrong else None
 
 
 def _children(

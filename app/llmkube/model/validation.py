@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import posixpath
-
 from app.kube import field
 from app.kube.decode import SPEC
+from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_subdomain
 from app.kube.redact import without_user
 from app.kube.resource import Resource
+from app.llmkube.hostpaths import refusal
 from app.llmkube.model.types import GPU, SOURCE_FORM, Hardware, ModelResources, ModelSpec, ModelStatus
 from app.llmkube.source import FILE_SCHEME, PVC_SCHEME, Source, SourceClass, host, parse, url_problem
-from app.llmkube.sourcehosts import allowed, is_metadata_host
 from app.settings import Settings
 from app.workload import quantities
 
@@ -103,25 +102,18 @@ def _forbidden(source: Source, settings: Settings) -> Errors:
     if source.text.startswith(("http://", "https://")):
         name = host(source.text)
         if is_metadata_host(name):
-            detail = f"{name} serves link-local addresses or a cloud's metadata; a model must come from another host"
-            return [field.forbidden(SOURCE, detail)]
+            return [field.forbidden(SOURCE, f"{name} {FORBIDDEN}")]
         if not allowed(name, settings.llmkube_allowed_source_hosts):
-            return [field.forbidden(SOURCE, _not_listed(f"host {name}", settings.llmkube_allowed_source_hosts))]
-    if source.kind is SourceClass.LOCAL and settings.llmkube_allowed_host_paths is not None:
-        path = posixpath.normpath(source.path)
-        if not any(_below(path, root) for root in settings.llmkube_allowed_host_paths):
-            return [field.forbidden(SOURCE, _not_listed(f"path {path}", settings.llmkube_allowed_host_paths))]
+            listed = ", ".join(settings.llmkube_allowed_source_hosts or ()) or "none"
+            detail = f"host {name} is not among those that the operator of this cluster allows: {listed}"
+            return [field.forbidden(SOURCE, detail)]
     return []
 
 
-def _not_listed(what: str, entries: tuple[str, ...] | None) -> str:
-    listed = ", ".join(entries or ()) or "none"
-    return f"{what} is not among those that the operator of this cluster allows: {listed}"
-
-
-def _below(path: str, root: str) -> bool:
-    directory = posixpath.normpath(root)
-    return path == directory or path.startswith(directory.rstrip("/") + "/")
+def admit(model: Model, settings: Settings) -> Errors:
+    """Rules for what is created or changed: a Model from before them goes on, and its status says so."""
+    refused = refusal(model.spec, settings)
+    return [field.forbidden(SOURCE, refused)] if refused else []
 
 
 def _hardware(hardware: Hardware, path: field.Path) -> Errors:

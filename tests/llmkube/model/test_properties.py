@@ -76,7 +76,7 @@ def test_every_model_gets_an_answer(spec: Json, name: str, settings: Settings) -
     document = model(name=name, **spec)
     answer = sync(document, settings=settings)
     ready = next(c for c in answer["status"]["conditions"] if c["type"] == "Ready")
-    assert (ready["reason"] == "InvalidSpec") is bool(admit(document, settings).errors)
+    assert (ready["reason"] in ("InvalidSpec", "SourceNotAllowed")) is bool(admit(document, settings).errors)
     assert all(child["metadata"]["namespace"] == "ns1" for child in answer["children"])
     assert {rule.get("namespace", "ns1") for rule in customize(document, settings)} <= {"ns1"}
 

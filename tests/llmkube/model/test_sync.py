@@ -254,6 +254,37 @@ def test_a_claim_that_goes_takes_no_path_with_it(source: str, path: str | None) 
     assert ("cacheKey" in answer["status"]) is (path is not None)
 
 
+def test_a_file_of_a_node_that_is_not_allowed_is_not_mounted() -> None:
+    """Admission may have been away when the Model was made. Once it is listed, the Model goes on by itself."""
+    document = model("/srv/x.gguf")
+    answer = sync(document, settings=Settings())
+    assert answer["children"] == []
+    assert answer["status"]["phase"] == "Failed"
+    assert "cacheKey" not in answer["status"]
+    ready = condition(answer, "Ready") or {}
+    assert (ready["status"], ready["reason"]) == ("False", "SourceNotAllowed")
+    assert "MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS" in ready["message"]
+    again = sync({**document, "status": answer["status"]}, settings=Settings())
+    assert again["children"] == []
+    assert child(sync({**document, "status": answer["status"]}), "Job")
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_model_from_before_keeps_its_file(ended: bool) -> None:
+    """A setting that is taken back stops nothing: not a copy that runs, nor one that is there, nor its next attempt."""
+    document = model("/srv/x.gguf")
+    job, claim = made(document)
+    there = observed(claim, {"phase": "Bound"})
+    answer = sync(
+        document, [observed(job, job_status("Complete") if ended else {"active": 1}), there], settings=Settings()
+    )
+    assert answer["status"]["phase"] == ("Ready" if ended else "Copying")
+    assert [item["kind"] for item in answer["children"]] == ["PersistentVolumeClaim", "Job"]
+    assert "a new Model could not be made: path /srv/x.gguf" in (condition(answer, "Ready") or {})["message"]
+    again = sync({**document, "status": answer["status"]}, [there], settings=Settings())
+    assert child(again, "Job") is not None
+
+
 def test_a_running_job_is_progress() -> None:
     job, claim = made(model())
     children = [observed(job, {"active": 1}), observed(claim, {"phase": "Bound"})]
