@@ -157,8 +157,11 @@ def default_pod_security(settings: Settings) -> Json:
     return context
 
 
-def cache_claim(model: str, namespace_claim_exists: bool, settings: Settings) -> str:
-    """The claim that holds a Model's file: the operator's own where the namespace has it, else the Model's (D.4)."""
+def cache_claim(model: str, second: str, namespace_claim_exists: bool, settings: Settings) -> str:
+    """The claim that holds a Model's file: the operator's own where the namespace has it, else the Model's.
+
+    ``second``: the Model's claim where it could not have the plain name, else empty.
+    """
     if settings.llmkube_model_cache_claim and namespace_claim_exists:
         return settings.llmkube_model_cache_claim
-    return names.claim_name(model)
+    return second or names.claim_name(model)

@@ -73,6 +73,11 @@ def claim_name(model: str) -> str:
     return fit(f"{model}-cache")
 
 
+def second_claim_name(model: str, uid: str) -> str:
+    """Name of the cache claim of a Model that finds the plain name taken by an earlier Model's claim."""
+    return fit(f"{model}-cache-{short_hash(uid, 8)}")
+
+
 def claim_labels(model: str) -> dict[str, str]:
     return {
         LABEL_NAME: "llmkube",
@@ -82,9 +87,11 @@ def claim_labels(model: str) -> dict[str, str]:
     }
 
 
-def job_name(model: str, cache_key: str, source: str, sha256: str) -> str:
-    """Name of a download Job: another source or checksum is another Job, since a Job cannot be changed (spec 2.9.4)."""
+def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:
+    """Name of a download Job: another source, checksum or claim is another Job, since a Job cannot be changed."""
     key = short_hash(f"{source}\n{sha256}", 16) if sha256 else cache_key
+    if second_claim:
+        key = short_hash(f"{key}\n{second_claim}", 16)
     return fit(f"{model}-dl-{key}")
 
 
@@ -95,6 +102,11 @@ def job_labels(model: str) -> dict[str, str]:
 def job_pod_labels(model: str) -> dict[str, str]:
     """What finds the pods of a Model's download Jobs."""
     return {LABEL_COMPONENT: COMPONENT_DOWNLOAD, LABEL_MODEL: model}
+
+
+def model_pod_labels(model: str) -> dict[str, str]:
+    """What finds every pod that mounts a Model's claim: those of its Jobs, and those that serve it."""
+    return {LABEL_MODEL: model}
 
 
 def priority_class(priority: str) -> str:

@@ -55,7 +55,7 @@ def storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, sett
     fetched = _download(model, source, settings)
     return Storage(
         path=fetched.path,
-        volumes=tuple(volumes(fetched, cache_claim(model.metadata.name, operator_claim, settings), settings)),
+        volumes=tuple(volumes(fetched, _claim(model, operator_claim, settings), settings)),
         mounts=(serving_mount(fetched),),
         init=container(fetched, settings, spec.pod_security_context),
     )
@@ -85,10 +85,15 @@ def draft(text: str, model: Model | None, main: Storage, operator_claim: bool, s
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
     if source.is_file and settings.llmkube_model_cache_path and model.status.cache_key:
-        claim = cache_claim(model.metadata.name, operator_claim, settings)
+        claim = _claim(model, operator_claim, settings)
         inside = posixpath.join(model.status.cache_key, file_name(model.metadata.name))
         return _mounted(claim, inside, main)
     return Draft(text)
+
+
+def _claim(model: Model, operator_claim: bool, settings: Settings) -> str:
+    """The claim that the Model fills: its status says which when it is not the one of the plain name."""
+    return cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
 
 
 def _mounted(claim: str, inside: str, main: Storage) -> Draft:

@@ -29,30 +29,45 @@ class Plan:
     """Claim that the Job fills; empty when there is none."""
     makes_claim: bool
     """The claim is the Model's own child, not one the operator keeps in the namespace."""
+    second_claim: str
+    """The claim again, where it could not have the plain name; empty otherwise."""
     accelerator_resource: str
     """Extended resource that some node must offer; empty when any node will do."""
     refused: str
     """Why the operator lets no new Model have this source, and what to do; empty where it may."""
 
 
-def plan(metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: Settings) -> Plan:
-    """The decisions. ``operator_claim``: the claim that the operator names for all Models exists in the namespace."""
+def plan(
+    metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: Settings, *, taken: bool = False
+) -> Plan:
+    """The decisions.
+
+    ``operator_claim``: the claim that the operator names for all Models exists in the namespace. ``taken``: the claim
+    of the plain name is an earlier Model's.
+    """
     source = parse(spec.source)
     metal = accelerator(spec) == METAL
     fetched = _download(metadata, spec, source, settings) if source.is_file and not metal else None
-    claim = cache_claim(metadata.name, operator_claim, settings) if fetched else ""
+    second = names.second_claim_name(metadata.name, metadata.uid) if taken else ""
+    claim = cache_claim(metadata.name, second, operator_claim, settings) if fetched else ""
+    own = claim in (second, names.claim_name(metadata.name)) and claim != ""
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
         source=source,
         metal=metal,
         download=fetched,
-        job=names.job_name(metadata.name, source.cache_key, source.text, fetched.sha256) if fetched else "",
+        job=_job(metadata.name, source, fetched, second if own else "") if fetched else "",
         claim=claim,
-        makes_claim=claim == names.claim_name(metadata.name),
+        makes_claim=own,
+        second_claim=second if own else "",
         accelerator_resource=accelerator_resource(spec, settings),
         refused=refusal(spec, settings),
     )
+
+
+def _job(model: str, source: Source, fetched: Download, second_claim: str) -> str:
+    return names.job_name(model, source.cache_key, source.text, fetched.sha256, second_claim)
 
 
 def _download(metadata: ObjectMeta, spec: ModelSpec, source: Source, settings: Settings) -> Download | None:

@@ -61,6 +61,8 @@ class Observed:
     """All nodes; ``None`` where they are not watched."""
     problem: Cause | None = None
     """Why the operator's settings make a download impossible."""
+    notes: Sequence[str] = ()
+    """What ``Ready`` says besides, whatever it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +194,12 @@ def status(
     # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
     located = ready or previous.cache_key == key or plan.source.kind is not SourceClass.PVC
     located = located and judged.reason is not Reason.SOURCE_NOT_ALLOWED
-    conditions = _conditions(metadata, judged, "" if observed.problem else plan.refused, previous, now)
+    conditions = _conditions(metadata, judged, () if observed.problem else observed.notes, previous, now)
     fresh = msgspec.structs.replace(
         kept,
         phase=judged.phase.value,
         cache_key=key if located else "",
+        cache_claim=plan.second_claim if located else "",
         path=_path(plan) if located else "",
         size=_size(plan, kept),
         accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
@@ -240,8 +243,10 @@ def _with_report(status: ModelStatus, pods: Sequence[ObservedPod]) -> ModelStatu
     )
 
 
-def _conditions(metadata: ObjectMeta, judged: Verdict, note: str, previous: ModelStatus, now: datetime) -> Conditions:
-    """Upstream's three conditions and ``Ready``, which bears the note. Whatever is over is set to False."""
+def _conditions(
+    metadata: ObjectMeta, judged: Verdict, notes: Sequence[str], previous: ModelStatus, now: datetime
+) -> Conditions:
+    """Upstream's three conditions and ``Ready``, which bears the notes. Whatever is over is set to False."""
     conditions = Conditions(previous.conditions, metadata.generation, now)
     reason, message = judged.reason, judged.message
     if judged.phase is Phase.READY:
@@ -261,16 +266,12 @@ def _conditions(metadata: ObjectMeta, judged: Verdict, note: str, previous: Mode
     if metadata.deletion_timestamp:
         conditions.set(ConditionType.READY, False, Reason.TERMINATING, "the Model is being deleted")
     elif judged.phase is Phase.READY:
-        conditions.set(ConditionType.READY, True, reason, _noted(message, note))
+        conditions.set(ConditionType.READY, True, reason, "; ".join([message, *notes]))
     else:
         causes = ordered(judged.causes)
         why = reason if judged.phase is Phase.FAILED else ready_reason(causes)
-        conditions.set(ConditionType.READY, False, why, _noted(ready_message(causes), note))
+        conditions.set(ConditionType.READY, False, why, "; ".join([ready_message(causes), *notes]))
     return conditions
-
-
-def _noted(message: str, note: str) -> str:
-    return f"{message}; a new Model could not be made: {note}" if note else message
 
 
 def _set_if_present(conditions: Conditions, type_: ConditionType, reason: Reason, message: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,11 +11,12 @@ import msgspec
 from app.hooks.keep import keep, keep_child
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
 from app.kube import field
-from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
+from app.kube.objects import ObservedClaim, ObservedJob
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.model import status as judge
 from app.llmkube.model.claim import claim, size_problem
+from app.llmkube.model.claims import ModelPod, going, is_earlier_models
 from app.llmkube.model.job import job
 from app.llmkube.model.plan import Plan, accelerator_resource, operator_claim, plan, source_claim
 from app.llmkube.model.report import pods_of
@@ -41,7 +42,7 @@ class Children(msgspec.Struct, rename=_RENAMED):
 
 class Related(msgspec.Struct, rename=_RELATED):
     claims: dict[str, ObservedClaim] | None = None
-    pods: dict[str, ObservedPod] | None = None
+    pods: dict[str, ModelPod] | None = None
     nodes: dict[str, ObservedNode] | None = None
     classes: dict[str, ObservedStorageClass] | None = None
 
@@ -54,7 +55,7 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     """The Job and the claim a Model needs, and how far it is."""
     related = request.related or Related()
     shared = one(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
-    decided = plan(model.metadata, model.spec, shared is not None, settings)
+    decided = _plan(model, shared is not None, request.children, related, settings)
     observed = _observe(decided, request.children, related, model.status, settings)
     judged = judge.verdict(decided, observed, model.status, now)
     status = judge.status(decided, model.metadata, observed, judged, model.status, now)
@@ -62,6 +63,21 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
         return SyncResponse(status, list(keep(request.children)))
     children = _children(decided, observed, request.children, model.status, settings, now)
     return SyncResponse(status, children, judged.resync)
+
+
+def _plan(model: Model, shared: bool, children: Children, related: Related, settings: Settings) -> Plan:
+    """The decisions, with a claim of another name while the plain one is an earlier Model's, and as long as it exists.
+
+    A claim or a Job of the other name shows that it was chosen: that outlives the reason for it.
+    """
+    metadata = model.metadata
+    usual = plan(metadata, model.spec, shared, settings)
+    if not usual.makes_claim:
+        return usual
+    other = plan(metadata, model.spec, shared, settings, taken=True)
+    chosen = one(children.claims, other.claim, other.namespace) or one(children.jobs, other.job, other.namespace)
+    plain = one(related.claims, usual.claim, usual.namespace)
+    return other if chosen or (plain and is_earlier_models(plain, metadata)) else usual
 
 
 def _observe(plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings) -> Observed:
@@ -79,7 +95,19 @@ def _observe(plan: Plan, children: Children, related: Related, previous: ModelSt
         binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
         nodes=None if related.nodes is None else every(related.nodes),
         problem=_problem(plan, wanted, claim, previous, settings),
+        notes=tuple(_notes(plan, claim, related)),
     )
+
+
+def _notes(plan: Plan, claim: ObservedClaim | None, related: Related) -> Iterator[str]:
+    """What is worth knowing of the Model's claims, and of a source that is only kept."""
+    plain, pods = one(related.claims, names.claim_name(plan.name), plan.namespace), every(related.pods)
+    if plan.second_claim and plain is not None:
+        yield f"the claim of an earlier Model of this name: {going(plain.metadata.name, pods)}"
+    if claim is not None and claim.metadata.deletion_timestamp:
+        yield going(claim.metadata.name, pods)
+    if plan.refused:
+        yield f"a new Model could not be made: {plan.refused}"
 
 
 def _problem(
@@ -124,13 +152,15 @@ def invalid(
 def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """What a Model's answer depends on besides its children. From the spec only: Metacontroller keeps the rules."""
     namespace, rules = model.metadata.namespace, []
-    claims = [name for name in (source_claim(model.spec), operator_claim(model.spec, settings)) if name]
+    usual = plan(model.metadata, model.spec, operator_claim=False, settings=settings)
+    asked = (source_claim(model.spec), operator_claim(model.spec, settings), usual.claim)
+    claims = [name for name in asked if name]
     if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, names=tuple(claims)))
     if source_claim(model.spec):
         rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
-    elif settings.watch_pods and plan(model.metadata, model.spec, operator_claim=False, settings=settings).job:
-        selector = {"matchLabels": names.job_pod_labels(model.metadata.name)}
+    elif settings.watch_pods and usual.job:
+        selector = {"matchLabels": names.model_pod_labels(model.metadata.name)}
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if settings.llmkube_watch_nodes and accelerator_resource(model.spec, settings):
         rules.append(RelatedRule("v1", "nodes", label_selector={}))

@@ -232,6 +232,9 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     size: Annotated[str, Meta(description="Size of the file for people; 0 while nothing was downloaded by us.")] = ""
     path: Annotated[str, Meta(description="Path of the file inside a serving pod.")] = ""
     cache_key: Annotated[str, Meta(description="Directory of the file in the model cache.")] = ""
+    cache_claim: Annotated[
+        str, Meta(description="PersistentVolumeClaim of the file, where the claim <name>-cache is an earlier Model's.")
+    ] = ""
     sha256: Annotated[str, Meta(description="SHA-256 of the downloaded file.")] = ""
     source_etag: Annotated[str, Meta(description="ETag the server sent with the file.")] = msgspec.field(
         default="", name="sourceETag"

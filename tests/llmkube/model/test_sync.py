@@ -1,5 +1,6 @@
 """A Model's children and status, by source class and by what was observed (llmkube spec 2)."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -285,6 +286,72 @@ def test_a_model_from_before_keeps_its_file(ended: bool) -> None:
     assert child(again, "Job") is not None
 
 
+def earlier_claim() -> Json:
+    """The claim of a Model that was deleted while a service used it."""
+    owner = {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": "Model", "name": "m", "uid": "old"}
+    claim = claim_object("m-cache", "Bound")
+    owned = {"ownerReferences": [{**owner, "controller": True}], "deletionTimestamp": EARLIER}
+    return {**claim, "metadata": {**claim["metadata"], **owned}}
+
+
+def using_pod(claim: str, name: str = "chat-0", phase: str = "Running") -> Json:
+    labels = {"inference.llmkube.dev/model": "m"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "ns1", "labels": labels},
+        "spec": {"volumes": [{"name": "model-cache", "persistentVolumeClaim": {"claimName": claim}}]},
+        "status": {"phase": phase},
+    }
+
+
+def test_a_model_that_is_made_again_does_not_wait_for_its_old_claim() -> None:
+    """It takes a claim of another name, and a Job of another name fills it; who holds the old one is said."""
+    related = [earlier_claim(), using_pod("m-cache"), using_pod("m-cache", "done", "Succeeded")]
+    answer = sync(model(), related=related)
+    job, claim = child(answer, "Job") or {}, child(answer, "PersistentVolumeClaim") or {}
+    name = claim["metadata"]["name"]
+    assert re.fullmatch("m-cache-[0-9a-f]{8}", name)
+    assert answer["status"]["cacheClaim"] == name
+    assert job["metadata"]["name"] != f"m-dl-{KEY}"
+    volume = {"name": "model-cache", "persistentVolumeClaim": {"claimName": name}}
+    assert job["spec"]["template"]["spec"]["volumes"] == [volume]
+    message = (condition(answer, "Ready") or {})["message"]
+    assert (
+        "an earlier Model of this name: PersistentVolumeClaim m-cache is being deleted, still used by pod chat-0"
+        in (message)
+    )
+    assert "done" not in message
+
+
+@pytest.mark.parametrize("seen", [["Job"], ["PersistentVolumeClaim"], ["Job", "PersistentVolumeClaim"]])
+def test_a_claim_of_another_name_stays(seen: list[str]) -> None:
+    """Once it was chosen, the old claim's end changes nothing, whatever the last status says."""
+    first = sync(model(), related=[earlier_claim()])
+    present = [observed(item, job_status("Complete")) for item in first["children"] if item["kind"] in seen]
+    again = sync(model(), present)
+    assert again["children"] == first["children"]
+    assert again["status"]["cacheClaim"] == first["status"]["cacheClaim"]
+    assert "earlier Model" not in (condition(again, "Ready") or {})["message"]
+
+
+def test_a_claim_of_our_own_that_is_being_deleted_stays_the_models() -> None:
+    """Services restart for no reason of ours: the claim is made anew when it is gone, and pods fetch the file again."""
+    job, claim = made(model())
+    going = observed(claim, {"phase": "Bound"})
+    going["metadata"]["deletionTimestamp"] = EARLIER
+    answer = sync(model(), [observed(job, job_status("Complete")), going], [using_pod("m-cache")])
+    assert answer["children"] == [claim, job]
+    ready = condition(answer, "Ready") or {}
+    assert ready["status"] == "True"
+    assert ready["message"].endswith("PersistentVolumeClaim m-cache is being deleted, still used by pod chat-0")
+
+
+def test_a_claim_of_somebody_else_is_not_mistaken_for_an_earlier_models() -> None:
+    first = sync(model(), related=[claim_object("m-cache", "Bound")])
+    assert (child(first, "PersistentVolumeClaim") or {})["metadata"]["name"] == "m-cache"
+
+
 def test_a_running_job_is_progress() -> None:
     job, claim = made(model())
     children = [observed(job, {"active": 1}), observed(claim, {"phase": "Bound"})]
@@ -540,14 +607,14 @@ def rules(document: Json, **settings: Any) -> list[tuple[str, Any]]:
 
 def test_only_what_a_model_needs_is_asked_for() -> None:
     """Metacontroller walks every rule at every event, so there are few (D.2)."""
-    job_pods = {"matchLabels": {"app.kubernetes.io/component": "model-download", "inference.llmkube.dev/model": "m"}}
+    pods = {"matchLabels": {"inference.llmkube.dev/model": "m"}}
     assert rules(model("owner/repo")) == []
-    assert rules(model()) == [("pods", job_pods)]
-    assert rules(model(), watch_pods=False) == []
+    assert rules(model()) == [("persistentvolumeclaims", ["m-cache"]), ("pods", pods)]
+    assert rules(model(), watch_pods=False) == [("persistentvolumeclaims", ["m-cache"])]
     assert rules(model("pvc://claim/x")) == [("persistentvolumeclaims", ["claim"]), ("storageclasses", {})]
     assert rules(model(), llmkube_model_cache_claim="shared") == [
-        ("persistentvolumeclaims", ["shared"]),
-        ("pods", job_pods),
+        ("persistentvolumeclaims", ["shared", "m-cache"]),
+        ("pods", pods),
     ]
     cuda = model("owner/repo", hardware={"accelerator": "cuda"})
     assert rules(cuda) == [("nodes", {})]
