@@ -27,6 +27,9 @@ COMPONENT_DOWNLOAD = "model-download"
 MANAGED_BY = "llmkube-controller"
 """The Go operator's value: what selects a cache claim by it goes on working."""
 
+ATTEMPT = f"{GROUP}/attempt"
+"""Annotation of a download Job: how many there were for the same file, this one included."""
+
 DOWNLOADER = "model-downloader"
 """Name of the container that fetches a model: the init container of a serving pod, the container of the Job."""
 CACHE_VOLUME = "model-cache"
@@ -93,6 +96,11 @@ def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim:
     if second_claim:
         key = short_hash(f"{key}\n{second_claim}", 16)
     return fit(f"{model}-dl-{key}")
+
+
+def attempt_name(job: str, attempt: int) -> str:
+    """Name of the Job that tries for the n-th time, the first being 1."""
+    return fit(f"{job}-{attempt}") if attempt > 1 else job
 
 
 def job_labels(model: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, SCRIPT, container, download
+from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, JOB_SCRIPT, SCRIPT, container, download
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import parse
 from app.settings import Settings
@@ -113,6 +113,7 @@ class Pod:
     directory: Path
     server: ThreadingHTTPServer
     served: Served
+    script: str = JOB_SCRIPT
 
     @property
     def path(self) -> Path:
@@ -135,7 +136,7 @@ class Pod:
 
     def run(self, target: str = "model.gguf", **extra: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["sh", "-c", SCRIPT],
+            ["sh", "-c", self.script],
             env=self.environment(target, **extra),
             capture_output=True,
             text=True,
@@ -148,15 +149,15 @@ class Pod:
         return report
 
 
-@pytest.fixture
-def pod(tmp_path: Path) -> Iterator[Pod]:
+@pytest.fixture(params=[SCRIPT, JOB_SCRIPT], ids=["service", "job"])
+def pod(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pod]:
     served = Served()
     handler = type("Handler", (Handler,), {"served": served})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield Pod(tmp_path, server, served)
+    yield Pod(tmp_path, server, served, request.param)
     served.released.set()
     server.shutdown()
     server.server_close()
@@ -189,7 +190,7 @@ def killed_after(pod: Pod, size: int) -> None:
     """A pod that is killed when it has written so many bytes (a multiple of 4096: what curl writes at once)."""
     pod.served.hang_after = size
     process = subprocess.Popen(
-        ["sh", "-c", SCRIPT], env=pod.environment(), stderr=subprocess.DEVNULL, start_new_session=True
+        ["sh", "-c", pod.script], env=pod.environment(), stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
         deadline = time.monotonic() + NEVER
@@ -381,7 +382,9 @@ def test_a_local_file_without_a_cache_says_what_is_wrong(pod: Pod) -> None:
 
 def test_two_pods_download_once(pod: Pod) -> None:
     """Pods that start together share the directory: one fetches, the other waits and finds the file."""
-    both = [subprocess.Popen(["sh", "-c", SCRIPT], env=pod.environment(), stderr=subprocess.DEVNULL) for _ in range(2)]
+    both = [
+        subprocess.Popen(["sh", "-c", pod.script], env=pod.environment(), stderr=subprocess.DEVNULL) for _ in range(2)
+    ]
     assert [process.wait(60) for process in both] == [0, 0]
     assert pod.path.read_bytes() == WEIGHTS
     assert len(pod.served.asked) == 1
@@ -430,3 +433,79 @@ def test_the_kubelet_leaves_the_script_as_it_is() -> None:
     assert not [name for name in variables if f"$({name})" in SCRIPT]
     assert variables["MODEL_SOURCE"] == "https://h/a$$$$b$$(MODEL_PATH)"
     assert list(variables)[:3] == ["MODEL_SOURCE", "CACHE_DIR", "MODEL_PATH"]
+
+
+# What the Job alone does.
+
+
+job_only = pytest.mark.parametrize("pod", [JOB_SCRIPT], indirect=True, ids=["job"])
+
+
+def test_what_serving_pods_run_does_not_change() -> None:
+    """The script is in their template: with another text, all pods that download restart."""
+    assert sha256(SCRIPT.encode()) == "62ad4a6e33535b97072aa1f315a57256f2a16205280f6a167ed50f1f6c2e9bae"
+
+
+def tool(directory: Path, name: str, text: str) -> str:
+    """A PATH on which a program is another one."""
+    tools = directory / "bin"
+    tools.mkdir(exist_ok=True)
+    (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+    (tools / name).chmod(0o755)
+    return f"{tools}:{os.environ['PATH']}"
+
+
+def room(directory: Path, kibibytes: int) -> str:
+    return tool(directory, "df", f"echo Filesystem; echo disk 9 9 {kibibytes} 99% /models")
+
+
+@job_only
+def test_a_file_larger_than_the_room_is_not_begun(pod: Pod, tmp_path: Path) -> None:
+    """The length is known from the first answer; trying again ends the same way until somebody makes room."""
+    done = pod.run(PATH=room(tmp_path, 1023))
+    assert done.returncode == EXIT_USELESS
+    assert f"the volume is full: 0 of {len(WEIGHTS)} bytes are there, and {1023 * 1024} more have room" in done.stderr
+    assert len(pod.served.asked) == 1
+    assert pod.run(PATH=room(tmp_path, 1024)).returncode == 0
+
+
+@job_only
+def test_a_part_that_is_there_needs_no_room(pod: Pod, tmp_path: Path) -> None:
+    """Only what is still to come has to fit; after the volume grew, the download goes on where it was."""
+    killed_after(pod, len(WEIGHTS) // 2)
+    short = pod.run(PATH=room(tmp_path, 511))
+    assert short.returncode == EXIT_USELESS
+    assert f"the volume is full: {len(WEIGHTS) // 2} of {len(WEIGHTS)} bytes are there" in short.stderr
+    done = pod.run(PATH=room(tmp_path, 512))
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+@job_only
+def test_a_volume_that_fills_up_meanwhile_ends_the_download(pod: Pod, tmp_path: Path) -> None:
+    """Somebody else wrote there too: curl cannot write, and there is no room."""
+    tool(tmp_path, "curl", f'{shutil.which("curl")} "$@"; exit 23')
+    path = room(tmp_path, 0)
+    done = pod.run(PATH=path)
+    assert done.returncode == EXIT_USELESS
+    assert "the volume is full" in done.stderr
+    assert len(pod.served.asked) == 1
+
+
+@job_only
+def test_a_copy_has_to_fit(pod: Pod, tmp_path: Path) -> None:
+    local = tmp_path / "local.gguf"
+    local.write_bytes(WEIGHTS)
+    done = pod.run(MODEL_SOURCE="/mnt/local.gguf", HOST_FILE=str(local), PATH=room(tmp_path, 1))
+    assert done.returncode == EXIT_USELESS
+    assert f"the volume is full: 0 of {len(WEIGHTS)} bytes" in done.stderr
+
+
+@job_only
+def test_where_nobody_answers_the_pod_ends_at_once(pod: Pod) -> None:
+    """Its last words reach the Model's status; the Job tries again by itself."""
+    pod.server.shutdown()
+    pod.server.server_close()
+    done = pod.run(RETRY_SECONDS="30")
+    assert done.returncode == 1
+    assert "cannot connect (curl 7)" in done.stderr

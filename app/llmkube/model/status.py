@@ -14,7 +14,8 @@ from app.kube.conditions import Conditions
 from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
 from app.kube.time import seconds_since
-from app.llmkube.model.holdups import cannot_mount, holdups
+from app.llmkube.model.holdups import cannot_mount, holdups, last_failure
+from app.llmkube.model.job import pause
 from app.llmkube.model.plan import Plan
 from app.llmkube.model.report import complete, failed_at, human_size, report, wrong_sha256
 from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
@@ -24,8 +25,6 @@ from app.workload.absent import RESYNC, absent_causes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
 
-RETRY_SECONDS = 300
-"""How long a failed Job stays before it is made anew (spec 2.9.7)."""
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30
 CLAIM_PENDING_SECONDS = 10
@@ -51,6 +50,8 @@ class Observed:
 
     job: ObservedJob | None
     """The wanted Job; one that is being deleted counts as absent."""
+    attempt: int
+    """How many Jobs there were for this file, the wanted one included."""
     pods: Sequence[ObservedPod]
     """Pods of that Job; empty where pods are not watched."""
     claim: ObservedClaim | None
@@ -121,19 +122,19 @@ def _job_verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: dat
     if job is None:
         return _unobserved(plan, observed, previous, now)
     if complete(job):
-        return Verdict(Phase.READY, Reason.MODEL_READY, f"Job {plan.job} put the file onto {plan.claim}")
+        return Verdict(Phase.READY, Reason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
         reason = Reason.INTEGRITY_CHECK_FAILED if wrong_sha256(job, observed.pods) else _failure(plan)
-        wait = max(1.0, RETRY_SECONDS - failure_age(job, previous, now))
+        wait = max(1.0, pause(observed.attempt) - failure_age(job, previous, now))
         return Verdict(Phase.FAILED, reason, ready_message(causes), causes, wait)
     if plan.source.kind is SourceClass.LOCAL and cannot_mount(observed.pods, now):
-        text = f"the node has no file {plan.source.path}: Job {plan.job} cannot mount it"
+        text = f"the node has no file {plan.source.path}: Job {job.metadata.name} cannot mount it"
         return Verdict(
             Phase.FAILED, Reason.COPY_FAILED, text, (Cause(Stage.MODEL, text, Reason.COPY_FAILED),), WATCH_SECONDS
         )
-    running = Cause(Stage.MODEL, f"Job {plan.job} {_doing(plan)} the file", _started(plan))
-    causes = (running, *_absent(_missing_claim(plan, observed), plan, previous, now))
+    running = Cause(Stage.MODEL, f"Job {job.metadata.name} {_doing(plan)} the file", _started(plan))
+    causes = (running, *last_failure(observed.pods), *_absent(_missing_claim(plan, observed), plan, previous, now))
     causes += tuple(holdups(job, observed.pods, observed.claim, now))
     return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
@@ -162,10 +163,10 @@ def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float
     return min((age for age in ages if age is not None), default=0.0)
 
 
-def retry_due(job: ObservedJob, previous: ModelStatus, now: datetime) -> bool:
-    """Whether a failed Job has to make room for a new one (spec 2.9.7): only once the failure was in the status."""
+def retry_due(job: ObservedJob, attempt: int, previous: ModelStatus, now: datetime) -> bool:
+    """Whether a failed Job has to make room for a new one: only once the failure was in the status."""
     noticed = any(c.type == ConditionType.DEGRADED and c.status == "True" for c in previous.conditions)
-    return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= RETRY_SECONDS
+    return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= pause(attempt)
 
 
 def _busy(plan: Plan) -> Phase:

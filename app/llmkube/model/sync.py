@@ -17,7 +17,7 @@ from app.llmkube import names
 from app.llmkube.model import status as judge
 from app.llmkube.model.claim import claim, size_problem
 from app.llmkube.model.claims import ModelPod, going, is_earlier_models
-from app.llmkube.model.job import job
+from app.llmkube.model.job import attempts, job
 from app.llmkube.model.plan import Plan, accelerator_resource, operator_claim, plan, source_claim
 from app.llmkube.model.report import pods_of
 from app.llmkube.model.status import Observed, ObservedNode, ObservedStorageClass
@@ -75,13 +75,14 @@ def _plan(model: Model, shared: bool, children: Children, related: Related, sett
     if not usual.makes_claim:
         return usual
     other = plan(metadata, model.spec, shared, settings, taken=True)
-    chosen = one(children.claims, other.claim, other.namespace) or one(children.jobs, other.job, other.namespace)
+    chosen = one(children.claims, other.claim, other.namespace) or attempts(every(children.jobs), other.job)
     plain = one(related.claims, usual.claim, usual.namespace)
     return other if chosen or (plain and is_earlier_models(plain, metadata)) else usual
 
 
 def _observe(plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings) -> Observed:
-    wanted = one(children.jobs, plan.job, plan.namespace)
+    tried = [found for found in attempts(every(children.jobs), plan.job) if not found[1].metadata.deletion_timestamp]
+    attempt, wanted = tried[0] if tried else (1, None)
     if plan.source.kind is SourceClass.PVC:
         claim = one(related.claims, plan.source.claim, plan.namespace)
     else:
@@ -89,8 +90,9 @@ def _observe(plan: Plan, children: Children, related: Related, previous: ModelSt
     storage_class = (claim.spec.storage_class_name if claim else None) or ""
     bound_by = one(related.classes, storage_class)
     return Observed(
-        job=wanted if wanted and not wanted.metadata.deletion_timestamp else None,
-        pods=pods_of(plan.job, every(related.pods)) if plan.job else (),
+        job=wanted,
+        attempt=attempt,
+        pods=pods_of(names.attempt_name(plan.job, attempt), every(related.pods)) if plan.job else (),
         claim=claim,
         binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
         nodes=None if related.nodes is None else every(related.nodes),
@@ -124,7 +126,7 @@ def _problem(
 def _children(
     plan: Plan, observed: Observed, present: Children, previous: ModelStatus, settings: Settings, now: datetime
 ) -> list[Any]:
-    """The wanted Job, unless it failed long enough ago to be made anew, and every claim: a claim is never taken away.
+    """The wanted Job, or the next one where it failed long enough ago, and every claim: a claim is never taken away.
 
     Jobs of earlier sources go; a claim that the source does not need any more may still be mounted, and holds data.
     """
@@ -135,8 +137,8 @@ def _children(
         return children
     if plan.makes_claim:
         children.append(claim(plan, settings))
-    if observed.job is None or not judge.retry_due(observed.job, previous, now):
-        children.append(job(plan, plan.download, settings))
+    failed = observed.job is not None and judge.retry_due(observed.job, observed.attempt, previous, now)
+    children.append(job(plan, plan.download, observed.attempt + failed, settings))
     return children
 
 

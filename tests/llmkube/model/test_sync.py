@@ -461,12 +461,58 @@ def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
     assert answer["resyncAfterSeconds"] == 200
 
     due = sync(model(status=answer["status"]), children, pods, now=NOW + timedelta(seconds=300))
-    assert child(due, "Job") is None
+    second = child(due, "Job") or {}
+    assert second["metadata"]["name"] == f"m-dl-{KEY}-2"
+    assert second["metadata"]["annotations"] == {"inference.llmkube.dev/attempt": "2"}
     assert child(due, "PersistentVolumeClaim") is not None
-    again = sync(model(status=due["status"]), [children[1]], pods, now=NOW + timedelta(seconds=302))
-    assert child(again, "Job") is not None
+    both = [observed(second, {"active": 1}), *children]
+    both[0]["metadata"]["annotations"].update(second["metadata"]["annotations"])
+    again = sync(model(status=due["status"]), both, pods, now=NOW + timedelta(seconds=302))
+    assert child(again, "Job") == second
     assert again["status"]["phase"] == "Downloading"
     assert (condition(again, "Degraded") or {})["status"] == "False"
+
+
+@pytest.mark.parametrize(("attempt", "seconds"), [(1, 300), (2, 600), (3, 1200), (4, 2400), (5, 3600), (99999, 3600)])
+def test_failed_downloads_back_off(attempt: int, seconds: int) -> None:
+    """Whatever the cause; the count is the Job's own, and goes on."""
+    job, _ = made(model())
+    if attempt > 1:
+        job["metadata"]["name"] += f"-{attempt}"
+    failed = observed(job, job_status("Failed", rfc3339(NOW)))
+    failed["metadata"]["annotations"]["inference.llmkube.dev/attempt"] = str(attempt)
+    first = sync(model(), [failed])
+    assert first["resyncAfterSeconds"] == seconds
+    assert (child(first, "Job") or {})["metadata"]["name"] == job["metadata"]["name"]
+    before = sync(model(status=first["status"]), [failed], now=NOW + timedelta(seconds=seconds - 1))
+    assert (child(before, "Job") or {})["metadata"]["name"] == job["metadata"]["name"]
+    due = sync(model(status=first["status"]), [failed], now=NOW + timedelta(seconds=seconds))
+    assert (child(due, "Job") or {})["metadata"]["name"] == f"m-dl-{KEY}-{attempt + 1}"
+
+
+def test_the_last_attempts_words_are_said_while_the_job_tries_again() -> None:
+    job, claim = made(model())
+    children = [observed(job, {"active": 1, "failed": 1}), observed(claim, {"phase": "Bound"})]
+    answer = sync(model(), children, [job_pod(job, 1, "cannot connect (curl 7)")])
+    assert answer["status"]["phase"] == "Downloading"
+    assert "the last attempt failed: " in (condition(answer, "Ready") or {})["message"]
+    assert "cannot connect (curl 7)" in (condition(answer, "Ready") or {})["message"]
+
+
+def test_the_job_runs_where_pod_security_is_restricted() -> None:
+    """Everything that ``restricted`` asks for. Without an ``fsGroup`` the platform chooses the user (OpenShift)."""
+    pod = made(model())[0]["spec"]["template"]["spec"]
+    assert pod["securityContext"] == {
+        "fsGroup": 102,
+        "runAsNonRoot": True,
+        "runAsUser": 100,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    container = pod["containers"][0]["securityContext"]
+    assert container["allowPrivilegeEscalation"] is False
+    assert container["capabilities"] == {"drop": ["ALL"]}
+    bare = made(model(), Settings(llmkube_default_fsgroup=0))[0]["spec"]["template"]["spec"]
+    assert bare["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def test_an_old_failure_is_shown_before_it_is_tried_again() -> None:
