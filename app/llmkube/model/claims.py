@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from app.kube.objects import ObjectMeta, Observed, ObservedClaim, ObservedPod, PodSpec
-from app.llmkube.names import GROUP
+from app.llmkube.names import DOWNLOADER, GROUP
 
 
 class ClaimVolume(Observed):
@@ -25,8 +25,21 @@ class PodVolume(Observed):
     persistent_volume_claim: ClaimVolume | None = None
 
 
+class Variable(Observed):
+    name: str = ""
+    value: str = ""
+
+
+class Downloader(Observed):
+    """An init container, as far as it fetches a file."""
+
+    name: str = ""
+    env: list[Variable] | None = None
+
+
 class MountingSpec(PodSpec):
     volumes: list[PodVolume] | None = None
+    init_containers: list[Downloader] | None = None
 
 
 class ModelPod(ObservedPod):
@@ -59,6 +72,16 @@ def _has_ended(pod: ModelPod) -> bool:
 def _mounts(pod: ModelPod, claim: str) -> bool:
     mounted = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
     return any(source is not None and source.claim_name == claim for source in mounted)
+
+
+def fetching(path: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
+    """The serving pods whose init container looks after the file at ``path``, which says of which source it is."""
+    return [pod for pod in pods if any(_fetches(container, path) for container in pod.spec.init_containers or ())]
+
+
+def _fetches(container: Downloader, path: str) -> bool:
+    variables = {variable.name: variable.value for variable in container.env or ()}
+    return container.name == DOWNLOADER and variables.get("MODEL_PATH") == path
 
 
 def going(name: str, pods: Iterable[ModelPod]) -> str:

@@ -13,6 +13,7 @@ import msgspec
 
 from app.kube.conditions import find, is_true
 from app.kube.objects import ContainerStateTerminated, ObservedJob, ObservedPod
+from app.llmkube import names
 from app.llmkube.download import EXIT_WRONG_SHA256
 
 _JOB_LABELS = ("batch.kubernetes.io/job-name", "job-name")
@@ -45,6 +46,22 @@ def report(pods: Iterable[ObservedPod]) -> Report | None:
                 return _DECODER.decode(ended.message)
             except msgspec.DecodeError:
                 continue
+    return None
+
+
+def refreshed(pods: Iterable[ObservedPod]) -> Report | None:
+    """The latest report of serving pods' init containers: with ``OnChange`` they may have fetched another file."""
+    ended = [
+        status.state.terminated
+        for pod in pods
+        for status in pod.status.init_container_statuses or ()
+        if status.name == names.DOWNLOADER and status.state.terminated and status.state.terminated.exit_code == 0
+    ]
+    for latest in sorted(ended, key=lambda end: (end.finished_at or "", end.message), reverse=True):
+        try:
+            return _DECODER.decode(latest.message)
+        except msgspec.DecodeError:
+            continue
     return None
 
 

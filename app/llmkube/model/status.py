@@ -17,7 +17,7 @@ from app.kube.time import seconds_since
 from app.llmkube.model.holdups import cannot_mount, holdups, last_failure
 from app.llmkube.model.job import pause
 from app.llmkube.model.plan import Plan
-from app.llmkube.model.report import complete, failed_at, human_size, report, wrong_sha256
+from app.llmkube.model.report import complete, failed_at, human_size, refreshed, report, wrong_sha256
 from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
 from app.llmkube.source import SourceClass, recorded_key
 from app.llmkube.updated import stamp
@@ -54,8 +54,12 @@ class Observed:
     """How many Jobs there were for this file, the wanted one included."""
     pods: Sequence[ObservedPod]
     """Pods of that Job; empty where pods are not watched."""
+    serving: Sequence[ObservedPod]
+    """Pods of services that fetch the Model's file themselves when it has changed (``OnChange``)."""
     claim: ObservedClaim | None
     """The claim of the source, or the one that the Job fills."""
+    refreshes: bool
+    """Those pods may: what an earlier one reported outlives what the Job said."""
     binds_late: bool
     """The source's claim waits for its first pod (``WaitForFirstConsumer``)."""
     nodes: Sequence[ObservedNode] | None
@@ -207,7 +211,7 @@ def status(
         conditions=conditions.list(),
     )
     if plan.download is not None and observed.job is not None and complete(observed.job):
-        fresh = _with_report(fresh, observed.pods)
+        fresh = _with_report(fresh, observed)
     return stamp(fresh, previous, now)
 
 
@@ -231,8 +235,10 @@ def _size(plan: Plan, kept: ModelStatus) -> str:
     return kept.size if plan.download else "0"
 
 
-def _with_report(status: ModelStatus, pods: Sequence[ObservedPod]) -> ModelStatus:
-    found = report(pods)
+def _with_report(status: ModelStatus, observed: Observed) -> ModelStatus:
+    """What is known of the file: from the Job, and later from the pods that fetched it anew, the latest of them."""
+    known_from_pods = observed.refreshes and status.sha256
+    found = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
     if found is None:
         return status
     return msgspec.structs.replace(

@@ -16,7 +16,7 @@ from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.model import status as judge
 from app.llmkube.model.claim import claim, size_problem
-from app.llmkube.model.claims import ModelPod, going, is_earlier_models
+from app.llmkube.model.claims import ModelPod, fetching, going, is_earlier_models
 from app.llmkube.model.job import attempts, job
 from app.llmkube.model.plan import Plan, accelerator_resource, operator_claim, plan, source_claim
 from app.llmkube.model.report import pods_of
@@ -93,6 +93,8 @@ def _observe(plan: Plan, children: Children, related: Related, previous: ModelSt
         job=wanted,
         attempt=attempt,
         pods=pods_of(names.attempt_name(plan.job, attempt), every(related.pods)) if plan.job else (),
+        serving=fetching(plan.download.path, every(related.pods)) if plan.download and plan.download.refresh else (),
+        refreshes=plan.download is not None and plan.download.refresh,
         claim=claim,
         binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
         nodes=None if related.nodes is None else every(related.nodes),

@@ -1,5 +1,6 @@
 """A Model's children and status, by source class and by what was observed (llmkube spec 2)."""
 
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -436,6 +437,40 @@ def test_a_report_outlives_its_pod() -> None:
     assert later["size"] == "1.5 KiB"
     other = sync(model("https://example.com/other.gguf", status=first), children)["status"]
     assert "sha256" not in other
+
+
+def refreshing_pod(name: str, finished: str, sha256: str, path: str = f"/models/{KEY}/m.gguf") -> Json:
+    """A serving pod whose init container looked after the file."""
+    ended = {
+        "exitCode": 0,
+        "finishedAt": finished,
+        "message": json.dumps({"size": 2048, "sha256": sha256, "etag": "e"}),
+    }
+    pod = using_pod("m-cache", name)
+    pod["spec"]["initContainers"] = [{"name": "model-downloader", "env": [{"name": "MODEL_PATH", "value": path}]}]
+    pod["status"]["initContainerStatuses"] = [{"name": "model-downloader", "state": {"terminated": ended}}]
+    return pod
+
+
+def test_the_status_is_about_the_file_that_a_service_fetched_anew() -> None:
+    """With OnChange a serving pod may replace the file; what it says outlives it, and the Job's older words."""
+    document = model(refreshPolicy="OnChange")
+    job, claim = made(document)
+    children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
+    first = job_pod(job, 0, '{"size":1024,"sha256":"old","etag":""}')
+    before = sync(document, children, [first])["status"]
+    assert before["sha256"] == "old"
+    pods = [
+        first,
+        refreshing_pod("a", "2026-01-01T10:00:00Z", "newest"),
+        refreshing_pod("b", "2026-01-01T09:00:00Z", "new"),
+        refreshing_pod("c", "2026-01-01T11:00:00Z", "other", "/models/0000000000000000/m.gguf"),
+    ]
+    after = sync({**document, "status": before}, children, pods)["status"]
+    assert (after["sha256"], after["size"], after["sourceETag"]) == ("newest", "2.0 KiB", "e")
+    assert sync({**document, "status": after}, children, [first])["status"]["sha256"] == "newest"
+    pinned = sync(model(status=before), children, pods)["status"]
+    assert pinned["sha256"] == "old"
 
 
 @pytest.mark.parametrize("message", ["", "null", "no json", '{"size":"x"}', "[]"])
