@@ -122,6 +122,9 @@ class Settings(BaseSettings):
     llmkube_model_cache_claim: str = ""
     """Name of an existing claim to use, in the namespaces that have it, instead of one claim per Model."""
 
+    llmkube_keep_old_files: bool = False
+    """Whether the files of a Model's earlier sources stay on its claim when nothing is seen to use them."""
+
     llmkube_ca_cert_configmap: str = ""
     """ConfigMap in the workload's namespace with CA certificates that downloads shall trust."""
 

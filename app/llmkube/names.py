@@ -30,6 +30,9 @@ MANAGED_BY = "llmkube-controller"
 ATTEMPT = f"{GROUP}/attempt"
 """Annotation of a download Job: how many there were for the same file, this one included."""
 
+KEEP_KEYS = "KEEP_KEYS"
+"""Variable of a download Job: cache keys of other sources whose files stay. Without it all stay."""
+
 DOWNLOADER = "model-downloader"
 """Name of the container that fetches a model: the init container of a serving pod, the container of the Job."""
 CACHE_VOLUME = "model-cache"

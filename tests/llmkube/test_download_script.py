@@ -501,6 +501,75 @@ def test_a_copy_has_to_fit(pod: Pod, tmp_path: Path) -> None:
     assert f"the volume is full: 0 of {len(WEIGHTS)} bytes" in done.stderr
 
 
+OURS, OLD, SERVED = "8cc5f1f83d631cc0", "0123456789abcdef", "fedcba9876543210"
+
+
+def with_files_of_others(pod: Pod) -> tuple[dict[str, str], Path]:
+    """A claim as a Model uses it, with files of two earlier sources, and what is none of ours beside them."""
+    mount = pod.directory / "claim"
+    others = ["lost+found", "notes", "0123456789ABCDEF", OLD[:15], OLD + "0", f".{OLD[1:]}", "g" + OLD[1:]]
+    for name in (OLD, SERVED, *others, f"notes/{OLD}", f"{OURS}/{OLD}"):
+        (mount / name).mkdir(parents=True, exist_ok=True)
+        (mount / name / "m.gguf").write_bytes(b"weights")
+    (mount / OURS / "m.gguf").unlink(missing_ok=True)
+    (mount / "1111111111111111").write_bytes(b"a file")
+    (mount / "2222222222222222").symlink_to(mount / "notes")
+    return {"CACHE_DIR": str(mount / OURS), "MODEL_PATH": str(mount / OURS / "m.gguf")}, mount
+
+
+def everything_below(mount: Path) -> set[str]:
+    return {str(path.relative_to(mount)) for path in mount.rglob("*") if OURS not in path.parts or path.is_dir()}
+
+
+@job_only
+def test_files_of_earlier_sources_go_when_the_new_one_is_there(pod: Pod) -> None:
+    """Directories that are named as cache keys are, and only those that nothing was seen to use."""
+    paths, mount = with_files_of_others(pod)
+    before = everything_below(mount)
+    done = pod.run(**paths, KEEP_KEYS=f"{SERVED} 3333333333333333")
+    assert done.returncode == 0, done.stderr
+    assert everything_below(mount) == before - {OLD, f"{OLD}/m.gguf"}
+    assert Path(paths["MODEL_PATH"]).read_bytes() == WEIGHTS
+    assert f"removing {mount}/{OLD}" in done.stderr
+    assert pod.report()["size"] == len(WEIGHTS)
+    again = pod.run(**paths, KEEP_KEYS="")
+    assert again.returncode == 0, again.stderr
+    assert everything_below(mount) == before - {OLD, f"{OLD}/m.gguf", SERVED, f"{SERVED}/m.gguf"}
+    assert Path(paths["MODEL_PATH"]).read_bytes() == WEIGHTS
+
+
+def test_files_of_earlier_sources_stay_unless_the_job_is_told(pod: Pod) -> None:
+    """No variable, no removal; and a serving pod never removes anything."""
+    paths, mount = with_files_of_others(pod)
+    before = everything_below(mount)
+    assert pod.run(**paths, **({"KEEP_KEYS": ""} if pod.script == SCRIPT else {})).returncode == 0
+    assert everything_below(mount) == before
+
+
+@job_only
+def test_a_failed_download_removes_nothing(pod: Pod) -> None:
+    """The files that are there may be all there ever will be."""
+    paths, mount = with_files_of_others(pod)
+    before = everything_below(mount)
+    assert pod.run(**paths, KEEP_KEYS="", MODEL_SHA256="0" * 64).returncode == EXIT_WRONG_SHA256
+    pod.served.fail_with = [404]
+    assert pod.run(**paths, KEEP_KEYS="").returncode == EXIT_USELESS
+    assert everything_below(mount) == before
+
+
+@job_only
+def test_what_cannot_be_removed_fails_no_download(pod: Pod, tmp_path: Path) -> None:
+    """Another user may have written it."""
+    paths, mount = with_files_of_others(pod)
+    path = tool(tmp_path, "rm", f'case "$*" in *{OLD}) exit 1 ;; esac; exec {shutil.which("rm")} "$@"')
+    done = pod.run(**paths, KEEP_KEYS="", PATH=path)
+    assert done.returncode == 0, done.stderr
+    assert f"{mount}/{OLD} cannot be removed" in done.stderr
+    assert (mount / OLD).exists()
+    assert not (mount / SERVED).exists()
+    assert pod.report()["sha256"] == sha256(WEIGHTS)
+
+
 @job_only
 def test_where_nobody_answers_the_pod_ends_at_once(pod: Pod) -> None:
     """Its last words reach the Model's status; the Job tries again by itself."""

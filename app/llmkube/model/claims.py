@@ -31,7 +31,7 @@ class Variable(Observed):
 
 
 class Downloader(Observed):
-    """An init container, as far as it fetches a file."""
+    """A container, as far as it fetches a file."""
 
     name: str = ""
     env: list[Variable] | None = None
@@ -60,9 +60,9 @@ def is_earlier_models(claim: ObservedClaim, metadata: ObjectMeta) -> bool:
     )
 
 
-def users(claim: str, pods: Iterable[ModelPod]) -> list[str]:
-    """Names of the pods that keep a claim from going: those that have not ended."""
-    return sorted(pod.metadata.name for pod in pods if not _has_ended(pod) and _mounts(pod, claim))
+def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
+    """The pods that keep a claim from going: those that have not ended."""
+    return [pod for pod in pods if not _has_ended(pod) and _mounts(pod, claim)]
 
 
 def _has_ended(pod: ModelPod) -> bool:
@@ -80,12 +80,16 @@ def fetching(path: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
 
 
 def _fetches(container: Downloader, path: str) -> bool:
-    variables = {variable.name: variable.value for variable in container.env or ()}
-    return container.name == DOWNLOADER and variables.get("MODEL_PATH") == path
+    return container.name == DOWNLOADER and variable(container, "MODEL_PATH") == path
+
+
+def variable(container: Downloader, name: str) -> str | None:
+    """An environment variable as it is written; ``None`` where the container has none of that name."""
+    return next((found.value for found in container.env or () if found.name == name), None)
 
 
 def going(name: str, pods: Iterable[ModelPod]) -> str:
     """``PersistentVolumeClaim m-cache is being deleted, still used by pod chat-0``."""
-    found = users(name, pods)
+    found = sorted(pod.metadata.name for pod in users(name, pods))
     by = f", still used by pod{'s' if found[1:] else ''} {', '.join(found)}" if found else ""
     return f"PersistentVolumeClaim {name} is being deleted{by}"

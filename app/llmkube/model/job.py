@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from app.kube.desired import Job, JobSpec, ObjectMeta, PodSpec, PodTemplateSpec, TemplateMeta
-from app.kube.objects import ObservedJob, annotations_of
+from app.kube.objects import annotations_of
 from app.llmkube import names
 from app.llmkube.download import (
     EXIT_USELESS,
@@ -17,6 +17,7 @@ from app.llmkube.download import (
     job_pod_security,
     volumes,
 )
+from app.llmkube.model.earlier import DownloadJob
 from app.llmkube.model.plan import Plan
 from app.settings import Settings
 
@@ -45,20 +46,26 @@ def pause(attempt: int) -> int:
     return min(FIRST_PAUSE << min(attempt - 1, 8), LONGEST_PAUSE)
 
 
-def attempts(jobs: Iterable[ObservedJob], first: str) -> list[tuple[int, ObservedJob]]:
+def attempts(jobs: Iterable[DownloadJob], first: str) -> list[tuple[int, DownloadJob]]:
     """The Jobs for one file with their numbers, the latest first. ``first``: the name of the first one."""
     numbered = [(_number(job), job) for job in jobs]
     mine = [(number, job) for number, job in numbered if job.metadata.name == names.attempt_name(first, number)]
     return sorted(mine, key=lambda item: item[0], reverse=True)
 
 
-def _number(job: ObservedJob) -> int:
+def _number(job: DownloadJob) -> int:
     text = annotations_of(job).get(names.ATTEMPT, "")
     return int(text) if re.fullmatch("[1-9][0-9]{0,5}", text) else 1
 
 
-def job(plan: Plan, download: Download, attempt: int, settings: Settings) -> Job:
-    """The Job. It has no lifetime after its end: deleted, it would be made anew and download again."""
+def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings: Settings) -> Job:
+    """The Job. It has no lifetime after its end: deleted, it would be made anew and download again.
+
+    ``keep``: the cache keys whose files stay, separated by blanks; ``None`` for all.
+    """
+    downloader = container(download, settings, script=JOB_SCRIPT)
+    if keep is not None:
+        downloader.env = [*(downloader.env or ()), {"name": names.KEEP_KEYS, **({"value": keep} if keep else {})}]
     return Job(
         metadata=ObjectMeta(
             name=names.attempt_name(plan.job, attempt),
@@ -72,7 +79,7 @@ def job(plan: Plan, download: Download, attempt: int, settings: Settings) -> Job
             template=PodTemplateSpec(
                 metadata=TemplateMeta(labels=names.job_pod_labels(plan.name)),
                 spec=PodSpec(
-                    containers=[container(download, settings, script=JOB_SCRIPT)],
+                    containers=[downloader],
                     volumes=volumes(download, plan.claim, settings),
                     restart_policy="Never",
                     security_context=job_pod_security(settings),

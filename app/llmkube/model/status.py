@@ -14,6 +14,7 @@ from app.kube.conditions import Conditions
 from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
 from app.kube.time import seconds_since
+from app.llmkube.model.earlier import DownloadJob
 from app.llmkube.model.holdups import cannot_mount, holdups, last_failure
 from app.llmkube.model.job import pause
 from app.llmkube.model.plan import Plan
@@ -48,7 +49,7 @@ class ObservedStorageClass(msgspec.Struct, rename={"binding_mode": "volumeBindin
 class Observed:
     """What a Model's status is judged by."""
 
-    job: ObservedJob | None
+    job: DownloadJob | None
     """The wanted Job; one that is being deleted counts as absent."""
     attempt: int
     """How many Jobs there were for this file, the wanted one included."""

@@ -11,12 +11,14 @@ import msgspec
 from app.hooks.keep import keep, keep_child
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
 from app.kube import field
-from app.kube.objects import ObservedClaim, ObservedJob
+from app.kube.desired import Job
+from app.kube.objects import ObservedClaim
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.model import status as judge
 from app.llmkube.model.claim import claim, size_problem
 from app.llmkube.model.claims import ModelPod, fetching, going, is_earlier_models
+from app.llmkube.model.earlier import DownloadJob, keys_to_keep, told
 from app.llmkube.model.job import attempts, job
 from app.llmkube.model.plan import Plan, accelerator_resource, operator_claim, plan, source_claim
 from app.llmkube.model.report import pods_of
@@ -36,7 +38,7 @@ _RELATED = {
 
 
 class Children(msgspec.Struct, rename=_RENAMED):
-    jobs: dict[str, ObservedJob] | None = None
+    jobs: dict[str, DownloadJob] | None = None
     claims: dict[str, ObservedClaim] | None = None
 
 
@@ -61,7 +63,8 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     status = judge.status(decided, model.metadata, observed, judged, model.status, now)
     if model.metadata.deletion_timestamp:
         return SyncResponse(status, list(keep(request.children)))
-    children = _children(decided, observed, request.children, model.status, settings, now)
+    fetching_job = _job(decided, observed, related, model.status, settings, now)
+    children = _children(decided, observed, request.children, fetching_job, settings)
     return SyncResponse(status, children, judged.resync)
 
 
@@ -115,7 +118,7 @@ def _notes(plan: Plan, claim: ObservedClaim | None, related: Related) -> Iterato
 
 
 def _problem(
-    plan: Plan, wanted: ObservedJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
+    plan: Plan, wanted: DownloadJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
 ) -> Cause | None:
     """What the operator has to change before anything is made. What was made earlier goes on."""
     known = wanted is not None or previous.cache_key == plan.source.cache_key
@@ -125,23 +128,33 @@ def _problem(
     return Cause(Stage.CLAIM, wrong, Reason.INVALID_SETTINGS) if wrong else None
 
 
-def _children(
-    plan: Plan, observed: Observed, present: Children, previous: ModelStatus, settings: Settings, now: datetime
-) -> list[Any]:
-    """The wanted Job, or the next one where it failed long enough ago, and every claim: a claim is never taken away.
+def _job(
+    plan: Plan, observed: Observed, related: Related, previous: ModelStatus, settings: Settings, now: datetime
+) -> Job | None:
+    """The wanted Job, or the next one where it failed long enough ago. One that is there keeps what it was told."""
+    if plan.download is None:
+        return None
+    there = observed.job
+    if there is not None and not judge.retry_due(there, observed.attempt, previous, now):
+        return job(plan, plan.download, observed.attempt, told(there), settings)
+    pods = None if related.pods is None else every(related.pods)
+    kept = keys_to_keep(plan, previous.cache_key, there, pods, settings)
+    return job(plan, plan.download, observed.attempt + (there is not None), kept, settings)
+
+
+def _children(plan: Plan, observed: Observed, present: Children, wanted: Job | None, settings: Settings) -> list[Any]:
+    """The wanted Job, and every claim: a claim is never taken away.
 
     Jobs of earlier sources go; a claim that the source does not need any more may still be mounted, and holds data.
     """
     if observed.problem:
         return list(keep(present))
     children: list[Any] = [keep_child(kept) for kept in every(present.claims) if kept.metadata.name != plan.claim]
-    if plan.download is None:
+    if wanted is None:
         return children
     if plan.makes_claim:
         children.append(claim(plan, settings))
-    failed = observed.job is not None and judge.retry_due(observed.job, observed.attempt, previous, now)
-    children.append(job(plan, plan.download, observed.attempt + failed, settings))
-    return children
+    return [*children, wanted]
 
 
 def invalid(

@@ -1,7 +1,8 @@
 # Puts one model file at MODEL_PATH, whole and verified, or not at all. POSIX sh, curl, sha256sum, awk.
 #
 # All input is environment: MODEL_SOURCE, CACHE_DIR, MODEL_PATH, and where they apply MODEL_SHA256, REFRESH_POLICY,
-# HOST_FILE (a file of the node, mounted) and CA_DIR (certificates to trust besides the system's).
+# HOST_FILE (a file of the node, mounted) and CA_DIR (certificates to trust besides the system's). In the Job alone
+# KEEP_KEYS: the directories of other sources that stay; where it is not set, all stay.
 # Exit codes: 0 the file is there, 1 try again, 64 trying again is useless, 65 wrong SHA-256.
 #
 # Lines between "#job {" and "#job }" are for the Job alone. The rest is in the pod template of every service that
@@ -198,11 +199,30 @@ publish() {
   rm -f -- "$tmp.tag" "$tmp.head"
 }
 
+#job {
+# Removes the files of other sources from the claim. Their directories are beside ours, each with its cache key for a
+# name: exactly 16 hexadecimal digits. Nothing else is touched, and no trouble here makes the download a failure.
+tidy() {
+  [ -n "${KEEP_KEYS+set}" ] || return 0
+  for other in "${dir%/*}"/*; do
+    key=${other##*/}
+    case $key in *[!0123456789abcdef]*) continue ;; esac
+    [ "${#key}" -eq 16 ] && [ -d "$other" ] && [ ! -L "$other" ] && [ "$key" != "${dir##*/}" ] || continue
+    case " $KEEP_KEYS " in *" $key "*) continue ;; esac
+    say "removing $other: it is of an earlier source, and nothing was seen to use it"
+    rm -rf -- "$other" || say "$other cannot be removed"
+  done
+}
+#job }
+
 # What the Model's status shall know, as JSON in the container's termination message.
 report() {
   etag=$(sed -n 1p "$tag_file" 2>/dev/null | tr -d '\000-\037\177-\377' | cut -c1-256 | sed 's/[\\"]/\\&/g')
   printf '{"size":%s,"sha256":"%s","etag":"%s"}' "$(size_of "$final")" "$(cat "$sum_file" 2>/dev/null)" "$etag" \
     2>/dev/null >"${TERMINATION_LOG:-/dev/termination-log}" || :
+  #job {
+  tidy
+  #job }
   exit 0
 }
 

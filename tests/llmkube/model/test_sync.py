@@ -473,6 +473,94 @@ def test_the_status_is_about_the_file_that_a_service_fetched_anew() -> None:
     assert pinned["sha256"] == "old"
 
 
+# Files of earlier sources.
+
+OTHER = "https://example.com/other.gguf"
+BEFORE, SERVED = "0123456789abcdef", "fedcba9876543210"
+
+
+def kept(answer: Json) -> str | None:
+    """The keys that the Job of the answer leaves on the claim, ``None`` where it leaves all."""
+    job = child(answer, "Job")
+    assert job is not None
+    env = job["spec"]["template"]["spec"]["containers"][0]["env"]
+    return next((item.get("value", "") for item in env if item["name"] == "KEEP_KEYS"), None)
+
+
+def serving_pod(name: str, key: str, claim: str = "m-cache", phase: str = "Running") -> Json:
+    pod = using_pod(claim, name, phase)
+    path = {"name": "MODEL_PATH", "value": f"/models/{key}/m.gguf"}
+    pod["spec"]["initContainers"] = [{"name": "theirs"}, {"name": "model-downloader", "env": [path]}]
+    return pod
+
+
+def test_a_new_job_leaves_the_files_that_pods_serve_and_those_of_the_source_before() -> None:
+    """Pods that ended use nothing, and what is no cache key reaches no shell. The Job's name does not depend on it."""
+    pods = [
+        serving_pod("a", SERVED),
+        serving_pod("b", SERVED),
+        serving_pod("c", KEY),
+        serving_pod("pending", "aaaaaaaaaaaaaaaa", phase="Pending"),
+        serving_pod("done", "bbbbbbbbbbbbbbbb", phase="Succeeded"),
+        serving_pod("elsewhere", "cccccccccccccccc", claim="other-cache"),
+        serving_pod("strange", "../../etc"),
+        using_pod("m-cache", "bare"),
+    ]
+    answer = sync(model(status={"cacheKey": BEFORE}), related=pods)
+    assert kept(answer) == f"{BEFORE} aaaaaaaaaaaaaaaa {SERVED}"
+    assert (child(answer, "Job") or {})["metadata"]["name"] == f"m-dl-{KEY}"
+    assert kept(sync(model(status={"cacheKey": "no key; rm -rf /"}), related=[using_pod("m-cache")])) == ""
+
+
+def test_a_job_that_is_there_keeps_what_it_was_told() -> None:
+    """A Job is not changed, so the answer does not say otherwise, whatever happens to the pods."""
+    first = sync(model(status={"cacheKey": BEFORE}), related=[serving_pod("a", SERVED)])
+    there = [observed(item) for item in first["children"]]
+    later = sync(model(status=first["status"]), there, [serving_pod("b", KEY)])
+    assert later["children"] == first["children"]
+    untold = [observed(item) for item in made(model())]
+    assert kept(sync(model(), untold, [serving_pod("a", SERVED)])) is None
+
+
+def test_the_next_attempt_leaves_what_the_failed_one_left() -> None:
+    """The status has forgotten the source before by then, and its service may be without pods for a moment."""
+    first = sync(model(status={"cacheKey": BEFORE}), related=[serving_pod("a", SERVED)])
+    failed = observed(child(first, "Job") or {}, job_status("Failed", rfc3339(NOW)))
+    noticed = sync(model(status=first["status"]), [failed], [using_pod("m-cache")])
+    due = NOW + timedelta(seconds=300)
+    second = sync(model(status=noticed["status"]), [failed], [using_pod("m-cache")], now=due)
+    assert (child(second, "Job") or {})["metadata"]["name"] == f"m-dl-{KEY}-2"
+    assert kept(second) == f"{BEFORE} {SERVED}"
+
+
+def test_a_changed_source_keeps_one_generation() -> None:
+    """The file before stays until the next change, so that it can be gone back to."""
+    first = sync(model(), related=[serving_pod("a", SERVED)])
+    second = sync(model(OTHER, status=first["status"]), related=[serving_pod("b", KEY)])
+    assert kept(second) == KEY
+    third = sync(model(status=second["status"]), related=[serving_pod("c", second["status"]["cacheKey"])])
+    assert kept(third) == second["status"]["cacheKey"]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("m", Settings(llmkube_keep_old_files=True)),
+        ("m", Settings(llmkube_model_cache_claim="shared")),
+        ("shared", Settings(llmkube_model_cache_claim="shared-cache")),
+    ],
+    ids=["setting", "shared claim", "shared claim of the Model's own name"],
+)
+def test_all_files_stay_where_they_may_be_others_or_the_operator_wants_it(name: str, settings: Settings) -> None:
+    document = model(name=name, status={"cacheKey": BEFORE})
+    shared = claim_object(settings.llmkube_model_cache_claim or "unrelated", "Bound")
+    assert kept(sync(document, related=[shared, serving_pod("a", SERVED)], settings=settings)) is None
+
+
+def test_all_files_stay_where_pods_are_not_seen() -> None:
+    assert kept(sync(model(status={"cacheKey": BEFORE}))) is None
+
+
 @pytest.mark.parametrize("message", ["", "null", "no json", '{"size":"x"}', "[]"])
 def test_an_unreadable_report_is_none(message: str) -> None:
     job, _ = made(model())
