@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "MODELHOOKS_"
@@ -38,8 +38,16 @@ def _stripped(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
+def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
+    for path in paths:
+        if not path.startswith("/"):
+            raise ValueError(f"{path!r} is no absolute path")
+    return paths
+
+
 DEFAULT_PORT = 8443
 
+AllowedPaths = Annotated[tuple[str, ...], NoDecode, AfterValidator(_absolute), BeforeValidator(_split)]
 AllowList = Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_split)]
 Port = Annotated[int, BeforeValidator(_not_a_service_link), Field(ge=0, le=65535)]
 Trimmed = Annotated[str, BeforeValidator(_stripped)]
@@ -114,6 +122,9 @@ class Settings(BaseSettings):
     llmkube_model_cache_claim: str = ""
     """Name of an existing claim to use, in the namespaces that have it, instead of one claim per Model."""
 
+    llmkube_keep_old_files: bool = False
+    """Whether the files of a Model's earlier sources stay on its claim when nothing is seen to use them."""
+
     llmkube_ca_cert_configmap: str = ""
     """ConfigMap in the workload's namespace with CA certificates that downloads shall trust."""
 
@@ -132,8 +143,8 @@ class Settings(BaseSettings):
     llmkube_allowed_source_hosts: AllowList = None
     """Hosts that models may come from, separated by commas. Not set: any but link-local and metadata addresses."""
 
-    llmkube_allowed_host_paths: AllowList = None
-    """Directories of the node that local sources may name, separated by commas. Not set: any."""
+    llmkube_allowed_host_paths: AllowedPaths = ()
+    """Directories of the node that local sources may name, separated by commas. Empty: none."""
 
     llmkube_queue_position: bool = True
     """Whether services that wait for a GPU ask for all InferenceServices, to know their place in the queue."""

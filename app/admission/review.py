@@ -157,6 +157,7 @@ def _judge(
     if reading.fits:
         resource = Resource(metadata, reading.spec, kind.resource.status())
         errors += kind.validate(resource, old, settings) or too_large(kind, resource, reading.text, settings)
+        errors += kind.admit(resource, settings)
         warnings += kind.warnings(resource)
         warnings += kind.changed(resource, old, settings) if old is not None and kind.changed is not None else []
     return Verdict(errors, warnings)
@@ -176,7 +177,8 @@ def _rest(
         return [], []
     found, unknown = check_embedded(spec, SPEC)
     if not found:
-        found = kind.validate(Resource(metadata, spec, kind.resource.status()), None, settings)
+        resource = Resource(metadata, spec, kind.resource.status())
+        found = [*kind.validate(resource, None, settings), *kind.admit(resource, settings)]
     about = [str(error.path) for error in reading.errors]
     return [error for error in found if not _holds(str(error.path), about)], unknown
 

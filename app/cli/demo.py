@@ -60,7 +60,7 @@ def command(directories: tuple[str, ...]) -> int:
 def serving() -> Iterator[Send]:
     """The service as a process of its own on a free port of the loopback interface, and a way to post to it."""
     command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", "0"]
-    environment = {**os.environ, "MODELHOOKS_LAMEDUCK_SECONDS": "0"}
+    environment = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/", **os.environ, "MODELHOOKS_LAMEDUCK_SECONDS": "0"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)  # noqa: S603 - our own program
     try:
         address = _address(process)

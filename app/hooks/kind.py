@@ -40,9 +40,10 @@ StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 class Kind(Generic[SpecT, StatusT]):
     """One kind: what it looks like (``resource``) and what it does.
 
-    ``validate`` gets the old object on updates only and returns every error; ``warnings`` never refuses anything,
-    nor do ``changed`` (the new and the old object of an update) and ``deleted`` (the name of an object that goes).
-    ``sync`` may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: it only writes the family's own
+    ``validate`` gets the old object on updates only and returns every error; ``admit`` returns those that only keep an
+    object from being created or changed: what was there before goes on. ``warnings`` never refuses anything, nor do
+    ``changed`` (the new and the old object of an update) and ``deleted`` (the name of an object that goes). ``sync``
+    may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: it only writes the family's own
     conditions and ``Ready=False``/``InvalidSpec`` into the status. ``kept`` says what becomes of such a parent's
     children: they stay as they are, unless what can be read of it says that they are to stop. ``customize`` gets the
     spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod values that do not
@@ -57,6 +58,7 @@ class Kind(Generic[SpecT, StatusT]):
     invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]
     validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
     warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
+    admit: Callable[[Resource[SpecT, StatusT], Settings], list[fields.Error]] = lambda *_: []
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[str]] | None = None
     deleted: Callable[[str, Settings], list[str]] | None = None
     kept: Callable[[SyncRequest[Any, Any]], list[Any]] = lambda request: keep(request.children)

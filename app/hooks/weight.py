@@ -89,7 +89,7 @@ def _values(raw: Raw, unread: bool) -> int:
 
 
 NULL = 10
-"""As how many values a null counts: taking it out costs as much (:mod:`app.kube.nulls`)."""
+"""As how many values a null counts: taking it out costs as much (:mod:`app.kube.stored`)."""
 
 
 def _count(raw: Raw) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
 from urllib.parse import quote, unquote_to_bytes
 
+from app.kube.hosts import refusal, without_port
 from app.kube.names import is_dns1123_subdomain
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -138,10 +139,19 @@ def _escape(text: str, fragment: bool = False) -> str:
 def fetch_problem(uri: ModelURI) -> str:
     """Why nothing can be fetched from an address of a known scheme, and what to write; empty where something may be."""
     check = _CHECKS.get(uri.scheme)
-    found = check(uri.rest) if check is not None else ""
+    found = host_problem(uri) or (check(uri.rest) if check is not None else "")
     if not found and ".." in uri.rest.split("/"):
         found = "the path must not contain '..'"
     return f"{found}; write {_FORMS[uri.scheme]}" if found else ""
+
+
+def host_problem(uri: ModelURI) -> str:
+    """Why nothing may be fetched from the address, whoever fetches, by its host; empty for schemes without one."""
+    if uri.scheme not in ("http", "https", "oci"):
+        return ""
+    host = without_port(re.split(r"[/?#]", uri.rest, maxsplit=1)[0].rpartition("@")[2])
+    problem = refusal(host)
+    return f"host {host} {problem}" if host and problem else ""
 
 
 def _claim(rest: str) -> str:

@@ -62,6 +62,7 @@ class ChildMeta(Observed):
     annotations: Raw = Raw(b"null")
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    owner_references: list[OwnerReference] | None = None
 
 
 class ObservedObject(Observed):

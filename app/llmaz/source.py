@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from app.kube.hosts import FORBIDDEN, is_metadata_host, refusal, without_port
 from app.llmaz.names import MODELS_DIR
 from app.llmaz.openmodel.types import ModelHub, ModelSource
 
@@ -131,6 +132,7 @@ def _oss(address: str, uri: str) -> ObjectStore:
     if not (dot and slash and bucket and endpoint and key) or "/" in bucket:
         raise SourceError("must be oss://<bucket>.<endpoint>/<path>, with no part empty")
     _check_key(key)
+    _check_host(bucket, without_port(endpoint))
     return ObjectStore("oss", bucket, endpoint, key, uri)
 
 
@@ -140,6 +142,15 @@ def _bucket(protocol: str, address: str, uri: str) -> ObjectStore:
         raise SourceError(f"must be {protocol}://<bucket>/<path>, with no part empty")
     _check_key(key)
     return ObjectStore(protocol, bucket, "", key, uri)
+
+
+def _check_host(bucket: str, endpoint: str) -> None:
+    """The client asks ``<bucket>.<endpoint>``, or the endpoint where that is an address."""
+    problem = refusal(endpoint)
+    if problem:
+        raise SourceError(f"endpoint {endpoint} {problem}")
+    if is_metadata_host(f"{bucket}.{endpoint}"):
+        raise SourceError(f"{bucket}.{endpoint} {FORBIDDEN}")
 
 
 def _check_key(key: str) -> None:

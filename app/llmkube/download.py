@@ -1,7 +1,7 @@
-"""The downloader: one container and its volumes, shared by the Model's Job and by serving pods (spec 3.6).
+"""The downloader: one container and its volumes, shared by the Model's Job and by serving pods (LK-3.6).
 
 The script is the same constant text everywhere; what it shall do stands in its environment, so that no text of a user
-ever is shell text (spec T-22).
+ever is shell text (spec LK-T-22).
 """
 
 from __future__ import annotations
@@ -28,14 +28,21 @@ EXIT_WRONG_SHA256 = 65
 """The script's exit code when the file is not the one that the Model demands."""
 
 
-def _script() -> str:
+def _script(*, in_job: bool) -> str:
     """The script without its comments, as it travels in every pod spec."""
     text = resources.files("app.llmkube").joinpath("scripts/download.sh").read_text(encoding="ascii")
+    if not in_job:
+        text = re.sub(r"(?ms)^ *#job \{$.*?^ *#job \}$", "", text)
     lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
     return "\n".join(lines) + "\n"
 
 
-SCRIPT = _script()
+SCRIPT = _script(in_job=False)
+"""What serving pods run. It is part of their template: a change restarts all that download."""
+JOB_SCRIPT = _script(in_job=True)
+"""What a Model's Job runs: it also knows how much room the volume has, and ends at once where nobody answers."""
+JOB_USER = 100
+"""Whom a Job runs as: the user of the default image, by number, so that the kubelet can tell that it is not root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +71,14 @@ def download(model: ModelSpec, source: Source, namespace: str, name: str, settin
     )
 
 
-def container(download: Download, settings: Settings, security: Mapping[str, Any] | None = None) -> Container:
+def container(
+    download: Download, settings: Settings, security: Mapping[str, Any] | None = None, script: str = SCRIPT
+) -> Container:
     """The downloading container. ``security`` is the pod's security context when the user wrote one: as whom to run."""
     return Container(
         name=names.DOWNLOADER,
         image=settings.llmkube_init_container_image,
-        command=["sh", "-c", SCRIPT],
+        command=["sh", "-c", script],
         env=_environment(download, settings),
         volume_mounts=_mounts(download, settings),
         security_context=_security_context(security or {}),
@@ -134,7 +143,7 @@ def _volume_name(download: Download) -> str:
 
 
 def _copies(download: Download) -> bool:
-    """A file of the node reaches a cache only; into an empty directory there is no way (spec 3.6.1)."""
+    """A file of the node reaches a cache only; into an empty directory there is no way (LK-3.6.1)."""
     return download.cached and download.source.kind is SourceClass.LOCAL
 
 
@@ -150,15 +159,27 @@ def _security_context(pod: Mapping[str, Any]) -> Json:
 
 
 def default_pod_security(settings: Settings) -> Json:
-    """Security context of a pod whose user wrote none (spec 3.7)."""
+    """Security context of a pod whose user wrote none (LK-3.7)."""
     context: Json = {"seccompProfile": {"type": "RuntimeDefault"}}
     if settings.llmkube_default_fsgroup > 0:
         context["fsGroup"] = settings.llmkube_default_fsgroup
     return context
 
 
-def cache_claim(model: str, namespace_claim_exists: bool, settings: Settings) -> str:
-    """The claim that holds a Model's file: the operator's own where the namespace has it, else the Model's (D.4)."""
+def job_pod_security(settings: Settings) -> Json:
+    """Security context of a Job's pod: what Pod Security's ``restricted`` asks for.
+
+    Where the operator wants no ``fsGroup``, the platform gives pods their users (OpenShift), and we name none.
+    """
+    context = default_pod_security(settings)
+    return {**context, "runAsNonRoot": True, "runAsUser": JOB_USER} if "fsGroup" in context else context
+
+
+def cache_claim(model: str, second: str, namespace_claim_exists: bool, settings: Settings) -> str:
+    """The claim that holds a Model's file: the operator's own where the namespace has it, else the Model's.
+
+    ``second``: the Model's claim where it could not have the plain name, else empty.
+    """
     if settings.llmkube_model_cache_claim and namespace_claim_exists:
         return settings.llmkube_model_cache_claim
-    return names.claim_name(model)
+    return second or names.claim_name(model)

@@ -17,6 +17,7 @@ KINDS = (
         invalid=model.invalid,
         validate=model_rules.validate,
         warnings=model_warnings,
+        admit=model_rules.admit,
         customize=model.customize,
         judges_changes=False,
     ),

@@ -27,6 +27,12 @@ COMPONENT_DOWNLOAD = "model-download"
 MANAGED_BY = "llmkube-controller"
 """The Go operator's value: what selects a cache claim by it goes on working."""
 
+ATTEMPT = f"{GROUP}/attempt"
+"""Annotation of a download Job: how many there were for the same file, this one included."""
+
+KEEP_KEYS = "KEEP_KEYS"
+"""Variable of a download Job: cache keys of other sources whose files stay. Without it all stay."""
+
 DOWNLOADER = "model-downloader"
 """Name of the container that fetches a model: the init container of a serving pod, the container of the Job."""
 CACHE_VOLUME = "model-cache"
@@ -73,6 +79,11 @@ def claim_name(model: str) -> str:
     return fit(f"{model}-cache")
 
 
+def second_claim_name(model: str, uid: str) -> str:
+    """Name of the cache claim of a Model that finds the plain name taken by an earlier Model's claim."""
+    return fit(f"{model}-cache-{short_hash(uid, 8)}")
+
+
 def claim_labels(model: str) -> dict[str, str]:
     return {
         LABEL_NAME: "llmkube",
@@ -82,10 +93,17 @@ def claim_labels(model: str) -> dict[str, str]:
     }
 
 
-def job_name(model: str, cache_key: str, source: str, sha256: str) -> str:
-    """Name of a download Job: another source or checksum is another Job, since a Job cannot be changed (LK-2.9.4)."""
+def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:
+    """Name of a download Job: another source, checksum or claim is another Job, since a Job cannot be changed."""
     key = short_hash(f"{source}\n{sha256}", 16) if sha256 else cache_key
+    if second_claim:
+        key = short_hash(f"{key}\n{second_claim}", 16)
     return fit(f"{model}-dl-{key}")
+
+
+def attempt_name(job: str, attempt: int) -> str:
+    """Name of the Job that tries for the n-th time, the first being 1."""
+    return fit(f"{job}-{attempt}") if attempt > 1 else job
 
 
 def job_labels(model: str) -> dict[str, str]:
@@ -95,6 +113,11 @@ def job_labels(model: str) -> dict[str, str]:
 def job_pod_labels(model: str) -> dict[str, str]:
     """What finds the pods of a Model's download Jobs."""
     return {LABEL_COMPONENT: COMPONENT_DOWNLOAD, LABEL_MODEL: model}
+
+
+def model_pod_labels(model: str) -> dict[str, str]:
+    """What finds every pod that mounts a Model's claim: those of its Jobs, and those that serve it."""
+    return {LABEL_MODEL: model}
 
 
 def priority_class(priority: str) -> str:

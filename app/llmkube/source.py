@@ -1,6 +1,6 @@
 """What the text in ``Model.spec.source`` means, and where its file lies. The one place that reads that text.
 
-Source: llmkube spec 2.1, 2.2 and 3.6.1. Both kinds use it: the Model for its Job, the InferenceService for its pods.
+Source: LK-2.1, LK-2.2 and LK-3.6.1. Both kinds use it: the Model for its Job, the InferenceService for its pods.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import urlsplit
 
+from app.kube.hosts import misspelt
 from app.kube.names import short_hash
 from app.llmkube.names import MODELS_DIR, SOURCE_DIR
 
@@ -29,7 +30,7 @@ _HUB_AREAS = frozenset(
 
 
 class SourceClass(StrEnum):
-    """How a source is fetched, and by whom (spec 2.1)."""
+    """How a source is fetched, and by whom (LK-2.1)."""
 
     PVC = "pvc"
     """A file on a claim of the same namespace; nothing is copied."""
@@ -75,7 +76,7 @@ class Source:
 
 
 def parse(text: str) -> Source:
-    """The source that a text names. Tests are case-sensitive and in the order of spec 2.1."""
+    """The source that a text names. Tests are case-sensitive and in the order of LK-2.1."""
     if text.startswith(PVC_SCHEME):
         claim, _, path = text.removeprefix(PVC_SCHEME).partition("/")
         return Source(text, SourceClass.PVC, claim=claim, path=path)
@@ -109,13 +110,13 @@ def is_archive(source: Source) -> bool:
 
 
 def slug(text: str) -> str:
-    """The text as part of a file name: runs of other characters become one dash, ends are trimmed (spec 2.2)."""
+    """The text as part of a file name: runs of other characters become one dash, ends are trimmed (LK-2.2)."""
     dashed = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")
     return re.sub(r"-{2,}", "-", dashed)
 
 
 def file_name(model: str) -> str:
-    """Name of a Model's file in the cache: from the object's name alone, so that it never moves (spec 2.9.8)."""
+    """Name of a Model's file in the cache: from the object's name alone, so that it never moves (LK-2.9.8)."""
     return f"{slug(model) or 'model'}.gguf"
 
 
@@ -125,7 +126,7 @@ def cache_dir(source: Source) -> str:
 
 
 def recorded_key(source: Source, *, metal: bool) -> str:
-    """The cache key as a Model's status has it: none where a metal agent opens the file on its own disk (spec 2.4)."""
+    """The cache key as a Model's status has it: none where a metal agent opens the file on its own disk (LK-2.4)."""
     return "" if metal and source.kind is SourceClass.LOCAL else source.cache_key
 
 
@@ -154,4 +155,5 @@ def url_problem(text: str) -> str:
         return "port 0 is none"
     if parts.netloc.count("@") > 1 or any(char.isspace() or char == "\\" for char in parts.netloc):
         return "the URL's host cannot be told for certain"
-    return ""
+    problem = misspelt(host(text))
+    return f"host {host(text)} {problem}" if problem else ""

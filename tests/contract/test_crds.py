@@ -29,6 +29,7 @@ SERVICES = "llminferenceservices"
 
 REVIEWED: dict[tuple[str, str, str], str] = {
     (".*", r"status\.observedGeneration", "property"): METACONTROLLER,
+    ("models", r"status\.cacheClaim", "property"): "a Model that is made again may have to take another claim",
     ("models", r"spec\.source", "pattern"): "the same texts, with \\w and \\s written out (test_both_patterns_agree)",
     ("services", r"spec\.rolloutStrategy", "default"): "the hook takes the same default; nothing is written",
     ("services", r"spec\.rolloutStrategy", "required"): "its one required field has a default",

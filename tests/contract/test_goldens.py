@@ -45,7 +45,8 @@ def reviewed(family: str) -> parity.Rules:
 
 def settings(case: Json) -> Settings:
     given = {} if case["family"] == "kserve" else case.get("settings") or {}
-    return Settings(**{SETTINGS[name]: value for name, value in given.items()})
+    listed: Json = {"llmkube_allowed_host_paths": "/"} if case["family"] == "llmkube" else {}
+    return Settings(**listed, **{SETTINGS[name]: value for name, value in given.items()})
 
 
 def _ids(case: Json) -> str:

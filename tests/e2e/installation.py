@@ -65,7 +65,8 @@ class Installation:
             (self.workdir / name).write_bytes(base64.b64decode(secret[name]))
         command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", str(self.port)]
         files = ["--tls-cert-file", str(self.workdir / "tls.crt"), "--tls-key-file", str(self.workdir / "tls.key")]
-        environment = {**os.environ, "MODELHOOKS_LAMEDUCK_SECONDS": "0", "PYTHONPATH": str(ROOT)}
+        paths = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}
+        environment = {**os.environ, **paths, "MODELHOOKS_LAMEDUCK_SECONDS": "0", "PYTHONPATH": str(ROOT)}
         self.service = Process("modelhooks", [*command, *files], self.workdir / "modelhooks.log", environment)
         self.service.wait_ready(self._is_ready)
 

@@ -1,4 +1,4 @@
-"""A user with kubectl: OpenModels, BackendRuntimes, Playgrounds and Services on a real API server (llmaz spec 7)."""
+"""A user with kubectl: OpenModels, BackendRuntimes, Playgrounds and Services on a real API server (LZ-7)."""
 
 from __future__ import annotations
 

@@ -19,6 +19,8 @@ Json = dict[str, Any]
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 URL = "https://example.com/model.gguf"
+ALL_PATHS = Settings(llmkube_allowed_host_paths=("/",))
+"""What tests get that say nothing of settings: any file of a node may be a model."""
 KEY = "8cc5f1f83d631cc0"
 """Cache key of :data:`URL`, from the spec's table."""
 
@@ -52,7 +54,13 @@ def admit(document: Json, settings: Settings | None = None) -> Verdict:
     """What admission says of a new object."""
     metadata = msgspec.convert(document["metadata"], ObjectMeta)
     reviewed = msgspec.json.decode(msgspec.json.encode(document), type=ReviewedObject)
-    return judge(kind_of(document), metadata, reviewed, None, settings or Settings())
+    return judge(kind_of(document), metadata, reviewed, None, settings or ALL_PATHS)
+
+
+def verdict_of_update(before: Json, after: Json, settings: Settings) -> Verdict:
+    """What admission says of a change."""
+    old, new = (msgspec.json.decode(msgspec.json.encode(item), type=ReviewedObject) for item in (before, after))
+    return judge(kind_of(after), msgspec.convert(after["metadata"], ObjectMeta), new, old, settings)
 
 
 def errors(document: Json, settings: Settings | None = None) -> list[str]:
@@ -79,7 +87,7 @@ def sync(
         "related": _grouped(related or [], {}),
         "finalizing": False,
     }
-    answer: Json = json.loads(answer_sync(kind, json.dumps(body).encode(), settings or Settings(), now))
+    answer: Json = json.loads(answer_sync(kind, json.dumps(body).encode(), settings or ALL_PATHS, now))
     return answer
 
 

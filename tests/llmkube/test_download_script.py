@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, SCRIPT, container, download
+from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, JOB_SCRIPT, SCRIPT, container, download
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import parse
 from app.settings import Settings
@@ -113,6 +113,7 @@ class Pod:
     directory: Path
     server: ThreadingHTTPServer
     served: Served
+    script: str = JOB_SCRIPT
 
     @property
     def path(self) -> Path:
@@ -135,7 +136,7 @@ class Pod:
 
     def run(self, target: str = "model.gguf", **extra: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["sh", "-c", SCRIPT],
+            ["sh", "-c", self.script],
             env=self.environment(target, **extra),
             capture_output=True,
             text=True,
@@ -148,15 +149,15 @@ class Pod:
         return report
 
 
-@pytest.fixture
-def pod(tmp_path: Path) -> Iterator[Pod]:
+@pytest.fixture(params=[SCRIPT, JOB_SCRIPT], ids=["service", "job"])
+def pod(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pod]:
     served = Served()
     handler = type("Handler", (Handler,), {"served": served})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield Pod(tmp_path, server, served)
+    yield Pod(tmp_path, server, served, request.param)
     served.released.set()
     server.shutdown()
     server.server_close()
@@ -177,7 +178,7 @@ def test_it_downloads_and_reports(pod: Pod) -> None:
 
 
 def test_a_file_that_is_there_costs_no_request(pod: Pod) -> None:
-    """IfNotPresent never asks the server about a file it has (spec 2.9.5)."""
+    """IfNotPresent never asks the server about a file it has (LK-2.9.5)."""
     pod.run()
     pod.served.asked.clear()
     assert pod.run().returncode == 0
@@ -189,7 +190,7 @@ def killed_after(pod: Pod, size: int) -> None:
     """A pod that is killed when it has written so many bytes (a multiple of 4096: what curl writes at once)."""
     pod.served.hang_after = size
     process = subprocess.Popen(
-        ["sh", "-c", SCRIPT], env=pod.environment(), stderr=subprocess.DEVNULL, start_new_session=True
+        ["sh", "-c", pod.script], env=pod.environment(), stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
         deadline = time.monotonic() + NEVER
@@ -302,7 +303,7 @@ def test_it_gives_up_in_the_end(pod: Pod) -> None:
 
 
 def test_on_change_keeps_an_unchanged_file(pod: Pod) -> None:
-    """The ETag is that of the last hop: a redirect's own never matches (T-13)."""
+    """The ETag is that of the last hop: a redirect's own never matches (LK-T-13)."""
     pod.run("moved")
     pod.served.asked.clear()
     assert pod.run("moved", REFRESH_POLICY="OnChange").returncode == 0
@@ -381,14 +382,16 @@ def test_a_local_file_without_a_cache_says_what_is_wrong(pod: Pod) -> None:
 
 def test_two_pods_download_once(pod: Pod) -> None:
     """Pods that start together share the directory: one fetches, the other waits and finds the file."""
-    both = [subprocess.Popen(["sh", "-c", SCRIPT], env=pod.environment(), stderr=subprocess.DEVNULL) for _ in range(2)]
+    both = [
+        subprocess.Popen(["sh", "-c", pod.script], env=pod.environment(), stderr=subprocess.DEVNULL) for _ in range(2)
+    ]
     assert [process.wait(60) for process in both] == [0, 0]
     assert pod.path.read_bytes() == WEIGHTS
     assert len(pod.served.asked) == 1
 
 
 def test_certificates_are_trusted_besides_the_systems(pod: Pod, tmp_path: Path) -> None:
-    """The bundle handed to curl begins with the image's own (T-15)."""
+    """The bundle handed to curl begins with the image's own (LK-T-15)."""
     system, certificates = tmp_path / "system.pem", tmp_path / "certs"
     certificates.mkdir()
     system.write_text("SYSTEM\n")
@@ -430,3 +433,148 @@ def test_the_kubelet_leaves_the_script_as_it_is() -> None:
     assert not [name for name in variables if f"$({name})" in SCRIPT]
     assert variables["MODEL_SOURCE"] == "https://h/a$$$$b$$(MODEL_PATH)"
     assert list(variables)[:3] == ["MODEL_SOURCE", "CACHE_DIR", "MODEL_PATH"]
+
+
+# What the Job alone does.
+
+
+job_only = pytest.mark.parametrize("pod", [JOB_SCRIPT], indirect=True, ids=["job"])
+
+
+def test_what_serving_pods_run_does_not_change() -> None:
+    """The script is in their template: with another text, all pods that download restart."""
+    assert sha256(SCRIPT.encode()) == "62ad4a6e33535b97072aa1f315a57256f2a16205280f6a167ed50f1f6c2e9bae"
+
+
+def tool(directory: Path, name: str, text: str) -> str:
+    """A PATH on which a program is another one."""
+    tools = directory / "bin"
+    tools.mkdir(exist_ok=True)
+    (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+    (tools / name).chmod(0o755)
+    return f"{tools}:{os.environ['PATH']}"
+
+
+def room(directory: Path, kibibytes: int) -> str:
+    return tool(directory, "df", f"echo Filesystem; echo disk 9 9 {kibibytes} 99% /models")
+
+
+@job_only
+def test_a_file_larger_than_the_room_is_not_begun(pod: Pod, tmp_path: Path) -> None:
+    """The length is known from the first answer; trying again ends the same way until somebody makes room."""
+    done = pod.run(PATH=room(tmp_path, 1023))
+    assert done.returncode == EXIT_USELESS
+    assert f"the volume is full: 0 of {len(WEIGHTS)} bytes are there, and {1023 * 1024} more have room" in done.stderr
+    assert len(pod.served.asked) == 1
+    assert pod.run(PATH=room(tmp_path, 1024)).returncode == 0
+
+
+@job_only
+def test_a_part_that_is_there_needs_no_room(pod: Pod, tmp_path: Path) -> None:
+    """Only what is still to come has to fit; after the volume grew, the download goes on where it was."""
+    killed_after(pod, len(WEIGHTS) // 2)
+    short = pod.run(PATH=room(tmp_path, 511))
+    assert short.returncode == EXIT_USELESS
+    assert f"the volume is full: {len(WEIGHTS) // 2} of {len(WEIGHTS)} bytes are there" in short.stderr
+    done = pod.run(PATH=room(tmp_path, 512))
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS
+
+
+@job_only
+def test_a_volume_that_fills_up_meanwhile_ends_the_download(pod: Pod, tmp_path: Path) -> None:
+    """Somebody else wrote there too: curl cannot write, and there is no room."""
+    tool(tmp_path, "curl", f'{shutil.which("curl")} "$@"; exit 23')
+    path = room(tmp_path, 0)
+    done = pod.run(PATH=path)
+    assert done.returncode == EXIT_USELESS
+    assert "the volume is full" in done.stderr
+    assert len(pod.served.asked) == 1
+
+
+@job_only
+def test_a_copy_has_to_fit(pod: Pod, tmp_path: Path) -> None:
+    local = tmp_path / "local.gguf"
+    local.write_bytes(WEIGHTS)
+    done = pod.run(MODEL_SOURCE="/mnt/local.gguf", HOST_FILE=str(local), PATH=room(tmp_path, 1))
+    assert done.returncode == EXIT_USELESS
+    assert f"the volume is full: 0 of {len(WEIGHTS)} bytes" in done.stderr
+
+
+OURS, OLD, SERVED = "8cc5f1f83d631cc0", "0123456789abcdef", "fedcba9876543210"
+
+
+def with_files_of_others(pod: Pod) -> tuple[dict[str, str], Path]:
+    """A claim as a Model uses it, with files of two earlier sources, and what is none of ours beside them."""
+    mount = pod.directory / "claim"
+    others = ["lost+found", "notes", "0123456789ABCDEF", OLD[:15], OLD + "0", f".{OLD[1:]}", "g" + OLD[1:]]
+    for name in (OLD, SERVED, *others, f"notes/{OLD}", f"{OURS}/{OLD}"):
+        (mount / name).mkdir(parents=True, exist_ok=True)
+        (mount / name / "m.gguf").write_bytes(b"weights")
+    (mount / OURS / "m.gguf").unlink(missing_ok=True)
+    (mount / "1111111111111111").write_bytes(b"a file")
+    (mount / "2222222222222222").symlink_to(mount / "notes")
+    return {"CACHE_DIR": str(mount / OURS), "MODEL_PATH": str(mount / OURS / "m.gguf")}, mount
+
+
+def everything_below(mount: Path) -> set[str]:
+    return {str(path.relative_to(mount)) for path in mount.rglob("*") if OURS not in path.parts or path.is_dir()}
+
+
+@job_only
+def test_files_of_earlier_sources_go_when_the_new_one_is_there(pod: Pod) -> None:
+    """Directories that are named as cache keys are, and only those that nothing was seen to use."""
+    paths, mount = with_files_of_others(pod)
+    before = everything_below(mount)
+    done = pod.run(**paths, KEEP_KEYS=f"{SERVED} 3333333333333333")
+    assert done.returncode == 0, done.stderr
+    assert everything_below(mount) == before - {OLD, f"{OLD}/m.gguf"}
+    assert Path(paths["MODEL_PATH"]).read_bytes() == WEIGHTS
+    assert f"removing {mount}/{OLD}" in done.stderr
+    assert pod.report()["size"] == len(WEIGHTS)
+    again = pod.run(**paths, KEEP_KEYS="")
+    assert again.returncode == 0, again.stderr
+    assert everything_below(mount) == before - {OLD, f"{OLD}/m.gguf", SERVED, f"{SERVED}/m.gguf"}
+    assert Path(paths["MODEL_PATH"]).read_bytes() == WEIGHTS
+
+
+def test_files_of_earlier_sources_stay_unless_the_job_is_told(pod: Pod) -> None:
+    """No variable, no removal; and a serving pod never removes anything."""
+    paths, mount = with_files_of_others(pod)
+    before = everything_below(mount)
+    assert pod.run(**paths, **({"KEEP_KEYS": ""} if pod.script == SCRIPT else {})).returncode == 0
+    assert everything_below(mount) == before
+
+
+@job_only
+def test_a_failed_download_removes_nothing(pod: Pod) -> None:
+    """The files that are there may be all there ever will be."""
+    paths, mount = with_files_of_others(pod)
+    before = everything_below(mount)
+    assert pod.run(**paths, KEEP_KEYS="", MODEL_SHA256="0" * 64).returncode == EXIT_WRONG_SHA256
+    pod.served.fail_with = [404]
+    assert pod.run(**paths, KEEP_KEYS="").returncode == EXIT_USELESS
+    assert everything_below(mount) == before
+
+
+@job_only
+def test_what_cannot_be_removed_fails_no_download(pod: Pod, tmp_path: Path) -> None:
+    """Another user may have written it."""
+    paths, mount = with_files_of_others(pod)
+    path = tool(tmp_path, "rm", f'case "$*" in *{OLD}) exit 1 ;; esac; exec {shutil.which("rm")} "$@"')
+    done = pod.run(**paths, KEEP_KEYS="", PATH=path)
+    assert done.returncode == 0, done.stderr
+    assert f"{mount}/{OLD} cannot be removed" in done.stderr
+    assert (mount / OLD).exists()
+    assert not (mount / SERVED).exists()
+    assert pod.report()["sha256"] == sha256(WEIGHTS)
+
+
+@job_only
+def test_where_nobody_answers_the_pod_ends_at_once(pod: Pod) -> None:
+    """Its last words reach the Model's status; the Job tries again by itself."""
+    pod.server.shutdown()
+    pod.server.server_close()
+    done = pod.run(RETRY_SECONDS="30")
+    assert done.returncode == 1
+    assert "cannot connect (curl 7)" in done.stderr

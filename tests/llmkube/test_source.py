@@ -1,4 +1,4 @@
-"""What a source is, and where its file lies (llmkube spec 2.1 and 2.2)."""
+"""What a source is, and where its file lies (LK-2.1 and LK-2.2)."""
 
 import pytest
 

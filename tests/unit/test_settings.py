@@ -50,7 +50,7 @@ def test_an_allow_list_is_separated_by_commas_and_an_empty_one_allows_nothing(
     monkeypatch.setenv("MODELHOOKS_LLMKUBE_ALLOWED_SOURCE_HOSTS", text)
 
     assert Settings().llmkube_allowed_source_hosts == hosts
-    assert Settings().llmkube_allowed_host_paths is None
+    assert Settings().llmkube_allowed_host_paths == ()
 
 
 def test_the_intel_resource_is_also_read_under_the_go_operators_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,5 +102,5 @@ def test_the_operations_page_lists_every_setting_with_its_default() -> None:
 def _shown(default: object) -> str:
     if default is None:
         return "not set"
-    text = str(default).lower() if isinstance(default, bool) else str(default)
+    text = str(default).lower() if isinstance(default, bool) else "" if default == () else str(default)
     return f"`{text}`" if text else "empty"

@@ -18,7 +18,7 @@ from app.kserve.llminferenceservice.types import (
     LLMModelSpec,
     WorkloadSpec,
 )
-from app.kserve.modeluri import SCHEMES, InvalidURL, ModelURI, fetch_problem, parse
+from app.kserve.modeluri import SCHEMES, InvalidURL, ModelURI, fetch_problem, host_problem, parse
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
@@ -141,7 +141,7 @@ def storage_problem(spec: LLMInferenceServiceSpec) -> str:
             f"{uri.scheme}:// is not supported, use {', '.join(f'{scheme}://' for scheme in SCHEMES)}; or set "
             "storageInitializer.enabled to false, if the container fetches the model itself"
         )
-    return fetch_problem(uri) if enabled else ""
+    return fetch_problem(uri) if enabled else host_problem(uri)
 
 
 def _parsed(text: str) -> ModelURI | None:

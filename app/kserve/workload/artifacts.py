@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.kserve.modeluri import SCHEMES, InvalidURL, fetch_problem, parse
+from app.kserve.modeluri import SCHEMES, InvalidURL, fetch_problem, host_problem, parse
 from app.kserve.names import MAIN, MODEL_PATH, MODELCAR, MODELCAR_INIT, STORAGE_INITIALIZER
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP
@@ -60,6 +60,9 @@ def artifact(uri: str, *, enabled: bool, modelcar: bool) -> Artifact:
     if not parsed.has_authority:
         raise ArtifactError(f"invalid model URI {shown!r}: write hf://, s3://, pvc:// or oci:// and a path")
     scheme = parsed.text.partition("://")[0]
+    refused = host_problem(parsed)
+    if refused:
+        raise ArtifactError(f"model.uri {shown!r}: {refused}")
     if not enabled:
         return Artifact(parsed.text, "", parsed.rest)
     if scheme == "oci" and not modelcar:

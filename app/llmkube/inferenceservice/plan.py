@@ -257,7 +257,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
     fetched = _download(model, source, settings)
     return Storage(
         path=fetched.path,
-        volumes=tuple(volumes(fetched, cache_claim(model.metadata.name, operator_claim, settings), settings)),
+        volumes=tuple(volumes(fetched, _claim_of(model, operator_claim, settings), settings)),
         mounts=(serving_mount(fetched),),
         init=container(fetched, settings, spec.pod_security_context),
     )
@@ -274,6 +274,11 @@ def _download(model: Model, source: Source, settings: Settings) -> Download:
     return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, file_name(name)))
 
 
+def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
+    """The claim that the Model fills: its status says which when it is not the one of the plain name."""
+    return cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
+
+
 def _draft(text: str, model: Model | None, main: Storage, operator_claim: bool, settings: Settings) -> Draft:
     """What ``speculative.model`` means: a Model of the namespace where there is one, else what the user wrote.
 
@@ -287,7 +292,7 @@ def _draft(text: str, model: Model | None, main: Storage, operator_claim: bool, 
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
     if source.is_file and settings.llmkube_model_cache_path and model.status.cache_key:
-        claim = cache_claim(model.metadata.name, operator_claim, settings)
+        claim = _claim_of(model, operator_claim, settings)
         inside = posixpath.join(model.status.cache_key, file_name(model.metadata.name))
         return _mounted(claim, inside, main)
     return Draft(text)

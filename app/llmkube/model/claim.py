@@ -1,4 +1,4 @@
-"""The claim that keeps a Model's file (spec 4.4 and D.4)."""
+"""The claim that keeps a Model's file (LK-4.4 and D.4)."""
 
 from __future__ import annotations
 

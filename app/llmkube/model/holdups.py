@@ -8,6 +8,7 @@ from datetime import datetime
 from app.kube.conditions import is_true, seconds_since
 from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
 from app.workload.cause import Cause, Stage
+from app.workload.pods import failures
 from app.workload.ready import claim_cause, job_causes
 from app.workload.waiting import waited_in_vain
 
@@ -33,6 +34,15 @@ def _without_pods(job: ObservedJob, now: datetime) -> Iterator[Cause]:
             f"Job {name} has no pod: a quota or a policy of the API server refuses it (the Job's events have its words)"
         )
         yield Cause(Stage.QUOTA, text, "JobWithoutPods")
+
+
+def last_failure(pods: Sequence[ObservedPod]) -> Iterator[Cause]:
+    """How the latest pod of a Job ended, while the Job tries again."""
+    ended = [pod for pod in pods if pod.status.phase == "Failed"]
+    latest = max(ended, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.name), default=None)
+    words = "; ".join(failures(latest)) if latest else ""
+    if words:
+        yield Cause(Stage.MODEL, f"the last attempt failed: {words}", "AttemptFailed")
 
 
 def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""Every decision about a Model: who fetches the file, onto which claim, and by which Job. Source: llmkube spec 2."""
+"""Every decision about a Model: who fetches the file, onto which claim, and by which Job. Source: LK-2."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from app.kube.objects import ObjectMeta
 from app.llmkube import names
 from app.llmkube.download import Download, cache_claim, download
+from app.llmkube.hostpaths import refusal
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import METAL, Source, SourceClass, parse
 from app.settings import Settings
@@ -28,31 +29,49 @@ class Plan:
     """Claim that the Job fills; empty when there is none."""
     makes_claim: bool
     """The claim is the Model's own child, not one the operator keeps in the namespace."""
+    second_claim: str
+    """The claim again, where it could not have the plain name; empty otherwise."""
     accelerator_resource: str
     """Extended resource that some node must offer; empty when any node will do."""
+    refused: str
+    """Why the operator lets no new Model have this source, and what to do; empty where it may."""
 
 
-def plan(metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: Settings) -> Plan:
-    """The decisions. ``operator_claim``: the claim that the operator names for all Models exists in the namespace."""
+def plan(
+    metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: Settings, *, taken: bool = False
+) -> Plan:
+    """The decisions.
+
+    ``operator_claim``: the claim that the operator names for all Models exists in the namespace. ``taken``: the claim
+    of the plain name is an earlier Model's.
+    """
     source = parse(spec.source)
     metal = accelerator(spec) == METAL
     fetched = _download(metadata, spec, source, settings) if source.is_file and not metal else None
-    claim = cache_claim(metadata.name, operator_claim, settings) if fetched else ""
+    second = names.second_claim_name(metadata.name, metadata.uid) if taken else ""
+    claim = cache_claim(metadata.name, second, operator_claim, settings) if fetched else ""
+    own = claim in (second, names.claim_name(metadata.name)) and claim != ""
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
         source=source,
         metal=metal,
         download=fetched,
-        job=names.job_name(metadata.name, source.cache_key, source.text, fetched.sha256) if fetched else "",
+        job=_job(metadata.name, source, fetched, second if own else "") if fetched else "",
         claim=claim,
-        makes_claim=claim == names.claim_name(metadata.name),
+        makes_claim=own,
+        second_claim=second if own else "",
         accelerator_resource=accelerator_resource(spec, settings),
+        refused=refusal(spec, settings),
     )
 
 
+def _job(model: str, source: Source, fetched: Download, second_claim: str) -> str:
+    return names.job_name(model, source.cache_key, source.text, fetched.sha256, second_claim)
+
+
 def _download(metadata: ObjectMeta, spec: ModelSpec, source: Source, settings: Settings) -> Download | None:
-    """The Job's download. Without a cache there is no Job: each pod fetches the file for itself (spec 2.9)."""
+    """The Job's download. Without a cache there is no Job: each pod fetches the file for itself (LK-2.9)."""
     fetched = download(spec, source, metadata.namespace, metadata.name, settings)
     return fetched if fetched.cached else None
 
@@ -63,7 +82,7 @@ def accelerator(spec: ModelSpec) -> str:
 
 
 def accelerator_resource(spec: ModelSpec, settings: Settings) -> str:
-    """The resource whose presence on a node makes ``status.acceleratorReady`` true (spec 2.8)."""
+    """The resource whose presence on a node makes ``status.acceleratorReady`` true (LK-2.8)."""
     resources = {
         "cuda": names.NVIDIA_GPU,
         "rocm": names.AMD_GPU,

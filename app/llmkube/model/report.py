@@ -1,7 +1,7 @@
 """What a download Job and its pods tell: the file's size and checksum, or why there is no file.
 
 The downloader writes one JSON object as its termination message when it succeeds; when it fails, the message is the end
-of its log (spec 2.9.2).
+of its log (LK-2.9.2).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 
 from app.kube.conditions import find, is_true
 from app.kube.objects import ContainerStateTerminated, ObservedJob, ObservedPod
+from app.llmkube import names
 from app.llmkube.download import EXIT_WRONG_SHA256
 
 _JOB_LABELS = ("batch.kubernetes.io/job-name", "job-name")
@@ -48,6 +49,22 @@ def report(pods: Iterable[ObservedPod]) -> Report | None:
     return None
 
 
+def refreshed(pods: Iterable[ObservedPod]) -> Report | None:
+    """The latest report of serving pods' init containers: with ``OnChange`` they may have fetched another file."""
+    ended = [
+        status.state.terminated
+        for pod in pods
+        for status in pod.status.init_container_statuses or ()
+        if status.name == names.DOWNLOADER and status.state.terminated and status.state.terminated.exit_code == 0
+    ]
+    for latest in sorted(ended, key=lambda end: (end.finished_at or "", end.message), reverse=True):
+        try:
+            return _DECODER.decode(latest.message)
+        except msgspec.DecodeError:
+            continue
+    return None
+
+
 def complete(job: ObservedJob) -> bool:
     return is_true(job.status.conditions, "Complete")
 
@@ -78,7 +95,7 @@ def _endings(pods: Iterable[ObservedPod]) -> Iterable[ContainerStateTerminated]:
 
 
 def human_size(size: int) -> str:
-    """``1.5 KiB``; bytes below 1024 (spec 2.5)."""
+    """``1.5 KiB``; bytes below 1024 (LK-2.5)."""
     if size < 1024:
         return f"{size} B"
     value, unit = size / 1024, 0

@@ -1,4 +1,4 @@
-"""Judges what was observed of a Model: phase, conditions, and why it is not ready (llmkube spec 2.3 to 2.9)."""
+"""Judges what was observed of a Model: phase, conditions, and why it is not ready (LK-2.3 to LK-2.9)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from app.kube import field
 from app.kube.conditions import Conditions, seconds_since, since
 from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
-from app.llmkube.model.holdups import cannot_mount, holdups
+from app.llmkube.model.earlier import DownloadJob
+from app.llmkube.model.holdups import cannot_mount, holdups, last_failure
+from app.llmkube.model.job import pause
 from app.llmkube.model.plan import Plan
-from app.llmkube.model.report import complete, failed_at, human_size, report, wrong_sha256
+from app.llmkube.model.report import complete, failed_at, human_size, refreshed, report, wrong_sha256
 from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
 from app.llmkube.source import SourceClass, recorded_key
 from app.llmkube.updated import stamp
@@ -23,8 +25,6 @@ from app.workload.cause import Cause, Stage
 from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
 from app.workload.waiting import RESYNC, absent_causes
 
-RETRY_SECONDS = 300
-"""How long a failed Job stays before it is made anew (spec 2.9.7)."""
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30
 CLAIM_PENDING_SECONDS = 10
@@ -48,18 +48,26 @@ class ObservedStorageClass(msgspec.Struct, rename={"binding_mode": "volumeBindin
 class Observed:
     """What a Model's status is judged by."""
 
-    job: ObservedJob | None
+    job: DownloadJob | None
     """The wanted Job; one that is being deleted counts as absent."""
+    attempt: int
+    """How many Jobs there were for this file, the wanted one included."""
     pods: Sequence[ObservedPod]
     """Pods of that Job; empty where pods are not watched."""
+    serving: Sequence[ObservedPod]
+    """Pods of services that fetch the Model's file themselves when it has changed (``OnChange``)."""
     claim: ObservedClaim | None
     """The claim of the source, or the one that the Job fills."""
+    refreshes: bool
+    """Those pods may: what an earlier one reported outlives what the Job said."""
     binds_late: bool
     """The source's claim waits for its first pod (``WaitForFirstConsumer``)."""
     nodes: Sequence[ObservedNode] | None
     """All nodes; ``None`` where they are not watched."""
-    problem: str = ""
+    problem: Cause | None = None
     """Why the operator's settings make a download impossible."""
+    notes: Sequence[str] = ()
+    """What ``Ready`` says besides, whatever it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,9 @@ class Verdict:
 
 def verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
     """The phase, by source class."""
+    if observed.problem:
+        problem = observed.problem
+        return Verdict(Phase.FAILED, Reason(problem.reason), problem.text, (problem,))
     if plan.source.kind is SourceClass.PVC:
         return _claim_verdict(plan, observed)
     if plan.download is not None:
@@ -93,7 +104,7 @@ def verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime
 
 
 def _claim_verdict(plan: Plan, observed: Observed) -> Verdict:
-    """A pvc source: the claim has to exist, and to have a volume unless it gets one with its first pod (spec T-20)."""
+    """A pvc source: the claim has to exist, and to have a volume unless it gets one with its first pod (LK-T-20)."""
     name, claim = plan.source.claim, observed.claim
     cause = claim_cause(name, claim)
     if claim is None and cause is not None:
@@ -111,26 +122,23 @@ def _claim_verdict(plan: Plan, observed: Observed) -> Verdict:
 
 def _job_verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
     """An http or local source: what the Job made of it."""
-    if observed.problem:
-        problem = Cause(Stage.CLAIM, observed.problem, Reason.INVALID_SETTINGS)
-        return Verdict(Phase.FAILED, Reason.INVALID_SETTINGS, observed.problem, (problem,))
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
     if complete(job):
-        return Verdict(Phase.READY, Reason.MODEL_READY, f"Job {plan.job} put the file onto {plan.claim}")
+        return Verdict(Phase.READY, Reason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
         reason = Reason.INTEGRITY_CHECK_FAILED if wrong_sha256(job, observed.pods) else _failure(plan)
-        wait = max(1.0, RETRY_SECONDS - failure_age(job, previous, now))
+        wait = max(1.0, pause(observed.attempt) - failure_age(job, previous, now))
         return Verdict(Phase.FAILED, reason, ready_message(causes), causes, wait)
     if plan.source.kind is SourceClass.LOCAL and cannot_mount(observed.pods, now):
-        text = f"the node has no file {plan.source.path}: Job {plan.job} cannot mount it"
+        text = f"the node has no file {plan.source.path}: Job {job.metadata.name} cannot mount it"
         return Verdict(
             Phase.FAILED, Reason.COPY_FAILED, text, (Cause(Stage.MODEL, text, Reason.COPY_FAILED),), WATCH_SECONDS
         )
-    running = Cause(Stage.MODEL, f"Job {plan.job} {_doing(plan)} the file", _started(plan))
-    causes = (running, *_absent(_missing_claim(plan, observed), plan, previous, now))
+    running = Cause(Stage.MODEL, f"Job {job.metadata.name} {_doing(plan)} the file", _started(plan))
+    causes = (running, *last_failure(observed.pods), *_absent(_missing_claim(plan, observed), plan, previous, now))
     causes += tuple(holdups(job, observed.pods, observed.claim, now))
     return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
@@ -158,10 +166,10 @@ def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float
     return min((age for age in ages if age is not None), default=0.0)
 
 
-def retry_due(job: ObservedJob, previous: ModelStatus, now: datetime) -> bool:
-    """Whether a failed Job has to make room for a new one (spec 2.9.7): only once the failure was in the status."""
+def retry_due(job: ObservedJob, attempt: int, previous: ModelStatus, now: datetime) -> bool:
+    """Whether a failed Job has to make room for a new one: only once the failure was in the status."""
     noticed = any(c.type == ConditionType.DEGRADED and c.status == "True" for c in previous.conditions)
-    return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= RETRY_SECONDS
+    return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= pause(attempt)
 
 
 def _busy(plan: Plan) -> Phase:
@@ -189,18 +197,20 @@ def status(
     ready = judged.phase is Phase.READY
     # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
     located = ready or previous.cache_key == key or plan.source.kind is not SourceClass.PVC
-    conditions = _conditions(metadata, judged, previous, now)
+    located = located and judged.reason is not Reason.SOURCE_NOT_ALLOWED
+    conditions = _conditions(metadata, judged, () if observed.problem else observed.notes, previous, now)
     fresh = msgspec.structs.replace(
         kept,
         phase=judged.phase.value,
         cache_key=key if located else "",
+        cache_claim=plan.second_claim if located else "",
         path=_path(plan) if located else "",
         size=_size(plan, kept),
         accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
         conditions=conditions.list(),
     )
     if plan.download is not None and observed.job is not None and complete(observed.job):
-        fresh = _with_report(fresh, observed.pods)
+        fresh = _with_report(fresh, observed)
     return stamp(fresh, previous, now)
 
 
@@ -224,8 +234,10 @@ def _size(plan: Plan, kept: ModelStatus) -> str:
     return kept.size if plan.download else "0"
 
 
-def _with_report(status: ModelStatus, pods: Sequence[ObservedPod]) -> ModelStatus:
-    found = report(pods)
+def _with_report(status: ModelStatus, observed: Observed) -> ModelStatus:
+    """What is known of the file: from the Job, and later from the pods that fetched it anew, the latest of them."""
+    known_from_pods = observed.refreshes and status.sha256
+    found = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
     if found is None:
         return status
     return msgspec.structs.replace(
@@ -237,8 +249,10 @@ def _with_report(status: ModelStatus, pods: Sequence[ObservedPod]) -> ModelStatu
     )
 
 
-def _conditions(metadata: ObjectMeta, judged: Verdict, previous: ModelStatus, now: datetime) -> Conditions:
-    """Upstream's three conditions and ``Ready``. Whatever is over is set to False, not left behind (spec T-52)."""
+def _conditions(
+    metadata: ObjectMeta, judged: Verdict, notes: Sequence[str], previous: ModelStatus, now: datetime
+) -> Conditions:
+    """Upstream's three conditions and ``Ready``, which bears the notes. Whatever is over is set to False."""
     conditions = Conditions(previous.conditions, metadata.generation, now)
     reason, message = judged.reason, judged.message
     if judged.phase is Phase.READY:
@@ -258,11 +272,11 @@ def _conditions(metadata: ObjectMeta, judged: Verdict, previous: ModelStatus, no
     if metadata.deletion_timestamp:
         conditions.set(ConditionType.READY, False, Reason.TERMINATING, "the Model is being deleted")
     elif judged.phase is Phase.READY:
-        conditions.set(ConditionType.READY, True, reason, message)
+        conditions.set(ConditionType.READY, True, reason, "; ".join([message, *notes]))
     else:
         causes = ordered(judged.causes)
         why = reason if judged.phase is Phase.FAILED else ready_reason(causes)
-        conditions.set(ConditionType.READY, False, why, ready_message(causes))
+        conditions.set(ConditionType.READY, False, why, "; ".join([ready_message(causes), *notes]))
     return conditions
 
 
@@ -274,7 +288,7 @@ def _set_if_present(conditions: Conditions, type_: ConditionType, reason: Reason
 
 
 def accelerator_ready(plan: Plan, nodes: Sequence[ObservedNode] | None) -> bool:
-    """Whether a node has the accelerator; true when none is needed, or nobody looked (spec 2.8)."""
+    """Whether a node has the accelerator; true when none is needed, or nobody looked (LK-2.8)."""
     if not plan.accelerator_resource or nodes is None:
         return True
     return any(_amount((node.status.capacity or {}).get(plan.accelerator_resource, 0)) > 0 for node in nodes)

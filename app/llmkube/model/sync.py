@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,18 +11,22 @@ import msgspec
 from app.hooks.kept import keep, keep_child
 from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
 from app.kube import field
-from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
+from app.kube.desired import Job
+from app.kube.objects import ObservedClaim
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.model import status as judge
 from app.llmkube.model.claim import claim, size_problem
-from app.llmkube.model.job import job
+from app.llmkube.model.claims import ModelPod, fetching, going, is_earlier_models
+from app.llmkube.model.earlier import DownloadJob, keys_to_keep, told
+from app.llmkube.model.job import attempts, job
 from app.llmkube.model.plan import Plan, accelerator_resource, operator_claim, plan, source_claim
 from app.llmkube.model.report import pods_of
 from app.llmkube.model.status import Observed, ObservedNode, ObservedStorageClass
-from app.llmkube.model.types import ModelSpec, ModelStatus
+from app.llmkube.model.types import ModelSpec, ModelStatus, Reason
 from app.llmkube.source import SourceClass
 from app.settings import Settings
+from app.workload.cause import Cause, Stage
 
 _RENAMED = {"jobs": "Job.batch/v1", "claims": "PersistentVolumeClaim.v1"}
 _RELATED = {
@@ -34,13 +38,13 @@ _RELATED = {
 
 
 class Children(msgspec.Struct, rename=_RENAMED):
-    jobs: dict[str, ObservedJob] | None = None
+    jobs: dict[str, DownloadJob] | None = None
     claims: dict[str, ObservedClaim] | None = None
 
 
 class Related(msgspec.Struct, rename=_RELATED):
     claims: dict[str, ObservedClaim] | None = None
-    pods: dict[str, ObservedPod] | None = None
+    pods: dict[str, ModelPod] | None = None
     nodes: dict[str, ObservedNode] | None = None
     classes: dict[str, ObservedStorageClass] | None = None
 
@@ -53,18 +57,35 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     """The Job and the claim a Model needs, and how far it is."""
     related = request.related or Related()
     shared = one(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
-    decided = plan(model.metadata, model.spec, shared is not None, settings)
-    observed = _observe(decided, request.children, related, settings)
+    decided = _plan(model, shared is not None, request.children, related, settings)
+    observed = _observe(decided, request.children, related, model.status, settings)
     judged = judge.verdict(decided, observed, model.status, now)
     status = judge.status(decided, model.metadata, observed, judged, model.status, now)
     if model.metadata.deletion_timestamp:
         return SyncResponse(status, list(keep(request.children)))
-    children = _children(decided, observed, request.children, model.status, settings, now)
+    fetching_job = _job(decided, observed, related, model.status, settings, now)
+    children = _children(decided, observed, request.children, fetching_job, settings)
     return SyncResponse(status, children, judged.resync)
 
 
-def _observe(plan: Plan, children: Children, related: Related, settings: Settings) -> Observed:
-    wanted = one(children.jobs, plan.job, plan.namespace)
+def _plan(model: Model, shared: bool, children: Children, related: Related, settings: Settings) -> Plan:
+    """The decisions, with a claim of another name while the plain one is an earlier Model's, and as long as it exists.
+
+    A claim or a Job of the other name shows that it was chosen: that outlives the reason for it.
+    """
+    metadata = model.metadata
+    usual = plan(metadata, model.spec, shared, settings)
+    if not usual.makes_claim:
+        return usual
+    other = plan(metadata, model.spec, shared, settings, taken=True)
+    chosen = one(children.claims, other.claim, other.namespace) or attempts(every(children.jobs), other.job)
+    plain = one(related.claims, usual.claim, usual.namespace)
+    return other if chosen or (plain and is_earlier_models(plain, metadata)) else usual
+
+
+def _observe(plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings) -> Observed:
+    tried = [found for found in attempts(every(children.jobs), plan.job) if not found[1].metadata.deletion_timestamp]
+    attempt, wanted = tried[0] if tried else (1, None)
     if plan.source.kind is SourceClass.PVC:
         claim = one(related.claims, plan.source.claim, plan.namespace)
     else:
@@ -72,32 +93,68 @@ def _observe(plan: Plan, children: Children, related: Related, settings: Setting
     storage_class = (claim.spec.storage_class_name if claim else None) or ""
     bound_by = one(related.classes, storage_class)
     return Observed(
-        job=wanted if wanted and not wanted.metadata.deletion_timestamp else None,
-        pods=pods_of(plan.job, every(related.pods)) if plan.job else (),
+        job=wanted,
+        attempt=attempt,
+        pods=pods_of(names.attempt_name(plan.job, attempt), every(related.pods)) if plan.job else (),
+        serving=fetching(plan.download.path, every(related.pods)) if plan.download and plan.download.refresh else (),
+        refreshes=plan.download is not None and plan.download.refresh,
         claim=claim,
         binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
         nodes=None if related.nodes is None else every(related.nodes),
-        problem=size_problem(settings) if plan.makes_claim and claim is None else "",
+        problem=_problem(plan, wanted, claim, previous, settings),
+        notes=tuple(_notes(plan, claim, related)),
     )
 
 
-def _children(
-    plan: Plan, observed: Observed, present: Children, previous: ModelStatus, settings: Settings, now: datetime
-) -> list[Any]:
-    """The wanted Job, unless it failed long enough ago to be made anew, and every claim: a claim is never taken away.
+def _notes(plan: Plan, claim: ObservedClaim | None, related: Related) -> Iterator[str]:
+    """What is worth knowing of the Model's claims, and of a source that is only kept."""
+    plain, pods = one(related.claims, names.claim_name(plan.name), plan.namespace), every(related.pods)
+    if plan.second_claim and plain is not None:
+        yield f"the claim of an earlier Model of this name: {going(plain.metadata.name, pods)}"
+    if claim is not None and claim.metadata.deletion_timestamp:
+        yield going(claim.metadata.name, pods)
+    if plan.refused:
+        yield f"a new Model could not be made: {plan.refused}"
+
+
+def _problem(
+    plan: Plan, wanted: DownloadJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
+) -> Cause | None:
+    """What the operator has to change before anything is made. What was made earlier goes on."""
+    known = wanted is not None or previous.cache_key == plan.source.cache_key
+    if plan.refused and not known:
+        return Cause(Stage.MODEL, plan.refused, Reason.SOURCE_NOT_ALLOWED)
+    wrong = size_problem(settings) if plan.makes_claim and claim is None else ""
+    return Cause(Stage.CLAIM, wrong, Reason.INVALID_SETTINGS) if wrong else None
+
+
+def _job(
+    plan: Plan, observed: Observed, related: Related, previous: ModelStatus, settings: Settings, now: datetime
+) -> Job | None:
+    """The wanted Job, or the next one where it failed long enough ago. One that is there keeps what it was told."""
+    if plan.download is None:
+        return None
+    there = observed.job
+    if there is not None and not judge.retry_due(there, observed.attempt, previous, now):
+        return job(plan, plan.download, observed.attempt, told(there), settings)
+    pods = None if related.pods is None else every(related.pods)
+    kept = keys_to_keep(plan, previous.cache_key, there, pods, settings)
+    return job(plan, plan.download, observed.attempt + (there is not None), kept, settings)
+
+
+def _children(plan: Plan, observed: Observed, present: Children, wanted: Job | None, settings: Settings) -> list[Any]:
+    """The wanted Job, and every claim: a claim is never taken away.
 
     Jobs of earlier sources go; a claim that the source does not need any more may still be mounted, and holds data.
     """
     if observed.problem:
         return list(keep(present))
     children: list[Any] = [keep_child(kept) for kept in every(present.claims) if kept.metadata.name != plan.claim]
-    if plan.download is None:
+    if wanted is None:
         return children
     if plan.makes_claim:
         children.append(claim(plan, settings))
-    if observed.job is None or not judge.retry_due(observed.job, previous, now):
-        children.append(job(plan, plan.download, settings))
-    return children
+    return [*children, wanted]
 
 
 def invalid(
@@ -112,13 +169,15 @@ def invalid(
 def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """What a Model's answer depends on besides its children. From the spec only: Metacontroller keeps the rules."""
     namespace, rules = model.metadata.namespace, []
-    claims = [name for name in (source_claim(model.spec), operator_claim(model.spec, settings)) if name]
+    usual = plan(model.metadata, model.spec, operator_claim=False, settings=settings)
+    asked = (source_claim(model.spec), operator_claim(model.spec, settings), usual.claim)
+    claims = [name for name in asked if name]
     if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, names=tuple(claims)))
     if source_claim(model.spec):
         rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
-    elif settings.watch_pods and plan(model.metadata, model.spec, operator_claim=False, settings=settings).job:
-        selector = {"matchLabels": names.job_pod_labels(model.metadata.name)}
+    elif settings.watch_pods and usual.job:
+        selector = {"matchLabels": names.model_pod_labels(model.metadata.name)}
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if settings.llmkube_watch_nodes and accelerator_resource(model.spec, settings):
         rules.append(RelatedRule("v1", "nodes", label_selector={}))

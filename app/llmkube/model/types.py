@@ -1,6 +1,6 @@
 """The ``Model`` kind: where weights come from, which hardware they want, and how far their download is.
 
-Source: llmkube spec 1.2 and 1.3.
+Source: LK-1.2 and LK-1.3.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class ConditionType(StrEnum):
     DEGRADED = "Degraded"
     """Something is wrong."""
     SOURCE_DRIFTED = "SourceDrifted"
-    """The source changed since the download. Never set by us: a hook asks no server (spec 2.6)."""
+    """The source changed since the download. Never set by us: a hook asks no server (LK-2.6)."""
 
 
 class Reason(StrEnum):
@@ -232,6 +232,9 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     size: Annotated[str, Meta(description="Size of the file for people; 0 while nothing was downloaded by us.")] = ""
     path: Annotated[str, Meta(description="Path of the file inside a serving pod.")] = ""
     cache_key: Annotated[str, Meta(description="Directory of the file in the model cache.")] = ""
+    cache_claim: Annotated[
+        str, Meta(description="PersistentVolumeClaim of the file, where the claim <name>-cache is an earlier Model's.")
+    ] = ""
     sha256: Annotated[str, Meta(description="SHA-256 of the downloaded file.")] = ""
     source_etag: Annotated[str, Meta(description="ETag the server sent with the file.")] = msgspec.field(
         default="", name="sourceETag"

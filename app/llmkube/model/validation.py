@@ -1,17 +1,16 @@
-"""Every rule of a Model that its types cannot say. Rule numbers are those of llmkube spec 6.1."""
+"""Every rule of a Model that its types cannot say. Rule numbers are those of LK-6.1."""
 
 from __future__ import annotations
-
-import posixpath
 
 from app.kube import field, quantity
 from app.kube.decode import SPEC
 from app.kube.field import without_user
+from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_subdomain
 from app.kube.resource import Resource
+from app.llmkube.hostpaths import refusal
 from app.llmkube.model.types import GPU, SOURCE_FORM, Hardware, ModelResources, ModelSpec, ModelStatus
 from app.llmkube.source import FILE_SCHEME, PVC_SCHEME, Source, SourceClass, host, parse, url_problem
-from app.llmkube.sourcehosts import allowed, is_metadata_host
 from app.settings import Settings
 
 Model = Resource[ModelSpec, ModelStatus]
@@ -34,14 +33,14 @@ def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
 
 
 def _name(name: str) -> Errors:
-    """V-M35: pods carry the name as a label."""
+    """LK-V-M35: pods carry the name as a label."""
     if len(name) <= LABEL_MAX:
         return []
     return [field.too_long(field.Path("metadata").child("name"), LABEL_MAX, "pods carry the name as a label")]
 
 
 def _claim_source(source: Source) -> Errors:
-    """V-M03 and V-M04: both parts, and what a claim and a path inside a volume can be."""
+    """LK-V-M03 and LK-V-M04: both parts, and what a claim and a path inside a volume can be."""
     text, form = source.text, f"write {PVC_SCHEME}<claim>/<path of the file in the volume>"
     if not source.claim or not source.path:
         missing = "the path inside the claim" if source.claim else "the claim's name"
@@ -60,7 +59,7 @@ def _claim_source(source: Source) -> Errors:
 
 
 def _http_source(source: Source) -> Errors:
-    """V-M07."""
+    """LK-V-M07."""
     problem = url_problem(source.text)
     if not problem:
         return []
@@ -69,7 +68,7 @@ def _http_source(source: Source) -> Errors:
 
 
 def _local_source(source: Source) -> Errors:
-    """V-M06. Kubernetes itself takes no '..' in the path of a node's file."""
+    """LK-V-M06. Kubernetes itself takes no '..' in the path of a node's file."""
     if not source.path.startswith("/"):
         detail = f"a path on the node must be absolute; write {FILE_SCHEME}/<path> or /<path>"
         return [field.invalid(SOURCE, source.text, detail)]
@@ -79,7 +78,7 @@ def _local_source(source: Source) -> Errors:
 
 
 def _invalid_source(source: Source) -> Errors:
-    """V-M05."""
+    """LK-V-M05."""
     return [field.invalid(SOURCE, source.text, SOURCE_FORM)]
 
 
@@ -98,35 +97,28 @@ _SOURCES = {
 
 
 def _forbidden(source: Source, settings: Settings) -> Errors:
-    """V-M09 and T-23: what no Model may read, and what this cluster's operator lets them read."""
+    """LK-V-M09 and LK-T-23: what no Model may read, and what this cluster's operator lets them read."""
     if source.text.startswith(("http://", "https://")):
         name = host(source.text)
         if is_metadata_host(name):
-            detail = f"{name} serves link-local addresses or a cloud's metadata; a model must come from another host"
-            return [field.forbidden(SOURCE, detail)]
+            return [field.forbidden(SOURCE, f"{name} {FORBIDDEN}")]
         if not allowed(name, settings.llmkube_allowed_source_hosts):
-            return [field.forbidden(SOURCE, _not_listed(f"host {name}", settings.llmkube_allowed_source_hosts))]
-    if source.kind is SourceClass.LOCAL and settings.llmkube_allowed_host_paths is not None:
-        path = posixpath.normpath(source.path)
-        if not any(_below(path, root) for root in settings.llmkube_allowed_host_paths):
-            return [field.forbidden(SOURCE, _not_listed(f"path {path}", settings.llmkube_allowed_host_paths))]
+            listed = ", ".join(settings.llmkube_allowed_source_hosts or ()) or "none"
+            detail = f"host {name} is not among those that the operator of this cluster allows: {listed}"
+            return [field.forbidden(SOURCE, detail)]
     return []
 
 
-def _not_listed(what: str, entries: tuple[str, ...] | None) -> str:
-    listed = ", ".join(entries or ()) or "none"
-    return f"{what} is not among those that the operator of this cluster allows: {listed}"
-
-
-def _below(path: str, root: str) -> bool:
-    directory = posixpath.normpath(root)
-    return path == directory or path.startswith(directory.rstrip("/") + "/")
+def admit(model: Model, settings: Settings) -> Errors:
+    """Rules for what is created or changed: a Model from before them goes on, and its status says so."""
+    refused = refusal(model.spec, settings)
+    return [field.forbidden(SOURCE, refused)] if refused else []
 
 
 def _hardware(hardware: Hardware, path: field.Path) -> Errors:
     errors = _quantity(hardware.memory_budget, path.child("memoryBudget"), positive=True)
     fraction = hardware.memory_fraction
-    if fraction is not None and not 0 < fraction <= 1:  # V-M31
+    if fraction is not None and not 0 < fraction <= 1:  # LK-V-M31
         detail = "must be above 0 and at most 1, for example 0.75"
         errors.append(field.invalid(path.child("memoryFraction"), fraction, detail))
     if hardware.gpu:
@@ -146,5 +138,5 @@ def _resources(resources: ModelResources, path: field.Path) -> Errors:
 
 
 def _quantity(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> Errors:
-    """V-M27, V-M30 and V-M34; an empty text is an absent field."""
+    """LK-V-M27, LK-V-M30 and LK-V-M34; an empty text is an absent field."""
     return [] if not text else quantity.quantity_errors(text, path, positive=positive, example=example)

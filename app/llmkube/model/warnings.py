@@ -1,4 +1,4 @@
-"""What a Model says without effect, or at its own risk. Rule numbers are those of llmkube spec 6.1."""
+"""What a Model says without effect, or at its own risk. Rule numbers are those of LK-6.1."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _unused_on_metal(spec: ModelSpec) -> list[str]:
 
 
 def _source(source: Source) -> list[str]:
-    """V-M08 and reliability X49: neither the address of a page in a browser nor an archive is a model's file."""
+    """LK-V-M08 and HTTP-X49: neither the address of a page in a browser nor an archive is a model's file."""
     if source.hub_page:
         text = "spec.source is the address of a Hugging Face page and is read as the repository; write"
         return [f"{text} {source.repository}"]
@@ -51,19 +51,19 @@ def _source(source: Source) -> list[str]:
 def _unused(spec: ModelSpec, source: Source, *, metal: bool) -> list[str]:
     found = []
     fetched_by_us = source.is_file and not metal
-    if spec.sha256 and not fetched_by_us:  # V-M12
+    if spec.sha256 and not fetched_by_us:  # LK-V-M12
         found.append("spec.sha256 has no effect here: the file is not downloaded by a Job or a pod of this cluster")
     if spec.refresh_policy == "OnChange":
         found += _refresh(spec, source, metal=metal)
-    if spec.quantization:  # B-04
+    if spec.quantization:  # LK-B-04
         found.append("spec.quantization has no effect: the name is for people only")
-    if spec.format == "mlx" and not metal:  # V-M16
+    if spec.format == "mlx" and not metal:  # LK-V-M16
         found.append("spec.format mlx: only runtimes on metal load it, and hardware.accelerator is not metal")
     return found
 
 
 def _refresh(spec: ModelSpec, source: Source, *, metal: bool) -> list[str]:
-    """V-M14. A checksum pins the file, so there is nothing to refresh either."""
+    """LK-V-M14. A checksum pins the file, so there is nothing to refresh either."""
     path = "spec.refreshPolicy OnChange has no effect"
     if source.kind is not SourceClass.HTTP:
         return [f"{path} here: only http and https sources are compared"]
@@ -74,9 +74,9 @@ def _refresh(spec: ModelSpec, source: Source, *, metal: bool) -> list[str]:
 
 def _hardware(hardware: Hardware, *, metal: bool) -> list[str]:
     found = []
-    if hardware.memory_budget and hardware.memory_fraction is not None:  # V-M32
+    if hardware.memory_budget and hardware.memory_fraction is not None:  # LK-V-M32
         found.append("spec.hardware.memoryFraction has no effect beside memoryBudget")
-    if not metal:  # V-M33
+    if not metal:  # LK-V-M33
         set_fields = (
             ("memoryBudget", bool(hardware.memory_budget)),
             ("memoryFraction", hardware.memory_fraction is not None),
@@ -91,15 +91,15 @@ def _hardware(hardware: Hardware, *, metal: bool) -> list[str]:
 
 def _gpu(gpu: GPU, accelerator: str) -> list[str]:
     found, count = [], gpu.count or 0
-    if gpu.enabled is False and count > 0:  # V-M26
+    if gpu.enabled is False and count > 0:  # LK-V-M26
         found.append(f"spec.hardware.gpu.enabled has no effect: {count} GPUs are requested although it is false")
     if gpu.enabled and count == 0:
         found.append("spec.hardware.gpu.enabled has no effect: without gpu.count no GPU is requested by the Model")
-    if gpu.memory:  # V-M27
+    if gpu.memory:  # LK-V-M27
         found.append("spec.hardware.gpu.memory has no effect: GPUs are requested by number, not by memory")
-    if gpu.vendor in _OTHER_VENDORS.get(accelerator, ()):  # V-M28
+    if gpu.vendor in _OTHER_VENDORS.get(accelerator, ()):  # LK-V-M28
         found.append(f"spec.hardware.gpu.vendor {gpu.vendor} does not go with accelerator {accelerator}")
-    if accelerator == "cpu" and count > 0:  # V-M29
+    if accelerator == "cpu" and count > 0:  # LK-V-M29
         found.append(f"spec.hardware.accelerator is cpu, yet gpu.count requests {count} GPUs; name the accelerator")
     if gpu.sharding:
         found += _sharding(gpu.sharding, gpu.count)
@@ -112,9 +112,9 @@ _OTHER_VENDORS = {"cuda": ("amd", "intel"), "rocm": ("intel",), "intel": ("amd",
 
 def _sharding(sharding: Sharding, count: int | None) -> list[str]:
     found = []
-    if sharding.strategy == "pipeline":  # V-M22
+    if sharding.strategy == "pipeline":  # LK-V-M22
         found.append("spec.hardware.gpu.sharding.strategy pipeline does not exist in llama.cpp and acts like layer")
-    if count is not None and count < 2:  # V-M23
+    if count is not None and count < 2:  # LK-V-M23
         found.append(f"spec.hardware.gpu.sharding has no effect with gpu.count {count}: there is nothing to split")
     if sharding.layer_split:
         found += _layer_split(sharding, count)
@@ -122,7 +122,7 @@ def _sharding(sharding: Sharding, count: int | None) -> list[str]:
 
 
 def _layer_split(sharding: Sharding, count: int | None) -> list[str]:
-    """V-M24 and V-M25."""
+    """LK-V-M24 and LK-V-M25."""
     path = "spec.hardware.gpu.sharding.layerSplit"
     if sharding.strategy == "none":
         return [f"{path} has no effect with strategy none"]

@@ -1,9 +1,12 @@
 # Puts one model file at MODEL_PATH, whole and verified, or not at all. POSIX sh, curl, sha256sum, awk.
 #
 # All input is environment: MODEL_SOURCE, CACHE_DIR, MODEL_PATH, and where they apply MODEL_SHA256, REFRESH_POLICY,
-# HOST_FILE (a file of the node, mounted) and CA_DIR (certificates to trust besides the system's).
+# HOST_FILE (a file of the node, mounted) and CA_DIR (certificates to trust besides the system's). In the Job alone
+# KEEP_KEYS: the directories of other sources that stay; where it is not set, all stay.
 # Exit codes: 0 the file is there, 1 try again, 64 trying again is useless, 65 wrong SHA-256.
-# Spec: llmkube 2.9 and 3.6.3.
+#
+# Lines between "#job {" and "#job }" are for the Job alone. The rest is in the pod template of every service that
+# downloads: a change there restarts their pods.
 set -u
 
 final=$MODEL_PATH
@@ -59,6 +62,24 @@ request() {
     -- "$url"
 }
 
+#job {
+limit=
+connected=
+free() { df -Pk -- "$dir" 2>/dev/null | awk 'NR == 2 && $4 ~ /^[0-9]+$/ { printf "%.0f", $4 * 1024 }'; }
+full() {
+  room=$(free)
+  [ -n "$room" ] && [ "$room" -lt "$1" ]
+}
+say_full() {
+  say "the volume is full: $1 of ${2:-an unknown number of} bytes are there, and $(free) more have room; give it" \
+    'more room, or the model another volume'
+}
+request() {
+  curl -q -fsSL --globoff --proto '=http,https' --proto-redir '=http,https' --max-redirs 10 --connect-timeout 10 \
+    ${limit:+--max-filesize "$limit"} "$@" -- "$url"
+}
+#job }
+
 # Whether the file is there, and has the wanted SHA-256. A checked file is remembered, as checking reads all of it.
 present() {
   [ -s "$final" ] || return 1
@@ -107,9 +128,22 @@ fetch() {
       fi
     fi
     [ "$#" -eq 0 ] || { resumed=yes; say "going on after $before bytes"; }
+    #job {
+    limit=$(free)
+    #job }
     code=$(request --speed-limit 1024 --speed-time 120 -D "$tmp.head" -o "$tmp" -w '%{http_code}' "$@")
     status=$?
     [ "$status" -ne 0 ] || return 0
+    #job {
+    [ "$code" = 000 ] || connected=yes
+    have=$(size_of "$tmp")
+    rest=$(header content-length "$tmp.head")
+    if [ "$status" -eq 63 ] || { [ "$status" -eq 23 ] && full "${rest:-1048576}"; }; then
+      [ "$code" = 206 ] || before=0
+      say_full "$have" "${rest:+$((before + rest))}"
+      return 64
+    fi
+    #job }
     case $status:$code in
     33:* | *:416) rm -f -- "$tmp" "$tmp.tag" "$tmp.head" ;;
     22:408 | 22:429) ;;
@@ -118,6 +152,12 @@ fetch() {
       return 64
       ;;
     esac
+    #job {
+    if [ -z "$connected" ]; then
+      say "cannot connect (curl $status)"
+      return 1
+    fi
+    #job }
     [ "$(size_of "$tmp")" -le "$before" ] || tries=0
     tries=$((tries + 1))
     [ "$tries" -lt 5 ] || return 1
@@ -132,6 +172,13 @@ copy() {
     say 'a file of the node can only be served through the model cache, which is switched off'
     return 64
   fi
+  #job {
+  rm -f -- "$tmp"
+  if full "$(size_of "$HOST_FILE")"; then
+    say_full 0 "$(size_of "$HOST_FILE")"
+    return 64
+  fi
+  #job }
   cp -- "$HOST_FILE" "$tmp" || return 1
 }
 
@@ -152,11 +199,30 @@ publish() {
   rm -f -- "$tmp.tag" "$tmp.head"
 }
 
+#job {
+# Removes the files of other sources from the claim. Their directories are beside ours, each with its cache key for a
+# name: exactly 16 hexadecimal digits. Nothing else is touched, and no trouble here makes the download a failure.
+tidy() {
+  [ -n "${KEEP_KEYS+set}" ] || return 0
+  for other in "${dir%/*}"/*; do
+    key=${other##*/}
+    case $key in *[!0123456789abcdef]*) continue ;; esac
+    [ "${#key}" -eq 16 ] && [ -d "$other" ] && [ ! -L "$other" ] && [ "$key" != "${dir##*/}" ] || continue
+    case " $KEEP_KEYS " in *" $key "*) continue ;; esac
+    say "removing $other: it is of an earlier source, and nothing was seen to use it"
+    rm -rf -- "$other" || say "$other cannot be removed"
+  done
+}
+#job }
+
 # What the Model's status shall know, as JSON in the container's termination message.
 report() {
   etag=$(sed -n 1p "$tag_file" 2>/dev/null | tr -d '\000-\037\177-\377' | cut -c1-256 | sed 's/[\\"]/\\&/g')
   printf '{"size":%s,"sha256":"%s","etag":"%s"}' "$(size_of "$final")" "$(cat "$sum_file" 2>/dev/null)" "$etag" \
     2>/dev/null >"${TERMINATION_LOG:-/dev/termination-log}" || :
+  #job {
+  tidy
+  #job }
   exit 0
 }
 

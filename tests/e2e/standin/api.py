@@ -19,7 +19,7 @@ import yaml
 from .objects import Obj, encode, group_of, name_of, namespace_of, uid_of
 
 CONFLICT_PAUSES = (0.01, 0.05, 0.25)
-"""Pauses before the second, third and fourth attempt of a read-modify-write (spec 10.3, step 2)."""
+"""Pauses before the second, third and fourth attempt of a read-modify-write (MC-10.3, step 2)."""
 
 BUSY_RETRIES = 10
 """How often a request is repeated while the API server says that it is too busy; client-go does so unseen."""
@@ -131,7 +131,7 @@ class Api:
         return dict(await self.request("PUT", path, obj))
 
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
-        """DELETE in the background, only if the object still is the one with this UID (spec 10.3, step 11)."""
+        """DELETE in the background, only if the object still is the one with this UID (MC-10.3, step 11)."""
         options = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",

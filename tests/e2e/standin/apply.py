@@ -1,4 +1,4 @@
-"""The three-way merge of dynamic apply (spec 3.2 and 10.3): observed, last applied, desired."""
+"""The three-way merge of dynamic apply (MC-3.2 and MC-10.3): observed, last applied, desired."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def merge(observed: Any, record: Any, desired: Any) -> Any:
         )
     if isinstance(observed, list):
         was = record if isinstance(record, list) else []
-        # A wish that is no list leaves null, not [], behind: the value itself comes one sync later (spec 3.2, t11).
+        # A wish that is no list leaves null, not [], behind: the value itself comes one sync later (MC-3.2, t11).
         return _merge_list(observed, was, desired if isinstance(desired, list) else None)
     return desired
 
@@ -50,7 +50,7 @@ def _merge_list(observed: list[Any], record: list[Any], desired: list[Any] | Non
     key = merge_key(observed, record, wanted)
     if key is None:
         return desired
-    # Two entries with one key fall together here, as they do in the real one (spec 3.2, t31): the last wins.
+    # Two entries with one key fall together here, as they do in the real one (MC-3.2, t31): the last wins.
     merged = _merge_map(_keyed(observed, key), _keyed(record, key), _keyed(wanted, key))
     result = [merged[_text(item[key])] for item in observed if _text(item[key]) in merged]
     seen = {_text(item[key]) for item in observed}
@@ -92,7 +92,7 @@ def last_applied(obj: Mapping[str, Any]) -> Obj:
 def with_record(obj: Obj, desired: Obj) -> Obj:
     """`obj` with `desired` as its last-applied record.
 
-    Annotations that are not all strings are lost altogether (spec 1.2, t36).
+    Annotations that are not all strings are lost altogether (MC-1.2, t36).
     """
     annotations = meta(obj).get("annotations")
     if not isinstance(annotations, dict) or not all(isinstance(value, str) for value in annotations.values()):
@@ -102,7 +102,7 @@ def with_record(obj: Obj, desired: Obj) -> Obj:
 
 
 def without_record(obj: Obj) -> Obj:
-    """`obj` without a last-applied record of its own: an echoed one must not nest (spec 3.2)."""
+    """`obj` without a last-applied record of its own: an echoed one must not nest (MC-3.2)."""
     metadata = meta(obj)
     annotations = metadata.get("annotations")
     if not isinstance(annotations, dict) or LAST_APPLIED not in annotations:

@@ -1,4 +1,4 @@
-"""Children of a parent: claim those that are there, then delete, create and update (spec 10.3, steps 4, 10 and 11)."""
+"""Children of a parent: claim those that are there, then delete, create and update (MC-10.3, steps 4, 10 and 11)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def aggregate(errors: Iterable[str]) -> str:
 
 
 def owner_reference(parent: Obj) -> Obj:
-    """The reference by which a parent controls its children (spec 3.5)."""
+    """The reference by which a parent controls its children (MC-3.5)."""
     return {
         "apiVersion": parent["apiVersion"],
         "kind": parent["kind"],
@@ -264,7 +264,7 @@ class ChildWriter:
                 resource, {**recorded, "metadata": {**meta(recorded), "ownerReferences": references}}
             )
         except ApiError as error:
-            # Somebody else's object has the name: not a word to the user (spec 3.1).
+            # Somebody else's object has the name: not a word to the user (MC-3.1).
             if not error.already_exists:
                 raise
 

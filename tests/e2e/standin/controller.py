@@ -1,4 +1,4 @@
-"""One running CompositeController: its triggers, its workers, and the run for one parent (spec 2.1, 10.3)."""
+"""One running CompositeController: its triggers, its workers, and the run for one parent (MC-2.1, MC-10.3)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FLUSH_SECONDS = 30 * 60.0
 """All parents run that often without any event (`--cache-flush-interval`)."""
 
 COLLECTOR_FINALIZERS = ("foregroundDeletion", "orphan")
-"""With one of these the garbage collector works on the children, and we do not (spec 5.4)."""
+"""With one of these the garbage collector works on the children, and we do not (MC-5.4)."""
 
 
 class Machinery:
@@ -224,7 +224,7 @@ class Controller:
     # One run
 
     async def _run(self, parent: Obj) -> None:
-        """The steps of spec 10.3; every exception ends the run at the step that raised it."""
+        """The steps of MC-10.3; every exception ends the run at the step that raised it."""
         if not self._concerns_us(parent):
             return
         parent = await self._sync_finalizer(parent)
@@ -374,7 +374,7 @@ def _desired(answer: SyncAnswer, namespace: str) -> ObjectMap:
 
 
 def _as_sent_to_hooks(spec_object: Obj) -> Obj:
-    """The controller as hooks see it: every `updateStrategy` with the `statusChecks` that decoding adds (spec 1.1)."""
+    """The controller as hooks see it: every `updateStrategy` with the `statusChecks` that decoding adds (MC-1.1)."""
     seen: Obj = copy(spec_object)
     for child in seen["spec"].get("childResources") or []:
         if child.get("updateStrategy") is not None:

@@ -89,7 +89,7 @@ class Related:
         if cached is not None and cached[0] > time.monotonic():
             return cached[1]
         rules = self._hook.decode_customize(await self._hook.call(parent, customize_request(self._controller, parent)))
-        # Kept before anything is looked at: a rule that is no good is not asked for again (spec 1.3).
+        # Kept before anything is looked at: a rule that is no good is not asked for again (MC-1.3).
         self._rules = {kept: entry for kept, entry in self._rules.items() if entry[0] > time.monotonic()}
         self._rules[key] = (time.monotonic() + KEEP_SECONDS, rules)
         return rules

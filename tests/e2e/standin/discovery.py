@@ -1,4 +1,4 @@
-"""Which kinds the API server has: read whole, again every few seconds (spec 2.6)."""
+"""Which kinds the API server has: read whole, again every few seconds (MC-2.6)."""
 
 from __future__ import annotations
 

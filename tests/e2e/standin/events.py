@@ -16,10 +16,10 @@ from .objects import Obj, name_of, namespace_of, uid_of
 log = logging.getLogger(__name__)
 
 BURST, REFILL = 25.0, 1 / 300
-"""An object may have 25 events at once, then one every five minutes (spec 7.1)."""
+"""An object may have 25 events at once, then one every five minutes (MC-7.1)."""
 
 SIMILAR = 10
-"""So many different messages of one reason, then they are counted together (spec 7.3)."""
+"""So many different messages of one reason, then they are counted together (MC-7.3)."""
 
 
 class Recorder:

@@ -1,4 +1,4 @@
-"""Calls of hooks: HTTP as Go's client does it, ETags, and the strictness of v2 answers (spec 1.2, 1.4, 1.5)."""
+"""Calls of hooks: HTTP as Go's client does it, ETags, and the strictness of v2 answers (MC-1.2, MC-1.4, MC-1.5)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SyncAnswer:
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach a hook, resolved once when its controller starts (spec 1.6)."""
+    """How to reach a hook, resolved once when its controller starts (MC-1.6)."""
 
     ca_bundle: str = ""
     authorization: str = ""
@@ -121,7 +121,7 @@ class Webhook:
             raise HookError(f"unsupported status code: {response.status_code} body: {text}")
         tag = response.headers.get("ETag")
         if self._tags is not None and tag:
-            # Kept before it is decoded: a broken body is replayed too (spec 1.5).
+            # Kept before it is decoded: a broken body is replayed too (MC-1.5).
             self._tags[key] = (tag, response.content, time.monotonic() + self._tag_seconds)
         return response.content
 
@@ -229,7 +229,7 @@ _GO_TYPES = {
 
 
 def webhook_url(webhook: Mapping[str, Any]) -> str:
-    """The URL of a hook: `url`, or made from `service` and `path` (spec 1.4)."""
+    """The URL of a hook: `url`, or made from `service` and `path` (MC-1.4)."""
     if webhook.get("url") is not None:
         return str(webhook["url"])
     service, path = webhook.get("service"), webhook.get("path")
@@ -242,7 +242,7 @@ def webhook_url(webhook: Mapping[str, Any]) -> str:
 
 
 async def resolve(api: Api, webhook: Mapping[str, Any], endpoints: list[Obj]) -> Connection:
-    """CA bundle and credentials of a hook: its own fields, or those of the endpoint that its host names (spec 1.6)."""
+    """CA bundle and credentials of a hook: its own fields, or those of the endpoint that its host names (MC-1.6)."""
     fields = ("caBundle", "clientTLS", "authorization", "basicAuth")
     chosen: Mapping[str, Any] = webhook
     if not any(webhook.get(name) for name in fields):
@@ -340,7 +340,7 @@ def _seconds(text: str | None) -> float:
 
 
 def _retry_after(text: str) -> int:
-    """Whole seconds; a date counts from now, rounded up; anything else is 0 (spec 1.4)."""
+    """Whole seconds; a date counts from now, rounded up; anything else is 0 (MC-1.4)."""
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     try:

@@ -1,4 +1,4 @@
-"""Starts, restarts and stops a controller for each CompositeController object (spec 2.6, 7.7)."""
+"""Starts, restarts and stops a controller for each CompositeController object (MC-2.6, MC-7.7)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Manager:
             self._event(obj, "Normal", "Stopped", f"Stopped controller: {name}")
 
     async def _parent_has_status(self, obj: Obj) -> bool:
-        """Whether the parent's CRD has a status subresource; a missing CRD is an error without an Event (spec 2.6)."""
+        """Whether the parent's CRD has a status subresource; a missing CRD is an error without an Event (MC-2.6)."""
         parent = obj["spec"]["parentResource"]
         crd = f"{parent['resource']}.{group_of(parent['apiVersion'])}"
         found = await self._api.request("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd}")

@@ -21,7 +21,7 @@ def canonical(value: Any) -> bytes:
 
 
 def as_sent(value: Any) -> Any:
-    """The value as Go writes it: a float without a fraction loses its `.0` (spec 1.2: `8080.0` is sent as `8080`)."""
+    """The value as Go writes it: a float without a fraction loses its `.0` (MC-1.2: `8080.0` is sent as `8080`)."""
     if isinstance(value, dict):
         return {key: as_sent(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -117,10 +117,10 @@ def version_of(api_version: str) -> str:
 
 
 def gvk_key(api_version: str, kind: str) -> str:
-    """The outer key of `children` and `related`: `Kind.version` or `Kind.group/version` (spec 1.1)."""
+    """The outer key of `children` and `related`: `Kind.version` or `Kind.group/version` (MC-1.1)."""
     return f"{kind}.{api_version}"
 
 
 def gvk_order(api_version: str, kind: str) -> tuple[str, str, str]:
-    """Sort key in which kinds are written (spec 3.1)."""
+    """Sort key in which kinds are written (MC-3.1)."""
     return group_of(api_version), version_of(api_version), kind

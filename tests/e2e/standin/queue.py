@@ -1,4 +1,4 @@
-"""The work queue of a controller, with its one timer for each key and its back-off (spec 10.3)."""
+"""The work queue of a controller, with its one timer for each key and its back-off (MC-10.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies of hook requests, in the byte order that the real one has (spec 1.1)."""
+"""Bodies of hook requests, in the byte order that the real one has (MC-1.1)."""
 
 from __future__ import annotations
 

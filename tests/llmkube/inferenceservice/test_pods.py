@@ -70,6 +70,12 @@ def test_the_models_own_directory_is_used() -> None:
     assert environment[1] == {"name": "CACHE_DIR", "value": "/models/0123456789abcdef"}
 
 
+def test_a_model_may_have_another_claim() -> None:
+    """The claim that the Model's status names, where an earlier Model's claim has the plain name."""
+    pod = pod_spec(sync(service(), model(status={"cacheClaim": "m-cache-01234567"})))
+    assert pod["volumes"][0]["persistentVolumeClaim"] == {"claimName": "m-cache-01234567"}
+
+
 def test_operators_claim() -> None:
     """A claim that the operator names is used where the namespace has it, and only there (D.4)."""
     settings = Settings(llmkube_model_cache_claim="llmkube-model-cache")

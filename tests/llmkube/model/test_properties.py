@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.llmkube.download import SCRIPT
+from app.llmkube.download import JOB_SCRIPT
 from app.settings import Settings
 from tests.llmkube.objects import NOW, Json, admit, customize, model, observed, sync
 
@@ -76,7 +76,7 @@ def test_every_model_gets_an_answer(spec: Json, name: str, settings: Settings) -
     document = model(name=name, **spec)
     answer = sync(document, settings=settings)
     ready = next(c for c in answer["status"]["conditions"] if c["type"] == "Ready")
-    assert (ready["reason"] == "InvalidSpec") is bool(admit(document, settings).errors)
+    assert (ready["reason"] in ("InvalidSpec", "SourceNotAllowed")) is bool(admit(document, settings).errors)
     assert all(child["metadata"]["namespace"] == "ns1" for child in answer["children"])
     assert {rule.get("namespace", "ns1") for rule in customize(document, settings)} <= {"ns1"}
 
@@ -111,5 +111,5 @@ def test_user_text_is_never_shell_text(spec: Json, settings: Settings) -> None:
     for child in sync(model(**spec), settings=settings)["children"]:
         if child["kind"] == "Job":
             container: dict[str, Any] = child["spec"]["template"]["spec"]["containers"][0]
-            assert container["command"] == ["sh", "-c", SCRIPT]
+            assert container["command"] == ["sh", "-c", JOB_SCRIPT]
             assert "args" not in container

@@ -1,5 +1,7 @@
-"""A Model's children and status, by source class and by what was observed (llmkube spec 2)."""
+"""A Model's children and status, by source class and by what was observed (LK-2)."""
 
+import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -164,7 +166,7 @@ def test_an_existing_claim_of_the_operator_is_used_instead() -> None:
 
 
 def test_a_changed_source_changes_the_job_and_keeps_the_claim() -> None:
-    """The old Job goes with its source; data never goes (T-18)."""
+    """The old Job goes with its source; data never goes (LK-T-18)."""
     old_job, claim = made(model())
     answer = sync(model("https://example.com/other.gguf"), [observed(old_job), observed(claim, {"phase": "Bound"})])
     job = child(answer, "Job")
@@ -223,7 +225,7 @@ def test_without_a_cache_pods_download() -> None:
     ],
 )
 def test_claims_of_pvc_sources(claims: list[Json], phase: str, type_: str, reason: str, resync: int | None) -> None:
-    """Spec 2.3, and T-20: a claim that waits for its first pod is no reason to wait for the claim."""
+    """Spec 2.3, and LK-T-20: a claim that waits for its first pod is no reason to wait for the claim."""
     classes = [
         {
             "apiVersion": "storage.k8s.io/v1",
@@ -252,6 +254,103 @@ def test_a_claim_that_goes_takes_no_path_with_it(source: str, path: str | None) 
     assert answer["status"]["phase"] == "Failed"
     assert answer["status"].get("path") == path
     assert ("cacheKey" in answer["status"]) is (path is not None)
+
+
+def test_a_file_of_a_node_that_is_not_allowed_is_not_mounted() -> None:
+    """Admission may have been away when the Model was made. Once it is listed, the Model goes on by itself."""
+    document = model("/srv/x.gguf")
+    answer = sync(document, settings=Settings())
+    assert answer["children"] == []
+    assert answer["status"]["phase"] == "Failed"
+    assert "cacheKey" not in answer["status"]
+    ready = condition(answer, "Ready") or {}
+    assert (ready["status"], ready["reason"]) == ("False", "SourceNotAllowed")
+    assert "MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS" in ready["message"]
+    again = sync({**document, "status": answer["status"]}, settings=Settings())
+    assert again["children"] == []
+    assert child(sync({**document, "status": answer["status"]}), "Job")
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_model_from_before_keeps_its_file(ended: bool) -> None:
+    """A setting that is taken back stops nothing: not a copy that runs, nor one that is there, nor its next attempt."""
+    document = model("/srv/x.gguf")
+    job, claim = made(document)
+    there = observed(claim, {"phase": "Bound"})
+    answer = sync(
+        document, [observed(job, job_status("Complete") if ended else {"active": 1}), there], settings=Settings()
+    )
+    assert answer["status"]["phase"] == ("Ready" if ended else "Copying")
+    assert [item["kind"] for item in answer["children"]] == ["PersistentVolumeClaim", "Job"]
+    assert "a new Model could not be made: path /srv/x.gguf" in (condition(answer, "Ready") or {})["message"]
+    again = sync({**document, "status": answer["status"]}, [there], settings=Settings())
+    assert child(again, "Job") is not None
+
+
+def earlier_claim() -> Json:
+    """The claim of a Model that was deleted while a service used it."""
+    owner = {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": "Model", "name": "m", "uid": "old"}
+    claim = claim_object("m-cache", "Bound")
+    owned = {"ownerReferences": [{**owner, "controller": True}], "deletionTimestamp": EARLIER}
+    return {**claim, "metadata": {**claim["metadata"], **owned}}
+
+
+def using_pod(claim: str, name: str = "chat-0", phase: str = "Running") -> Json:
+    labels = {"inference.llmkube.dev/model": "m"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "ns1", "labels": labels},
+        "spec": {"volumes": [{"name": "model-cache", "persistentVolumeClaim": {"claimName": claim}}]},
+        "status": {"phase": phase},
+    }
+
+
+def test_a_model_that_is_made_again_does_not_wait_for_its_old_claim() -> None:
+    """It takes a claim of another name, and a Job of another name fills it; who holds the old one is said."""
+    related = [earlier_claim(), using_pod("m-cache"), using_pod("m-cache", "done", "Succeeded")]
+    answer = sync(model(), related=related)
+    job, claim = child(answer, "Job") or {}, child(answer, "PersistentVolumeClaim") or {}
+    name = claim["metadata"]["name"]
+    assert re.fullmatch("m-cache-[0-9a-f]{8}", name)
+    assert answer["status"]["cacheClaim"] == name
+    assert job["metadata"]["name"] != f"m-dl-{KEY}"
+    volume = {"name": "model-cache", "persistentVolumeClaim": {"claimName": name}}
+    assert job["spec"]["template"]["spec"]["volumes"] == [volume]
+    message = (condition(answer, "Ready") or {})["message"]
+    assert (
+        "an earlier Model of this name: PersistentVolumeClaim m-cache is being deleted, still used by pod chat-0"
+        in (message)
+    )
+    assert "done" not in message
+
+
+@pytest.mark.parametrize("seen", [["Job"], ["PersistentVolumeClaim"], ["Job", "PersistentVolumeClaim"]])
+def test_a_claim_of_another_name_stays(seen: list[str]) -> None:
+    """Once it was chosen, the old claim's end changes nothing, whatever the last status says."""
+    first = sync(model(), related=[earlier_claim()])
+    present = [observed(item, job_status("Complete")) for item in first["children"] if item["kind"] in seen]
+    again = sync(model(), present)
+    assert again["children"] == first["children"]
+    assert again["status"]["cacheClaim"] == first["status"]["cacheClaim"]
+    assert "earlier Model" not in (condition(again, "Ready") or {})["message"]
+
+
+def test_a_claim_of_our_own_that_is_being_deleted_stays_the_models() -> None:
+    """Services restart for no reason of ours: the claim is made anew when it is gone, and pods fetch the file again."""
+    job, claim = made(model())
+    going = observed(claim, {"phase": "Bound"})
+    going["metadata"]["deletionTimestamp"] = EARLIER
+    answer = sync(model(), [observed(job, job_status("Complete")), going], [using_pod("m-cache")])
+    assert answer["children"] == [claim, job]
+    ready = condition(answer, "Ready") or {}
+    assert ready["status"] == "True"
+    assert ready["message"].endswith("PersistentVolumeClaim m-cache is being deleted, still used by pod chat-0")
+
+
+def test_a_claim_of_somebody_else_is_not_mistaken_for_an_earlier_models() -> None:
+    first = sync(model(), related=[claim_object("m-cache", "Bound")])
+    assert (child(first, "PersistentVolumeClaim") or {})["metadata"]["name"] == "m-cache"
 
 
 def test_a_running_job_is_progress() -> None:
@@ -307,7 +406,7 @@ def test_a_claim_that_never_comes_is_said_beside_its_job() -> None:
 
 
 def test_a_completed_job_makes_the_model_ready_and_its_report_the_status() -> None:
-    """Size, checksum and ETag come from the termination message; earlier conditions are over (2.5)."""
+    """Size, checksum and ETag come from the termination message; earlier conditions are over (LK-2.5)."""
     job, claim = made(model())
     before = sync(model())["status"]
     report = '{"size":4294967296,"sha256":"abc","etag":"\\"v1\\""}'
@@ -340,6 +439,128 @@ def test_a_report_outlives_its_pod() -> None:
     assert "sha256" not in other
 
 
+def refreshing_pod(name: str, finished: str, sha256: str, path: str = f"/models/{KEY}/m.gguf") -> Json:
+    """A serving pod whose init container looked after the file."""
+    ended = {
+        "exitCode": 0,
+        "finishedAt": finished,
+        "message": json.dumps({"size": 2048, "sha256": sha256, "etag": "e"}),
+    }
+    pod = using_pod("m-cache", name)
+    pod["spec"]["initContainers"] = [{"name": "model-downloader", "env": [{"name": "MODEL_PATH", "value": path}]}]
+    pod["status"]["initContainerStatuses"] = [{"name": "model-downloader", "state": {"terminated": ended}}]
+    return pod
+
+
+def test_the_status_is_about_the_file_that_a_service_fetched_anew() -> None:
+    """With OnChange a serving pod may replace the file; what it says outlives it, and the Job's older words."""
+    document = model(refreshPolicy="OnChange")
+    job, claim = made(document)
+    children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
+    first = job_pod(job, 0, '{"size":1024,"sha256":"old","etag":""}')
+    before = sync(document, children, [first])["status"]
+    assert before["sha256"] == "old"
+    pods = [
+        first,
+        refreshing_pod("a", "2026-01-01T10:00:00Z", "newest"),
+        refreshing_pod("b", "2026-01-01T09:00:00Z", "new"),
+        refreshing_pod("c", "2026-01-01T11:00:00Z", "other", "/models/0000000000000000/m.gguf"),
+    ]
+    after = sync({**document, "status": before}, children, pods)["status"]
+    assert (after["sha256"], after["size"], after["sourceETag"]) == ("newest", "2.0 KiB", "e")
+    assert sync({**document, "status": after}, children, [first])["status"]["sha256"] == "newest"
+    pinned = sync(model(status=before), children, pods)["status"]
+    assert pinned["sha256"] == "old"
+
+
+# Files of earlier sources.
+
+OTHER = "https://example.com/other.gguf"
+BEFORE, SERVED = "0123456789abcdef", "fedcba9876543210"
+
+
+def kept(answer: Json) -> str | None:
+    """The keys that the Job of the answer leaves on the claim, ``None`` where it leaves all."""
+    job = child(answer, "Job")
+    assert job is not None
+    env = job["spec"]["template"]["spec"]["containers"][0]["env"]
+    return next((item.get("value", "") for item in env if item["name"] == "KEEP_KEYS"), None)
+
+
+def serving_pod(name: str, key: str, claim: str = "m-cache", phase: str = "Running") -> Json:
+    pod = using_pod(claim, name, phase)
+    path = {"name": "MODEL_PATH", "value": f"/models/{key}/m.gguf"}
+    pod["spec"]["initContainers"] = [{"name": "theirs"}, {"name": "model-downloader", "env": [path]}]
+    return pod
+
+
+def test_a_new_job_leaves_the_files_that_pods_serve_and_those_of_the_source_before() -> None:
+    """Pods that ended use nothing, and what is no cache key reaches no shell. The Job's name does not depend on it."""
+    pods = [
+        serving_pod("a", SERVED),
+        serving_pod("b", SERVED),
+        serving_pod("c", KEY),
+        serving_pod("pending", "aaaaaaaaaaaaaaaa", phase="Pending"),
+        serving_pod("done", "bbbbbbbbbbbbbbbb", phase="Succeeded"),
+        serving_pod("elsewhere", "cccccccccccccccc", claim="other-cache"),
+        serving_pod("strange", "../../etc"),
+        using_pod("m-cache", "bare"),
+    ]
+    answer = sync(model(status={"cacheKey": BEFORE}), related=pods)
+    assert kept(answer) == f"{BEFORE} aaaaaaaaaaaaaaaa {SERVED}"
+    assert (child(answer, "Job") or {})["metadata"]["name"] == f"m-dl-{KEY}"
+    assert kept(sync(model(status={"cacheKey": "no key; rm -rf /"}), related=[using_pod("m-cache")])) == ""
+
+
+def test_a_job_that_is_there_keeps_what_it_was_told() -> None:
+    """A Job is not changed, so the answer does not say otherwise, whatever happens to the pods."""
+    first = sync(model(status={"cacheKey": BEFORE}), related=[serving_pod("a", SERVED)])
+    there = [observed(item) for item in first["children"]]
+    later = sync(model(status=first["status"]), there, [serving_pod("b", KEY)])
+    assert later["children"] == first["children"]
+    untold = [observed(item) for item in made(model())]
+    assert kept(sync(model(), untold, [serving_pod("a", SERVED)])) is None
+
+
+def test_the_next_attempt_leaves_what_the_failed_one_left() -> None:
+    """The status has forgotten the source before by then, and its service may be without pods for a moment."""
+    first = sync(model(status={"cacheKey": BEFORE}), related=[serving_pod("a", SERVED)])
+    failed = observed(child(first, "Job") or {}, job_status("Failed", rfc3339(NOW)))
+    noticed = sync(model(status=first["status"]), [failed], [using_pod("m-cache")])
+    due = NOW + timedelta(seconds=300)
+    second = sync(model(status=noticed["status"]), [failed], [using_pod("m-cache")], now=due)
+    assert (child(second, "Job") or {})["metadata"]["name"] == f"m-dl-{KEY}-2"
+    assert kept(second) == f"{BEFORE} {SERVED}"
+
+
+def test_a_changed_source_keeps_one_generation() -> None:
+    """The file before stays until the next change, so that it can be gone back to."""
+    first = sync(model(), related=[serving_pod("a", SERVED)])
+    second = sync(model(OTHER, status=first["status"]), related=[serving_pod("b", KEY)])
+    assert kept(second) == KEY
+    third = sync(model(status=second["status"]), related=[serving_pod("c", second["status"]["cacheKey"])])
+    assert kept(third) == second["status"]["cacheKey"]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("m", Settings(llmkube_keep_old_files=True)),
+        ("m", Settings(llmkube_model_cache_claim="shared")),
+        ("shared", Settings(llmkube_model_cache_claim="shared-cache")),
+    ],
+    ids=["setting", "shared claim", "shared claim of the Model's own name"],
+)
+def test_all_files_stay_where_they_may_be_others_or_the_operator_wants_it(name: str, settings: Settings) -> None:
+    document = model(name=name, status={"cacheKey": BEFORE})
+    shared = claim_object(settings.llmkube_model_cache_claim or "unrelated", "Bound")
+    assert kept(sync(document, related=[shared, serving_pod("a", SERVED)], settings=settings)) is None
+
+
+def test_all_files_stay_where_pods_are_not_seen() -> None:
+    assert kept(sync(model(status={"cacheKey": BEFORE}))) is None
+
+
 @pytest.mark.parametrize("message", ["", "null", "no json", '{"size":"x"}', "[]"])
 def test_an_unreadable_report_is_none(message: str) -> None:
     job, _ = made(model())
@@ -349,7 +570,7 @@ def test_an_unreadable_report_is_none(message: str) -> None:
 
 
 def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
-    """The pod's last words are the message; five minutes later the Job makes room for a new one (2.9.7)."""
+    """The pod's last words are the message; five minutes later the Job makes room for a new one (LK-2.9.7)."""
     job, claim = made(model())
     at = rfc3339(NOW - timedelta(seconds=100))
     children = [observed(job, job_status("Failed", at)), observed(claim, {"phase": "Bound"})]
@@ -363,12 +584,58 @@ def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
     assert answer["resyncAfterSeconds"] == 200
 
     due = sync(model(status=answer["status"]), children, pods, now=NOW + timedelta(seconds=300))
-    assert child(due, "Job") is None
+    second = child(due, "Job") or {}
+    assert second["metadata"]["name"] == f"m-dl-{KEY}-2"
+    assert second["metadata"]["annotations"] == {"inference.llmkube.dev/attempt": "2"}
     assert child(due, "PersistentVolumeClaim") is not None
-    again = sync(model(status=due["status"]), [children[1]], pods, now=NOW + timedelta(seconds=302))
-    assert child(again, "Job") is not None
+    both = [observed(second, {"active": 1}), *children]
+    both[0]["metadata"]["annotations"].update(second["metadata"]["annotations"])
+    again = sync(model(status=due["status"]), both, pods, now=NOW + timedelta(seconds=302))
+    assert child(again, "Job") == second
     assert again["status"]["phase"] == "Downloading"
     assert (condition(again, "Degraded") or {})["status"] == "False"
+
+
+@pytest.mark.parametrize(("attempt", "seconds"), [(1, 300), (2, 600), (3, 1200), (4, 2400), (5, 3600), (99999, 3600)])
+def test_failed_downloads_back_off(attempt: int, seconds: int) -> None:
+    """Whatever the cause; the count is the Job's own, and goes on."""
+    job, _ = made(model())
+    if attempt > 1:
+        job["metadata"]["name"] += f"-{attempt}"
+    failed = observed(job, job_status("Failed", rfc3339(NOW)))
+    failed["metadata"]["annotations"]["inference.llmkube.dev/attempt"] = str(attempt)
+    first = sync(model(), [failed])
+    assert first["resyncAfterSeconds"] == seconds
+    assert (child(first, "Job") or {})["metadata"]["name"] == job["metadata"]["name"]
+    before = sync(model(status=first["status"]), [failed], now=NOW + timedelta(seconds=seconds - 1))
+    assert (child(before, "Job") or {})["metadata"]["name"] == job["metadata"]["name"]
+    due = sync(model(status=first["status"]), [failed], now=NOW + timedelta(seconds=seconds))
+    assert (child(due, "Job") or {})["metadata"]["name"] == f"m-dl-{KEY}-{attempt + 1}"
+
+
+def test_the_last_attempts_words_are_said_while_the_job_tries_again() -> None:
+    job, claim = made(model())
+    children = [observed(job, {"active": 1, "failed": 1}), observed(claim, {"phase": "Bound"})]
+    answer = sync(model(), children, [job_pod(job, 1, "cannot connect (curl 7)")])
+    assert answer["status"]["phase"] == "Downloading"
+    assert "the last attempt failed: " in (condition(answer, "Ready") or {})["message"]
+    assert "cannot connect (curl 7)" in (condition(answer, "Ready") or {})["message"]
+
+
+def test_the_job_runs_where_pod_security_is_restricted() -> None:
+    """Everything that ``restricted`` asks for. Without an ``fsGroup`` the platform chooses the user (OpenShift)."""
+    pod = made(model())[0]["spec"]["template"]["spec"]
+    assert pod["securityContext"] == {
+        "fsGroup": 102,
+        "runAsNonRoot": True,
+        "runAsUser": 100,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    container = pod["containers"][0]["securityContext"]
+    assert container["allowPrivilegeEscalation"] is False
+    assert container["capabilities"] == {"drop": ["ALL"]}
+    bare = made(model(), Settings(llmkube_default_fsgroup=0))[0]["spec"]["template"]["spec"]
+    assert bare["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def test_an_old_failure_is_shown_before_it_is_tried_again() -> None:
@@ -509,14 +776,14 @@ def rules(document: Json, **settings: Any) -> list[tuple[str, Any]]:
 
 def test_only_what_a_model_needs_is_asked_for() -> None:
     """Metacontroller walks every rule at every event, so there are few (D.2)."""
-    job_pods = {"matchLabels": {"app.kubernetes.io/component": "model-download", "inference.llmkube.dev/model": "m"}}
+    pods = {"matchLabels": {"inference.llmkube.dev/model": "m"}}
     assert rules(model("owner/repo")) == []
-    assert rules(model()) == [("pods", job_pods)]
-    assert rules(model(), watch_pods=False) == []
+    assert rules(model()) == [("persistentvolumeclaims", ["m-cache"]), ("pods", pods)]
+    assert rules(model(), watch_pods=False) == [("persistentvolumeclaims", ["m-cache"])]
     assert rules(model("pvc://claim/x")) == [("persistentvolumeclaims", ["claim"]), ("storageclasses", {})]
     assert rules(model(), llmkube_model_cache_claim="shared") == [
-        ("persistentvolumeclaims", ["shared"]),
-        ("pods", job_pods),
+        ("persistentvolumeclaims", ["shared", "m-cache"]),
+        ("pods", pods),
     ]
     cuda = model("owner/repo", hardware={"accelerator": "cuda"})
     assert rules(cuda) == [("nodes", {})]

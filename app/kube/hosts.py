@@ -1,0 +1,151 @@
+"""Hosts that nothing may be fetched from: those that hand out a node's credentials, in any spelling.
+
+A name is judged by what stands in the URL; nothing is resolved. Downloaders map other characters onto ASCII (IDNA makes
+a dot of ``。`` and nothing of a soft hyphen), each in its own way, so that a host is ASCII here, or nothing at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+_FORBIDDEN_NETWORKS = (
+    ip_network("169.254.0.0/16"),
+    ip_network("fe80::/10"),
+    ip_network("fd00:ec2::/32"),  # AWS: instance metadata, pod identities and others
+    ip_network("fd20:ce::254/128"),  # Google Cloud
+    ip_network("fd00:c1::a9fe:a9fe/128"),  # Oracle Cloud
+    ip_network("fd00:42::42/128"),  # Scaleway
+    ip_network("100.100.100.200/32"),  # Alibaba Cloud
+    ip_network("168.63.129.16/32"),  # Azure's host services
+    ip_network("192.0.0.192/32"),  # Oracle Cloud
+)
+_FORBIDDEN_NAMES = frozenset(
+    {
+        "metadata",
+        "metadata.google.internal",
+        "metadata.goog",
+        "metadata.azure.internal",
+        "metadata.packet.net",
+        "metadata.platformequinix.com",
+        "metadata.tencentyun.com",
+        "instance-data",
+        "instance-data.ec2.internal",
+    }
+)
+_IN_THE_END = tuple(ip_network(prefix) for prefix in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
+"""Prefixes whose last 32 bits are an IPv4 address: compatible, mapped, translated (SIIT), NAT64's well-known one."""
+_LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
+_ISATAP = (0x00005EFE, 0x02005EFE)
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,253}")
+_ZONE = re.compile(r"%(?:25)?[A-Za-z0-9._~-]+\Z")
+
+
+def refusal(host: str) -> str:
+    """Why nothing may be fetched from a host (without brackets and port), in words that follow it; empty when it may.
+
+    ``host`` comes as it is written, before any percent sign is decoded.
+    """
+    return misspelt(host) or (FORBIDDEN if is_metadata_host(host) else "")
+
+
+FORBIDDEN = "serves link-local addresses or a cloud's metadata; a model must come from another host"
+
+
+def without_port(authority: str) -> str:
+    """The host of ``host:port`` or ``[address]:port``."""
+    return authority[1:].partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
+
+
+def misspelt(host: str) -> str:
+    """Why the text is no host that every downloader reads alike, or an empty text."""
+    if ":" in host:
+        try:
+            IPv6Address(_ZONE.sub("", host))
+        except ValueError:
+            return "is no IPv6 address"
+        return ""
+    if not host.isascii():
+        return "is not written in ASCII; write an international name in punycode (xn--…)"
+    if not _NAME.fullmatch(host):
+        return "is no host name: letters, digits, '-', '_' and '.', at most 253 of them"
+    last = host.rstrip(".").rpartition(".")[2].lower()
+    if _PART.fullmatch(last) and _short_form(host.lower().rstrip(".")) is None:
+        return "ends in a number, but is no IPv4 address"
+    return ""
+
+
+def is_metadata_host(host: str) -> bool:
+    """Whether the host is link-local or a cloud's metadata service, in any spelling that :func:`misspelt` lets pass."""
+    name = host.lower().rstrip(".")
+    return name in _FORBIDDEN_NAMES or any(
+        address in network
+        for address in _addresses(name)
+        for network in _FORBIDDEN_NETWORKS
+        if network.version == address.version
+    )
+
+
+def _addresses(name: str) -> Iterator[IPv4Address | IPv6Address]:
+    """The address that a host is, and each IPv4 address that a gateway may take out of an IPv6 address."""
+    try:
+        address = ip_address(_ZONE.sub("", name))
+    except ValueError:
+        short = _short_form(name)
+        if short is not None:
+            yield short
+        return
+    yield address
+    if isinstance(address, IPv6Address):
+        yield from _carried(address)
+
+
+def _carried(address: IPv6Address) -> Iterator[IPv4Address]:
+    """IPv4 addresses inside: of the transition mechanisms, and of NAT64 with a prefix of any length (RFC 6052)."""
+    last = IPv4Address(int(address) & 0xFFFFFFFF)
+    if any(address in network for network in _IN_THE_END) or int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
+        yield last
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    yield from address.teredo or ()
+    if address in _LOCAL_NAT64:
+        yield last
+        raw = address.packed[:8] + address.packed[9:]  # the ninth byte is always zero
+        yield from (IPv4Address(raw[start : start + 4]) for start in (6, 7, 8))
+
+
+_PART = re.compile(r"0x[0-9a-f]*|[0-9]+")
+
+
+def _short_form(name: str) -> IPv4Address | None:
+    """One to four numbers, the last of which fills what remains: ``169.254.43518``, ``0xa9fea9fe``."""
+    parts = name.split(".")
+    if len(parts) > 4 or not all(_PART.fullmatch(part) for part in parts):
+        return None
+    try:
+        *heads, last = (_number(part) for part in parts)
+    except ValueError:
+        return None
+    if any(head > 255 for head in heads) or last >= 1 << 8 * (4 - len(heads)):
+        return None
+    value = last
+    for position, head in enumerate(heads):
+        value |= head << 8 * (3 - position)
+    return IPv4Address(value)
+
+
+def _number(part: str) -> int:
+    if part.startswith("0x"):
+        return int(part[2:] or "0", 16)
+    return int(part, 8) if part.startswith("0") else int(part)
+
+
+def allowed(host: str, entries: tuple[str, ...] | None) -> bool:
+    """Whether an allow-list lets the host pass. ``*.example.com`` stands for all hosts below; ``None`` allows all."""
+    if entries is None:
+        return True
+    return any(
+        host.endswith(entry[1:].lower()) if entry.startswith("*.") else host == entry.lower() for entry in entries
+    )
