@@ -44,9 +44,9 @@ MODEL_URI = SPEC.child("model", "uri")
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
-    """All violations in a user's spec; ``old`` on updates only."""
+    """All violations in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
     spec, errors = as_decided(service)
-    errors += [*_name(service.metadata), *_model(spec), *rules.check(spec), *_route(spec), *_pool(spec)]
+    errors += [*_name(service.metadata), *_model(spec), *rules.check(spec), *_route(service.spec), *_pool(spec)]
     errors += [*_bases(spec), *merge_clashes(spec), *reserved(spec), *_pods(spec)]
     if old is not None:
         errors += _unchanged(old.spec, spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -147,12 +148,6 @@ def _pool(d: Draw, value: Json) -> None:
         value.pop("spec", None)
 
 
-def _config_pool(d: Draw, value: Json) -> None:
-    """One form of a pool, not both."""
-    for key in ("targetPorts", "endpointPickerRef") if d.chance(0.5) else ("targetPortNumber", "extensionRef"):
-        value.pop(key, None)
-
-
 def _route(d: Draw, value: Json) -> None:
     if value.get("refs"):
         value.pop("spec", None)
@@ -181,7 +176,6 @@ RULES: Mapping[str, Rule] = {
     "WVASpec": _wva,
     "SchedulerConfig": _scheduler_config,
     "PoolSpec": _pool,
-    "ConfigInferencePoolSpec": _config_pool,
     "HTTPRouteConfig": _route,
     "RouterSpec": _router,
 }
@@ -203,6 +197,8 @@ def documents(number: int, namespace: str, variant: int) -> list[Json]:
         else:
             router.setdefault("route", d.model(RouteSpec, http=d.model(HTTPRouteConfig)))
     found = [_gateway(), _config_map(namespace), *(_account(name, namespace) for name in ("default", "runner"))]
+    if number % 3 == 0:
+        found += _ca_bundle()
     if d.chance(0.3):
         base = d.model(LLMInferenceServiceConfigSpec, without=("scaling",) if "replicas" in spec else ("replicas",))
         spec["baseRefs"] = [{"name": f"base-{number}"}]
@@ -229,6 +225,16 @@ def _gateway() -> Json:
 
 def _account(name: str, namespace: str) -> Json:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
+
+
+def _ca_bundle() -> list[Json]:
+    """The operator's settings that name a CA bundle, and the bundle."""
+    settings = {"storageInitializer": json.dumps({"caBundleConfigMapName": "bundle"})}
+    texts = {"inferenceservice-config": settings, "bundle": {"cabundle.crt": "-----BEGIN CERTIFICATE-----"}}
+    return [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "kserve"}, "data": data}
+        for name, data in texts.items()
+    ]
 
 
 def _config_map(namespace: str) -> Json:
