@@ -217,7 +217,7 @@ def test_x46_a_draft_models_name_leads_nowhere(service: Service, cluster: Cluste
     claims = {"models": [{"name": "opt"}, {"name": name, "role": "draft"}]}
     document = running(cluster, SERVICE, {**valid(SERVICE), "modelClaims": claims})
     warnings = is_allowed(reviewing(service, document))
-    assert any(text.startswith("spec.modelClaims.models[1].name: no OpenModel can be called") for text in warnings)
+    assert any(text.startswith("spec.modelClaims.models[1].name: no OpenModel can be named") for text in warnings)
     sent = request(cluster, document)
     answer = syncing(service, sent)
     assert ready(answer)["reason"] == "ModelNotFound"

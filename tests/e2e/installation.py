@@ -1,7 +1,7 @@
 """The product as a user installs it: the shipped manifests, `modelhooks certs --apply`, and the service as a process.
 
 There is no kubelet and no cluster DNS, so one overlay changes the addresses of hooks and webhooks to the process's own;
-everything else is applied as shipped (design, last section).
+everything else is applied as shipped.
 """
 
 from __future__ import annotations

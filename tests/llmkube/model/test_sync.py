@@ -683,7 +683,7 @@ def test_a_missing_local_file_is_a_failure_although_no_container_ends() -> None:
 
 
 def test_a_child_that_never_comes_is_a_name_conflict() -> None:
-    """No event tells that a name is taken, so the status does, and asks again (design, decision 4)."""
+    """No event tells that a name is taken, so the status does, and asks again."""
     first = sync(model())
     assert first["resyncAfterSeconds"] == 65
     later = sync(model(status=first["status"]), now=NOW + timedelta(seconds=65))

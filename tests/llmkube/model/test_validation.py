@@ -229,5 +229,5 @@ def test_a_model_from_before_may_be_changed() -> None:
     before = model("/srv/m/x.gguf")
     same = verdict_of_update(before, model("/srv/m/x.gguf", hardware={"accelerator": "cuda"}), Settings())
     assert same.errors == []
-    assert any("(was so before; accepted)" in text for text in same.warnings)
+    assert any("(unchanged from before; accepted)" in text for text in same.warnings)
     assert verdict_of_update(before, model("/srv/m/y.gguf"), Settings()).errors
