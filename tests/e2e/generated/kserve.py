@@ -84,8 +84,7 @@ POOLS: Mapping[str, Pool] = {
     "SchedulerSpec.labels": LABELS,
     "SchedulerSpec.annotations": lambda d: dict.fromkeys(d.some(("a", "b.c/d")), "x"),
     "SchedulerSpec.template": lambda d: pod(d, _MAIN) if d.chance(0.5) else {"terminationGracePeriodSeconds": 5},
-    "InferencePoolSpec.selector": LABELS,
-    "ConfigInferencePoolSpec.selector": LABELS,
+    "PoolSelector.matchLabels": lambda d: LABELS(d) or {"tier": "a"},
     "EndpointPickerReference.group": ("",),
     "EndpointPickerReference.kind": ("Service",),
     "EndpointPickerReference.name": ("picker",),
@@ -148,6 +147,16 @@ def _pool(d: Draw, value: Json) -> None:
         value.pop("spec", None)
 
 
+def _selector(d: Draw, value: Json) -> None:
+    """One that is there has labels."""
+    value.setdefault("matchLabels", {"tier": "a"})
+
+
+def _picker(d: Draw, value: Json) -> None:
+    """A Service needs a port."""
+    value.setdefault("port", {"number": 9002})
+
+
 def _route(d: Draw, value: Json) -> None:
     if value.get("refs"):
         value.pop("spec", None)
@@ -176,6 +185,8 @@ RULES: Mapping[str, Rule] = {
     "WVASpec": _wva,
     "SchedulerConfig": _scheduler_config,
     "PoolSpec": _pool,
+    "EndpointPickerReference": _picker,
+    "PoolSelector": _selector,
     "HTTPRouteConfig": _route,
     "RouterSpec": _router,
 }

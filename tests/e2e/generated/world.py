@@ -21,7 +21,7 @@ from tests.e2e.generated.draw import Json
 Documents = Callable[[int, str, int], list[Json]]
 """The objects of one number, in a namespace; the same names in every variant."""
 
-SETTINGS = Settings()
+SETTINGS = Settings(llmkube_allowed_host_paths=("/",))
 
 
 def refusals(documents: Sequence[Json], old: Mapping[str, Json] | None = None) -> list[str]:
