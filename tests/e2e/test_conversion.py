@@ -131,7 +131,7 @@ def test_each_version_has_its_own_admission(taken_over: Installation) -> None:
     refused = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(older), check=False)
     assert refused.returncode != 0
     assert "spec.router.route.http.spec: Invalid value" in refused.stderr
-    assert "parentRefs and gateway.refs exclude each other" in refused.stderr
+    assert "parentRefs and gateway.refs are mutually exclusive" in refused.stderr
     accepted = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
     assert "repeats gateway.refs" in accepted.stderr
 

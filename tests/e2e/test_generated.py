@@ -202,7 +202,7 @@ def test_every_field_is_among_them(family: str) -> None:
     module = FAMILIES[family]
     specs = {(r.api_version, r.kind): r.spec for r in RESOURCES if r.family == family}
     seen: set[str] = set()
-    for _, documents in admitted(module.documents, 2 * COUNT, "x"):
+    for _, documents in admitted(module.documents, 6 * COUNT, "x"):
         for document in documents:
             if (spec := specs.get((document["apiVersion"], document["kind"]))) is not None:
                 seen.update(written(spec, document["spec"]))

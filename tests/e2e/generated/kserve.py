@@ -85,9 +85,9 @@ POOLS: Mapping[str, Pool] = {
     "SchedulerSpec.annotations": lambda d: dict.fromkeys(d.some(("a", "b.c/d")), "x"),
     "SchedulerSpec.template": lambda d: pod(d, _MAIN) if d.chance(0.5) else {"terminationGracePeriodSeconds": 5},
     "PoolSelector.matchLabels": lambda d: LABELS(d) or {"tier": "a"},
-    "EndpointPickerReference.group": ("",),
-    "EndpointPickerReference.kind": ("Service",),
-    "EndpointPickerReference.name": ("picker",),
+    "EndpointPickerIdentity.group": ("",),
+    "EndpointPickerIdentity.kind": ("Service",),
+    "EndpointPickerIdentity.name": ("picker",),
     "LLMInferenceServiceSpec.baseRefs": ABSENT,  # set where there is a config
 }
 
