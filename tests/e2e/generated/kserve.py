@@ -84,7 +84,7 @@ POOLS: Mapping[str, Pool] = {
     "SchedulerSpec.labels": LABELS,
     "SchedulerSpec.annotations": lambda d: dict.fromkeys(d.some(("a", "b.c/d")), "x"),
     "SchedulerSpec.template": lambda d: pod(d, _MAIN) if d.chance(0.5) else {"terminationGracePeriodSeconds": 5},
-    "PoolSelector.matchLabels": lambda d: LABELS(d) or {"tier": "a"},
+    "PoolSelector.matchLabels": ({"tier": "a"}, {"team": "", "example.com/tier": "A.b_c-1"}),
     "EndpointPickerIdentity.group": ("",),
     "EndpointPickerIdentity.kind": ("Service",),
     "EndpointPickerIdentity.name": ("picker",),
