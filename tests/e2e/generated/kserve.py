@@ -147,6 +147,12 @@ def _pool(d: Draw, value: Json) -> None:
         value.pop("spec", None)
 
 
+def _ports(d: Draw, value: Json) -> None:
+    """Each port once."""
+    if ports := value.get("targetPorts"):
+        value["targetPorts"] = list({port["number"]: port for port in ports}.values())
+
+
 def _selector(d: Draw, value: Json) -> None:
     """One that is there has labels."""
     value.setdefault("matchLabels", {"tier": "a"})
@@ -187,6 +193,7 @@ RULES: Mapping[str, Rule] = {
     "PoolSpec": _pool,
     "EndpointPickerReference": _picker,
     "PoolSelector": _selector,
+    "InferencePoolSpec": _ports,
     "HTTPRouteConfig": _route,
     "RouterSpec": _router,
 }
