@@ -30,7 +30,7 @@ from tests.corpus.requests import (
 )
 from tests.corpus.requests import service as inference_service
 from tests.service import Service
-from tests.unit.widgets import NOW
+from tests.widgets import NOW
 
 INVALID = inference_service(spec_with(image=" bad"))
 OUTER = "Deployment.apps/v1"

@@ -23,7 +23,7 @@ from app.hooks.protocol import CustomizeRequest, SyncRequest
 from app.kube.stored import Decoder
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
 from tests.corpus.requests import Json
-from tests.unit.widgets import NOW
+from tests.widgets import NOW
 
 Path = tuple[str | int, ...]
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation
-from tests.unit.test_readme import commands
+from tests.repository.test_readme import commands
 
 pytestmark = pytest.mark.e2e
 

@@ -13,7 +13,7 @@ import pytest
 
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.registry import RUNTIMES, readers, reading
-from tests.unit.test_readme import ROOT
+from tests.repository.test_readme import ROOT
 
 MODULE = """
 from app.kube.decode import SPEC

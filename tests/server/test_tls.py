@@ -1,152 +1,136 @@
-"""The serving certificate while the process runs: a new one is taken up, a bad one changes nothing."""
+"""Which certificates are taken up, without waiting for the clock or for the poll."""
 
 from __future__ import annotations
 
-import re
+import contextlib
+import os
 import ssl
-import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import orjson
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from prometheus_client import REGISTRY
 
 from app import certs
-from app.server.tls import POLL_SECONDS
-from tests.corpus.requests import JSON_HEADERS, REVIEW, is_allowed, review
-from tests.service import NEVER, Service, ask, running
+from app.server import tls
+from app.server.logs import Log
 
-NAMES = ["127.0.0.1", "localhost"]
-BUNDLE = certs.ensure(None, NAMES, datetime.now(UTC))
+NOW = datetime.now(UTC)
+BUNDLE = certs.ensure(None, ["localhost"], NOW)
 
 
-def leaf(*, days_ago: int = 0) -> certs.KeyPair:
-    """A certificate of our CA, as it was issued so many days ago."""
-    return certs.new_leaf(BUNDLE.ca, NAMES, datetime.now(UTC) - timedelta(days=days_ago))
+def issued(days: int) -> certs.KeyPair:
+    return certs.new_leaf(BUNDLE.ca, ["localhost"], NOW + timedelta(days=days))
+
+
+def ends(pair: certs.KeyPair) -> float:
+    return x509.load_pem_x509_certificate(pair.certificate.encode()).not_valid_after_utc.timestamp()
+
+
+def served() -> float | None:
+    """When the certificate ends that new connections get."""
+    return REGISTRY.get_sample_value("modelhooks_certificate_expiry_seconds")
 
 
 class Files:
-    """The two files, replaced one after the other as an editor or a slow volume would."""
-
     def __init__(self, directory: Path) -> None:
-        self.certificate, self.key = directory / "tls.crt", directory / "tls.key"
+        self.paths = directory / "tls.crt", directory / "tls.key"
 
-    def write(self, certificate: str, key: str) -> None:
-        self.certificate.write_text(certificate)
-        self.key.write_text(key)
+    def write(self, pair: certs.KeyPair) -> None:
+        self.paths[0].write_text(pair.certificate)
+        self.paths[1].write_text(pair.key)
+
+    def open(self) -> tls.Certificate:
+        return tls.Certificate(str(self.paths[0]), str(self.paths[1]), Log())
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     found = Files(tmp_path)
-    found.write(BUNDLE.leaf.certificate, BUNDLE.leaf.key)
+    found.write(BUNDLE.leaf)
     return found
 
 
-@pytest.fixture
-def service(files: Files) -> Iterator[Service]:
-    with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as started:
-        started.tls = ssl.create_default_context(cadata=BUNDLE.trusted)
-        yield started
+@pytest.mark.parametrize("days", [-4000, 400])
+def test_a_certificate_outside_its_validity_does_not_replace_a_good_one(files: Files, days: int) -> None:
+    """Every client would refuse it."""
+    certificate = files.open()
+    files.write(issued(days))
+    certificate.reload()
+    assert certificate.usable
 
 
-def served(service: Service) -> str:
-    """The certificate that a new connection gets, after a request on it was answered."""
-    connection = service.connect()
-    assert is_allowed(ask(connection, "POST", REVIEW, orjson.dumps(review()), JSON_HEADERS)) is not None
-    assert isinstance(connection.sock, ssl.SSLSocket)
-    found = connection.sock.getpeercert(binary_form=True)
-    connection.close()
-    assert found is not None
-    return ssl.DER_cert_to_PEM_cert(found)
+@pytest.mark.parametrize(("early", "later"), [(400, 401), (5, 6)])
+def test_a_certificate_that_was_early_is_taken_up_later(
+    files: Files, early: int, later: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When ours has ended, or as soon as it is valid: a clock may be behind."""
+    certificate = files.open()
+    new = issued(early)
+    files.write(new)
+    certificate.reload()
+    assert served() == ends(BUNDLE.leaf)
+    monkeypatch.setattr("app.server.tls.time.time", (NOW + timedelta(days=later)).timestamp)
+    certificate.reload()
+    assert served() == ends(new)
+    assert certificate.usable
 
 
-def same(certificate: str, other: str) -> bool:
-    return certs.first_certificate(certificate).strip() == certs.first_certificate(other).strip()
+def test_an_encrypted_key_is_an_error(files: Files) -> None:
+    """And no question on the terminal."""
+    key = load_pem_private_key(BUNDLE.leaf.key.encode(), None)
+    sealed = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
+    files.write(certs.KeyPair(BUNDLE.leaf.certificate, sealed.decode()))
+    with pytest.raises(OSError, match="PEM"):
+        files.open()
 
 
-def eventually_serves(service: Service, certificate: str) -> bool:
-    deadline = time.monotonic() + NEVER
-    while time.monotonic() < deadline:
-        if same(served(service), certificate):
-            return True
-        time.sleep(0.1)
-    return False
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_is_too_large_for_a_certificate_is_not_read(files: Files, place: int) -> None:
+    """The loop would stand still for it."""
+    certificate, before = files.open(), served()
+    files.paths[place].write_bytes(b"-" * (tls.PEM_BYTES + 1))
+    certificate.reload()
+    assert (certificate.usable, served()) == (True, before)
+    with pytest.raises(ValueError, match="more than"):
+        files.open()
 
 
-def metric(service: Service, name: str) -> float:
-    text = service.ask("GET", "/metrics").body.decode()
-    match = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
-    assert match is not None
-    return float(match[1])
+def test_a_pipe_is_no_certificate(files: Files) -> None:
+    """Reading it would wait for somebody to write."""
+    files.paths[0].unlink()
+    os.mkfifo(files.paths[0])
+    with pytest.raises(ValueError, match="not a file"):
+        files.open()
 
 
-FAILURES = "modelhooks_certificate_reload_failures_total"
+def test_every_handshake_takes_the_newest_context(files: Files) -> None:
+    """With a server name and without one."""
+    certificate = files.open()
+    new = issued(0)
+    files.write(new)
+    certificate.reload()
+    for name in ("localhost", None):
+        assert handshake(certificate.context, name) == ssl.PEM_cert_to_DER_cert(
+            certs.first_certificate(new.certificate)
+        )
 
 
-def eventually_counted(service: Service, before: float) -> float:
-    """The number of failures, once it is more than before and at rest: two files are not replaced at once."""
-    deadline = time.monotonic() + NEVER
-    while (found := metric(service, FAILURES)) <= before and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert found > before
-    time.sleep(POLL_SECONDS * 1.2)
-    return metric(service, FAILURES)
-
-
-def test_a_new_pair_is_served_and_a_bad_one_is_not(service: Service, files: Files) -> None:
-    """Open connections live on; every bad pair leaves the last good one in place and is counted."""
-    first, second = BUNDLE.leaf, leaf()
-    old_connection = service.connect()
-    assert ask(old_connection, "GET", "/readyz", None, {}).status == 200
-    assert same(served(service), first.certificate)
-
-    files.write(second.certificate, second.key)
-    assert eventually_serves(service, second.certificate)
-    assert ask(old_connection, "GET", "/readyz", None, {}).status == 200
-    old_connection.close()
-
-    before = metric(service, FAILURES)
-    expired = leaf(days_ago=4000)
-    bad = (
-        (first.certificate, second.key),
-        (first.certificate[:200], first.key),
-        (expired.certificate, expired.key),
-        ("", ""),
-    )
-    for certificate, key in bad:
-        files.write(certificate, key)
-        before = eventually_counted(service, before)
-        assert same(served(service), second.certificate)
-    files.key.unlink()
-    before = eventually_counted(service, before)
-    assert same(served(service), second.certificate)
-    time.sleep(POLL_SECONDS * 1.2)
-    assert metric(service, FAILURES) == before  # however long it lies there
-
-    files.write(first.certificate, first.key)
-    assert eventually_serves(service, first.certificate)
-
-
-def test_t29_old_protocols_and_plain_text_are_refused(service: Service) -> None:
-    """With an alert or an end, and others are served."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
-        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
-    with service.socket() as plain, pytest.raises((ssl.SSLError, OSError)):
-        context.wrap_socket(plain)
-    assert not service.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 200")
-    assert service.ask("GET", "/healthz").status == 200
-
-
-def test_an_expired_certificate_makes_the_process_not_ready(tmp_path: Path) -> None:
-    """So that somebody notices; it goes on serving, as a client may not care."""
-    files, old = Files(tmp_path), leaf(days_ago=4000)
-    files.write(old.certificate, old.key)
-    with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as service:
-        service.tls = ssl.create_default_context()
-        service.tls.check_hostname, service.tls.verify_mode = False, ssl.CERT_NONE
-        assert service.ask("GET", "/readyz").status == 503
-        assert is_allowed(service.post(REVIEW, review())) is not None
+def handshake(context: ssl.SSLContext, name: str | None) -> bytes | None:
+    """The certificate that a client is given."""
+    trusting = ssl.create_default_context(cadata=BUNDLE.trusted)
+    trusting.check_hostname = name is not None
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting.wrap_bio(back, there, server_hostname=name)
+    server = context.wrap_bio(there, back, server_side=True)
+    for side in (client, server) * 3:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    return client.getpeercert(binary_form=True)

@@ -6,7 +6,7 @@ import pytest
 
 from app.kube import field
 from app.kube.decode import decode_document
-from tests.unit.widgets import WidgetSpec
+from tests.widgets import WidgetSpec
 
 
 def errors_of(spec: Any) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from app import cli
-from tests.unit.test_readme import ROOT
+from tests.repository.test_readme import ROOT
 
 PAGE = (ROOT / "docs" / "cli.md").read_text()
 LEFT_OUT = "…"

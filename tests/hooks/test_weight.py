@@ -14,9 +14,9 @@ from app.hooks.weight import LARGE, MAX_CHILDREN, MAX_READ, MAX_RELATED, check_w
 from app.kube.limits import MAX_ANNOTATIONS, MAX_LABELS
 from app.settings import Settings
 from tests.bench.payloads import inference_service_sync
-from tests.unit.hooks.test_kept import RECORD, deployment
-from tests.unit.hooks.test_kind import request
-from tests.unit.widgets import NOW, WIDGET, widget
+from tests.hooks.test_kept import RECORD, deployment
+from tests.hooks.test_kind import request
+from tests.widgets import NOW, WIDGET, widget
 
 SETTINGS = Settings()
 

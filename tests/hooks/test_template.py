@@ -14,7 +14,7 @@ from app.hooks.template import KEPT
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.e2e.standin import apply
-from tests.unit.widgets import NOW, WIDGET, widget
+from tests.widgets import NOW, WIDGET, widget
 
 Json = dict[str, Any]
 

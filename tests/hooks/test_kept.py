@@ -9,7 +9,7 @@ import pytest
 from app.hooks.kept import desired_replicas, keep, keep_child
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment
-from tests.unit.widgets import Children
+from tests.widgets import Children
 
 
 def deployment(

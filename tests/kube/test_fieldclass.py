@@ -21,7 +21,7 @@ from app.kube.fieldclass import (
 )
 from app.kube.fieldtable import leaves
 from app.kube.resource import CustomResource
-from tests.unit.kube.widget import widget
+from tests.kube.widget import widget
 from tools.fieldpages import markdown, page, table
 
 

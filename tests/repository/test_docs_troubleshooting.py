@@ -13,7 +13,7 @@ import pytest
 import app
 from app.kserve.llminferenceservice import conditions as kserve
 from app.kserve.llminferenceserviceconfig import sync as kserve_config
-from tests.unit.test_readme import ROOT
+from tests.repository.test_readme import ROOT
 
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
 CAUSE = re.compile(r"(?:Cause|Finding)\((?:[^()]|\([^()]*\))*?\"([A-Z][A-Za-z]+)\"", re.DOTALL)

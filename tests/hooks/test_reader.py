@@ -17,7 +17,7 @@ from app.kube.limits import MAX_DEPTH, MAX_SPEC_BYTES, MAX_TEXT, MAX_VALUES
 from app.kube.objects import ObjectMeta
 from app.settings import Settings
 from tests.corpus.kinds import VALID, name_of
-from tests.unit.widgets import WidgetSpec
+from tests.widgets import WidgetSpec
 
 SETTINGS = Settings()
 

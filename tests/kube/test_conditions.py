@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from app.kube.conditions import MESSAGE_MAX, Condition, Conditions, is_true
-from tests.unit.widgets import NOW, NOW_TEXT
+from tests.widgets import NOW, NOW_TEXT
 
 OLD = "2020-01-01T00:00:00Z"
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.kube.base import KubeModel
 from app.kube.schema import SchemaError, custom_resource_definition, structural_schema
-from tests.unit.kube.widget import Status, widget
+from tests.kube.widget import Status, widget
 from tools import structural
 
 SCHEMA = structural_schema(widget())

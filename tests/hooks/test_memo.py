@@ -21,9 +21,9 @@ from app.hooks.reader import read_related
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent
-from tests.unit.widgets import WidgetSpec
+from tests.widgets import WidgetSpec
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from app.settings import DEFAULT_PORT, Settings, unknown_variables, variable_name
 
-OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+OPERATIONS = Path(__file__).parents[1] / "docs" / "operations.md"
 
 
 @pytest.fixture(autouse=True)

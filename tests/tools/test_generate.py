@@ -14,7 +14,7 @@ from app.families import RESOURCES
 from app.kube.base import KubeModel
 from app.kube.fieldtable import leaves
 from app.kube.resource import ChildKind
-from tests.unit.kube.widget import Part, widget
+from tests.kube.widget import Part, widget
 from tools import generate, registration
 
 

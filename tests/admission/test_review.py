@@ -8,7 +8,7 @@ import pytest
 from app.admission import review
 from app.errors import ProtocolError
 from app.settings import Settings
-from tests.unit.widgets import WIDGET, widget
+from tests.widgets import WIDGET, widget
 
 SETTINGS = Settings()
 

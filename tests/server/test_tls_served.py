@@ -1,0 +1,152 @@
+"""The serving certificate while the process runs: a new one is taken up, a bad one changes nothing."""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+
+from app import certs
+from app.server.tls import POLL_SECONDS
+from tests.corpus.requests import JSON_HEADERS, REVIEW, is_allowed, review
+from tests.service import NEVER, Service, ask, running
+
+NAMES = ["127.0.0.1", "localhost"]
+BUNDLE = certs.ensure(None, NAMES, datetime.now(UTC))
+
+
+def leaf(*, days_ago: int = 0) -> certs.KeyPair:
+    """A certificate of our CA, as it was issued so many days ago."""
+    return certs.new_leaf(BUNDLE.ca, NAMES, datetime.now(UTC) - timedelta(days=days_ago))
+
+
+class Files:
+    """The two files, replaced one after the other as an editor or a slow volume would."""
+
+    def __init__(self, directory: Path) -> None:
+        self.certificate, self.key = directory / "tls.crt", directory / "tls.key"
+
+    def write(self, certificate: str, key: str) -> None:
+        self.certificate.write_text(certificate)
+        self.key.write_text(key)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    found = Files(tmp_path)
+    found.write(BUNDLE.leaf.certificate, BUNDLE.leaf.key)
+    return found
+
+
+@pytest.fixture
+def service(files: Files) -> Iterator[Service]:
+    with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as started:
+        started.tls = ssl.create_default_context(cadata=BUNDLE.trusted)
+        yield started
+
+
+def served(service: Service) -> str:
+    """The certificate that a new connection gets, after a request on it was answered."""
+    connection = service.connect()
+    assert is_allowed(ask(connection, "POST", REVIEW, orjson.dumps(review()), JSON_HEADERS)) is not None
+    assert isinstance(connection.sock, ssl.SSLSocket)
+    found = connection.sock.getpeercert(binary_form=True)
+    connection.close()
+    assert found is not None
+    return ssl.DER_cert_to_PEM_cert(found)
+
+
+def same(certificate: str, other: str) -> bool:
+    return certs.first_certificate(certificate).strip() == certs.first_certificate(other).strip()
+
+
+def eventually_serves(service: Service, certificate: str) -> bool:
+    deadline = time.monotonic() + NEVER
+    while time.monotonic() < deadline:
+        if same(served(service), certificate):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def metric(service: Service, name: str) -> float:
+    text = service.ask("GET", "/metrics").body.decode()
+    match = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
+    assert match is not None
+    return float(match[1])
+
+
+FAILURES = "modelhooks_certificate_reload_failures_total"
+
+
+def eventually_counted(service: Service, before: float) -> float:
+    """The number of failures, once it is more than before and at rest: two files are not replaced at once."""
+    deadline = time.monotonic() + NEVER
+    while (found := metric(service, FAILURES)) <= before and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert found > before
+    time.sleep(POLL_SECONDS * 1.2)
+    return metric(service, FAILURES)
+
+
+def test_a_new_pair_is_served_and_a_bad_one_is_not(service: Service, files: Files) -> None:
+    """Open connections live on; every bad pair leaves the last good one in place and is counted."""
+    first, second = BUNDLE.leaf, leaf()
+    old_connection = service.connect()
+    assert ask(old_connection, "GET", "/readyz", None, {}).status == 200
+    assert same(served(service), first.certificate)
+
+    files.write(second.certificate, second.key)
+    assert eventually_serves(service, second.certificate)
+    assert ask(old_connection, "GET", "/readyz", None, {}).status == 200
+    old_connection.close()
+
+    before = metric(service, FAILURES)
+    expired = leaf(days_ago=4000)
+    bad = (
+        (first.certificate, second.key),
+        (first.certificate[:200], first.key),
+        (expired.certificate, expired.key),
+        ("", ""),
+    )
+    for certificate, key in bad:
+        files.write(certificate, key)
+        before = eventually_counted(service, before)
+        assert same(served(service), second.certificate)
+    files.key.unlink()
+    before = eventually_counted(service, before)
+    assert same(served(service), second.certificate)
+    time.sleep(POLL_SECONDS * 1.2)
+    assert metric(service, FAILURES) == before  # however long it lies there
+
+    files.write(first.certificate, first.key)
+    assert eventually_serves(service, first.certificate)
+
+
+def test_t29_old_protocols_and_plain_text_are_refused(service: Service) -> None:
+    """With an alert or an end, and others are served."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+    with service.socket() as plain, pytest.raises((ssl.SSLError, OSError)):
+        context.wrap_socket(plain)
+    assert not service.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 200")
+    assert service.ask("GET", "/healthz").status == 200
+
+
+def test_an_expired_certificate_makes_the_process_not_ready(tmp_path: Path) -> None:
+    """So that somebody notices; it goes on serving, as a client may not care."""
+    files, old = Files(tmp_path), leaf(days_ago=4000)
+    files.write(old.certificate, old.key)
+    with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as service:
+        service.tls = ssl.create_default_context()
+        service.tls.check_hostname, service.tls.verify_mode = False, ssl.CERT_NONE
+        assert service.ask("GET", "/readyz").status == 503
+        assert is_allowed(service.post(REVIEW, review())) is not None
