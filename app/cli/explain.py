@@ -47,10 +47,7 @@ def command(
     *,
     files: tuple[str, ...],
     output: str,
-    related: tuple[str, ...],
-    namespace: str,
-    without: tuple[str, ...],
-    exclude: tuple[str, ...],
+    world: options.World,
     everything: bool,
     live: bool,
     context: str | None,
@@ -58,13 +55,16 @@ def command(
 ) -> int:
     """Print one explanation per object of ours; 1 when a file cannot be read, 2 when there is no such object."""
     try:
-        others = collect(related, exclude)
+        others = collect(world.related, world.exclude)
         if live:
-            reading, explained = Reading(), [from_cluster(on_cluster.Cluster(context), files, namespace, without)]
+            reading, explained = (
+                Reading(),
+                [from_cluster(on_cluster.Cluster(context), files, world.namespace, world.without)],
+            )
         else:
-            reading = collect(files or ("-",), exclude)
+            reading = collect(files or ("-",), world.exclude)
             options.warn("explain", reading.findings)
-            explained = explain(reading.manifests, namespace, without, others.manifests)
+            explained = explain(reading.manifests, world.namespace, world.without, others.manifests)
     except (ManifestError, Unreadable) as error:
         return options.fail("explain", error)
     if not explained:
