@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "say why an object is not ready, and who set each value of its pods",
     "status": "list what is on a cluster, with Ready and the first cause",
     "krm": "render as a function of kustomize or kpt",
+    "convert": "say objects of one family in another's words, and what has no counterpart there",
     "diff": "show which children change between two versions of manifests, and whether pods restart",
     "schema": "print the JSON schema of a kind, for editors",
     "certs": "make the CA and the serving certificate, and write them where they are needed",
