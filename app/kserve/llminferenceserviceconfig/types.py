@@ -5,6 +5,7 @@ Every relaxation is one that upstream's ``v1alpha2`` has for this kind, or that 
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from pydantic import ConfigDict, Field
 from app.kserve.llminferenceservice import types
 from app.kube import gatewayapi
 from app.kube.conditions import Condition
+from app.kube.fieldclass import HONOURED, no_effect
 
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 _MATCHES: Any = gatewayapi.DEFAULT_MATCHES
@@ -21,7 +23,9 @@ _RULES: Any = gatewayapi.DEFAULT_RULES
 
 
 class ConfigModelSpec(types.LLMModelSpec):
-    uri: str = Field("", description="Where the model is: hf://, s3://, pvc:// or oci://. A config may leave it out.")
+    uri: Annotated[str, HONOURED] = Field(
+        "", description="Where the model is: hf://, s3://, pvc:// or oci://. A config may leave it out."
+    )
 
 
 class TemplatedParentReference(gatewayapi.ParentReference):
@@ -102,7 +106,9 @@ class TemplatedHTTPRouteSpec(gatewayapi.HTTPRouteSpec):
 
 
 class ConfigHTTPRoute(types.HTTPRouteConfig):
-    spec: TemplatedHTTPRouteSpec | None = Field(None, description="Content of the managed HTTPRoute.")
+    spec: Annotated[TemplatedHTTPRouteSpec | None, types.ROUTE_SPEC] = Field(
+        None, description="Content of the managed HTTPRoute."
+    )
 
 
 class ConfigRouteSpec(types.RouteSpec):
@@ -110,11 +116,11 @@ class ConfigRouteSpec(types.RouteSpec):
 
 
 class ConfigEndpointPicker(types.EndpointPickerReference):
-    name: str = Field(description="Name, may be a template.", min_length=1)
+    name: Annotated[str, types.PICKER_NAME] = Field(description="Name, may be a template.", min_length=1)
 
 
 class ConfigPoolSelector(types.PoolSelector):
-    match_labels: dict[str, str] | None = Field(
+    match_labels: Annotated[dict[str, str] | None, types.MATCH_LABELS] = Field(
         None, description="Labels of the pods, in addition to the service's own, may be templates."
     )
 
@@ -130,7 +136,9 @@ class ConfigInferencePoolSpec(types.InferencePoolSpec):
 
 
 class ConfigPoolSpec(types.PoolSpec):
-    spec: ConfigInferencePoolSpec | None = Field(None, description="Content of the managed pool.")
+    spec: Annotated[ConfigInferencePoolSpec | None, types.POOL_SPEC] = Field(
+        None, description="Content of the managed pool."
+    )
 
 
 class ConfigSchedulerSpec(types.SchedulerSpec):
@@ -147,6 +155,18 @@ class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
 
     model: ConfigModelSpec | None = Field(None, description="Which model is served.")
     router: ConfigRouterSpec | None = Field(None, description="How requests reach the model.")
+    base_refs: Annotated[list[types.NameReference] | None, no_effect(note="refused: configs do not nest")] = Field(
+        None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
+    )
+
+
+class Reason(StrEnum):
+    """Why a config's ``Ready`` is as it is."""
+
+    INVALID_SPEC = "InvalidSpec"
+    """The spec breaks a rule, or one of its templates does not render."""
+    RENDERED = "Rendered"
+    """Every template renders for a sample service."""
 
 
 class LLMInferenceServiceConfigStatus(msgspec.Struct, rename="camel", omit_defaults=True):
