@@ -32,7 +32,7 @@ from app.kserve.names import MAIN, MODEL_PATH, RESERVED_LABELS, Names
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
-from app.kube import field, gatewayapi_rules
+from app.kube import field
 from app.kube.correction import Members, wrong_type
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice, without_user
@@ -40,6 +40,7 @@ from app.kube.fieldclass import without_effect
 from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
 from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObjectMeta
+from app.kube.rules import violations
 from app.settings import Settings
 
 Json = dict[str, Any]
@@ -186,7 +187,7 @@ def _route(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if router is None or http is None or http.spec is None:
         return
     yield from _conflicting(spec)
-    yield from gatewayapi_rules.check(http.spec, HTTP.child("spec"))
+    yield from violations(http.spec, HTTP.child("spec"))
 
 
 def _conflicting(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:

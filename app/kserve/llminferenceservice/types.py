@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber
+from app.kube.rules import cel
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
@@ -28,10 +29,6 @@ ROUTE_SPEC = passed_through("to the HTTPRoute, laid over the preset")
 POOL_SPEC = passed_through("to the InferencePool, laid over the preset")
 MATCH_LABELS = defaulted("in addition to the service's own labels")
 PICKER_NAME = passed_through("the scheduler's own Service keeps its name; another one is yours to make")
-
-
-def _cel(*rules: tuple[str, str]) -> dict[str, Any]:
-    return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
 
 
 class NameReference(KubeModel):
@@ -151,7 +148,7 @@ class KEDASpec(KubeModel):
     """Scaling by a KEDA ScaledObject."""
 
     model_config = ConfigDict(
-        json_schema_extra=_cel(
+        json_schema_extra=cel(
             (
                 f"!has(self.advanced) || !has({_MODIFIERS}) || ("
                 + " && ".join(
@@ -192,7 +189,7 @@ class WVASpec(KubeModel):
     """Scaling by the workload variant autoscaler."""
 
     model_config = ConfigDict(
-        json_schema_extra=_cel(
+        json_schema_extra=cel(
             ("!(has(self.hpa) && has(self.keda))", "set hpa or keda, not both"),
             ("has(self.hpa) || has(self.keda)", "set hpa or keda"),
         )
@@ -212,7 +209,7 @@ class ScalingSpec(KubeModel):
     """Autoscaling. Stored and checked, not acted on: attach a HorizontalPodAutoscaler of your own."""
 
     model_config = ConfigDict(
-        json_schema_extra=_cel(
+        json_schema_extra=cel(
             ("has(self.maxReplicas)", "scaling needs maxReplicas"),
             ("has(self.wva)", "scaling needs wva"),
             (
@@ -232,7 +229,7 @@ class ScalingSpec(KubeModel):
     wva: WVASpec | None = Field(None, description="The autoscaler.")
 
 
-_REPLICAS_CEL = _cel(("!(has(self.replicas) && has(self.scaling))", "set replicas or scaling, not both"))
+_REPLICAS_CEL = cel(("!(has(self.replicas) && has(self.scaling))", "set replicas or scaling, not both"))
 
 
 class WorkloadSpec(KubeModel):
@@ -327,7 +324,7 @@ class EndpointPickerReference(EndpointPickerIdentity):
     """The service that picks endpoints for a pool."""
 
     model_config = ConfigDict(
-        json_schema_extra=_cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
+        json_schema_extra=cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
     )
 
     port: Annotated[Port | None, DEFAULTED] = Field(
@@ -354,7 +351,7 @@ class PoolSelector(KubeModel):
 
 PORTS: dict[str, Any] = {
     "x-kubernetes-list-type": "atomic",
-    **_cel(("self.all(a, self.exists_one(b, a.number == b.number))", "each port once")),
+    **cel(("self.all(a, self.exists_one(b, a.number == b.number))", "each port once")),
 }
 
 

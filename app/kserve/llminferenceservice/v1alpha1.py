@@ -37,7 +37,7 @@ class InferencePoolSpec(KubeModel):
 
 
 class PoolSpec(types.PoolSpec):
-    spec: Annotated[InferencePoolSpec | None, types.POOL_SPEC] = Field(None, description="Content of the managed pool.")  # type: ignore[assignment]
+    spec: Annotated[InferencePoolSpec | None, types.POOL_SPEC] = Field(None, description="Content of the managed pool.")  # type: ignore[assignment]  # the older form
 
 
 class SchedulerSpec(types.SchedulerSpec):

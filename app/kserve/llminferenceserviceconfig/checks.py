@@ -13,12 +13,13 @@ from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets
 from app.kserve.spec.render import render_error, with_decided_templates
 from app.kserve.spec.template.data import ServiceData
-from app.kube import field, gatewayapi_rules
+from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
+from app.kube.rules import violations
 from app.settings import Settings
 
 Json = dict[str, Any]
@@ -81,7 +82,7 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
     errors += merged.reserved(spec)
     http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
     if http is not None and http.spec is not None:
-        errors += gatewayapi_rules.check(http.spec, merged.HTTP.child("spec"), templated=True)
+        errors += violations(http.spec, merged.HTTP.child("spec"))
     return errors or _unrendered(config.spec, settings) or wrong
 
 

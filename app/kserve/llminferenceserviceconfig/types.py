@@ -10,14 +10,13 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from app.kserve.llminferenceservice import types
 from app.kube import gatewayapi
 from app.kube.conditions import Condition
 from app.kube.fieldclass import HONOURED, no_effect
 
-_ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 _MATCHES: Any = gatewayapi.DEFAULT_MATCHES
 _RULES: Any = gatewayapi.DEFAULT_RULES
 
@@ -36,7 +35,7 @@ class TemplatedParentReference(gatewayapi.ParentReference):
 
 
 class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
-    model_config = ConfigDict(json_schema_extra={})
+    constraints = ()  # they are for what the template renders to
 
     value: str = Field("/", description="What to compare with, may be a template.")
 
@@ -48,7 +47,7 @@ class TemplatedRouteMatch(gatewayapi.HTTPRouteMatch):
 
 
 class TemplatedPathModifier(gatewayapi.HTTPPathModifier):
-    model_config = ConfigDict(json_schema_extra={})
+    constraints = ()
 
     replace_full_path: str | None = Field(None, description="The new path, may be a template.")
     replace_prefix_match: str | None = Field(None, description="What stands for the prefix, may be a template.")
@@ -66,42 +65,39 @@ class TemplatedBackendRef(gatewayapi.HTTPBackendRef):
     name: str = Field(description="Name of the backend, may be a template.", min_length=1)
 
 
-# Lists are invariant to a type checker, so it objects to each that holds the templated form of its items.
-
-
 class TemplatedRouteRule(gatewayapi.HTTPRouteRule):
-    matches: list[TemplatedRouteMatch] | None = Field(  # type: ignore[assignment]
+    matches: list[TemplatedRouteMatch] | None = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="Requests that the rule is for: those that any of these fits.",
         max_length=64,
-        json_schema_extra={**_ATOMIC, "default": _MATCHES},
+        json_schema_extra={**gatewayapi.ATOMIC, "default": _MATCHES},
     )
-    filters: list[TemplatedRouteFilter] | None = Field(  # type: ignore[assignment]
+    filters: Annotated[list[TemplatedRouteFilter] | None, gatewayapi.FILTER_RULES] = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="Steps on the way.",
         max_length=16,
-        json_schema_extra=_ATOMIC | gatewayapi.FILTERS_CEL,
+        json_schema_extra=gatewayapi.ATOMIC,
     )
-    backend_refs: list[TemplatedBackendRef] | None = Field(  # type: ignore[assignment]
+    backend_refs: list[TemplatedBackendRef] | None = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="Where the requests go.",
         max_length=16,
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=gatewayapi.ATOMIC,
     )
 
 
 class TemplatedHTTPRouteSpec(gatewayapi.HTTPRouteSpec):
-    parent_refs: list[TemplatedParentReference] | None = Field(  # type: ignore[assignment]
+    parent_refs: list[TemplatedParentReference] | None = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="Gateways that serve the route.",
         max_length=32,
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=gatewayapi.ATOMIC,
     )
-    rules: list[TemplatedRouteRule] | None = Field(  # type: ignore[assignment]
+    rules: Annotated[list[TemplatedRouteRule] | None, gatewayapi.ROUTE_RULES] = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="What happens to requests. A list that the API server filled in counts as none.",
         max_length=16,
-        json_schema_extra={**_ATOMIC, **gatewayapi.MATCHES_CEL, "default": _RULES},
+        json_schema_extra={**gatewayapi.ATOMIC, "default": _RULES},
     )
 
 
@@ -128,11 +124,11 @@ class ConfigPoolSelector(types.PoolSelector):
 class ConfigInferencePoolSpec(types.InferencePoolSpec):
     """Content of the managed InferencePool, or a part of it."""
 
-    selector: ConfigPoolSelector | None = Field(None, description="Which pods are in the pool.")  # type: ignore[assignment]
-    target_ports: list[types.Port] | None = Field(  # type: ignore[assignment]
+    selector: ConfigPoolSelector | None = Field(None, description="Which pods are in the pool.")  # type: ignore[assignment]  # may be left out here
+    target_ports: list[types.Port] | None = Field(  # type: ignore[assignment]  # may be left out here
         None, description="Ports of the model server.", max_length=8, json_schema_extra=types.PORTS
     )
-    endpoint_picker_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]
+    endpoint_picker_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]  # may be left out here
 
 
 class ConfigPoolSpec(types.PoolSpec):

@@ -26,11 +26,11 @@ class ConfigExtensionReference(v1alpha1.ExtensionReference):
 class ConfigInferencePoolSpec(v1alpha1.InferencePoolSpec):
     """Content of the managed InferencePool, or a part of it."""
 
-    selector: Annotated[dict[str, str] | None, MATCH_LABELS] = Field(  # type: ignore[assignment]
+    selector: Annotated[dict[str, str] | None, MATCH_LABELS] = Field(  # type: ignore[assignment]  # may be left out here
         None, description="Labels of the pods, in addition to the service's own, may be templates."
     )
-    target_port_number: PortNumber | None = Field(None, description="Port of the model server.")  # type: ignore[assignment]
-    extension_ref: ConfigExtensionReference | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]
+    target_port_number: PortNumber | None = Field(None, description="Port of the model server.")  # type: ignore[assignment]  # may be left out here
+    extension_ref: ConfigExtensionReference | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]  # may be left out here
 
 
 class ConfigPoolSpec(v1alpha1.PoolSpec):
@@ -42,7 +42,7 @@ class ConfigSchedulerSpec(v1alpha1.SchedulerSpec):
 
 
 class ConfigRouterSpec(types.ConfigRouterSpec):
-    scheduler: ConfigSchedulerSpec | None = Field(  # type: ignore[assignment]
+    scheduler: ConfigSchedulerSpec | None = Field(  # type: ignore[assignment]  # the older form
         None, description="The endpoint picker; empty for a managed one."
     )
 
