@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from app.cli.files import below
-from app.cli.findings import Finding
+from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.yamlproblems import explain
 from app.kube import field
 
@@ -64,6 +64,14 @@ class Manifest:
     def name(self) -> str:
         metadata = self.document.get("metadata")
         return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The ids of findings that the object's annotation takes back."""
+        metadata = self.document.get("metadata")
+        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+        text = annotations.get(MUTING) if isinstance(annotations, dict) else None
+        return tuple(ids_in(text)) if isinstance(text, str) else ()
 
     def position(self, path: field.Path) -> tuple[int, int]:
         """Line and column, from 1, of the value at ``path``, or of the nearest one above it."""

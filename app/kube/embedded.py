@@ -47,7 +47,7 @@ def _type(name: str) -> _Type:
 
 def check(
     value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()
-) -> tuple[list[field.Error], list[str]]:
+) -> tuple[list[field.Error], list[field.Advice]]:
     """Errors and warnings of one embedded value; ``null`` counts as absent, a whole float as an integer.
 
     ``optional`` names fields of ``value`` itself that its place does not require, such as ``containers`` of a pod spec
@@ -65,7 +65,7 @@ class TypeCheck:
 
     def __init__(self) -> None:
         self.errors: list[field.Error] = []
-        self.warnings: list[str] = []
+        self.warnings: list[field.Advice] = []
 
     @property
     def full(self) -> bool:
