@@ -27,6 +27,7 @@ COMMANDS = {
     "certs": "make the CA and the serving certificate, and write them where they are needed",
     "demo": "run the service and drive the examples through it, without a cluster",
     "completion": "print what a shell has to know to complete command lines",
+    "man": "print the manual page",
 }
 """What each subcommand does, in one line of the help text."""
 NAME = "modelhooks"
