@@ -167,6 +167,11 @@ def members(type_name: str) -> Members:
     return Members(tuple(type_.fields), type_.required)
 
 
+def fields(type_name: str) -> dict[str, tuple[str, str]]:
+    """The type of each field of one of Kubernetes' types, and ``[]`` or ``{}`` for a list or a map of it."""
+    return {key: (known.type, known.container) for key, known in _type(type_name).fields.items()}
+
+
 _TEXT = _Field("string", "")
 _JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})
 
