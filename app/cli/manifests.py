@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from app.cli.files import below
+from app.cli.files import LOADER, below
 from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.yamlproblems import explain
 from app.kube import field
@@ -198,7 +198,7 @@ def parse(text: str, file: str) -> list[Manifest]:
 def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
     """Every object of a text, and an error for each document that cannot be read."""
     try:
-        nodes = list(yaml.compose_all(text, Loader=_LOADER))
+        nodes = list(yaml.compose_all(text, Loader=LOADER))
     except (yaml.YAMLError, RecursionError):
         yield from _one_by_one(text, file)
         return
@@ -216,7 +216,7 @@ def _one_by_one(text: str, file: str) -> Iterator[Manifest | ManifestError]:
     starts = marks if marks[:1] == [0] else [0, *marks]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         try:
-            node = yaml.compose("\n" * start + "\n".join(lines[start:end]) + "\n", Loader=_LOADER)
+            node = yaml.compose("\n" * start + "\n".join(lines[start:end]) + "\n", Loader=LOADER)
         except yaml.YAMLError as error:
             line, column, message = explain(error, lines[:end])
             yield ManifestError(message, file, line, column)
@@ -233,9 +233,6 @@ def _checked(node: yaml.Node | None, file: str) -> Iterator[Manifest | ManifestE
         yield from _objects(node, file)
     except ManifestError as error:
         yield error
-
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _objects(node: yaml.Node, file: str) -> Iterator[Manifest]:
