@@ -51,7 +51,8 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: options.Worl
 
 
 def _errors(manifests: list[Manifest]) -> list[Finding]:
-    return [found for one in manifests for found in check(one, Settings()) if found.level == "error"]
+    settings = Settings()
+    return [found for one in manifests for found in check(one, settings) if found.level == "error"]
 
 
 def _account(result: Translation) -> list[str]:

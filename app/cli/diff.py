@@ -21,7 +21,7 @@ from app.cli import options
 from app.cli.changes import Change, compare, shown
 from app.cli.kinds import find
 from app.cli.manifests import Manifest, ManifestError, collect
-from app.cli.offline import desired, in_cluster, served, settled
+from app.cli.offline import desired, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.store import Json
@@ -152,6 +152,7 @@ def _applied(
             raise NotComparable("no object of a kind that is served")
         _refuse_invalid(manifests)
         _refuse_several(manifests, namespace)
+    old, new = ([one for one in side if identity(one, namespace) is not None] for side in (old, new))
     cluster = settled(old, namespace, without)
     before = _children(cluster)
     _replace(cluster, old, new, namespace)
@@ -161,7 +162,8 @@ def _applied(
 
 def _refuse_invalid(manifests: Iterable[Manifest]) -> None:
     """An object with errors changes no child, whatever else it says."""
-    errors = [f for manifest in manifests for f in check(manifest, Settings()) if f.level == "error"]
+    settings = Settings()
+    errors = [f for manifest in manifests for f in check(manifest, settings) if f.level == "error"]
     if errors:
         raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
 

@@ -1,4 +1,4 @@
-"""``modelhooks validate`` of whole trees: this repository, and one as operators have it. Every finding, and no other."""
+"""``modelhooks validate`` of whole trees: this repository, and one as operators have it. No finding but these."""
 
 from __future__ import annotations
 
