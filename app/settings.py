@@ -55,8 +55,8 @@ Trimmed = Annotated[str, BeforeValidator(_stripped)]
 class Settings(BaseModel):
     """Every knob of the service. Immutable, so a hook's answer depends on nothing that moves.
 
-    What is not given is read from the environment. pydantic-settings would do the same, and costs a third of the CPU time
-    of a short command, for asyncio and readers of files that nobody has.
+    What is not given is read from the environment. pydantic-settings does the same for a third of the CPU time of a
+    short command, for it brings asyncio and readers of files that nobody has.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())
