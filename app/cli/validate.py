@@ -12,6 +12,7 @@ A comment takes a finding back, on its line or alone on the line above; an annot
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -77,7 +78,7 @@ def command(
 def print_findings(found: list[Finding], lines: Lines, output: str) -> None:
     """On standard output, for people where that is a terminal."""
     printer = as_screen if output == "text" and sys.stdout.isatty() else PRINTERS[output]
-    click.echo(printer(found, lines), nl=False)
+    click.echo(printer(found, lines), nl=False, color=False if os.environ.get("NO_COLOR") else None)
 
 
 def _summary(checked: int, errors: int, warnings: int, reading: Reading) -> str:
