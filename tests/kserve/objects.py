@@ -63,7 +63,7 @@ def kind_of(document: Json) -> Kind[Any, Any]:
 def admit(document: Json, old: Json | None = None, settings: Settings | None = None) -> Verdict:
     """What admission says of an object, by its version; with ``old``, of an update."""
     kind = kind_of(document)
-    served = next(one for one in (*kind.older, kind) if one.resource.api_version == document["apiVersion"])
+    served = next(k for k in (*kind.older, kind) if k.resource.api_version == document["apiVersion"])
     return hookcalls.admit(served, document, old, settings)
 
 
