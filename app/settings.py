@@ -157,6 +157,10 @@ class Settings(BaseSettings):
     llmaz_system_namespace: str = "llmaz-system"
     """Namespace of the ConfigMap `llmaz-global-config`."""
 
+    llmaz_flavor_affinity: bool = True
+    """Whether a flavor's `nodeSelector` becomes node affinity of the pods. Off, as with llmaz' own operator: for
+    clusters where a scheduler or Karpenter reads OpenModels and the annotation on the pods instead."""
+
     # KServe.
 
     kserve_system_namespace: str = "kserve"

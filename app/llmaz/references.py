@@ -16,7 +16,7 @@ from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.names import is_label_value
 from app.kube.podspec import stored
-from app.llmaz import source
+from app.llmaz import flavors, source
 from app.llmaz.backendruntime.checks import unusable
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.names import SKIP_LOADER
@@ -103,8 +103,9 @@ def _model(name: str, raw: bytes) -> Model | str:
         found = source.read(spec.source)
     except source.SourceError as error:
         return f"{SPEC.child('source')}: {error}"
-    config = spec.inference_config
-    return Model(name, spec.family_name, found, tuple((config.flavors if config else None) or ()))
+    offered = flavors.of(spec)
+    bad = list(flavors.unusable(offered))
+    return field.aggregate(bad) if bad else Model(name, spec.family_name, found, offered)
 
 
 def _runtime(raw: bytes) -> Runtime | str:

@@ -58,15 +58,21 @@ class Flavor(KubeModel):
     )
     node_selector: Annotated[
         dict[str, str] | None,
-        passed_through("to programs that read OpenModels: the InftyAI scheduler, llmaz's Karpenter"),
+        honoured(
+            "as node affinity of the pods; read by the scheduler alone with MODELHOOKS_LLMAZ_FLAVOR_AFFINITY=false"
+        ),
     ] = Field(
         default=None,
-        description="Labels of the nodes with this accelerator. Read by the InftyAI scheduler and llmaz's Karpenter.",
+        description="Labels of the nodes with this accelerator. Pods run on nodes of one of the wanted flavors, of an "
+        "earlier one if they can. Absent means any node.",
     )
-    params: Annotated[
-        dict[str, str] | None,
-        passed_through("to programs that read OpenModels: the InftyAI scheduler, llmaz's Karpenter"),
-    ] = Field(default=None, description="Notes for other programs, such as INSTANCE-TYPE. Nothing here reads them.")
+    params: Annotated[dict[str, str] | None, honoured("where the BackendRuntime has a placeholder of that name")] = (
+        Field(
+            default=None,
+            description="Values of placeholders such as {{ .TP }} in a BackendRuntime. TP and PP are how many devices "
+            "the model is split over by tensors and by layers; without TP it is all devices of limits.",
+        )
+    )
 
 
 class InferenceConfig(KubeModel):

@@ -12,6 +12,7 @@ import orjson
 
 from app.kube.base import Json
 from app.kube.podspec import stored
+from app.llmaz.flavors import add_affinity
 from app.llmaz.names import (
     FLAVORS,
     MODEL_FAMILY,
@@ -59,6 +60,7 @@ def _template(plan: Plan, given: Json, *, labelled: bool) -> Json:
     else:
         _add_loaders(spec, plan)
     _add_volumes(spec, plan)
+    add_affinity(spec, plan.nodes)
     if labelled:
         _add_labels(template, plan)
     runner = _runner(spec)

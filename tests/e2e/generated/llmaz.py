@@ -62,7 +62,7 @@ POOLS: Mapping[str, Pool] = {
     "InferenceConfig.flavors": lambda d: [_flavor(d, name) for name in d.some(("a100", "t4", "cpu"))],
     "Flavor.limits": _amounts,
     "Flavor.nodeSelector": NODE_SELECTOR,
-    "Flavor.params": lambda d: {"INSTANCE-TYPE": d.choice(("", "p4d"))},
+    "Flavor.params": lambda d: {"INSTANCE-TYPE": d.choice(("", "p4d")), **({"TP": "2"} if d.chance() else {})},
     "BackendRuntimeSpec.image": ("example.com/engine", "registry.example.com:5000/engine"),
     "BackendRuntimeSpec.version": ("v1", "latest"),
     "BackendRuntimeSpec.command": lambda d: d.some(("server", "sh", "")),
@@ -71,6 +71,9 @@ POOLS: Mapping[str, Pool] = {
         d.model(RecommendedConfig, name=name) for name in ("default", "speculative-decoding", *d.some(("other",)))
     ],
     "RecommendedConfig.args": lambda d: d.some(_ARGS),
+    "ParamArguments.param": ("TP", "PP", "INSTANCE-TYPE"),
+    "ParamArguments.args": (["--tp", "{{ .TP }}"], ["--stages={{ .PP }}"]),
+    "ParamArguments.unless": (["-tp"],),
     "RecommendedConfig.sharedMemorySize": ("1Gi", "0.5Gi", "1000Mi"),
     "Resources.limits": _amounts,
     "Resources.requests": _requests,

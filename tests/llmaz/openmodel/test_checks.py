@@ -60,6 +60,10 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         model(inferenceConfig={"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": "0.5"}}]}),
         ["spec.inferenceConfig.flavors[0].limits[nvidia.com/gpu]"],
     ),
+    "a label that no node can have": (
+        model(inferenceConfig={"flavors": [{"name": "a", "nodeSelector": {"a b": "x", "c": "y z"}}]}),
+        ["spec.inferenceConfig.flavors[0].nodeSelector", "spec.inferenceConfig.flavors[0].nodeSelector[c]"],
+    ),
     "several at once": (model(familyName="!", source={"uri": "x"}), ["spec.familyName", "spec.source.uri"]),
 }
 
@@ -82,12 +86,21 @@ def test_spec_absent() -> None:
     assert paths(admit(OPEN_MODEL, item)) == ["spec.familyName", "spec.source"]
 
 
+def params(**given: str) -> Json:
+    """A model with a flavor of four GPUs and these params."""
+    return model(inferenceConfig={"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": 4}, "params": given}]})
+
+
 WARNED = {
+    "LZ-T03 a protocol the loader lacks": (model_at("s3://b/x"), "skip-model-loader"),
     "LZ-N10 two sources": (model(source={"modelHub": {"modelID": "a/b"}, "uri": "s3://b/x"}), "spec.source.uri"),
     "LZ-N12 a flavor twice": (model(inferenceConfig={"flavors": [{"name": "a"}, {"name": "a"}]}), "flavors[1].name"),
     "LZ-T23 a directory with a dot": (model_at("oss://b.e/models/Qwen2.5-7B"), "spec.source.uri"),
     "LZ-T23 a trailing slash": (model_at("oss://b.e/models/"), "spec.source.uri"),
-    "LZ-T03 a protocol the loader lacks": (model_at("s3://b/x"), "skip-model-loader"),
+    "LZ-N34 a degree that is no number": (params(TP="four"), '"four" stops Playgrounds that use it'),
+    "LZ-N34 a split over other devices": (params(TP="2", PP="1"), "TP 2 times PP 1 is not the number of devices"),
+    "a word of the model's": (params(ModelPath="x"), "params[ModelPath]: ignored"),
+    "a name that no placeholder has": (params(**{"a b": "x"}), "params[a b]: no placeholder can have this name"),
     "a comma in a pattern": (hub(allowPatterns=["a,b"]), "allowPatterns[0]"),
     "an unknown field": (model(familyname="x"), 'did you mean "familyName"?'),
 }
@@ -99,6 +112,11 @@ def test_warned(item: Json, part: str) -> None:
     verdict = admit(OPEN_MODEL, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+def test_fitting_params() -> None:
+    """A split over all devices, and notes for other programs, are nothing to warn of."""
+    assert admit(OPEN_MODEL, params(**{"TP": "2", "PP": "2", "INSTANCE-TYPE": "p4d.24xlarge"})).warnings == []
 
 
 def test_status_tells_validity() -> None:
