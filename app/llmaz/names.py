@@ -69,8 +69,8 @@ def loader_container(position: int) -> str:
     return LOADER if position == 0 else f"{LOADER}-{position}"
 
 
-def host_volume(position: int, *, alone: bool) -> str:
-    """Name of the volume that shows a directory of the node; ``alone`` when no loader needs a volume beside it."""
+def mounted_volume(position: int, *, alone: bool) -> str:
+    """Name of the volume that shows a directory of the node or of an image; ``alone`` when no loader needs one too."""
     return MODEL_VOLUME if alone and position == 0 else f"{MODEL_VOLUME}-{position}"
 
 

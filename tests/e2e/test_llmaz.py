@@ -309,6 +309,56 @@ def arguments(cluster: ControlPlane, namespace: str, name: str) -> list[str]:
     return found
 
 
+SOURCES = {
+    "image": ("oci://registry.example.com/models/qwen2:0.5b", "registry.example.com/models/qwen2:0.5b"),
+    "bucket": ("s3://example-models/qwen2", "kserve/storage-initializer:v0.17.0"),
+    "google": ("gs://example-models/qwen2", "kserve/storage-initializer:v0.17.0"),
+    "aliyun": ("oss://models.oss.example.com/qwen2", "inftyai/model-loader:v0.0.10"),
+}
+
+
+def test_sources_of_models(cluster: ControlPlane, namespace: str) -> None:
+    """Each has a container that fetches it to where the engine looks for it."""
+    for name, (uri, _) in SOURCES.items():
+        apply(cluster, namespace, model(name, source={"uri": uri}), playground(name, name))
+    wait_ready(cluster, namespace, *(f"{PLAYGROUNDS}/{name}" for name in SOURCES))
+    for name, (_, wanted) in SOURCES.items():
+        pod = cluster.get("deployment", name, "-n", namespace)["spec"]["template"]["spec"]
+        (loader,) = pod["initContainers"]
+        assert loader["image"] == wanted
+        assert "/workspace/models/models--qwen2" in arguments(cluster, namespace, name)
+    apply(cluster, namespace, model("whole", source={"uri": "oci://qwen2:1#/"}), playground("whole", "whole"))
+    expect_reason(cluster, namespace, "whole", "ModelNotLoadable")
+
+
+def test_image_volumes(
+    runtimes: Installation, cluster: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nodes can mount images, the API server gets, and takes, a volume of the image in place of a container."""
+    monkeypatch.setenv("MODELHOOKS_LLMAZ_IMAGE_VOLUMES", "true")
+    runtimes.stop_service()
+    runtimes.start_service()
+    try:
+        reference = "registry.example.com/models/qwen2:0.5b"
+        apply(cluster, namespace, model("mounted", source={"uri": f"oci://{reference}#/w"}))
+        apply(cluster, namespace, playground("mounted", "mounted"))
+        wait_ready(cluster, namespace, f"{PLAYGROUNDS}/mounted")
+        (pod,) = cluster.get("pods", "-n", namespace, "-l", "llmaz.io/inference-service=mounted")["items"]
+        assert "initContainers" not in pod["spec"]
+        volume = next(volume for volume in pod["spec"]["volumes"] if volume["name"] == "model-volume")
+        assert volume["image"] == {"reference": reference, "pullPolicy": "IfNotPresent"}
+        mounts = pod["spec"]["containers"][0]["volumeMounts"]
+        mount = next(mount for mount in mounts if mount["name"] == "model-volume")
+        place = {"mountPath": "/workspace/models/models--qwen2", "subPath": "w", "readOnly": True}
+        assert {key: mount[key] for key in place} == place
+        before, after = quiet(cluster, namespace, WRITTEN, 5)
+        assert before == after
+    finally:
+        monkeypatch.undo()
+        runtimes.stop_service()
+        runtimes.start_service()
+
+
 def test_a_model_deleted_while_in_use(cluster: ControlPlane, namespace: str) -> None:
     """No child is lost, and the users say what is gone; when it comes back everything is well again."""
     apply(cluster, namespace, model("precious"), playground("kept", "precious"))

@@ -38,7 +38,18 @@ quantities = st.one_of(st.sampled_from(["1", "500m", "2Gi", "1e3", "-1", "x", "0
 amounts = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "bad key!"]), quantities, max_size=3)
 resources = st.fixed_dictionaries({}, optional={"limits": amounts, "requests": amounts})
 uris = st.sampled_from(
-    ["oss://b.e/p", "s3://b/p", "gcs://b/p", "host:///srv/m", "host:///dev/shm", "ollama://m", "x", "oss://b.e/p.gguf"]
+    [
+        *(
+            "oss://b.e/p",
+            "oss://b.e/p.gguf",
+            "s3://b/p",
+            "gs://b/p.gguf",
+            "oci://i:1",
+            "oci://a/i#/",
+            "oci://b/i#/x.gguf",
+        ),
+        *("host:///srv/m", "host:///dev/shm", "host:///workspace/models/models--i", "ollama://m", "x"),
+    ]
 )
 hubs = st.fixed_dictionaries(
     {"modelID": texts},

@@ -17,7 +17,6 @@ from app.llmaz import flavors, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
 from app.llmaz.checks import model_name
 from app.llmaz.flavors import FLAVORS
-from app.llmaz.names import SKIP_LOADER
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel, OpenModelSpec
 from app.llmaz.quantities import check_amounts
 from app.settings import Settings
@@ -109,13 +108,7 @@ def _uri(uri: str) -> Iterator[field.Advice]:
     except source.SourceError:
         return
     path = _SOURCE.child("uri")
-    if not isinstance(found, source.ObjectStore):
-        return
-    if found.protocol != "oss":
-        yield field.advice(
-            path,
-            f'the loader cannot fetch from {found.protocol}; workloads must have the annotation {SKIP_LOADER}: "true"',
-        )
+    if not isinstance(found, source.ObjectStore) or found.protocol != "oss":
         return
     last = found.key.rpartition("/")[2]
     if not last:

@@ -43,8 +43,9 @@ class ModelSource(KubeModel):
     model_hub: ModelHub | None = Field(default=None, description="A repository on a model hub. Wins over uri.")
     uri: Annotated[str | None, honoured("unless modelHub is set")] = Field(
         default=None,
-        description="The weights elsewhere: oss://bucket.endpoint/path, s3://bucket/path, gcs://bucket/path, "
-        "ollama://model, or host:///path for a directory that every node has.",
+        description="The weights elsewhere: oss://bucket.endpoint/path, s3://bucket/path, gs://bucket/path or "
+        "gcs://bucket/path, oci://image:tag for an image with the weights in /models, or oci://image:tag#/path for one "
+        "with them elsewhere, ollama://model, or host:///path for a directory that every node has.",
     )
 
 

@@ -35,6 +35,7 @@ from app.llmaz.quantities import Resources, below
 from app.llmaz.references import Model, Runtime
 from app.llmaz.scaling import HPATrigger
 from app.llmaz.source import Ollama
+from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
 _NO_CONFIG = BackendRuntimeConfig()
@@ -71,7 +72,7 @@ class Plan:
     """What the user should know, although it stops nothing."""
 
 
-def plan(playground: Playground, related: Related) -> Plan | Cause:
+def plan(playground: Playground, related: Related, settings: Settings) -> Plan | Cause:
     """The plan, or why there is none: then everything stays as it is."""
     spec, metadata = playground.spec, playground.metadata
     claimed = models(spec).models or []
@@ -79,7 +80,7 @@ def plan(playground: Playground, related: Related) -> Plan | Cause:
     if isinstance(found, Cause):
         return found
     skip = skips_loader(metadata)
-    cannot = references.unloadable(found, skip=skip)
+    cannot = references.unloadable(found, settings, skip=skip)
     if cannot is not None:
         return cannot
     config = spec.backend_runtime_config or _NO_CONFIG

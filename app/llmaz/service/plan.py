@@ -55,6 +55,10 @@ class Plan:
     """Where the flavors let the pods run."""
     skip: bool
     config: GlobalConfig
+    object_loader: str
+    """Image of the loader for buckets of s3 and Google Cloud; empty where there is none."""
+    mounts_images: bool
+    """Whether models in images are mounted; otherwise they are copied."""
     selector: dict[str, str]
     """What finds the pods that take requests."""
     notes: list[str]
@@ -68,7 +72,7 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     models = references.models(related.models, [model.name for model in main_first(claims.models or [])])
     if isinstance(models, Cause):
         return models
-    cannot = references.unloadable(models, skip=skips_loader(metadata))
+    cannot = references.unloadable(models, settings, skip=skips_loader(metadata))
     if cannot is not None:
         return cannot
     config = globalconfig.read(related.configmaps, settings)
@@ -110,6 +114,8 @@ def _decide(
         nodes=flavors.nodes(flavors.wanted(offered, claimed)) if settings.llmaz_flavor_affinity else Nodes(),
         skip=skip,
         config=config,
+        object_loader=settings.llmaz_object_loader_image,
+        mounts_images=references.mounts_images(models, settings),
         selector=_selector(workload, metadata.name),
         notes=[
             *flavors.notes(models[0].name, offered, claimed),

@@ -16,6 +16,9 @@ ACCEPTED: dict[str, Json] = {
     "one file": model(source={"modelHub": {"modelID": "a/b", "filename": "f.gguf"}}),
     "patterns": model(source={"modelHub": {"modelID": "a/b", "allowPatterns": ["*"], "ignorePatterns": ["x"]}}),
     "an object store": model_at("oss://bucket.endpoint/models/meta-llama-3-8B"),
+    "Google's own word": model_at("gs://bucket/models/x"),
+    "an image": model_at("oci://registry.example.com:5000/models/qwen2:0.5b"),
+    "a file of an image": model_at("OCI://qwen2@sha256:" + "a" * 64 + "#/weights/q4.gguf"),
     "the node": model_at("host:///models/meta-llama-3-8B"),
     "eight flavors": model(inferenceConfig={"flavors": [{"name": str(n)} for n in range(8)]}),
     "a name with two dashes": model("qwen2-0--5b"),
@@ -64,6 +67,8 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         model(inferenceConfig={"flavors": [{"name": "a", "nodeSelector": {"a b": "x", "c": "y z"}}]}),
         ["spec.inferenceConfig.flavors[0].nodeSelector", "spec.inferenceConfig.flavors[0].nodeSelector[c]"],
     ),
+    "an image in capitals": (model_at("oci://registry.example.com/Qwen:1"), ["spec.source.uri"]),
+    "a path out of the image": (model_at("oci://example/qwen:1#/models/../etc"), ["spec.source.uri"]),
     "several at once": (model(familyName="!", source={"uri": "x"}), ["spec.familyName", "spec.source.uri"]),
 }
 
@@ -92,7 +97,6 @@ def params(**given: str) -> Json:
 
 
 WARNED = {
-    "LZ-T03 a protocol the loader lacks": (model_at("s3://b/x"), "skip-model-loader"),
     "LZ-N10 two sources": (model(source={"modelHub": {"modelID": "a/b"}, "uri": "s3://b/x"}), "spec.source.uri"),
     "LZ-N12 a flavor twice": (model(inferenceConfig={"flavors": [{"name": "a"}, {"name": "a"}]}), "flavors[1].name"),
     "LZ-T23 a directory with a dot": (model_at("oss://b.e/models/Qwen2.5-7B"), "spec.source.uri"),
