@@ -154,6 +154,17 @@ class Settings(BaseModel):
     llmaz_system_namespace: str = "llmaz-system"
     """Namespace of the ConfigMap `llmaz-global-config`."""
 
+    llmaz_flavor_affinity: bool = True
+    """Whether a flavor's `nodeSelector` becomes node affinity of the pods. Off, as with llmaz' own operator: for
+    clusters where a scheduler or Karpenter reads OpenModels and the annotation on the pods instead."""
+
+    llmaz_object_loader_image: str = "kserve/storage-initializer:v0.17.0"
+    """Image that fetches models from `s3://`, `gs://` and `gcs://`. Empty: only engines that load by themselves can."""
+
+    llmaz_image_volumes: bool = False
+    """Whether models of `oci://` are mounted as image volumes. Set it where every node can: Kubernetes 1.35 (or 1.33
+    with the feature gate ImageVolume), containerd 2.1 or CRI-O 1.33. Off: an init container copies the model."""
+
     # KServe.
 
     kserve_system_namespace: str = "kserve"
