@@ -42,7 +42,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 _UNDECLARED = {
     "llmkube": ("PodMonitor",),
-    "llmaz": (),
+    "llmaz": ("Backend", "AIServiceBackend", "AIGatewayRoute"),
     "kserve": ("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
 }
 """Optional children that the recordings were compared without."""

@@ -134,11 +134,13 @@ def sync(
     *related: Json,
     children: list[Json] | None = None,
     optional: bool = True,
+    gateway: bool = False,
     settings: Settings | None = None,
     now: datetime = NOW,
 ) -> Json:
-    """One call of the sync hook, through bytes; ``optional`` declares the optional child kinds too."""
-    declared = tuple(child.key for child in kind.resource.children if optional or not child.optional)
+    """One call of the sync hook, through bytes; ``optional`` declares LeaderWorkerSets, ``gateway`` the gateway's."""
+    components = {"": True, "leaderworkerset": optional, "envoy-ai-gateway": gateway}
+    declared = tuple(child.key for child in kind.resource.children if components[child.component])
     request = {
         "parent": parent,
         "children": _grouped(children or [], declared),
