@@ -23,6 +23,7 @@ from tests.e2e.test_llmaz import (
     model,
     playground,
     ready,
+    revision,
     wait_ready,
 )
 
@@ -147,3 +148,52 @@ def test_all_components_go_together(installation: Installation, tmp_path: Path) 
     built = list(yaml.safe_load_all(installation.cluster.kubectl("kustomize", str(tmp_path)).stdout))
     names = [(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in built]
     assert len(names) == len(set(names))
+
+
+def test_labels_on_objects(cluster: ControlPlane, namespace: str) -> None:
+    """Written soon after the objects, kept as they should be, and no reason to touch a pod."""
+    name = f"labelled-{namespace}"
+    apply(cluster, namespace, model(name, familyName="opt"), playground("labelled", name))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/labelled")
+    wanted = {
+        "openmodels": (name, {"llmaz.io/model-family-name": "opt"}),
+        PLAYGROUNDS: ("labelled", {"llmaz.io/model-name": name}),
+        SERVICES: ("labelled", {"llmaz.io/model-name": name}),
+    }
+
+    def labelled() -> bool:
+        found = {kind: labels(cluster, namespace, kind, one) for kind, (one, _) in wanted.items()}
+        return all(expected.items() <= found[kind].items() for kind, (_, expected) in wanted.items())
+
+    wait_until(labelled, "the labels", 30)
+    cluster.kubectl("label", PLAYGROUNDS, "labelled", "-n", namespace, "--overwrite", "llmaz.io/model-name=other")
+    apply(cluster, namespace, model(name, familyName="elder"))
+    wanted["openmodels"] = (name, {"llmaz.io/model-family-name": "elder"})
+    wait_until(labelled, "the labels as they should be", 30)
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/labelled")
+    assert "createdAt" not in cluster.get("openmodel", name)["spec"]
+
+
+def labels(cluster: ControlPlane, namespace: str, kind: str, name: str) -> dict[str, str]:
+    return dict(cluster.get(kind, name, "-n", namespace)["metadata"].get("labels") or {})
+
+
+def test_labels_replace_no_pods(cluster: ControlPlane, namespace: str) -> None:
+    """Nor is anything written for ever."""
+    name = f"calm-{namespace}"
+    apply(cluster, namespace, model(name), playground("calm", name))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/calm")
+    wait_until(lambda: "llmaz.io/model-name" in labels(cluster, namespace, SERVICES, "calm"), "the label", 30)
+    before, after = quiet(cluster, namespace, f"{PLAYGROUNDS},{SERVICES},deployments,{OBJECTS}", 3)
+    assert before == after
+    assert revision(cluster, namespace, "calm") == "1"
+
+
+def test_without_the_labels(bare_installation: Installation) -> None:
+    """Nothing is written on objects."""
+    cluster = bare_installation.cluster
+    namespace = cluster.create_namespace()
+    name = f"plain-{namespace}"
+    apply(cluster, namespace, model(name))
+    cluster.kubectl("wait", "--for=condition=Ready", f"openmodel/{name}", "--timeout=60s")
+    assert labels(cluster, namespace, "openmodel", name) == {}

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from app import installation
-from app.families import RESOURCES
+from app.families import DECORATORS, RESOURCES
 from app.kserve import names as kserve
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, MODEL_FAMILY, MODEL_NAME
 from app.llmkube import names as llmkube
@@ -133,7 +133,10 @@ def test_the_certificates_account_may_touch_our_objects_by_name_and_no_others() 
     assert secrets["resourceNames"] == ["modelhooks-tls"]
     assert webhooks["resourceNames"] == [installation.NAME]
     assert definitions["resourceNames"] == [installation.crd_name(r) for r in RESOURCES if r.older]
-    assert {installation.controller_name(resource) for resource in RESOURCES} <= set(controllers["resourceNames"])
+    assert {*map(installation.controller_name, RESOURCES), *(d.component for d in DECORATORS)} <= set(
+        controllers["resourceNames"]
+    )
+    assert controllers["resources"] == ["compositecontrollers", "decoratorcontrollers"]
     assert all(rule["verbs"] == ["get", "patch"] for rule in (secrets, webhooks, definitions, controllers))
 
 
