@@ -13,10 +13,10 @@ from pydantic import Field
 from app.families import RESOURCES
 from app.hooks.decorator import Decorator, Label
 from app.kube.base import KubeModel
-from app.kube.fieldtable import leaves
 from app.kube.resource import ChildKind
 from tests.kube.widget import Part, widget
 from tools import generate, registration
+from tools.fieldpages import leaves
 
 
 class NotStructural(KubeModel):

@@ -8,11 +8,13 @@ from functools import partial
 
 import httpx
 
+from app.cli.apply import Obj, meta
+
 from .api import ApiError
 from .cache import Handler, Informer
 from .controller import Machinery, report
 from .hooks import ConfigError, HookError, TooManyRequests, Webhook, resolve
-from .objects import Obj, key_of, meta, name_of
+from .objects import key_of, name_of
 from .queue import WorkQueue
 from .request import decorator_request
 

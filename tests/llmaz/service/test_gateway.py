@@ -9,7 +9,6 @@ import pytest
 from app.settings import Settings
 from tests.llmaz.world import SERVICE, Json, child, condition, customize, model, model_at, observed, service, sync
 
-ROUTES: Json = {"apiVersion": "aigateway.envoyproxy.io/v1beta1", "resource": "aigatewayroutes"}
 KINDS = ("Backend", "AIServiceBackend", "AIGatewayRoute")
 
 
@@ -100,7 +99,7 @@ def test_the_main_model_is_routed() -> None:
     answer = sync(SERVICE, parent, model(), model("small"), gateway=True)
     (match,) = rule(answer)["matches"]
     assert match["headers"][0]["value"] == "opt"
-    (asked,) = [r for r in customize(SERVICE, parent, None, ROUTES) if r["resource"] == "aigatewayroutes"]
+    (asked,) = [r for r in customize(SERVICE, parent, gateway=True) if r["resource"] == "aigatewayroutes"]
     assert asked["labelSelector"] == {"matchLabels": {"llmaz.io/model-name": "opt"}}
 
 
