@@ -5,6 +5,8 @@ go 1.26.0
 // Nothing is compiled from these: their folders in the module cache hold the
 // CustomResourceDefinitions of the child kinds that are optional.
 require (
+	github.com/envoyproxy/ai-gateway v1.0.0
+	github.com/envoyproxy/gateway v1.8.1
 	github.com/prometheus-operator/prometheus-operator v0.85.0
 	sigs.k8s.io/gateway-api v1.4.0
 	sigs.k8s.io/gateway-api-inference-extension v1.3.0
