@@ -8,7 +8,7 @@ annotation of ours, so that nothing is lost on the way there and back: see docs/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -106,6 +106,15 @@ def upgrade(parent: Parent) -> Parent:
     metadata = msgspec.structs.replace(parent.metadata, annotations=converted["metadata"].get("annotations"))
     spec = Raw(orjson.dumps(converted["spec"]))
     return msgspec.structs.replace(unchanged, metadata=metadata, spec=spec)
+
+
+def with_criticality(spec: Json, annotations: Mapping[str, str] | None) -> Json:
+    """A spec with the criticalities of models and adapters that its object has in annotations, as v1alpha1 has them."""
+    kept = {key: text for key, text in (annotations or {}).items() if key in (MODEL_CRITICALITY, LORA_CRITICALITIES)}
+    if not kept:
+        return spec
+    model = spec.get("model")
+    return {**spec, "model": _older_model(model if isinstance(model, dict) else {}, kept)}
 
 
 # Spelling: what Go's types write for a field that is absent or empty.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Literal
 
 from app.kube.names import LABEL_MAX
 
@@ -18,6 +19,11 @@ GATEWAY_GROUP = "gateway.networking.k8s.io"
 POOL_API = f"{POOL_GROUP}/v1"
 GATEWAY_API = f"{GATEWAY_GROUP}/v1"
 LEADER_WORKER_SET_API = "leaderworkerset.x-k8s.io/v1"
+OBJECTIVE_GROUP = POOL_GROUP_ALPHA
+OBJECTIVE_API = f"{OBJECTIVE_GROUP}/v1alpha2"
+AUTOSCALER_API = "autoscaling/v2"
+SCALED_OBJECT_API = "keda.sh/v1alpha1"
+VARIANT_API = "llmd.ai/v1alpha1"
 
 # Labels.
 
@@ -85,6 +91,9 @@ SYSTEM_SCHEDULER_CONFIG_PREFIX = "config-scheduler-"
 GLOBAL_CA_BUNDLE = "global-ca-bundle"
 """KServe's name of the CA bundle's ConfigMap in every namespace but the system one."""
 
+AutoscalerKind = Literal["va", "hpa", "keda"]
+"""End of the name of a VariantAutoscaling, a HorizontalPodAutoscaler, a ScaledObject."""
+
 _HASH = 32
 
 
@@ -129,6 +138,10 @@ class Names:
     @property
     def multi_node_prefill(self) -> str:
         return self._child("-kserve-mn-prefill")
+
+    def autoscaler(self, kind: AutoscalerKind, *, prefill: bool) -> str:
+        """What scales the main or the prefill workload."""
+        return self._child(f"-kserve-{'prefill-' if prefill else ''}{kind}")
 
     @property
     def workload_service(self) -> str:
@@ -182,6 +195,10 @@ class Names:
     @property
     def pool(self) -> str:
         return self._child("-inference-pool")
+
+    def objective(self, adapter: str = "") -> str:
+        """The InferenceObjective of the model, or of an adapter."""
+        return self._child(f"-inference-objective{'-' if adapter else ''}{adapter}")
 
     @property
     def route(self) -> str:

@@ -43,7 +43,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 _UNDECLARED = {
     "llmkube": ("PodMonitor",),
     "llmaz": (),
-    "kserve": ("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
+    "kserve": (
+        *("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
+        *("InferenceObjective", "ScaledObject", "VariantAutoscaling"),
+    ),
 }
 """Optional children that the recordings were compared without."""
 _PARENTS = {

@@ -18,6 +18,12 @@ HTTP_ROUTES_READY = "HTTPRoutesReady"
 INFERENCE_POOL_READY = "InferencePoolReady"
 SCHEDULER_WORKLOAD_READY = "SchedulerWorkloadReady"
 
+SCALING_READY = "ScalingReady"
+PREFILL_SCALING_READY = "PrefillScalingReady"
+
+CRITICALITY_APPLIED = "CriticalityApplied"
+"""Ours: whether requests get the priority that ``criticality`` asks for. Nothing depends on it (KS-4.9)."""
+
 CHILDREN_CREATED = "ChildrenCreated"
 """Ours: false while a child is not there, or not as it was asked for, absent otherwise. Its time tells how long."""
 
@@ -28,6 +34,8 @@ WORKLOAD_CONDITIONS = (
     PREFILL_WORKER_WORKLOAD_READY,
 )
 """In the order in which the first false one decides ``WorkloadsReady`` (KS-6.3)."""
+SCALING_CONDITIONS = (SCALING_READY, PREFILL_SCALING_READY)
+"""After those, where a workload has ``scaling``; a service that is stopped has none of them (KS-5.5)."""
 ROUTER_CONDITIONS = (GATEWAYS_READY, HTTP_ROUTES_READY, INFERENCE_POOL_READY, SCHEDULER_WORKLOAD_READY)
 """In the order in which the first false one decides ``RouterReady``."""
 TOP_LEVEL = (READY, WORKLOADS_READY, ROUTER_READY)
@@ -45,6 +53,16 @@ COMBINE_BASE_ERROR = "CombineBaseError"
 """A preset or baseRef is missing, does not render, or makes an invalid spec; nothing was changed."""
 RECONCILE_MULTI_NODE_ERROR = "ReconcileMultiNodeWorkloadError"
 RECONCILE_SINGLE_NODE_ERROR = "ReconcileSingleNodeWorkloadError"
+RECONCILE_SCALING_ERROR = "ReconcileScalingError"
+"""The operator's settings lack what a ScaledObject needs."""
+HPA_PROGRESSING = "HPAProgressing"
+SCALED_OBJECT_PROGRESSING = "ScaledObjectProgressing"
+"""The autoscaler has not said anything yet."""
+NO_SCHEDULER = "NoScheduler"
+"""No endpoint picker sees the requests."""
+UNKNOWN_CRITICALITY = "UnknownCriticality"
+NOT_ROUTED = "NotRouted"
+"""The managed route does not give all objectives to requests."""
 SCHEDULER_RECONCILE_ERROR = "SchedulerReconcileError"
 HTTP_ROUTE_RECONCILE_ERROR = "HTTPRouteReconcileError"
 """The route is written, but its URLs cannot be found out."""

@@ -11,7 +11,7 @@ from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInf
 from app.kserve.names import GLOBAL_CA_BUNDLE, OPERATOR_CONFIG, Names
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.spec.effective import Effective, Inputs, combine
-from app.kserve.spec.find import ConfigFinder, layer, pinned
+from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError
 from app.kube import field
 from app.kube.objects import ObjectMeta, ObservedDeployment
@@ -83,7 +83,7 @@ def effective_spec(service: Service, request: Request, around: Surroundings, set
     finder = ConfigFinder(
         related.configs, related.config_maps, service.metadata.namespace, operator.system_namespace, prefix
     )
-    own = layer("spec", bytes(request.parent.spec))
+    own = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
     pins = pins_of(service, settings)
     effective = combine(Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config))
     errors = [*check_effective(effective.document), *reserved(effective.spec)]

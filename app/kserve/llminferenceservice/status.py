@@ -13,6 +13,7 @@ from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.conditions import (
     CHILDREN_CREATED,
     COMBINE_BASE_ERROR,
+    CRITICALITY_APPLIED,
     INFO,
     INVALID_SPEC,
     MAIN_WORKLOAD_READY,
@@ -23,6 +24,7 @@ from app.kserve.llminferenceservice.conditions import (
     RECONCILE_SINGLE_NODE_ERROR,
     ROUTER_CONDITIONS,
     ROUTER_READY,
+    SCALING_CONDITIONS,
     STOPPED,
     TOP_LEVEL,
     WORKER_WORKLOAD_READY,
@@ -49,6 +51,8 @@ def status(
         ledger.set(PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
         ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
+        for condition in (*SCALING_CONDITIONS, CRITICALITY_APPLIED):
+            ledger.remove(condition)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
@@ -84,7 +88,7 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
 def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
     result = outcome.workloads
     if result is not None:
-        for condition in WORKLOAD_CONDITIONS:
+        for condition in (*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS):
             state = result.states.get(condition)
             if state is not None:
                 ledger.set(condition, state)
@@ -95,7 +99,7 @@ def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
     ):  # a condition of the topology that was may be false still: it decides nothing
         ledger.set(WORKLOADS_READY, next(iter(result.states.values())))
     elif result is not None or outcome.stopped:
-        ledger.set(WORKLOADS_READY, ledger.first_false(WORKLOAD_CONDITIONS))
+        ledger.set(WORKLOADS_READY, ledger.first_false((*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS)))
     else:
         ledger.set_unknown(WORKLOADS_READY)
 
@@ -159,7 +163,8 @@ def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
         found += [cause for cause in said if cause is not None]
     if router is not None:
         found += router.causes
-        found += [f.cause for f in router.states.values() if f is not None and f.cause is not None]
+        said = (state.cause for type_ in ROUTER_CONDITIONS if (state := router.states.get(type_)) is not None)
+        found += [cause for cause in said if cause is not None]
     return found
 
 

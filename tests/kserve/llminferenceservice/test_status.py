@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kserve.llminferenceservice import conditions
-from app.kserve.llminferenceservice.conditions import ROUTER_CONDITIONS, TOP_LEVEL, WORKLOAD_CONDITIONS
+from app.kserve.llminferenceservice.conditions import (
+    ROUTER_CONDITIONS,
+    SCALING_CONDITIONS,
+    TOP_LEVEL,
+    WORKLOAD_CONDITIONS,
+)
 from app.kserve.llminferenceservice.status import refused, status
 from app.kserve.llminferenceservice.types import Address, Condition, LLMInferenceServiceStatus
 from app.kserve.results import HOLDS, ConditionState, Outcome, RouterResult, WorkloadResult, fails
@@ -283,8 +288,11 @@ def test_reasons_are_upstreams() -> None:
     assert known >= REASONS
     assert not known & NOT_HERE.keys()
     ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled"}
-    types = {*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL, "PresetsCombined", "ChildrenCreated"}
-    assert known - REASONS - types == {*ours, "Info"}
+    ours |= {"NoScheduler", "NotRouted", "UnknownCriticality"}
+    later = {"ReconcileScalingError", "HPAProgressing", "ScaledObjectProgressing"}
+    types = {*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL}
+    types |= {"PresetsCombined", "ChildrenCreated", "CriticalityApplied"}
+    assert known - REASONS - types == {*ours, *later, "Info"}
 
 
 # Children that stay away.
