@@ -47,6 +47,15 @@ _CRDS = {
         "sigs.k8s.io/gateway-api-inference-extension",
         "config/crd/bases/inference.networking.k8s.io_inferencepools.yaml",
     ),
+    "inferenceobjectives": (
+        "sigs.k8s.io/gateway-api-inference-extension",
+        "config/crd/bases/inference.networking.x-k8s.io_inferenceobjectives.yaml",
+    ),
+    "scaledobjects": ("github.com/kedacore/keda/v2", "config/crd/bases/keda.sh_scaledobjects.yaml"),
+    "variantautoscalings": (
+        "github.com/llm-d/llm-d-workload-variant-autoscaler",
+        "config/crd/bases/llmd.ai_variantautoscalings.yaml",
+    ),
     "podmonitors": (
         "github.com/prometheus-operator/prometheus-operator",
         "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",

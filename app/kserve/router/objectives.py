@@ -2,7 +2,7 @@
 
 The endpoint picker reads the objective that a request names in a header, and serves the requests of a higher priority
 first. So the managed route names one wherever it sends requests to the pool: the model's, but an adapter's for requests
-that name that adapter in the header of a body-based router, or the adapter's objective itself.
+that name that adapter in the header of a body-based router.
 """
 
 from __future__ import annotations
@@ -136,28 +136,24 @@ def _rules(rules: Iterable[Json], wanted: Sequence[Objective], pool: str) -> Ite
         if not any((b.get("kind"), b.get("name")) == ("InferencePool", pool) for b in rule.get("backendRefs") or ()):
             yield rule
             continue
-        for objective in wanted:
+        for objective in wanted if not all(map(_chooses, rule.get("matches") or [{}])) else ():
             if objective.adapter:
-                yield _with_header(_of_adapter(rule, objective), objective.name)
+                yield _with_header(_of_adapter(rule, objective.adapter), objective.name)
         own = next((objective.name for objective in wanted if not objective.adapter), "")
         yield _with_header(rule, own) if own else rule
 
 
-def _of_adapter(rule: Json, objective: Objective) -> Json:
-    """The rule for requests to an adapter, and for those that name its objective themselves.
-
-    It has no name: no two rules may have one, and in lists of named items Metacontroller would take its matches, which
-    have one path, for one.
-    """
-    headers = ((MODEL_HEADER, objective.adapter), (OBJECTIVE_HEADER, objective.name))
+def _of_adapter(rule: Json, adapter: str) -> Json:
+    """The rule for requests to an adapter. It has no name, since no two rules may have one."""
+    header = {"type": "Exact", "name": MODEL_HEADER, "value": adapter}
     given: list[Json] = rule.get("matches") or [{}]
-    matches = [
-        {**match, "headers": [*(match.get("headers") or ()), {"type": "Exact", "name": name, "value": value}]}
-        for match in given
-        for name, value in headers
-        if name.lower() not in {str(header.get("name")).lower() for header in match.get("headers") or ()}
-    ]
+    matches = [{**match, "headers": [*(match.get("headers") or ()), header]} for match in given if not _chooses(match)]
     return {**{key: value for key, value in rule.items() if key != "name"}, "matches": matches}
+
+
+def _chooses(match: Json) -> bool:
+    """Whether a match of the user's is about the model's header already."""
+    return any(str(header.get("name")).lower() == MODEL_HEADER.lower() for header in match.get("headers") or ())
 
 
 def _with_header(rule: Json, objective: str) -> Json:

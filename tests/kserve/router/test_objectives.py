@@ -84,18 +84,26 @@ def test_the_route_names_the_objective_of_requests_to_the_pool() -> None:
 
 
 def test_adapters_have_objectives_and_rules_of_their_own() -> None:
-    """Requests are known by the header of a body-based router, or by the objective's own name."""
+    """Requests are known by the header of a body-based router. A prefix is only replaced in rules of one match."""
     made = synced(critical("Standard", {"code": "Critical", "Org/Fun": "Sheddable", "plain": ""}))
     fun = f"{NAME}-org-fun-"
     (hashed,) = [name for name in priorities(made) if name.startswith(fun)]
     assert priorities(made) == {NAME: 0, f"{NAME}-code": 100, hashed: -1}
     assert [header(rule) for rule in rules(made)] == [hashed, f"{NAME}-code", NAME, hashed, f"{NAME}-code", NAME, ""]
-    matches = rules(made)[1]["matches"]
-    assert [match["headers"] for match in matches] == [
-        [{"type": "Exact", "name": "X-Gateway-Model-Name", "value": "code"}],
-        [{"type": "Exact", "name": HEADER, "value": f"{NAME}-code"}],
-    ]
-    assert {match["path"]["value"] for match in matches} == {"/default/demo/v1/completions"}
+    (match,) = rules(made)[1]["matches"]
+    assert match["headers"] == [{"type": "Exact", "name": "X-Gateway-Model-Name", "value": "code"}]
+    assert match["path"]["value"] == "/default/demo/v1/completions"
+
+
+def test_a_match_that_is_about_the_model_already() -> None:
+    """It keeps its header and is not copied: two headers of one name are refused."""
+    backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
+    header_ = {"type": "Exact", "name": "x-gateway-model-name", "value": "demo"}
+    rule = {"matches": [{"headers": [header_]}], "backendRefs": [{**backend, "port": 8000}]}
+    router = {"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}
+    (only,) = rules(synced(critical("Critical", {"code": "Critical"}, router=router)))
+    assert only["matches"][0]["headers"] == [header_]
+    assert header(only) == NAME
 
 
 def test_a_header_that_the_user_sets_stays() -> None:
