@@ -117,6 +117,12 @@ def with_criticality(spec: Json, annotations: Mapping[str, str] | None) -> Json:
     return {**spec, "model": _older_model(model if isinstance(model, dict) else {}, kept)}
 
 
+def adapter_criticalities(annotations: Mapping[str, str], adapters: Any) -> dict[str, str]:
+    """What an object of v1alpha2 says of its adapters, by their position."""
+    count = len(adapters) if isinstance(adapters, list) else 0
+    return _applicable(annotations.get(LORA_CRITICALITIES, ""), count)
+
+
 # Spelling: what Go's types write for a field that is absent or empty.
 
 _NOT_WRITTEN_EMPTY = frozenset(

@@ -125,7 +125,7 @@ class Prometheus(_Document):
 
 
 class Autoscaling(_Document):
-    """``autoscaling-wva-controller-config``: what ScaledObjects need (KS-5.4)."""
+    """``autoscaling-wva-controller-config``: what ScaledObjects need (KS-5.3)."""
 
     prometheus: Prometheus = msgspec.field(default_factory=Prometheus)
 

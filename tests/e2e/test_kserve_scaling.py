@@ -1,4 +1,4 @@
-"""Autoscalers, priorities and addresses of LLMInferenceServices on a real API server, with the CRDs of KEDA and others."""
+"""Autoscalers, priorities and addresses of LLMInferenceServices on a real API server, which has KEDA's CRD, say."""
 
 from __future__ import annotations
 

@@ -11,16 +11,8 @@ from typing import Any
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import one
-from app.kserve.llminferenceservice.conditions import (
-    HPA_PROGRESSING,
-    KIND_NOT_INSTALLED,
-    PREFILL_SCALING_READY,
-    RECONCILE_SCALING_ERROR,
-    SCALED_OBJECT_PROGRESSING,
-    SCALING_READY,
-)
-from app.kserve.llminferenceservice.plan import Surroundings
-from app.kserve.llminferenceservice.types import KEDASpec, WVASpec
+from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.types import ConditionType, KEDASpec, Reason, WVASpec
 from app.kserve.names import (
     AUTOSCALER_API,
     COMPONENT_WORKLOAD,
@@ -82,7 +74,7 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
         return None
     alone = side.spec.worker is None
     return ScalingPlan(
-        condition=PREFILL_SCALING_READY if prefill else SCALING_READY,
+        condition=ConditionType.PREFILL_SCALING_READY if prefill else ConditionType.SCALING_READY,
         variant=names.autoscaler("va", prefill=prefill),
         scaler=names.autoscaler("hpa" if scaling.wva.keda is None else "keda", prefill=prefill),
         target={
@@ -198,20 +190,20 @@ def _given(keda: KEDASpec) -> Json:
 
 
 def scaling_state(plan: ScalingPlan, around: Surroundings) -> ConditionState:
-    """Whether the autoscaler works, as it says itself (KS-5.5)."""
+    """Whether the autoscaler works, as it says itself (KS-5.4)."""
     keda, children = plan.wva.keda is not None, around.children
     declared = children.scaled_objects if keda else children.autoscalers
     if declared is None:
         return _NO_SCALED_OBJECTS if keda else _NO_AUTOSCALERS
     if keda and around.operator.autoscaling.problem:
         text = f"ConfigMap {OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {around.operator.autoscaling.problem}"
-        return fails(RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
+        return fails(Reason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
     observed = one(declared, plan.scaler, around.metadata.namespace)
     said = observed.status.conditions if observed is not None else None
     found = [c for type_ in (("Ready",) if keda else _HPA_CONDITIONS) if (c := find(said, type_)) is not None]
     judged = [condition for condition in found if condition.status in ("True", "False")]
     if not judged:
-        return fails(SCALED_OBJECT_PROGRESSING if keda else HPA_PROGRESSING)
+        return fails(Reason.SCALED_OBJECT_PROGRESSING if keda else Reason.HPA_PROGRESSING)
     failing = next((condition for condition in judged if condition.status == "False"), None)
     if failing is None:
         return HOLDS
@@ -228,12 +220,12 @@ INSTALL_VARIANTS = (
     "install the workload variant autoscaler and the kustomize component workload-variant-autoscaler"
 )
 _NO_SCALED_OBJECTS = fails(
-    KIND_NOT_INSTALLED,
+    Reason.KIND_NOT_INSTALLED,
     "scaling.wva.keda needs ScaledObjects: install KEDA and the kustomize component keda",
     Stage.SPEC,
 )
 _NO_AUTOSCALERS = fails(
-    KIND_NOT_INSTALLED,
+    Reason.KIND_NOT_INSTALLED,
     "scaling.wva.hpa needs HorizontalPodAutoscalers, which are not declared to Metacontroller: apply the manifests in "
     "metacontroller/ of this release",
     Stage.SPEC,
