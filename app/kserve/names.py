@@ -1,4 +1,4 @@
-"""Names of every object of a service, and every label and annotation key. Source: KS-3.1 to KS-3.3."""
+"""Names of every object of a service, and every label, annotation and header. Source: KS-3.1 to KS-3.3."""
 
 from __future__ import annotations
 
@@ -68,6 +68,13 @@ PROPAGATED_ANNOTATIONS = ("k8s.v1.cni.cncf.io", "kueue.x-k8s.io", "prometheus.io
 PROPAGATED_LWS_ANNOTATIONS = ("leaderworkerset.sigs.k8s.io",)
 """In addition, on LeaderWorkerSet objects only."""
 PROPAGATED_LABELS = ("kueue.x-k8s.io",)
+
+# Headers of requests.
+
+OBJECTIVE_HEADER = "x-gateway-inference-objective"
+"""Of a request: the name of its InferenceObjective. Without it the priority is 0."""
+MODEL_HEADER = "X-Gateway-Model-Name"
+"""Of a request: the model in its body, put there by a gateway's body-based router."""
 
 # Containers, volumes, paths.
 

@@ -29,8 +29,7 @@ from app.kserve.llminferenceservice.types import (
     WorkloadSpec,
 )
 from app.kserve.modeluri import storage_problem, url_problem
-from app.kserve.names import MAIN, MODEL_PATH, RESERVED_LABELS, Names
-from app.kserve.router.objectives import OBJECTIVE_HEADER
+from app.kserve.names import MAIN, MODEL_PATH, OBJECTIVE_HEADER, RESERVED_LABELS, Names
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN

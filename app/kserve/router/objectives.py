@@ -13,16 +13,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.kserve.names import COMPONENT_ROUTER, OBJECTIVE_API, POOL_GROUP, Names, component_labels
+from app.kserve.names import (
+    COMPONENT_ROUTER,
+    MODEL_HEADER,
+    OBJECTIVE_API,
+    OBJECTIVE_HEADER,
+    POOL_GROUP,
+    Names,
+    component_labels,
+)
 from app.kserve.spec.effective import EffectiveModel
 from app.settings import Settings
 
 Json = dict[str, Any]
-
-OBJECTIVE_HEADER = "x-gateway-inference-objective"
-"""Of a request: the name of its InferenceObjective. Without it the priority is 0."""
-MODEL_HEADER = "X-Gateway-Model-Name"
-"""Of a request: the model in its body, put there by a gateway's body-based router."""
 
 
 @dataclass(frozen=True, slots=True)

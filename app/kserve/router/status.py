@@ -10,9 +10,16 @@ from collections.abc import Iterable
 from app.hooks.protocol import one
 from app.kserve.llminferenceservice.observed import ObservedPool, ObservedRoute, ParentReference
 from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import COMPONENT_WORKLOAD, GATEWAY_GROUP, ROLE_BOTH, ROLE_DECODE, workload_labels
+from app.kserve.names import (
+    COMPONENT_WORKLOAD,
+    GATEWAY_GROUP,
+    OBJECTIVE_HEADER,
+    ROLE_BOTH,
+    ROLE_DECODE,
+    workload_labels,
+)
 from app.kserve.results import HOLDS, ConditionState, by_condition, fails
-from app.kserve.router.objectives import OBJECTIVE_HEADER, criticalities, priorities, unnamed
+from app.kserve.router.objectives import criticalities, priorities, unnamed
 from app.kserve.router.view import RouterError, RouterView
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedDeployment
