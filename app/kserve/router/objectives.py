@@ -135,28 +135,41 @@ def _has_room(rules: Sequence[Json]) -> bool:
 
 def _rules(rules: Iterable[Json], wanted: Sequence[Objective], pool: str) -> Iterator[Json]:
     """Each rule, after a copy of it for each adapter. More headers are a closer match than fewer."""
+    adapters = [objective for objective in wanted if objective.adapter]
+    own = next((objective.name for objective in wanted if not objective.adapter), "")
     for rule in rules:
         if not any((b.get("kind"), b.get("name")) == ("InferencePool", pool) for b in rule.get("backendRefs") or ()):
             yield rule
             continue
-        for objective in wanted if not all(map(_chooses, rule.get("matches") or [{}])) else ():
-            if objective.adapter:
-                yield _with_header(_of_adapter(rule, objective.adapter), objective.name)
-        own = next((objective.name for objective in wanted if not objective.adapter), "")
-        yield _with_header(rule, own) if own else rule
+        given: list[Json] = rule.get("matches") or [{}]
+        for objective in adapters:
+            if matches := _of_adapter(given, objective.adapter):
+                nameless = {key: value for key, value in rule.items() if key != "name"}  # no two rules may have one
+                yield _with_header({**nameless, "matches": matches}, objective.name)
+        rest = [match for match in given if not any(_is_about(match, objective.adapter) for objective in adapters)]
+        if rest:
+            left = rule if rest == given else {**rule, "matches": rest}
+            yield _with_header(left, own) if own else left
 
 
-def _of_adapter(rule: Json, adapter: str) -> Json:
-    """The rule for requests to an adapter. It has no name, since no two rules may have one."""
+def _of_adapter(matches: Iterable[Json], adapter: str) -> list[Json]:
+    """The matches for requests to an adapter: those that are about it, and the others that are about no model."""
     header = {"type": "Exact", "name": MODEL_HEADER, "value": adapter}
-    given: list[Json] = rule.get("matches") or [{}]
-    matches = [{**match, "headers": [*(match.get("headers") or ()), header]} for match in given if not _chooses(match)]
-    return {**{key: value for key, value in rule.items() if key != "name"}, "matches": matches}
+    return [
+        match if _is_about(match, adapter) else {**match, "headers": [*(match.get("headers") or ()), header]}
+        for match in matches
+        if _is_about(match, adapter) or not _models(match)
+    ]
 
 
-def _chooses(match: Json) -> bool:
-    """Whether a match of the user's is about the model's header already."""
-    return any(str(header.get("name")).lower() == MODEL_HEADER.lower() for header in match.get("headers") or ())
+def _is_about(match: Json, adapter: str) -> bool:
+    return any(model == adapter or model.endswith(f"/models/{adapter}") for model in _models(match))
+
+
+def _models(match: Json) -> list[str]:
+    """The models that a match wants a request to be for: a name, or one below its publisher's."""
+    headers: list[Json] = match.get("headers") or []
+    return [str(h.get("value")) for h in headers if str(h.get("name")).lower() == MODEL_HEADER.lower()]
 
 
 def _with_header(rule: Json, objective: str) -> Json:

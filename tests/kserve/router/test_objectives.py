@@ -95,15 +95,21 @@ def test_adapters_have_objectives_and_rules_of_their_own() -> None:
     assert match["path"]["value"] == "/default/demo/v1/completions"
 
 
-def test_a_match_that_is_about_the_model_already() -> None:
-    """It keeps its header and is not copied: two headers of one name are refused."""
+def test_matches_that_are_about_a_model_already() -> None:
+    """Each goes to the rule of its model, with no second header of that name, which would be refused."""
     backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
-    header_ = {"type": "Exact", "name": "x-gateway-model-name", "value": "demo"}
-    rule = {"matches": [{"headers": [header_]}], "backendRefs": [{**backend, "port": 8000}]}
-    router = {"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}
-    (only,) = rules(synced(critical("Critical", {"code": "Critical"}, router=router)))
-    assert only["matches"][0]["headers"] == [header_]
-    assert header(only) == NAME
+    wanted = ("demo", "publishers/default/models/code", "publishers/default/models/other")
+    matches = [{"headers": [{"type": "Exact", "name": "x-gateway-model-name", "value": name}]} for name in wanted]
+
+    def named(*given: Json) -> list[tuple[str, list[str]]]:
+        rule = {"matches": list(given), "backendRefs": [{**backend, "port": 8000}]}
+        router = {"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}
+        made = rules(synced(critical("Critical", {"code": "Standard"}, router=router)))
+        return [(header(r), [h["value"] for m in r["matches"] for h in m["headers"]]) for r in made]
+
+    assert named(*matches) == [(f"{NAME}-code", [wanted[1]]), (NAME, [wanted[0], wanted[2]])]
+    assert named(matches[0]) == [(NAME, [wanted[0]])]
+    assert named(matches[1]) == [(f"{NAME}-code", [wanted[1]])]
 
 
 def test_a_header_that_the_user_sets_stays() -> None:
