@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation, quiet
@@ -149,9 +150,7 @@ def test_without_the_optional_kinds(bare_installation: Installation) -> None:
     """Conditions say what to install; a criticality without effect keeps nothing from serving."""
     cluster = bare_installation.cluster
     namespace = cluster.create_namespace()
-    critical = json.loads(
-        cluster.kubectl("create", "--dry-run=client", "-o", "json", "-f", str(EXAMPLES / "critical.yaml")).stdout
-    )
+    critical = yaml.safe_load((EXAMPLES / "critical.yaml").read_text())
     critical["spec"]["router"] = {"scheduler": {}}
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(critical))
     apply(cluster, namespace, EXAMPLES / "scaled-keda.yaml")
