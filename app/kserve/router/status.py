@@ -34,7 +34,6 @@ INSTALL_POOLS = (
     "InferencePools are not declared to Metacontroller: install the CRDs of the Gateway API inference extension and "
     "the component inference-extension"
 )
-
 INSTALL_OBJECTIVES = (
     "InferenceObjectives are not declared to Metacontroller: install the CRDs of the Gateway API inference extension "
     "and the component inference-objectives"
