@@ -194,6 +194,15 @@ class Settings(BaseModel):
     kserve_wildcard_hostname: str = "inference"
     """What stands for the `*` of a wildcard listener's hostname in a service's URL."""
 
+    kserve_priority_critical: int = 100
+    """Priority of requests for a model or adapter of criticality `Critical`."""
+
+    kserve_priority_standard: int = 0
+    """The same for `Standard`. Requests without a criticality have priority 0."""
+
+    kserve_priority_sheddable: int = -1
+    """The same for `Sheddable`. Requests below 0 may be refused while the pods are busy."""
+
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The settings that have a variable, by field. One of the Go operator's counts where ours is not set."""

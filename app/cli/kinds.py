@@ -26,13 +26,9 @@ _MODULES = {
     "serving.kserve.io": "app.kserve.kinds",
 }
 COMPONENTS = (
-    "podmonitor",
-    "leaderworkerset",
-    "gateway-api",
-    "inference-extension",
-    "scheduler-rbac",
-    "ca-bundle",
+    *("podmonitor", "leaderworkerset", "gateway-api", "inference-extension", "scheduler-rbac", "ca-bundle"),
     "envoy-ai-gateway",
+    *("inference-objectives", "keda", "workload-variant-autoscaler"),
 )
 """Kustomize components of child kinds that not every cluster has."""
 _FOREIGN = {

@@ -34,7 +34,10 @@ _CLUSTER_SCOPED = ("Node", "PriorityClass", "RuntimeClass", "StorageClass", "Ope
 _UNDECLARED = {
     "llmkube": ("PodMonitor",),
     "llmaz": ("Backend", "AIServiceBackend", "AIGatewayRoute"),
-    "kserve": ("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
+    "kserve": (
+        *("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
+        *("InferenceObjective", "ScaledObject", "VariantAutoscaling"),
+    ),
 }
 """Optional children that the recordings were compared without."""
 _PARENTS = {

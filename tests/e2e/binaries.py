@@ -68,6 +68,15 @@ _CRDS = {
         )
         for name in names
     },
+    "inferenceobjectives": (
+        "sigs.k8s.io/gateway-api-inference-extension",
+        "config/crd/bases/inference.networking.x-k8s.io_inferenceobjectives.yaml",
+    ),
+    "scaledobjects": ("github.com/kedacore/keda/v2", "config/crd/bases/keda.sh_scaledobjects.yaml"),
+    "variantautoscalings": (
+        "github.com/llm-d/llm-d-workload-variant-autoscaler",
+        "config/crd/bases/llmd.ai_variantautoscalings.yaml",
+    ),
 }
 
 
