@@ -157,7 +157,7 @@ def against_related(playground: Playground, request: Request, settings: Settings
     named = [(related.models, model.name) for model in models(spec).models or ()]
     if any(one(group, name) is None for group, name in [*named, (related.runtimes, backend)]):
         return []
-    decided = plan(playground, related)
+    decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):
         return [field.advice(SPEC, note) for note in decided.notes]
     path = SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
