@@ -40,6 +40,7 @@ def _page() -> Iterator[str]:
     from app.cli import COMMANDS, NAME, group
 
     yield f'.TH {NAME.upper()} 1 "" "{NAME}" "User Commands"'
+    yield ".ad l"
     yield ".SH NAME"
     yield f"{NAME} \\- {_text(group.help or '').rstrip('.')}"
     yield ".SH SYNOPSIS"
@@ -72,6 +73,6 @@ def _command(name: str, found: click.Command, context: click.Context) -> Iterato
 
 
 def _text(line: str) -> str:
-    """Text of a roff document: hyphens that can be searched for, and nothing taken for a request."""
-    escaped = line.replace("\\", "\\e").replace("-", "\\-")
+    """Text of a roff document: hyphens that can be searched for, choices that may be broken, and nothing taken for a request."""
+    escaped = line.replace("\\", "\\e").replace("-", "\\-").replace("|", "|\\:")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
