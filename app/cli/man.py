@@ -73,6 +73,6 @@ def _command(name: str, found: click.Command, context: click.Context) -> Iterato
 
 
 def _text(line: str) -> str:
-    """Text of a roff document: hyphens that can be searched for, choices that may be broken, and nothing taken for a request."""
+    """Text of a roff document: hyphens that can be searched for, choices that break, nothing taken for a request."""
     escaped = line.replace("\\", "\\e").replace("-", "\\-").replace("|", "|\\:")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
