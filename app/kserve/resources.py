@@ -7,10 +7,8 @@ from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInf
 from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.names import (
-    AUTOSCALER_API,
     GATEWAY_API,
     GROUP,
-    LEADER_WORKER_SET_API,
     OBJECTIVE_API,
     POOL_API,
     SCALED_OBJECT_API,
@@ -18,9 +16,9 @@ from app.kserve.names import (
     VERSION,
 )
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
+from app.kube import kinds
 from app.kube.resource import ChildKind, Column, CustomResource, Grant, RelatedKind
 
-LWS_COMPONENT = "leaderworkerset"
 GATEWAY_COMPONENT = "gateway-api"
 POOL_COMPONENT = "inference-extension"
 RBAC_COMPONENT = "scheduler-rbac"
@@ -51,16 +49,16 @@ _SERVICE = CustomResource(
         Column("URLs", ".status.addresses[*].url", priority=1),
     ),
     children=(
-        ChildKind("apps/v1", "Deployment", "deployments"),
-        ChildKind("v1", "Service", "services"),
-        ChildKind(LEADER_WORKER_SET_API, "LeaderWorkerSet", "leaderworkersets", optional=True, component=LWS_COMPONENT),
+        kinds.DEPLOYMENTS,
+        kinds.SERVICES,
+        kinds.LEADER_WORKER_SETS,
         ChildKind(GATEWAY_API, "HTTPRoute", "httproutes", optional=True, component=GATEWAY_COMPONENT),
         ChildKind(POOL_API, "InferencePool", "inferencepools", optional=True, component=POOL_COMPONENT),
         ChildKind("v1", "ServiceAccount", "serviceaccounts", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "Role", "roles", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
         ChildKind("v1", "ConfigMap", "configmaps", optional=True, component=CA_BUNDLE_COMPONENT),
-        ChildKind(AUTOSCALER_API, "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+        kinds.AUTOSCALERS,
         ChildKind(SCALED_OBJECT_API, "ScaledObject", "scaledobjects", optional=True, component=KEDA_COMPONENT),
         ChildKind(
             OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", optional=True, component=OBJECTIVE_COMPONENT
@@ -69,9 +67,9 @@ _SERVICE = CustomResource(
     ),
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),
-        RelatedKind("v1", "configmaps"),
+        kinds.CONFIG_MAPS,
         RelatedKind("v1", "serviceaccounts"),
-        RelatedKind("v1", "pods"),
+        kinds.PODS,
         RelatedKind("v1", "services"),
         RelatedKind(GATEWAY_API, "gateways", component=GATEWAY_COMPONENT),
         RelatedKind(GATEWAY_API, "httproutes", component=GATEWAY_COMPONENT),

@@ -64,14 +64,14 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     return errors
 
 
-def warnings(service: Service) -> list[str]:
+def warnings(service: Service) -> list[field.Advice]:
     """Every warning (KS-7.6): settings that nothing acts on, and combinations that rarely serve.
 
     Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
     """
     spec, _ = as_decided(service)
     names, based = Names(service.metadata.name), bool(spec.base_refs)
-    found: list[str] = [*_model_advice(spec), *_name_advice(service.metadata.name, spec)]
+    found: list[field.Advice] = [*_model_advice(spec), *_name_advice(service.metadata.name, spec)]
     found += [*without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
     found += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in workloads(spec):
