@@ -27,6 +27,7 @@ _MODULES = {
 }
 COMPONENTS = (
     *("podmonitor", "leaderworkerset", "gateway-api", "inference-extension", "scheduler-rbac", "ca-bundle"),
+    "envoy-ai-gateway",
     *("inference-objectives", "keda", "workload-variant-autoscaler"),
 )
 """Kustomize components of child kinds that not every cluster has."""

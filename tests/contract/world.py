@@ -33,7 +33,7 @@ MAX_ROUNDS = 8
 _CLUSTER_SCOPED = ("Node", "PriorityClass", "RuntimeClass", "StorageClass", "OpenModel", "BackendRuntime", "Namespace")
 _UNDECLARED = {
     "llmkube": ("PodMonitor",),
-    "llmaz": (),
+    "llmaz": ("Backend", "AIServiceBackend", "AIGatewayRoute"),
     "kserve": (
         *("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
         *("InferenceObjective", "ScaledObject", "VariantAutoscaling"),
