@@ -93,9 +93,9 @@ def _trigger(config: RecommendedConfig, path: field.Path) -> Iterator[field.Erro
     yield from scaling.check(config.scale_trigger.hpa, path.child("hpa"))
 
 
-def warnings(runtime: BackendRuntime) -> list[str]:
+def warnings(runtime: BackendRuntime) -> list[field.Advice]:
     spec = runtime.spec
-    found: list[str] = [*_image(spec), *_not_rendered(spec)]
+    found: list[field.Advice] = [*_image(spec), *_not_rendered(spec)]
     for position, config in enumerate(spec.recommended_configs or ()):
         found += _preset(config, PRESETS.index(position))
     found += podrules.env_warnings(spec.envs or [], SPEC.child("envs"))

@@ -78,7 +78,7 @@ def _hub(hub: ModelHub) -> Iterator[field.Error]:
             yield field.invalid(_HUB.child(name), patterns, "cannot be combined with filename; remove one of the two")
 
 
-def warnings(model: OpenModel) -> list[str]:
+def warnings(model: OpenModel) -> list[field.Advice]:
     return [*_source_warnings(model.spec.source), *_flavors_warnings(flavors.of(model.spec))]
 
 
