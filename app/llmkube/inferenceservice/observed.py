@@ -29,6 +29,7 @@ from app.kube.stored import Decoder
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import Model, priority_class
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus, Phase
+from app.llmkube.inferenceservice.types import Reason as ServiceReason
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import ConditionType, ModelSpec, ModelStatus, Reason
 from app.llmkube.model.types import Phase as ModelPhase
@@ -243,7 +244,16 @@ def draft_cause(
 
 def _gone(name: str) -> Cause:
     text = f"the proposing Model {name} does not exist in this namespace; running pods are kept"
-    return Cause(Stage.MODEL, text, "ModelNotFound")
+    return Cause(Stage.MODEL, text, ServiceReason.SPECULATIVE_INVALID)
+
+
+def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None) -> Cause | None:
+    """``speculative.model`` without a slash names a Model, and there is none of that name."""
+    name = runtime_of(spec.runtime).draft(spec)
+    if related is not None or not is_dns1123_subdomain(name):
+        return None
+    text = f"the proposing Model {name} does not exist in this namespace"
+    return Cause(Stage.MODEL, text, ServiceReason.SPECULATIVE_INVALID)
 
 
 def _is_mounted(model: Model) -> bool:

@@ -27,7 +27,7 @@ class ConditionType(StrEnum):
     """What vLLM adds to a service's conditions."""
 
     VLLM_SPEC_VALID = "VLLMSpecValid"
-    """The vLLM options fit together. Called SpeculativeInvalid in some documentation."""
+    """The vLLM options fit together."""
 
 
 class Reason(StrEnum):
