@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
+import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -14,12 +16,15 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, JOB_SCRIPT, SCRIPT, container, download
+from app.llmkube.model.observed import Header
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import parse
 from app.settings import Settings
+from tests.llmkube.gguf import ARRAY, F32, I8, I32, STRING, U8, U64, gguf, llama
 from tests.service import NEVER
 
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="the script needs curl")
@@ -578,3 +583,144 @@ def test_where_nobody_answers_the_pod_ends_at_once(pod: Pod) -> None:
     done = pod.run(RETRY_SECONDS="30")
     assert done.returncode == 1
     assert "cannot connect (curl 7)" in done.stderr
+
+
+# What the Job reads in a GGUF file's header.
+
+BUSYBOX = shutil.which("busybox")
+
+
+@pytest.fixture(params=["system", pytest.param("busybox", marks=pytest.mark.skipif(not BUSYBOX, reason="no busybox"))])
+def tools(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A PATH: the machine's programs, or those of busybox, which the image of the Job has."""
+    if request.param == "system":
+        return os.environ["PATH"]
+    applets = tmp_path / "applets"
+    applets.mkdir()
+    for name in ("sh", "od", "awk", "sed", "cut", "tr", "wc", "cat", "sha256sum", "mkdir", "printf"):
+        (applets / name).symlink_to(str(BUSYBOX))
+    return str(applets)
+
+
+def described(directory: Path, tools: str, body: bytes) -> dict[str, object]:
+    """What the Job says of a file that is there."""
+    path, log = directory / "cache" / "key" / "m.gguf", directory / "termination-log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(body)
+    environment = {
+        "PATH": tools,
+        "MODEL_SOURCE": "http://127.0.0.1:1/m.gguf",
+        "MODEL_PATH": str(path),
+        "CACHE_DIR": str(path.parent),
+        "TERMINATION_LOG": str(log),
+    }
+    shell = shutil.which("sh", path=tools) or "sh"
+    subprocess.run([shell, "-c", JOB_SCRIPT], env=environment, timeout=120, check=True, capture_output=True)
+    message = log.read_bytes()
+    assert len(message) < 2048, "the kubelet keeps 4096 bytes, and a part of a JSON object is none"
+    assert message.isascii()
+    report: dict[str, object] = json.loads(message)
+    assert report["size"] == len(body)
+    return report
+
+
+TENSORS = {"token_embd.weight": (64, 32000), "blk.0.attn_q.weight": (64, 64), "output_norm.weight": (64,)}
+
+
+def test_a_gguf_file_is_described(tmp_path: Path, tools: str) -> None:
+    """Everything that the status shows, and the parameters as the sum of all tensors' elements."""
+    assert described(tmp_path, tools, gguf(llama(), TENSORS) + WEIGHTS)["gguf"] == {
+        "fileVersion": 3,
+        "architecture": "llama",
+        "modelName": "Tiny Llama",
+        "license": "apache-2.0",
+        "contextLength": 4096,
+        "embeddingSize": 64,
+        "layerCount": 2,
+        "headCount": 8,
+        "headCountKv": 4,
+        "fileType": 15,
+        "tensorCount": 3,
+        "parameterCount": 64 * 32000 + 64 * 64 + 64,
+    }
+
+
+def test_a_long_vocabulary_is_passed_over(tmp_path: Path, tools: str) -> None:
+    """What stands after it counts as well."""
+    words = (ARRAY, (STRING, [f"token {number}" for number in range(20_000)]))
+    scores = (ARRAY, (F32, [0.5] * 20_000))
+    pairs = llama(tokenizer__ggml__tokens=words, tokenizer__ggml__scores=scores)
+    found = described(tmp_path, tools, gguf([*pairs, ("general.license", STRING, "later")], TENSORS))["gguf"]
+    assert isinstance(found, dict)
+    assert (found["fileType"], found["parameterCount"]) == (15, 64 * 32000 + 64 * 64 + 64)
+    assert found["license"] == "apache-2.0", "the first one counts"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"GGUF",
+        b"not a model at all",
+        gguf(llama(), magic=b"GGML"),
+        gguf(llama(), version=1),
+        gguf(llama(), version=0x03000000),
+    ],
+    ids=["empty", "magic alone", "text", "other magic", "version 1", "big-endian"],
+)
+def test_another_file_is_not(tmp_path: Path, tools: str, body: bytes) -> None:
+    """It is a model all the same."""
+    if body:
+        assert "gguf" not in described(tmp_path, tools, body)
+
+
+HOSTILE = {
+    "more tensors than fit": gguf(llama(), count=2**63),
+    "a key without an end": gguf([]).replace(struct.pack("<QQ", 0, 0), struct.pack("<QQQ", 0, 1, 2**64 - 1)),
+    "an array of arrays": gguf([("x", ARRAY, (ARRAY, [])), *llama()]),
+    "an unknown type": gguf(llama()) [:-20] + b"\x63" * 20,
+    "a nested quote": gguf(llama(general__name=(STRING, '","sha256":"0'))),
+    "control characters": gguf(llama(general__name=(STRING, "\x1b[31m\r\n\x00%s$(id)`id`\\é"))),
+    "a very long name": gguf(llama(general__name=(STRING, "x" * 100_000))),
+    "a very long architecture": gguf(llama(general__architecture=(STRING, "y" * 100_000))),
+    "numbers for texts": gguf(llama(general__name=(U64, 2**64 - 1), general__architecture=(U8, 1))),
+    "texts for numbers": gguf(llama(llama__context_length=(STRING, "1e999"))),
+    "negative numbers": gguf(llama(llama__context_length=(I32, -1), general__file_type=(I8, -5))),
+    "many dimensions": gguf(llama(), {"x": (2**63,) * 200}),
+    "a million keys": gguf([(f"a{number}.context_length", U8, 1) for number in range(20_000)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_harmless(tmp_path: Path, tools: str, name: str) -> None:
+    """The message stays short and JSON, says nothing that is not a plain text or a number, and the Job succeeds."""
+    report = described(tmp_path, tools, HOSTILE[name])
+    header = msgspec.json.decode(json.dumps(report.get("gguf", {})), type=Header, strict=True)
+    assert set(report) <= {"size", "sha256", "etag", "gguf"}
+    assert len(header.model_name) <= 128
+    assert all(0 <= number < 2**53 for number in msgspec.structs.astuple(header) if isinstance(number, int))
+
+
+def test_any_part_of_a_file_is_harmless(tmp_path: Path, tools: str) -> None:
+    """Cut anywhere, and with any byte changed; what stands before the fault is known."""
+    whole, chance = gguf(llama(), TENSORS), random.Random(7)
+    for _ in range(40):
+        end, place = chance.randrange(1, len(whole)), chance.randrange(len(whole))
+        described(tmp_path, tools, whole[:end])
+        described(tmp_path, tools, whole[:place] + bytes([chance.randrange(256)]) + whole[place + 1 :])
+
+
+def test_no_more_than_the_beginning_is_read(tmp_path: Path, tools: str) -> None:
+    """A header larger than 32 MiB has what stood before: the parameters would come after."""
+    padding = ("padding", ARRAY, (U8, b"\0" * (33 << 20)))
+    found = described(tmp_path, tools, gguf([*llama(), padding], TENSORS))["gguf"]
+    assert isinstance(found, dict)
+    assert found["architecture"] == "llama"
+    assert "parameterCount" not in found
+
+
+def test_serving_pods_do_not_read_it() -> None:
+    """Their script is part of a pod template, in which nothing may change."""
+    assert "describe" in JOB_SCRIPT
+    assert "describe" not in SCRIPT
+    assert sha256(SCRIPT.encode()) == "62ad4a6e33535b97072aa1f315a57256f2a16205280f6a167ed50f1f6c2e9bae"

@@ -208,8 +208,6 @@ def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Ad
             yield _no_effect(path, " on metal: the agent fetches the file once")
         elif spec.sha256:
             yield _no_effect(path, " beside sha256, which says which file it has to be")
-    if spec.quantization:  # LK-B-04
-        yield _no_effect(SPEC.child("quantization"), ": the name is for people only")
     if spec.format == "mlx" and not metal:  # LK-V-M16
         message = "only runtimes on metal load mlx, and hardware.accelerator is not metal"
         yield advice(SPEC.child("format"), message)

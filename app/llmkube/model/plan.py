@@ -33,6 +33,8 @@ class Plan:
     """The claim again, where it could not have the plain name; empty otherwise."""
     accelerator_resource: str
     """Extended resource that some node must offer; empty when any node will do."""
+    quantization: str
+    """As the spec names it; empty where only the file can say."""
     refused: str
     """Why the operator lets no new Model have this source, and what to do; empty where it may."""
 
@@ -62,6 +64,7 @@ def plan(
         makes_claim=own,
         second_claim=second if own else "",
         accelerator_resource=accelerator_resource(spec, settings),
+        quantization=spec.quantization,
         refused=refusal(spec, settings),
     )
 

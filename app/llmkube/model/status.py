@@ -257,7 +257,8 @@ def status(
     )
     if plan.download is not None and observed.job is not None and complete(observed.job):
         fresh = _with_report(fresh, observed)
-    return stamp(fresh, previous, now)
+    named = plan.quantization or (fresh.gguf.quantization if fresh.gguf else "")
+    return stamp(msgspec.structs.replace(fresh, quantization=named), previous, now)
 
 
 def _forgotten(previous: ModelStatus) -> ModelStatus:
@@ -286,12 +287,14 @@ def _with_report(status: ModelStatus, observed: Observation) -> ModelStatus:
     found = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
     if found is None:
         return status
+    same = status.sha256 in ("", found.sha256)
     return msgspec.structs.replace(
         status,
         size=human_size(found.size),
         sha256=found.sha256 or status.sha256,
         source_etag=found.etag or status.source_etag,
         source_content_length=found.size,
+        gguf=found.gguf.described() if found.gguf else status.gguf if same else None,
     )
 
 

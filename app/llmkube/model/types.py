@@ -141,8 +141,8 @@ class ModelSpec(KubeModel):
     ] = Field(
         default="gguf", description="File format of the weights. Runtimes are warned about formats they cannot load."
     )
-    quantization: Annotated[str, NO_EFFECT] = Field(
-        default="", description="No effect: name of the quantization, for people only."
+    quantization: Annotated[str, passed_through("to `status.quantization`, its column and its metric")] = Field(
+        default="", description="Name of the quantization, for people. Absent: as the file says, where it is GGUF."
     )
     hardware: Hardware | None = Field(default=None, description="Hardware the model needs. Absent means CPU.")
     resources: ModelResources | None = Field(
@@ -222,7 +222,7 @@ class Reason(StrEnum):
 
 
 class GGUF(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a GGUF file says of itself. Kept as others wrote it; the download does not parse the file."""
+    """What a GGUF file says of itself, as the download Job read it."""
 
     architecture: Annotated[str, Meta(description="Model architecture, such as llama.")] = ""
     model_name: Annotated[str, Meta(description="Name of the model in the file.")] = ""
@@ -231,9 +231,19 @@ class GGUF(msgspec.Struct, rename="camel", omit_defaults=True):
     embedding_size: Annotated[Int64, Meta(description="Width of the embedding.")] = 0
     layer_count: Annotated[Int64, Meta(description="Number of layers.")] = 0
     head_count: Annotated[Int64, Meta(description="Number of attention heads.")] = 0
+    head_count_kv: Annotated[Int64, Meta(description="Number of key-value heads, where attention is grouped.")] = 0
+    parameter_count: Annotated[Int64, Meta(description="Number of weights: the elements of all tensors.")] = 0
     tensor_count: Annotated[Int64, Meta(description="Number of tensors in the file.")] = 0
     file_version: Annotated[Int32, Meta(description="Version of the GGUF container.")] = 0
     license: Annotated[str, Meta(description="Licence of the weights.")] = ""
+
+
+_FILE_TYPES = """
+F32 F16 Q4_0 Q4_1 - - - Q8_0 Q5_0 Q5_1 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ2_XXS IQ2_XS Q2_K_S
+IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16 - - - TQ1_0 TQ2_0 MXFP4_MOE
+"""
+QUANTIZATIONS = {number: name for number, name in enumerate(_FILE_TYPES.split()) if name != "-"}
+"""llama.cpp's names of ``general.file_type`` (``llama_ftype`` in its llama.h)."""
 
 
 class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -243,6 +253,9 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
         str, Meta(description="Where the Model is in its life.", extra_json_schema={"enum": [str(p) for p in Phase]})
     ] = ""
     size: Annotated[str, Meta(description="Size of the file for people; 0 while nothing was downloaded by us.")] = ""
+    quantization: Annotated[
+        str, Meta(description="Quantization of the weights: as the spec names it, else as the file says.")
+    ] = ""
     path: Annotated[str, Meta(description="Path of the file inside a serving pod.")] = ""
     cache_key: Annotated[str, Meta(description="Directory of the file in the model cache.")] = ""
     cache_claim: Annotated[

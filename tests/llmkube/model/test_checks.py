@@ -83,7 +83,6 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M32", {"hardware": {"memoryBudget": "1Gi", "memoryFraction": 0.5}}, "no effect beside memoryBudget"),
     ("LK-V-M33", {"hardware": {"accelerator": "cuda", "memoryBudget": "1Gi"}}, "unless accelerator is metal"),
     ("LK-V-M33", {"hardware": {"memoryFraction": 0.5}}, "unless accelerator is metal"),
-    ("B-04", {"quantization": "Q4_K_M"}, "spec.quantization: no effect"),
 ]
 
 SETTINGS = Settings(

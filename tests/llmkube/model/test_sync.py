@@ -439,6 +439,59 @@ def test_a_report_outlives_its_pod() -> None:
     assert "sha256" not in other
 
 
+HEADER = {
+    "fileVersion": 3,
+    "architecture": "llama",
+    "modelName": "Tiny",
+    "fileType": 15,
+    "contextLength": 4096,
+    "headCountKv": 4,
+    "tensorCount": 2,
+    "parameterCount": 8030261248,
+}
+
+
+def downloaded(document: Json, **report: Any) -> Json:
+    """The status once the Job reported."""
+    job, claim = made(document)
+    children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
+    text = json.dumps({"size": 1024, "sha256": "abc", "etag": "", **report})
+    return dict(sync(document, children, [job_pod(job, 0, text)])["status"])
+
+
+def test_the_header_of_the_file_is_in_the_status() -> None:
+    """As the Job read it; the number of the quantization has its name (LK-2.9.12)."""
+    status = downloaded(model(), gguf=HEADER)
+    expected = {key: value for key, value in HEADER.items() if key != "fileType"}
+    assert status["gguf"] == {**expected, "quantization": "Q4_K_M"}
+    assert status["quantization"] == "Q4_K_M"
+
+
+@pytest.mark.parametrize("number", [4, 33, 77, -1, None])
+def test_a_quantization_that_nobody_knows_is_left_out(number: int | None) -> None:
+    status = downloaded(model(), gguf={**HEADER, "fileType": number})
+    assert "quantization" not in status
+    assert "quantization" not in status["gguf"]
+
+
+def test_a_quantization_is_surfaced_as_it_is_written() -> None:
+    """Before the file is there, for formats without a header, and rather than what the file says (LK-B-04)."""
+    assert sync(model(quantization="our-own"))["status"]["quantization"] == "our-own"
+    assert sync(model("org/name", quantization="fp8"))["status"]["quantization"] == "fp8"
+    status = downloaded(model(quantization="UD-Q4_K_XL"), gguf=HEADER)
+    assert (status["quantization"], status["gguf"]["quantization"]) == ("UD-Q4_K_XL", "Q4_K_M")
+
+
+def test_a_header_stays_as_long_as_its_file() -> None:
+    """An earlier Job's report has none, and takes nothing away; another file's would be wrong."""
+    before = downloaded(model(), gguf=HEADER)
+    assert downloaded(model(status=before))["gguf"] == before["gguf"]
+    assert "gguf" not in downloaded(model(status=before), sha256="other")
+    another = sync(model("https://example.com/other.gguf", status=before))["status"]
+    assert "gguf" not in another
+    assert "quantization" not in another
+
+
 def refreshing_pod(name: str, finished: str, sha256: str, path: str = f"/models/{KEY}/m.gguf") -> Json:
     """A serving pod whose init container looked after the file."""
     ended = {
