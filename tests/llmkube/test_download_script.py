@@ -1,6 +1,7 @@
 """The downloader's script, run as the container runs it: a process with an environment, against a real HTTP server."""
 
 import hashlib
+import hmac
 import json
 import os
 import random
@@ -22,7 +23,7 @@ import pytest
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, JOB_SCRIPT, SCRIPT, container, download
 from app.llmkube.model.observed import Header
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.source import parse
+from app.llmkube.source import parse, source_of
 from app.settings import Settings
 from tests.llmkube.gguf import ARRAY, F32, I8, I32, STRING, U8, U64, gguf, llama
 from tests.service import NEVER
@@ -48,6 +49,12 @@ class Served:
     """Statuses of the next answers, before it goes well."""
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     """Method, path and Range of each request."""
+    headers: list[dict[str, str]] = field(default_factory=list)
+    """The headers of each, with names in lower case."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Bodies by path; other paths have ``body``."""
+    elsewhere: str = ""
+    """Where ``/away`` redirects to."""
     released: threading.Event = field(default_factory=threading.Event)
 
 
@@ -66,6 +73,14 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, *, head: bool) -> None:
         served = self.served
         served.asked.append((self.command, self.path, self.headers.get("Range", "")))
+        served.headers.append({name.lower(): value for name, value in self.headers.items()})
+        body = served.files.get(self.path, served.body)
+        if self.path == "/away":
+            self.send_response(302)
+            self.send_header("Location", served.elsewhere)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if self.path == "/moved":
             self.send_response(302)
             self.send_header("Location", "/model.gguf")
@@ -90,11 +105,11 @@ class Handler(BaseHTTPRequestHandler):
         if served.etag:
             self.send_header("ETag", served.etag)
         if status == 206:
-            self.send_header("Content-Range", f"bytes {start}-{len(served.body) - 1}/{len(served.body)}")
-        self.send_header("Content-Length", str(len(served.body) - start))
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        self.send_header("Content-Length", str(len(body) - start))
         self.end_headers()
         if not head:
-            self._send(served.body[start:])
+            self._send(body[start:])
 
     def _send(self, body: bytes) -> None:
         served = self.served
@@ -724,3 +739,169 @@ def test_serving_pods_do_not_read_it() -> None:
     assert "describe" in JOB_SCRIPT
     assert "describe" not in SCRIPT
     assert sha256(SCRIPT.encode()) == "62ad4a6e33535b97072aa1f315a57256f2a16205280f6a167ed50f1f6c2e9bae"
+
+
+# Several files, and sources that need credentials.
+
+
+def script_of(source: str, *files: str, in_job: bool = True) -> str:
+    """What the downloader of a Model runs."""
+    spec = ModelSpec(source=source, files=list(files))
+    command = container(download(spec, source_of(spec), "ns1", "m", Settings()), Settings(), in_job=in_job).command
+    assert command is not None
+    return command[2]
+
+
+@pytest.fixture
+def bucket(pod: Pod) -> Pod:
+    pod.script = script_of("s3://bucket/key", in_job=pod.script == JOB_SCRIPT)
+    return pod
+
+
+KEYS = {"AWS_ACCESS_KEY_ID": "key-id", "AWS_SECRET_ACCESS_KEY": 'sec"ret\\+/', "AWS_REGION": "eu-1"}
+
+
+def signed(request: dict[str, str], method: str, path: str) -> bool:
+    """Whether a request has the signature that a bucket of ``KEYS`` asks for (AWS Signature Version 4)."""
+    match = re.fullmatch(
+        r"AWS4-HMAC-SHA256 Credential=key-id/(\d{8})/eu-1/s3/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?"
+        r"Signature=([0-9a-f]{64})",
+        request.get("authorization", ""),
+    )
+    if match is None:
+        return False
+    day, names, signature = match.groups()
+    headers = "".join(f"{name}:{request[name].strip()}\n" for name in names.split(";"))
+    canonical = "\n".join([method, path, "", headers, names, request["x-amz-content-sha256"]])
+    scope = f"{day}/eu-1/s3/aws4_request"
+    text = "\n".join(["AWS4-HMAC-SHA256", request["x-amz-date"], scope, sha256(canonical.encode())])
+    key = f"AWS4{KEYS['AWS_SECRET_ACCESS_KEY']}".encode()
+    for part in (day, "eu-1", "s3", "aws4_request", text):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key.hex() == signature
+
+
+def test_an_object_of_a_bucket_is_asked_for_with_a_signature(bucket: Pod) -> None:
+    """Path-style, with the endpoint and the keys of the Secret; also when it is compared later."""
+    place = {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{bucket.server.server_port}/"}
+    source = {"MODEL_SOURCE": "s3://bucket/some dir/m.gguf"}
+    done = bucket.run(**place, **source)
+    assert done.returncode == 0, done.stderr
+    assert bucket.path.read_bytes() == WEIGHTS
+    assert bucket.served.asked == [("GET", "/bucket/some%20dir/m.gguf", "")]
+    assert signed(bucket.served.headers[0], "GET", "/bucket/some%20dir/m.gguf")
+    assert bucket.run(**place, **source, REFRESH_POLICY="OnChange").returncode == 0
+    assert bucket.served.asked[1][0] == "HEAD"
+    assert signed(bucket.served.headers[1], "HEAD", "/bucket/some%20dir/m.gguf")
+
+
+def test_a_public_bucket_needs_no_keys(bucket: Pod) -> None:
+    place = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{bucket.server.server_port}"}
+    assert bucket.run(**place, MODEL_SOURCE="s3://bucket/m.gguf").returncode == 0
+    assert "authorization" not in bucket.served.headers[0]
+
+
+def test_a_session_token_is_signed_too(bucket: Pod) -> None:
+    place = {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{bucket.server.server_port}"}
+    bucket.run(**place, MODEL_SOURCE="s3://bucket/m.gguf", AWS_SESSION_TOKEN="for an hour")
+    assert bucket.served.headers[0]["x-amz-security-token"] == "for an hour"
+    assert signed(bucket.served.headers[0], "GET", "/bucket/m.gguf")
+
+
+def test_an_endpoint_that_is_no_url_is_said(bucket: Pod) -> None:
+    done = bucket.run(**KEYS, AWS_ENDPOINT_URL="minio:9000", MODEL_SOURCE="s3://bucket/m.gguf")
+    assert done.returncode == EXIT_USELESS
+    assert "AWS_ENDPOINT_URL" in done.stderr
+
+
+def test_keys_stand_in_no_command_line(bucket: Pod, tmp_path: Path) -> None:
+    """Every process of a node can read the others' arguments."""
+    seen = tmp_path / "arguments"
+    recorder = tmp_path / "bin" / "curl"
+    recorder.parent.mkdir()
+    recorder.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{seen}\nexec {shutil.which("curl")} "$@"\n')
+    recorder.chmod(0o755)
+    place = {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{bucket.server.server_port}"}
+    path = f"{recorder.parent}:{os.environ['PATH']}"
+    assert bucket.run(**place, MODEL_SOURCE="s3://bucket/m.gguf", PATH=path).returncode == 0
+    assert "key-id" not in seen.read_text()
+    assert "ret" not in seen.read_text()
+
+
+def several(
+    pod: Pod, *files: str, place: str = "org/name/resolve/main/", key: str = "key", hub: bool = True, **extra: str
+) -> subprocess.CompletedProcess[str]:
+    """A Job or an init container that fetches several files; ``hub``: the server stands for the Hub."""
+    here, directory = f"http://127.0.0.1:{pod.server.server_port}/", pod.directory / "cache" / key
+    script = script_of("hf://org/name", *files, in_job=pod.script == JOB_SCRIPT)
+    assert script.count("https://huggingface.co/") == 1
+    environment = pod.environment(
+        MODEL_SOURCE=f"{here}{place}",
+        MODEL_PATH=str(directory / files[0]),
+        MODEL_FILES="\n".join(files),
+        CACHE_DIR=str(directory),
+        **extra,
+    )
+    command = ["sh", "-c", script.replace("https://huggingface.co/", here) if hub else script]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_token_goes_to_the_hub_alone(pod: Pod) -> None:
+    """Not to another server, and not to where the Hub redirects."""
+    pod.served.elsewhere = f"http://localhost:{pod.server.server_port}/model.gguf"
+    assert several(pod, "away", place="", HF_TOKEN="secret").returncode == 0
+    assert [headers.get("authorization") for headers in pod.served.headers] == ["Bearer secret", None]
+    pod.served.headers.clear()
+    assert several(pod, "m.gguf", hub=False, HF_TOKEN="secret").returncode == 0
+    assert several(pod, "without.gguf").returncode == 0
+    assert [headers.get("authorization") for headers in pod.served.headers] == [None, None]
+
+
+def test_several_files_are_fetched_below_the_directory(pod: Pod) -> None:
+    """With their directories; the message has the size of all, and from a Job what the first says of itself."""
+    header, prefix = gguf(llama(), TENSORS), "/org/name/resolve/main"
+    names = ("q/one.gguf", "two #.gguf", "x/y/z")
+    pod.served.files = {f"{prefix}/q/one.gguf": header, f"{prefix}/two%20%23.gguf": b"two", f"{prefix}/x/y/z": b"zzzz"}
+    done = several(pod, *names)
+    assert done.returncode == 0, done.stderr
+    assert [(pod.path.parent / name).read_bytes() for name in names] == [header, b"two", b"zzzz"]
+    report = pod.report()
+    assert report["size"] == len(header) + 7
+    assert "sha256" not in report
+    assert ("gguf" in report) is (pod.script == JOB_SCRIPT)
+    pod.served.asked.clear()
+    assert several(pod, *names).returncode == 0
+    assert pod.served.asked == []
+
+
+def test_one_file_of_a_repository_has_its_checksum(pod: Pod) -> None:
+    done = several(pod, "m.gguf", MODEL_SHA256=sha256(WEIGHTS))
+    assert done.returncode == 0, done.stderr
+    assert pod.report() == {"size": len(WEIGHTS), "sha256": sha256(WEIGHTS), "etag": '"v1"'}
+    (pod.path.parent / "m.gguf").unlink()
+    assert several(pod, "m.gguf", MODEL_SHA256="0" * 64).returncode == EXIT_WRONG_SHA256
+
+
+def test_a_file_that_is_missing_ends_it(pod: Pod) -> None:
+    """It is named, and what comes after it is not asked for."""
+    pod.served.fail_with = [404]
+    done = several(pod, "absent", "other")
+    assert done.returncode == EXIT_USELESS
+    assert "model-downloader: absent" in done.stderr
+    assert [asked[1] for asked in pod.served.asked] == ["/org/name/resolve/main/absent"]
+
+
+def test_files_of_earlier_sources_go_when_all_are_there(pod: Pod) -> None:
+    """Directories of the repository that look like a cache key stay."""
+    if pod.script != JOB_SCRIPT:
+        pytest.skip("only the Job removes files")
+    cache, own = pod.directory / "cache", "1" * 16
+    for key in ("2" * 16, "3" * 16):
+        (cache / key).mkdir(parents=True)
+    pod.served.fail_with = [404]
+    assert several(pod, "a/b", key=own, KEEP_KEYS="3" * 16).returncode == EXIT_USELESS
+    assert (cache / ("2" * 16)).is_dir()
+    done = several(pod, "a/b", f"{'4' * 16}/c", key=own, KEEP_KEYS="3" * 16)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in cache.iterdir()) == [own, "3" * 16]
+    assert sorted(path.name for path in (cache / own).iterdir()) == ["4" * 16, "a"]

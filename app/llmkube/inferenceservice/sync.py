@@ -94,7 +94,7 @@ def _in_cluster(
         pods, queue = every(related.pods), every(related.services) if settings.llmkube_queue_position else None
         seen = Observation(
             rollout=reported,
-            scheduling=status.scan(pods, wanted.gpus, known_resources(settings)),
+            scheduling=status.scan(pods, wanted.gpus, (*known_resources(settings), wanted.gpus.resource)),
             queue_position=0 if queue is None else status.queue_position(metadata, queue),
             causes=[
                 *mistakes(spec, wanted, model),

@@ -252,6 +252,7 @@ def status(
         cache_claim=plan.second_claim if located else "",
         path=_path(plan) if located else "",
         size=_size(plan, kept),
+        staged_files=list(plan.source.files) if ready else kept.staged_files,
         accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
         conditions=conditions.list(),
     )
@@ -264,7 +265,14 @@ def status(
 def _forgotten(previous: ModelStatus) -> ModelStatus:
     """The status without what was known of another source's file."""
     return msgspec.structs.replace(
-        previous, size="", sha256="", source_etag="", source_content_length=0, last_revalidated=None, gguf=None
+        previous,
+        staged_files=[],
+        size="",
+        sha256="",
+        source_etag="",
+        source_content_length=0,
+        last_revalidated=None,
+        gguf=None,
     )
 
 
@@ -391,4 +399,6 @@ def _invalid_reason(errors: Sequence[field.Error]) -> Reason:
     source = [error for error in errors if str(error.path) == "spec.source"]
     if any(error.type is field.ErrorType.FORBIDDEN for error in source):
         return Reason.SOURCE_NOT_ALLOWED
+    if any(str(error.path).startswith(("spec.files", "spec.mmproj")) for error in errors):
+        return Reason.INVALID_FILE_SET
     return Reason.INVALID_SOURCE if source else Reason.INVALID_SPEC

@@ -5,8 +5,9 @@
 # KEEP_KEYS: the directories of other sources that stay; where it is not set, all stay.
 # Exit codes: 0 the file is there, 1 try again, 64 trying again is useless, 65 wrong SHA-256.
 #
-# Lines between "#job {" and "#job }" are for the Job alone. The rest is in the pod template of every service that
-# downloads: a change there restarts their pods.
+# Lines between "#job {" and "#job }" are for the Job alone, those of "#credentials" for sources that need some (there
+# MODEL_SOURCE may be s3://bucket/key). The rest is in the pod template of every service that downloads: a change there
+# restarts their pods.
 set -u
 
 final=$MODEL_PATH
@@ -79,6 +80,47 @@ request() {
     ${limit:+--max-filesize "$limit"} "$@" -- "$url"
 }
 #job }
+
+#credentials {
+# The Secret's keys are variables. They reach curl in a file, so that no list of processes shows them. The token goes to
+# the Hub alone: curl leaves it out where that redirects to another host.
+curlrc=
+quoted() { printf '%s' "$1" | tr -d '\r\n' | sed 's/[\\"]/\\&/g'; }
+curl() {
+  shift
+  command curl -q ${curlrc:+-K "$curlrc"} "$@"
+}
+case $MODEL_SOURCE in
+s3://*)
+  region=${AWS_REGION:-us-east-1}
+  endpoint=${AWS_ENDPOINT_URL:-https://s3.$region.amazonaws.com}
+  key=$(printf '%s' "${MODEL_SOURCE#s3://}" | sed 's/%/%25/g; s/ /%20/g; s/#/%23/g; s/?/%3F/g; s/+/%2B/g')
+  case $endpoint in
+  http://* | https://*) ;;
+  *)
+    say 'AWS_ENDPOINT_URL of the Secret has to begin with http:// or https://'
+    exit 64
+    ;;
+  esac
+  MODEL_SOURCE=${endpoint%/}/$key
+  url=$MODEL_SOURCE
+  if [ -n "${AWS_ACCESS_KEY_ID:-}" ]; then
+    curlrc=$(mktemp) || exit 1
+    nothing=$(printf '' | sha256sum | cut -d' ' -f1)
+    printf 'aws-sigv4 = "aws:amz:%s:s3"\nuser = "%s:%s"\nheader = "x-amz-content-sha256: %s"\n' "$(quoted "$region")" \
+      "$(quoted "$AWS_ACCESS_KEY_ID")" "$(quoted "${AWS_SECRET_ACCESS_KEY:-}")" "$nothing" >"$curlrc" || exit 1
+    [ -z "${AWS_SESSION_TOKEN:-}" ] ||
+      printf 'header = "x-amz-security-token: %s"\n' "$(quoted "$AWS_SESSION_TOKEN")" >>"$curlrc"
+  fi
+  ;;
+https://huggingface.co/*)
+  if [ -n "${HF_TOKEN:-}" ]; then
+    curlrc=$(mktemp) || exit 1
+    printf 'header = "Authorization: Bearer %s"\n' "$(quoted "$HF_TOKEN")" >"$curlrc" || exit 1
+  fi
+  ;;
+esac
+#credentials }
 
 # Whether the file is there, and has the wanted SHA-256. A checked file is remembered, as checking reads all of it.
 present() {
@@ -204,10 +246,11 @@ publish() {
 # name: exactly 16 hexadecimal digits. Nothing else is touched, and no trouble here makes the download a failure.
 tidy() {
   [ -n "${KEEP_KEYS+set}" ] || return 0
-  for other in "${dir%/*}"/*; do
+  own=${CACHE_ROOT:-$dir}
+  for other in "${own%/*}"/*; do
     key=${other##*/}
     case $key in *[!0123456789abcdef]*) continue ;; esac
-    [ "${#key}" -eq 16 ] && [ -d "$other" ] && [ ! -L "$other" ] && [ "$key" != "${dir##*/}" ] || continue
+    [ "${#key}" -eq 16 ] && [ -d "$other" ] && [ ! -L "$other" ] && [ "$key" != "${own##*/}" ] || continue
     case " $KEEP_KEYS " in *" $key "*) continue ;; esac
     say "removing $other: it is of an earlier source, and nothing was seen to use it"
     rm -rf -- "$other" || say "$other cannot be removed"
