@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from app.hooks.decorator import Decorator
 from app.installation import controller_name
 from app.kube import yaml
 from app.kube.resource import CustomResource
@@ -49,14 +50,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def everything() -> Files:
     """The generated files of this project."""
-    from app.families import RESOURCES  # noqa: PLC0415  so that the parts can be generated for other kinds in tests
+    from app.families import DECORATORS, RESOURCES  # noqa: PLC0415  so that tests can generate parts for other kinds
 
-    return {**manifests(RESOURCES, package_version()), **field_pages()}
+    version = package_version()
+    return {**manifests(RESOURCES, version), **decorators(DECORATORS, version), **field_pages()}
 
 
 def field_pages() -> Files:
     """What becomes of every field of every kind: one page of the documentation per family."""
-    from app.kserve.fields import FIELD_TABLES as KSERVE  # noqa: PLC0415  as above
+    from app.kserve.resources import RESOURCES as KSERVE  # noqa: PLC0415  as above
     from app.llmaz.kinds import RESOURCES as LLMAZ  # noqa: PLC0415
     from app.llmkube.resources import INFERENCE_SERVICE as SERVICE  # noqa: PLC0415
     from app.llmkube.resources import MODEL  # noqa: PLC0415
@@ -65,10 +67,9 @@ def field_pages() -> Files:
     families = {
         "LLMKube": [(MODEL, fieldpages.table(MODEL)), (SERVICE, fieldpages.table(SERVICE, reading))],
         "llmaz": [(kind, fieldpages.table(kind)) for kind in LLMAZ],
+        "KServe": [(kind, fieldpages.table(kind)) for kind in KSERVE],
     }
-    pages = {
-        f"{name.lower()}.md": fieldpages.page(name, tables) for name, tables in {**families, "KServe": KSERVE}.items()
-    }
+    pages = {f"{name.lower()}.md": fieldpages.page(name, tables) for name, tables in families.items()}
     return _below("docs/fields", pages)
 
 
@@ -154,6 +155,18 @@ def component(resources: Sequence[CustomResource], name: str) -> Files:
         "kustomization.yaml": _kustomization(["rbac.yaml"], "Component", patches=patches),
         "rbac.yaml": _text(registration.resources_role(resources, name)),
     }
+
+
+def decorators(declared: Sequence[Decorator], version: str) -> Files:
+    """A component for each: its DecoratorController."""
+    files: Files = {}
+    for decorator in declared:
+        component = {
+            "kustomization.yaml": _kustomization(["decoratorcontroller.yaml"], "Component"),
+            "decoratorcontroller.yaml": _text(registration.decorator_controller(decorator, version)),
+        }
+        files |= _below(f"metacontroller/components/{decorator.component}", component)
+    return files
 
 
 def _kustomization(resources: Iterable[str], kind: str = "Kustomization", **more: Any) -> str:

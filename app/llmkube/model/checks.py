@@ -235,7 +235,7 @@ def _quantity(text: str, path: field.Path, *, positive: bool = False, example: s
 # Warnings: what does nothing, and what is probably not meant.
 
 
-def warnings(model: Model) -> list[str]:
+def warnings(model: Model) -> list[Advice]:
     """One line for each field that does nothing, and for each combination that is probably not meant."""
     spec, source = model.spec, source_of(model.spec)
     metal = accelerator(spec) == METAL
@@ -246,7 +246,7 @@ def warnings(model: Model) -> list[str]:
         found += _metal_advice(spec)
     if spec.hardware:
         found += _hardware_advice(spec.hardware, metal=metal)
-    return [*found]
+    return found
 
 
 def _no_effect(path: field.Path, why: str) -> Advice:

@@ -1,0 +1,293 @@
+"""Rules for every spec that is to be carried out: the user's own, and what presets and baseRefs make of it.
+
+Source: KS-7.2 and KS-7.3. All violations are found, in the order of the spec: router, parallelism, scheduler, scaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import orjson
+
+from app.hooks import sendable
+from app.kserve.llminferenceservice.types import (
+    KEDAAdvanced,
+    LLMInferenceServiceSpec,
+    ParallelismSpec,
+    RouterSpec,
+    ScalingSpec,
+    SchedulerSpec,
+    WorkloadSpec,
+)
+from app.kserve.spec.effective import Effective
+from app.kserve.spec.template.language import OPEN
+from app.kube import field
+from app.kube.decode import SPEC, decode_document
+from app.kube.modelfields import check_embedded
+from app.kube.names import reserved_keys
+from app.workload import wholepod
+from app.workload.behavior import check_behavior
+
+Json = dict[str, Any]
+
+ROUTER = SPEC.child("router")
+HTTP = ROUTER.child("route", "http")
+SCHEDULER = ROUTER.child("scheduler")
+
+
+def check_effective(effective: Effective) -> list[field.Error]:
+    """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
+    errors = [*check_document(effective.document), *reserved(effective.spec)]
+    if effective.templated:
+        embedded, _ = check_embedded(effective.spec, SPEC)
+        errors += embedded or pods(effective.spec)
+    return errors
+
+
+def check_document(document: Json) -> list[field.Error]:
+    """The rules between fields, of a merged spec that is plain JSON still; only what they look at is read."""
+    spec, errors = decode_document(_ruled(document), LLMInferenceServiceSpec)
+    return errors if spec is None else list(check(spec))
+
+
+def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """The rules between fields."""
+    if spec.router is not None:
+        yield from _router(spec.router)
+    for workload, path in workloads(spec):
+        yield from _parallelism(workload, path)
+    if spec.router is not None and spec.router.scheduler is not None:
+        yield from _scheduler(spec.router.scheduler)
+    yield from scaling(spec)
+
+
+def workloads(spec: LLMInferenceServiceSpec) -> Iterator[tuple[WorkloadSpec, field.Path]]:
+    """The main workload and, where there is one, the prefill workload."""
+    yield spec, SPEC
+    if spec.prefill is not None:
+        yield spec.prefill, SPEC.child("prefill")
+
+
+# Router.
+
+
+def _router(router: RouterSpec) -> Iterator[field.Error]:
+    http = router.route.http if router.route is not None else None
+    if http is None or not http.refs:
+        return
+    names = [ref.name for ref in http.refs]
+    if http.spec is not None:
+        detail = "refs and spec are mutually exclusive: reference HTTPRoutes of your own, or describe the managed one"
+        yield field.invalid(HTTP, {"refs": names}, detail)
+    if router.gateway is not None and not router.gateway.refs:
+        detail = (
+            "HTTPRoutes of your own do not use the default Gateway: remove gateway, or name the Gateway in gateway.refs"
+        )
+        yield field.invalid(HTTP.child("refs"), names, detail)
+
+
+# Parallelism.
+
+
+def _parallelism(workload: WorkloadSpec, path: field.Path) -> Iterator[field.Error]:
+    parallelism = workload.parallelism
+    if parallelism is None:
+        if workload.worker is not None:
+            yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
+        return
+    data_parallel = parallelism.is_data_parallel
+    pipeline_parallel = parallelism.is_pipeline_parallel
+    if workload.worker is not None and not data_parallel and not pipeline_parallel:
+        yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
+    yield from _kinds_of_parallelism(parallelism, path.child("parallelism"), data_parallel and pipeline_parallel)
+
+
+_WORKER_NEEDS = (
+    "several nodes need data parallelism (parallelism.data and dataLocal) or pipeline parallelism "
+    "(parallelism.pipeline); without either, leave worker out"
+)
+
+
+def _kinds_of_parallelism(parallelism: ParallelismSpec, path: field.Path, both: bool) -> Iterator[field.Error]:
+    if both:
+        value = {"pipeline": parallelism.pipeline, "data": parallelism.data, "dataLocal": parallelism.data_local}
+        yield field.invalid(
+            path, value, "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism"
+        )
+    if parallelism.data is not None and parallelism.data_local is None:
+        yield field.invalid(path.child("dataLocal"), None, "data requires dataLocal, the number of copies on each node")
+    if parallelism.data_local is not None and parallelism.data is None:
+        yield field.invalid(path.child("data"), None, "dataLocal requires data, the number of copies in all")
+
+
+# Scheduler.
+
+_SHORTEST_INLINE = 3
+"""Characters of the shortest inline configuration that says anything: ``{}`` does not."""
+
+
+def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
+    yield from scheduler_replicas(scheduler)
+    config = scheduler.config
+    if config is None:
+        return
+    path = SCHEDULER.child("config")
+    if config.inline is None and config.ref is None:
+        yield field.invalid(path, {}, "set inline or ref, or leave config out for the default")
+    if config.inline is not None and config.ref is not None:
+        yield field.invalid(path, {"ref": config.ref.name}, "inline and ref are mutually exclusive; remove one")
+    if config.inline is not None and len(orjson.dumps(config.inline, default=str)) < _SHORTEST_INLINE:
+        yield field.invalid(
+            path.child("inline"),
+            config.inline,
+            "must not be empty; write an EndpointPickerConfig, or remove config",
+        )
+    if config.ref is not None and not config.ref.name:
+        yield field.invalid(path.child("ref", "name"), "", "must name the ConfigMap that holds the configuration")
+
+
+def scheduler_replicas(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
+    """At least one endpoint picker; also a rule of configs."""
+    if scheduler is not None and scheduler.replicas is not None and scheduler.replicas <= 0:
+        yield field.invalid(
+            SCHEDULER.child("replicas"), scheduler.replicas, "must be at least 1; remove scheduler to have none"
+        )
+
+
+# Scaling.
+
+
+def scaling(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """The rules that the CRDs of both kinds have as CEL."""
+    for workload, path in workloads(spec):
+        if workload.scaling is not None:
+            yield from _scaling(workload, workload.scaling, path.child("scaling"))
+
+
+def _scaling(workload: WorkloadSpec, scaling: ScalingSpec, path: field.Path) -> Iterator[field.Error]:
+    if workload.replicas is not None:
+        detail = "scaling and replicas are mutually exclusive: remove replicas, scaling has minReplicas and maxReplicas"
+        yield field.invalid(path, {"replicas": workload.replicas}, detail)
+    if scaling.max_replicas is None:
+        yield field.required(path.child("maxReplicas"), "set the largest number of replicas")
+    lowest = scaling.min_replicas
+    if lowest is not None and scaling.max_replicas is not None and lowest > scaling.max_replicas:
+        yield field.invalid(path.child("minReplicas"), lowest, f"must be at most maxReplicas, {scaling.max_replicas}")
+    wva = scaling.wva
+    if wva is None:
+        yield field.required(path.child("wva"), "configure the autoscaler, with hpa or keda")
+        return
+    if wva.hpa is not None and wva.keda is not None:
+        yield field.invalid(path.child("wva"), "object", "hpa and keda are mutually exclusive; remove one")
+    if wva.hpa is None and wva.keda is None:
+        yield field.required(path.child("wva"), "set hpa or keda")
+    if wva.hpa is not None:
+        yield from _behavior(wva.hpa.behavior, path.child("wva", "hpa", "behavior"))
+    if wva.keda is not None:
+        keda = path.child("wva", "keda")
+        yield from _advanced(wva.keda.advanced, keda.child("advanced"))
+        yield from _idle(wva.keda.idle_replica_count, lowest, path, keda)
+
+
+def _advanced(advanced: KEDAAdvanced | None, path: field.Path) -> Iterator[field.Error]:
+    if advanced is None:
+        return
+    modifiers: Any = advanced.scaling_modifiers
+    if modifiers is not None and any(
+        (modifiers.formula, modifiers.target, modifiers.activation_target, modifiers.metric_type)
+    ):
+        yield field.forbidden(path.child("scalingModifiers"), "must be empty: the autoscaler sets the formula")
+    hpa = advanced.horizontal_pod_autoscaler_config
+    if hpa is not None and hpa.name:
+        yield field.forbidden(path.child("horizontalPodAutoscalerConfig", "name"), "must be empty: the name is fixed")
+    if hpa is not None:
+        yield from _behavior(hpa.behavior, path.child("horizontalPodAutoscalerConfig", "behavior"))
+
+
+def _behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
+    """What the API server would refuse, or Metacontroller lose, when the autoscaler is made."""
+    yield from check_behavior(behavior, path)
+    yield from sendable.check(behavior, path)
+
+
+def _idle(idle: int | None, lowest: int | None, path: field.Path, keda: field.Path) -> Iterator[field.Error]:
+    if idle is None:
+        return
+    if lowest is None:
+        yield field.required(path.child("minReplicas"), "idleReplicaCount requires it, and must be lower")
+    elif idle >= lowest:
+        yield field.invalid(keda.child("idleReplicaCount"), idle, f"must be lower than minReplicas, {lowest}")
+
+
+# What Metacontroller or the API server cannot apply.
+
+
+def templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, field.Path]]:
+    """The pods that users write."""
+    for workload, path in workloads(spec):
+        yield workload.template, path.child("template")
+        yield workload.worker, path.child("worker")
+    if spec.router is not None and spec.router.scheduler is not None:
+        yield spec.router.scheduler.template, SCHEDULER.child("template")
+
+
+def pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Mistakes that no base can mend; a text that is yet to be rendered may become anything."""
+    for pod, path in templates(spec):
+        found = chain(wholepod.check(pod or {}, path), wholepod.amounts(pod or {}, path))
+        yield from (error for error in found if OPEN not in error.body)
+
+
+def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Labels and annotations by which Metacontroller knows its children; also a rule of configs."""
+    for workload, path in workloads(spec):
+        yield from reserved_keys(workload.labels or {}, path.child("labels"))
+        yield from reserved_keys(workload.annotations or {}, path.child("annotations"))
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    if scheduler is not None:
+        yield from reserved_keys(scheduler.labels or {}, SCHEDULER.child("labels"))
+        yield from reserved_keys(scheduler.annotations or {}, SCHEDULER.child("annotations"))
+
+
+# What is looked at of a merged spec.
+
+
+def _ruled(effective: Json) -> Json:
+    """What rules look at: which pods there are, but not what is in them; that the route has a spec, but not which."""
+    ruled = _ruled_workload(effective)
+    if isinstance(effective.get("prefill"), dict):
+        ruled["prefill"] = _ruled_workload(effective["prefill"])
+    router = effective.get("router")
+    if isinstance(router, dict):
+        ruled["router"] = {
+            "route": _ruled_route(router.get("route")),
+            "gateway": router.get("gateway"),
+            "scheduler": _ruled_scheduler(router.get("scheduler")),
+        }
+    return ruled
+
+
+def _ruled_workload(workload: Json) -> Json:
+    ruled: Json = {key: workload[key] for key in ("replicas", "scaling", "parallelism") if key in workload}
+    if workload.get("worker") is not None:
+        ruled["worker"] = {}
+    return ruled
+
+
+def _ruled_route(route: Any) -> Any:
+    http = route.get("http") if isinstance(route, dict) else None
+    if not isinstance(http, dict):
+        return route
+    return {"http": {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}}
+
+
+def _ruled_scheduler(scheduler: Any) -> Any:
+    if not isinstance(scheduler, dict):
+        return scheduler
+    config = scheduler.get("config")
+    if isinstance(config, dict) and isinstance(config.get("inline"), str):
+        text = config["inline"]  # from a ConfigMap, verbatim
+        config = {**config, "inline": {"text": text} if len(text) >= _SHORTEST_INLINE else {}}
+    return {"replicas": scheduler.get("replicas"), "config": config}

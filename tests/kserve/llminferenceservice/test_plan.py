@@ -1,0 +1,57 @@
+"""Which layer set each value of a pod."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from app.hooks.protocol import SyncRequest
+from app.kserve.llminferenceservice.plan import MODEL, explain
+from app.settings import Settings
+from tests.kserve.objects import SERVICE_KIND, config, service
+
+Json = dict[str, Any]
+
+
+def sources(parent: Json, *configs: Json) -> dict[str, str]:
+    """Source by path."""
+    key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha2"
+    related = {f"{c['metadata']['namespace']}/{c['metadata']['name']}": c for c in configs}
+    body = {"parent": parent, "children": {}, "related": {key: related}}
+    request: SyncRequest[Any, Any] = SERVICE_KIND.decoder.decode(json.dumps(body).encode())
+    resource, errors = SERVICE_KIND.decode(request.parent)
+    assert resource is not None
+    assert not errors
+    return {origin.path: origin.source for origin in explain(resource, request, Settings())}
+
+
+def test_presets_bases_and_the_spec() -> None:
+    """Each value is attributed to the layer that set it last; what brings the model in is nobody's."""
+    base = config(template={"containers": [{"name": "main", "env": [{"name": "A", "value": "1"}]}]})
+    pod = {"containers": [{"name": "main", "image": "mine", "args": ["--x"]}]}
+    found = sources(service(baseRefs=[{"name": "base"}], template=pod), base)
+    main = "Deployment/demo-kserve spec.template.spec.containers[main]"
+    assert found[f"{main}.image"] == "spec"
+    assert found[f"{main}.args[0]"] == "spec"
+    assert found[f"{main}.env[A].value"] == "LLMInferenceServiceConfig default/base"
+    assert found[f"{main}.env[HOME].value"] == "preset kserve-config-llm-template"
+    assert found[f"{main}.command[0]"] == "preset kserve-config-llm-template"
+    init = "Deployment/demo-kserve spec.template.spec.initContainers[storage-initializer]"
+    assert found[f"{init}.image"] == MODEL
+
+
+def test_groups_and_the_endpoint_picker() -> None:
+    """Leader, worker and scheduler have sources of their own."""
+    found = sources(service(worker={}, parallelism={"data": 2, "dataLocal": 1}, router={"scheduler": {}}, prefill={}))
+    group = "LeaderWorkerSet/demo-kserve-mn spec.leaderWorkerTemplate"
+    decode = "preset kserve-config-llm-decode-worker-data-parallel"
+    assert found[f"{group}.leaderTemplate.spec.containers[main].image"] == decode
+    assert found[f"{group}.workerTemplate.spec.containers[main].image"] == decode
+    prefill = "Deployment/demo-kserve-prefill spec.template.spec.containers[main].image"
+    assert found[prefill] == "preset kserve-config-llm-prefill-template"
+    picker = "Deployment/demo-kserve-router-scheduler spec.template.spec.containers[main].image"
+    assert found[picker] == "preset kserve-config-llm-scheduler"
+
+
+def test_nothing_is_said_where_nothing_is_made() -> None:
+    assert sources(service(baseRefs=[{"name": "gone"}])) == {}
