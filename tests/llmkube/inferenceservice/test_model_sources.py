@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 def staged(source: str, *files: str, **spec: Any) -> Json:
     """A Model whose files are there."""
-    listed = {"files": list(files)} if files else {}
+    listed: Json = {"files": list(files)} if files else {}
     every = [*files, *([spec["mmproj"]] if "mmproj" in spec else [])]
     return model(source=source, status={"cacheKey": "0123456789abcdef", "stagedFiles": every}, **listed, **spec)
 
