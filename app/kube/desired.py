@@ -65,6 +65,7 @@ class Container(Desired):
     args: list[str] | None = None
     ports: list[ContainerPort] | None = None
     env: list[Json] | None = None
+    env_from: list[Json] | None = None
     resources: ResourceRequirements | None = None
     volume_mounts: list[VolumeMount] | None = None
     startup_probe: Json | None = None

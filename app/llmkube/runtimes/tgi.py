@@ -16,6 +16,7 @@ def arguments(serving: Serving) -> list[str]:
     config = serving.spec.tgi_config or TGIConfig()
     return [
         *("--model-id", serving.source),
+        *serving.revision,
         *("--hostname", "0.0.0.0"),  # noqa: S104 - a server in a pod is reached from outside itself
         *flag("--port", serving.port),
         *flag("--quantize", config.quantize),
