@@ -17,6 +17,7 @@ from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
     ObjectMeta,
     Observed,
+    ObservedAutoscaler,
     ObservedClaim,
     ObservedDeployment,
     ObservedObject,
@@ -51,7 +52,7 @@ class Children(
 
     deployments: dict[str, ObservedDeployment] | None = None
     services: dict[str, ObservedObject] | None = None
-    autoscalers: dict[str, ObservedObject] | None = None
+    autoscalers: dict[str, ObservedAutoscaler] | None = None
     pod_monitors: dict[str, ObservedObject] | None = None
 
 

@@ -65,9 +65,7 @@ def _in_cluster(
     wanted = plan(metadata, spec, model, decode(drafting), kept_claim, settings)
     observed = one(children.deployments, metadata.name, metadata.namespace)
     waits = draft_cause(spec, drafting, observed)
-    desired = (
-        _kept(children, spec) if waits else _children(wanted, observed, monitored=children.pod_monitors is not None)
-    )
+    desired = _kept(children, spec) if waits else _children(wanted, observed, children)
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
     waited = [waits] if waits else _outstanding(resource, desired, children, facts.now)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
@@ -104,12 +102,12 @@ def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:
     return keep_or_stop(children, stop=wanted_replicas(spec) == 0)
 
 
-def _children(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool) -> list[Any]:
+def _children(wanted: Plan, observed: ObservedDeployment | None, children: Children) -> list[Any]:
     offered = [
-        deployment(wanted, observed),
+        deployment(wanted, observed, one(children.autoscalers, wanted.name, wanted.namespace)),
         service(wanted),
         horizontal_pod_autoscaler(wanted),
-        pod_monitor(wanted) if monitored else None,
+        pod_monitor(wanted) if children.pod_monitors is not None else None,
     ]
     return [child for child in offered if child is not None]
 
