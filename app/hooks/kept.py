@@ -78,6 +78,12 @@ def wants_none(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
     return type(value) in (int, float) and value == 0
 
 
+def is_true(spec: bytes | Raw | dict[str, Any], name: str) -> bool:
+    """Whether a field of a spec is true, however wrong the rest of it is."""
+    value = spec if isinstance(spec, dict) else _loaded(bytes(spec))
+    return isinstance(value, dict) and value.get(name) is True
+
+
 def _loaded(raw: bytes) -> Any:
     try:
         return orjson.loads(raw)

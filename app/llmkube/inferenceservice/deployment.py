@@ -47,6 +47,7 @@ def deployment(
         spec=DeploymentSpec(
             replicas=desired_replicas(plan.replicas, _start(plan, observed, autoscaler), observed),
             selector=LabelSelector(match_labels=kept_selector(plan.selector, running, plan.pod_labels)),
+            revision_history_limit=plan.history_limit,
             strategy=RECREATE if plan.gpus.count else ROLLING_UPDATE,
             template=PodTemplateSpec(
                 metadata=TemplateMeta(labels=plan.pod_labels, annotations=plan.pod_annotations or None),
@@ -96,6 +97,8 @@ def _pod(plan: Plan) -> PodSpec:
         enable_service_links=plan.runtime.service_links,
         tolerations=plan.tolerations or None,
         node_selector=plan.node_selector or None,
+        affinity=plan.affinity or None,
+        topology_spread_constraints=plan.topology_spread or None,
     )
 
 
@@ -118,7 +121,8 @@ def _container(plan: Plan) -> Container:
 
 def _resources(plan: Plan) -> ResourceRequirements | None:
     """GPUs are limits, as extended resources demand; CPU and memory are requests without a limit."""
-    limits = {plan.gpus.resource: str(plan.gpus.count)} if plan.gpus.count else None
-    if limits is None and not plan.requests:
+    gpus = {plan.gpus.resource: str(plan.gpus.count)} if plan.gpus.count else {}
+    limits = {**gpus, **plan.limits}
+    if not limits and not plan.requests:
         return None
-    return ResourceRequirements(limits=limits, requests=plan.requests or None)
+    return ResourceRequirements(limits=limits or None, requests=plan.requests or None)

@@ -126,8 +126,8 @@ def customize(
     rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(priority_class(spec),)))
     if spec.runtime_class_name:
         rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
-    if settings.llmkube_model_cache_claim:
-        claims = (settings.llmkube_model_cache_claim,)
+    claims = _named(settings.llmkube_model_cache_claim, spec.model_cache.claim_name if spec.model_cache else "")
+    if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
     if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
         rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))

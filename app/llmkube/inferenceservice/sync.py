@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from app.hooks.kept import keep_or_stop, wants_none
+from app.hooks.kept import is_true, keep_or_stop, wants_none
 from app.hooks.protocol import SyncRequest, SyncResponse, every, one
 from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment
@@ -79,6 +79,7 @@ def _in_cluster(
             causes=[
                 *mistakes(spec, wanted, model),
                 *status.missing_classes(wanted, related),
+                *status.missing_cache(resource, wanted, related),
                 *status.multi_attach(wanted, pods, related, settings),
                 *(deployment_causes(observed) if observed else ()),
                 *pod_causes(pods),
@@ -93,8 +94,9 @@ def _in_cluster(
 
 
 def kept(request: Request) -> list[Any]:
-    """The children of a service with errors: as they are, without pods where ``replicas`` is 0 all the same."""
-    return keep_or_stop(request.children, stop=wants_none(request.parent.spec))
+    """The children of a service with errors: as they are, without pods where they are not wanted all the same."""
+    spec = request.parent.spec
+    return keep_or_stop(request.children, stop=wants_none(spec) or is_true(spec, "suspend"))
 
 
 def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:

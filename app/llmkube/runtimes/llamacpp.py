@@ -26,7 +26,7 @@ def arguments(serving: Serving) -> list[str]:
     """The command line, row by row as in the table of LK-3.5.1."""
     return [
         *_model(serving),
-        *("--host", "0.0.0.0"),  # noqa: S104 - a server in a pod is reached from outside itself
+        *("--host", serving.address),
         *flag("--port", serving.port),
         *_gpu(serving),
         *_context(serving),
@@ -34,6 +34,7 @@ def arguments(serving: Serving) -> list[str]:
         *_batches(serving),
         *_reasoning(serving),
         *(item for override in serving.spec.metadata_overrides for item in ("--override-kv", override)),
+        *_purpose(serving),
         *serving.spec.extra_args,
         *switch("--metrics", "--metrics" not in serving.spec.extra_args),
     ]
@@ -141,6 +142,18 @@ def _reasoning(serving: Serving) -> list[str]:
     ]
 
 
+_PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
+    "embedding": (("--embedding",), ("--pooling", "last"), ("--cache-ram", "0")),
+    "rerank": (("--reranking",), ("--embedding",), ("--pooling", "rank"), ("--cache-ram", "0")),
+}
+
+
+def _purpose(serving: Serving) -> list[str]:
+    """What ``mode`` asks of the server; a flag of the user's own switches ours off."""
+    wanted = _PURPOSES.get(serving.spec.mode, ())
+    return [item for flags in wanted if not serving.has(flags[0]) for item in flags]
+
+
 def mistakes(spec: InferenceServiceSpec, _: GPURequest) -> Iterator[Cause]:
     if lacks_model(spec):
         text = "skipModelInit leaves llamacpp without a model: name one in extraArgs, or leave skipModelInit out"
@@ -206,8 +219,10 @@ ON_METAL = (
     "uBatchSize",
     "extraArgs",
     "parallelSlots",
+    "mode",
 )
 _FLAGS = {
+    "bindAddress": ("--host",),
     "contextSize": ("--ctx-size", "-c"),
     "ropeScaling": ("--rope-scaling",),
     "ropeScaling.factor": ("--rope-scale",),
@@ -237,7 +252,7 @@ LLAMACPP = Runtime(
     arguments=arguments,
     formats=("gguf",),
     gpu_fields={"layers": 1, "sharding": 2},
-    reads=(*ON_METAL, "skipModelInit"),
+    reads=(*ON_METAL, "skipModelInit", "bindAddress"),
     metal=ON_METAL,
     flags=_FLAGS,
     overrides=(

@@ -24,6 +24,8 @@ Json = dict[str, Any]
 
 HEALTH = "/health"
 """Path that the servers with HTTP probes answer when their model is loaded."""
+ANYWHERE = "0.0.0.0"  # noqa: S104 - a server in a pod is reached from outside itself
+"""Where a server listens whose service has no ``bindAddress``. Nodes without IPv6 could not bind to ``::``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class Serving:
         """What names the model to a server that fetches it itself: the repository, else the source as written."""
         source = parse(self.model.source)
         return source.repository or source.text
+
+    @property
+    def address(self) -> str:
+        """The address the server is told to listen on."""
+        return self.spec.bind_address or ANYWHERE
 
     @property
     def fetches(self) -> bool:
@@ -77,6 +84,8 @@ class Runtime:
     """Empty: the image's own."""
     health: str = ""
     """Path of the HTTP probes; empty: a TCP connection has to do."""
+    generates: str = ""
+    """Path that the startup and readiness probes ask instead, where another one says more."""
     metric: str = "llamacpp:requests_processing"
     """What an autoscaler looks at when the user names nothing; an average of two per pod is wanted."""
     mounts_model: bool = False
@@ -144,6 +153,18 @@ def flag(name: str, value: object) -> list[str]:
 def switch(name: str, on: object) -> list[str]:
     """A flag without a value."""
     return [name] if on else []
+
+
+def mode(spec: InferenceServiceSpec) -> str:
+    """What the model is for: the field, else what the arguments or the path of the endpoint say (LK-3.5)."""
+    args, path = [*spec.extra_args, *spec.args], spec.endpoint.path if spec.endpoint else ""
+    if spec.mode:
+        return spec.mode
+    if has_flag(args, "--reranking"):
+        return "rerank"
+    if has_flag(args, "--embedding", "--embeddings"):
+        return "embedding"
+    return "rerank" if "/rerank" in path else "embedding" if "/embeddings" in path else "chat"
 
 
 def has_flag(args: Iterable[str], *spellings: str) -> bool:

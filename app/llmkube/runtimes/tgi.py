@@ -16,7 +16,7 @@ def arguments(serving: Serving) -> list[str]:
     config = serving.spec.tgi_config or TGIConfig()
     return [
         *("--model-id", serving.source),
-        *("--hostname", "0.0.0.0"),  # noqa: S104 - a server in a pod is reached from outside itself
+        *("--hostname", serving.address),
         *flag("--port", serving.port),
         *flag("--quantize", config.quantize),
         *flag("--max-input-length", config.max_input_length),
@@ -46,7 +46,7 @@ TGI = Runtime(
     arguments=arguments,
     formats=("safetensors", "pytorch", "custom"),
     repositories_only=True,
-    reads=("tgiConfig",),
+    reads=("tgiConfig", "bindAddress"),
     config="tgiConfig",
     token="HUGGING_FACE_HUB_TOKEN",  # noqa: S106 - the name of a variable
     errors=lambda spec: not_below_one(spec, "tgiConfig", "maxInputLength", "maxTotalTokens"),

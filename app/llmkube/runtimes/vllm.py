@@ -44,7 +44,7 @@ def arguments(serving: Serving) -> list[str]:
     spec, config = serving.spec, serving.spec.vllm_config
     return [
         serving.path or serving.source,
-        *("--host", "0.0.0.0"),  # noqa: S104 - a server in a pod is reached from outside itself
+        *("--host", serving.address),
         *flag("--port", serving.port),
         *(_options(config, serving) if config else []),
         *flag("--tensor-parallel-size", automatic_parallelism(config, serving.gpus)),
@@ -147,6 +147,7 @@ def judge(spec: InferenceServiceSpec, conditions: Conditions) -> None:
 
 
 _FLAGS = {
+    "bindAddress": ("--host",),
     "parallelSlots": ("--max-num-seqs",),
     "vllmConfig.tensorParallelSize": ("--tensor-parallel-size", "-tp"),
     "vllmConfig.maxModelLen": ("--max-model-len",),
@@ -171,7 +172,7 @@ VLLM = Runtime(
     scraped=True,
     service_links=False,  # vLLM warns about every VLLM_* variable, and a Service called vllm makes some (LK-T-55)
     arguments=arguments,
-    reads=("extraArgs", "parallelSlots", "skipModelInit", "vllmConfig"),
+    reads=("extraArgs", "parallelSlots", "skipModelInit", "vllmConfig", "bindAddress"),
     config="vllmConfig",
     token="HF_TOKEN",  # noqa: S106 - the name of a variable
     flags=_FLAGS,
