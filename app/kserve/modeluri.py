@@ -136,6 +136,33 @@ def _escape(text: str, fragment: bool = False) -> str:
 # find a bucket (HTTP-X02, HTTP-X35 and HTTP-X36).
 
 
+def url_problem(text: str) -> str:
+    """Why the text is no URL, or an empty text."""
+    try:
+        parse(text)
+    except InvalidURL as error:
+        return str(error)
+    return ""
+
+
+def storage_problem(text: str, *, fetched: bool) -> str:
+    """Why nothing can be had from the address, or an empty text; one that is no URL is :func:`url_problem`'s to tell.
+
+    ``fetched``: whether the storage initializer has to know its scheme.
+    """
+    if url_problem(text):
+        return ""
+    uri = parse(text)
+    if not uri.has_authority:
+        return "the address needs a scheme, as in hf://organisation/model"
+    if fetched and uri.scheme not in SCHEMES:
+        return (
+            f"{uri.scheme}:// is not supported, use {', '.join(f'{scheme}://' for scheme in SCHEMES)}; or set "
+            "storageInitializer.enabled to false, if the container fetches the model itself"
+        )
+    return fetch_problem(uri) if fetched else host_problem(uri)
+
+
 def fetch_problem(uri: ModelURI) -> str:
     """Why nothing can be fetched from an address of a known scheme, and what to write; empty where something may be."""
     check = _CHECKS.get(uri.scheme)

@@ -458,7 +458,7 @@ def test_what_is_not_refused(spec: Json) -> None:
 
 
 WARNED: list[tuple[Json, str]] = [
-    ({"bindAddress": "127.0.0.1"}, "spec.bindAddress: probes and the Service"),
+    ({"bindAddress": "127.0.0.1"}, "spec.bindAddress: nobody outside the container reaches"),
     ({"bindAddress": "::", "runtime": "tgi"}, ""),
     ({"bindAddress": "::", "runtime": "generic", "image": "a:1"}, "spec.bindAddress: no effect with runtime generic"),
     ({"bindAddress": "::", "extraArgs": ["--host", "x"]}, "spec.bindAddress: no effect beside --host in extraArgs"),
