@@ -111,6 +111,7 @@ def test_one_name_twice_in_a_folder_is_a_finding(command: Command, names: tuple[
     ("change", "words"),
     [
         ({"kind": "InferenceServce"}, 'has no kind "InferenceServce"'),
+        ({"kind": "ModelRouter"}, "ModelRouter is not served here, and nothing acts on it: choose a model per request"),
         ({"apiVersion": "inference.llmkube.io/v1alpha1"}, "did you mean inference.llmkube.dev/v1alpha1?"),
         (
             {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceServices"},
