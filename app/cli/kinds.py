@@ -46,8 +46,8 @@ _FOREIGN = {
 """Kinds of other controllers in a group of ours."""
 _NOT_SERVED = {
     "inference.llmkube.dev": {
-        "ModelRouter": "choose a model per request with an AIGatewayRoute of Envoy AI Gateway before the Services of the "
-        "InferenceServices, or serve several GGUF files by one InferenceService with runtime llamacpp-router",
+        "ModelRouter": "choose a model per request with an AIGatewayRoute of Envoy AI Gateway before the Services of "
+        "the InferenceServices, or serve several GGUF files by one InferenceService with runtime llamacpp-router",
         "ModelPool": "write one InferenceService for each model",
         "LoRAAdapter": "name adapters in spec.sglangConfig.loraAdapters, or in spec.extraArgs of vllm and llamacpp",
         "GPUQuota": "limit GPUs with a ResourceQuota (requests.nvidia.com/gpu), or with Kueue",

@@ -16,7 +16,6 @@ EXAMPLES: dict[str, Any] = {
     "quantization": "Q4",
     "hardware.gpu.enabled": True,
     "hardware.gpu.memory": "8Gi",
-    "resources.gpuMemory": "8Gi",
     "resources.gpuSharing": {"mode": "partitioned", "profile": "1g.10gb"},
     "endpoint.gateway": {"gatewayRef": {"name": "g"}},
     "disruption.protectStartup": False,

@@ -18,11 +18,13 @@ from app.kube.decode import SPEC
 from app.kube.embedded import image_warnings
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
+from app.kube.fit import Verdict
 from app.kube.modelfields import fields
 from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice import observed
+from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Model, Plan, plan
 from app.llmkube.inferenceservice.types import (
     Autoscaling,
@@ -448,6 +450,9 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
     drafting = observed.decode(one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
     wanted = plan(metadata, spec, model, drafting, operator_claim=False, settings=settings)
     broken = [advice(SPEC, cause.text) for cause in mistakes(spec, wanted, model) if cause.stage is Stage.SPEC]
+    fits = fit_with(spec, model, settings)
+    if fits.verdict is Verdict.DOES_NOT_FIT:  # LK-7.5
+        broken.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
     return [*broken, *_with_model(spec, model.spec, wanted)]
 
 

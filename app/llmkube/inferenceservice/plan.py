@@ -119,7 +119,7 @@ def plan(
     operator names for all Models exists in the namespace.
     """
     runtime = runtime_of(spec.runtime)
-    gpus = _gpus(model.spec, spec, settings)
+    gpus = gpu_request(model.spec, spec, settings)
     mounts_model = runtime.mounts_model and not spec.skip_model_init
     main = _storage(model, spec, operator_claim, settings) if mounts_model else _FETCHED_BY_SERVER
     draft = _draft(runtime.draft(spec), drafting, main, operator_claim, settings)
@@ -213,7 +213,7 @@ def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | Non
 # GPUs.
 
 
-def _gpus(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
+def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
     """The GPUs of one pod. A service cannot ask for fewer than its Model does, not even for none."""
     gpu = model.hardware.gpu if model.hardware else None
     wanted = spec.resources.gpu if spec.resources else None

@@ -125,8 +125,10 @@ class ServiceResources(KubeModel):
     gpu: Annotated[Int32 | None, honoured("where the Model does not say how many")] = Field(
         default=None, ge=0, le=8, description="GPUs per pod, where the Model does not say how many."
     )
-    gpu_memory: Annotated[str, no_effect("GPUs are requested by number, not by memory")] = Field(
-        default="", description="No effect: GPUs are requested by number, not by memory."
+    gpu_memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = Field(
+        default="",
+        description="Memory of one GPU as a quantity, where the Model does not say it. It is compared with what the "
+        "model needs; GPUs are requested by number.",
     )
     cpu: Annotated[str, HONOURED] = Field(default="", description="CPU request as a quantity. There is never a limit.")
     memory: Annotated[str, HONOURED] = Field(

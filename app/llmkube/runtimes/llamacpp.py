@@ -7,6 +7,7 @@ from math import gcd
 
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
+from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
@@ -198,6 +199,40 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
         yield advice(SPEC.child("image"), message)
 
 
+_UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
+"""Variable with which llama.cpp takes main memory where that of a GPU is full."""
+_OFFLOADING = (
+    *("-ngl", "--n-gpu-layers", "--gpu-layers", "-ot", "--override-tensor", "-cmoe", "--cpu-moe", "-ncmoe"),
+    *("--n-cpu-moe", "-nkvo", "--no-kv-offload", "-fit", "--fit", "-md", "--model-draft", "-c", "--ctx-size"),
+)
+
+
+def use(spec: InferenceServiceSpec, model: ModelSpec) -> Use:
+    """The slots share one cache of ``contextSize`` tokens. Layers, experts and the cache may stay in main memory."""
+    gpu = model.hardware.gpu if model.hardware else None
+    kept = {
+        "moeCPUOffload": spec.moe_cpu_offload,
+        "moeCPULayers": spec.moe_cpu_layers,
+        "tensorOverrides": spec.tensor_overrides,
+        "noKvOffload": spec.no_kv_offload,
+        "hardware.gpu.layers": gpu is not None and (gpu.layers or 0) > 0,
+        "extraArgs": has_flag(spec.extra_args, *_OFFLOADING),
+        _UNIFIED: any(variable.get("name") == _UNIFIED for variable in spec.env),
+    }
+    named = ", ".join(name for name, value in kept.items() if value)
+    single = gpu is not None and gpu.sharding is not None and gpu.sharding.strategy == "none"
+    return Use(
+        context=spec.context_size,
+        cache=(
+            spec.cache_type_custom_k or spec.cache_type_k or "f16",
+            spec.cache_type_custom_v or spec.cache_type_v or "f16",
+        ),
+        gpus=1 if single else None,
+        elsewhere=f"{named} may keep a part of it in main memory" if named else "",
+        more="what extraArgs add" if has_flag(spec.extra_args, *_OFFLOADING) else "",
+    )
+
+
 ON_METAL = (
     "contextSize",
     "ropeScaling",
@@ -263,4 +298,5 @@ LLAMACPP = Runtime(
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,
+    use=use,
 )

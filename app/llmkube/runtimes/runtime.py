@@ -14,6 +14,7 @@ from app.kube.conditions import Conditions
 from app.kube.decode import SPEC
 from app.kube.field import Advice, Error, invalid
 from app.kube.modelfields import fields
+from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
 from app.llmkube.source import SourceClass, parse
@@ -21,6 +22,8 @@ from app.workload.cause import Cause
 from app.workload.parts import GPURequest
 
 Json = dict[str, Any]
+
+NOBODY_KNOWS = "what this server loads, and how much memory it takes, is its own affair"
 
 HEALTH = "/health"
 """Path that the servers with HTTP probes answer when their model is loaded."""
@@ -129,6 +132,8 @@ class Runtime:
     """Types of the conditions that ``judge`` writes; a service with another runtime has none of them."""
     judge: Callable[[InferenceServiceSpec, Conditions], None] = lambda *_: None
     """Writes what the status says of ``config``."""
+    use: Callable[[InferenceServiceSpec, ModelSpec], Use] = lambda *_: Use(unknown=NOBODY_KNOWS)
+    """How it uses the memory of its GPUs."""
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
     """The proposing model of speculative decoding, as the user wrote it; empty without one."""
     draft_flag: str = ""

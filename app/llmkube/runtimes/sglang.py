@@ -10,9 +10,10 @@ from enum import StrEnum
 from app.kube.conditions import Conditions
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
+from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, mode, switch
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
 from app.llmkube.source import SourceClass, parse
 from app.workload.cause import Cause, Stage
@@ -195,6 +196,36 @@ def judge(spec: InferenceServiceSpec, conditions: Conditions) -> None:
         conditions.set(type_, True, Reason.CONFIG_VALID, "the SGLang options fit together")
 
 
+_MEMORY_FLAGS = (
+    *("--mem-fraction-static", "--context-length", "--kv-cache-dtype", "--quantization", "--cpu-offload-gb"),
+    *("--tp", "--tp-size", "--dp", "--dp-size", "--pp-size", "--enable-hierarchical-cache"),
+)
+USUAL_SHARE = 0.8
+"""``--mem-fraction-static`` where nobody sets it: the server chooses about as much, by the GPU."""
+
+
+def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
+    """One request of the longest context has to find room. Each copy of the model takes as much again."""
+    config = spec.sglang_config or SGLangConfig()
+    cache = config.kv_cache_custom_dtype or config.kv_cache_dtype
+    own = has_flag(spec.extra_args, *_MEMORY_FLAGS)
+    beside = {
+        "what extraArgs add": own,
+        "the proposing model": config.speculative and config.speculative.enabled,
+        "adapters": config.lora_adapters or config.lora_modules,
+        "further copies of the model": (config.data_parallel_size or 1) > 1,
+    }
+    return Use(
+        context=config.context_length,
+        cache=(cache, cache),
+        share=config.mem_fraction_static,
+        usual_share=USUAL_SHARE,
+        quantization=config.quantization,
+        elsewhere="extraArgs say otherwise" if own else "",
+        more=", ".join(name for name, there in beside.items() if there),
+    )
+
+
 _FLAGS = {
     "bindAddress": ("--host",),
     "sglangConfig.tensorParallelSize": ("--tp", "--tp-size", "--tensor-parallel-size"),
@@ -237,4 +268,5 @@ SGLANG = Runtime(
     mistakes=mistakes,
     conditions=(ConditionType.SGLANG_SPEC_VALID,),
     judge=judge,
+    use=use,
 )

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
+from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
 from app.llmkube.runtimes.types import TGIConfig
 
@@ -35,6 +37,16 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("tgiConfig", "maxInputLength"), message)
 
 
+USUAL_SHARE = 0.9
+"""What the server takes of a GPU for weights and cache; no field says otherwise."""
+
+
+def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
+    """One request of the longest prompt and answer has to find room."""
+    config = spec.tgi_config or TGIConfig()
+    return Use(context=config.max_total_tokens, usual_share=USUAL_SHARE, quantization=config.quantize or "")
+
+
 TGI = Runtime(
     name="tgi",
     container="tgi",
@@ -51,4 +63,5 @@ TGI = Runtime(
     token="HUGGING_FACE_HUB_TOKEN",  # noqa: S106 - the name of a variable
     errors=lambda spec: not_below_one(spec, "tgiConfig", "maxInputLength", "maxTotalTokens"),
     advice=warnings,
+    use=use,
 )
