@@ -40,19 +40,16 @@ def command(
     *,
     files: tuple[str, ...],
     output: str,
-    related: tuple[str, ...],
-    namespace: str,
-    without: tuple[str, ...],
-    exclude: tuple[str, ...],
+    world: options.World,
     gpu_memory: str,
 ) -> int:
     """Print an answer for each object that names a model."""
     if gpu_memory and not is_quantity(gpu_memory):
         return options.fail("fit", f"--gpu-memory {gpu_memory} is no quantity, such as 24Gi")
     try:
-        reading, others = collect(files, exclude), collect(related, exclude)
+        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
         options.warn("fit", reading.findings)
-        found = list(_answers(reading.manifests, others.manifests, namespace, without, gpu_memory))
+        found = list(_answers(reading.manifests, others.manifests, world, gpu_memory))
     except ManifestError as error:
         return options.fail("fit", error)
     if not found:
@@ -65,16 +62,16 @@ def command(
 
 
 def _answers(
-    manifests: list[Manifest], others: list[Manifest], namespace: str, without: tuple[str, ...], gpu_memory: str
+    manifests: list[Manifest], others: list[Manifest], world: options.World, gpu_memory: str
 ) -> Iterator[tuple[Json, Fit]]:
     asked, settings = {id(manifest) for manifest in manifests}, Settings()
-    for members in split([*manifests, *others], namespace).sets:
-        cluster = holding(members, namespace, without, settings)
+    for members in split([*manifests, *others], world.namespace).sets:
+        cluster = holding(members, world.namespace, world.without, settings)
         for manifest in members:
             kind = served(manifest)
             if kind is None or id(manifest) not in asked:
                 continue
-            document = in_cluster(manifest, namespace)
+            document = in_cluster(manifest, world.namespace)
             fit = answer(kind, document, cluster, settings, gpu_memory)
             if fit is not None:
                 head = {

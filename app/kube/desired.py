@@ -66,6 +66,7 @@ class Container(Desired):
     args: list[str] | None = None
     ports: list[ContainerPort] | None = None
     env: list[Json] | None = None
+    env_from: list[Json] | None = None
     resources: ResourceRequirements | None = None
     volume_mounts: Sequence[VolumeMount | Json] | None = None
     startup_probe: Json | None = None

@@ -159,6 +159,17 @@ def weights(question: Question) -> Amount:
     return Amount(count.least * bits.least / 8, count.most * bits.most / 8, f"{count.how}, {bits.how}")
 
 
+def too_large(names: tuple[str, ...], formats: tuple[str, ...], *, gguf: bool, gpus: int, memory: int) -> str:
+    """Why the weights alone cannot be on so many GPUs, by names alone; empty where they may."""
+    use, there = Use(), gpus * memory
+    told = weights(Question(names, formats, gguf, 0, 0, None, use, gpus, memory, ""))
+    if told.least <= there:
+        return ""
+    return (
+        f"the weights need at least {_gib(told.least)} GiB ({told.how}), and {gpus} x {_gib(memory)} GiB are declared"
+    )
+
+
 _COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![A-Za-z0-9])", re.IGNORECASE)
 
 

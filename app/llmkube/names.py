@@ -102,8 +102,12 @@ def claim_labels(model: str) -> dict[str, str]:
 
 
 def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:
-    """Name of a download Job: another source, checksum or claim is another Job, since a Job cannot be changed."""
-    key = short_hash(f"{source}\n{sha256}", 16) if sha256 else cache_key
+    """Name of a download Job: another source, checksum or claim is another Job, since a Job cannot be changed.
+
+    ``source``: its text, and in further lines what else says what is fetched and how.
+    """
+    plain = not sha256 and "\n" not in source
+    key = cache_key if plain else short_hash(f"{source}\n{sha256}", 16)
     if second_claim:
         key = short_hash(f"{key}\n{second_claim}", 16)
     return fit(f"{model}-dl-{key}")
@@ -138,6 +142,7 @@ PRIORITY_VALUES = {"critical": 1_000_000, "high": 100_000, "normal": 10_000, "lo
 
 NVIDIA_GPU = "nvidia.com/gpu"
 AMD_GPU = "amd.com/gpu"
+DRI_RENDER = "devic.es/dri-render"
 INTEL_GPU = "gpu.intel.com/i915"
 INTEL_XE_GPU = "gpu.intel.com/xe"
 """Extended resources of the vendors' device plugins; the operator may name another one for Intel."""

@@ -222,7 +222,7 @@ def test_habits_are_answered(command: Command, change: Json, words: str) -> None
     assert words in command("validate", command.file("all.yaml", service(change))).out
 
 
-@pytest.mark.parametrize("source", ["hf://x/y", "huggingface://x/y", "hf:x/y"])
+@pytest.mark.parametrize("source", ["hub://x/y", "huggingface://x/y", "hf:x/y"])
 def test_the_scheme_of_another_api(command: Command, source: str) -> None:
     result = command("validate", command.file("all.yaml", model(spec={"source": source})))
     assert result.status == 1

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from app.kube.fit import Fit, Verdict
-from app.llmkube.fit import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of
+from app.llmkube.fit import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of, too_large
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.settings import Settings
 from tests.contract.recordings import cases
 from tests.llmkube.inferenceservice.world import KIND, model, service
+from tests.llmkube.objects import model as written
+from tests.llmkube.objects import warned
 from tests.repository.test_readme import ROOT
 
 Json = dict[str, Any]
@@ -182,9 +184,37 @@ def test_what_the_model_says_of_itself_counts() -> None:
     assert larger.verdict is Verdict.DOES_NOT_FIT
     part = asked("https://example.com/m-00001-of-00003.gguf", status)
     assert part.verdict is Verdict.CANNOT_KNOW
+    several = _staged_model()
+    assert several.verdict is Verdict.CANNOT_KNOW
     layers = {**CARD, "gpu": {**CARD["gpu"], "layers": 10}}
     assert asked(hardware=layers).verdict is Verdict.CANNOT_KNOW
     assert asked(hardware={"accelerator": "metal"}).verdict is Verdict.CANNOT_KNOW
+
+
+def _staged_model() -> Fit:
+    """The size is of one file, and there are two."""
+    related = model(source="org/repo", files=["a.gguf", "b.gguf"], hardware=CARD, status={"sourceContentLength": GIB})
+    found = decode(_related(related))
+    assert found is not None
+    return fit_with(InferenceServiceSpec.model_validate(service(contextSize=4096)["spec"]), found, Settings())
+
+
+def test_the_header_of_a_plain_file_is_exact() -> None:
+    """Grouped heads and the number of weights are known, too."""
+    told = {"architecture": "llama", "layerCount": 32, "headCount": 32, "headCountKv": 8, "embeddingSize": 4096}
+    status = {"gguf": {**told, "parameterCount": 8_030_000_000, "quantization": "Q8_0"}}
+    fit = asked("https://example.com/model.gguf", status, contextSize=8192)
+    assert [row[1] for row in fit.rows[:2]] == ["7.9 to 8.1 GiB", "1.0 GiB"]
+
+
+def test_models_that_are_clearly_too_large_are_warned_of_at_apply() -> None:
+    """By their names alone; not where layers are kept in main memory, and not without a number of GPUs."""
+    assert too_large((LARGE,), (LARGE,), gguf=True, gpus=1, memory=24 * GIB)
+    assert too_large((LARGE,), (LARGE,), gguf=True, gpus=2, memory=24 * GIB) == ""
+    assert too_large(("x",), ("x",), gguf=True, gpus=1, memory=1) == ""
+    kept: Json = {**CARD, "gpu": {**CARD["gpu"], "layers": 20}}
+    for hardware, count in ((CARD, 1), (kept, 0), ({"gpu": {"memory": "24Gi"}}, 0)):
+        assert len([text for text in warned(written(LARGE, hardware=hardware)) if "the weights need" in text]) == count
 
 
 def test_who_says_how_large_a_gpu_is() -> None:

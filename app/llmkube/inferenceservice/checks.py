@@ -39,7 +39,7 @@ from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag
-from app.llmkube.source import METAL, SourceClass, parse
+from app.llmkube.source import METAL, source_of
 from app.settings import Settings
 from app.workload import placement, podrules, volumes
 from app.workload.cause import Cause, Stage
@@ -460,8 +460,8 @@ def mistakes(spec: InferenceServiceSpec, wanted: Plan, model: Model) -> Iterator
     """What keeps pods from ever running, so that ``Ready`` says it too (LK-6.5)."""
     known = runtime(spec.runtime)
     yield from known.mistakes(spec, wanted.gpus)
-    source = parse(model.spec.source)
-    if known.repositories_only and source.kind is not SourceClass.REPOSITORY:
+    source = source_of(model.spec)
+    if known.repositories_only and not source.repository:
         text = (
             f"runtime {known.name} only serves Hugging Face repositories, and Model {spec.model_ref} has source "
             f"{source.text}"

@@ -15,7 +15,7 @@ from app.llmkube.inferenceservice.plan import Model, gpu_request
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.model.plan import accelerator
 from app.llmkube.runtimes.registry import runtime
-from app.llmkube.source import METAL
+from app.llmkube.source import METAL, source_of
 from app.settings import Settings
 
 Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
@@ -41,14 +41,14 @@ def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_m
     if accelerator(model.spec) == METAL:
         return Fit(Verdict.CANNOT_KNOW, "the agent on the Mac judges by the memory of its host", ())
     memory, memory_from = _memory(spec, model, gpu_memory)
-    told = model.status.gguf
-    names = tuple(filter(None, (told.model_name if told else "", model.spec.source)))
+    told, source = model.status.gguf, source_of(model.spec)
+    names = tuple(filter(None, (told.model_name if told else "", source.text, *source.files)))
     question = Question(
         names=names,
         formats=tuple(filter(None, (told.quantization if told else "", model.spec.quantization, *names))),
         gguf=model.spec.format == "gguf",
-        size=0 if _PART.search(model.spec.source) else model.status.source_content_length,
-        parameters=0,
+        size=0 if len(source.files) > 1 or _PART.search(source.text) else model.status.source_content_length,
+        parameters=told.parameter_count if told else 0,
         shape=_shape(model),
         use=_OWN_COMMAND if spec.command else runtime(spec.runtime).use(spec, model.spec),
         gpus=gpu_request(model.spec, spec, settings).count,
@@ -85,8 +85,8 @@ def _shape(model: Model) -> Shape | None:
     plain = told.architecture in _PLAIN
     return Shape(
         layers=told.layer_count,
-        kv_heads=told.head_count,
+        kv_heads=told.head_count_kv or told.head_count,
         head=told.embedding_size // told.head_count,
         context=told.context_length,
-        ends=(0, 1 if plain else 2),
+        ends=(1, 1) if plain and told.head_count_kv else (0, 1 if plain else 2),
     )

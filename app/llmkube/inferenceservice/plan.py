@@ -26,11 +26,11 @@ from app.llmkube.download import (
     volumes,
 )
 from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
-from app.llmkube.model.plan import accelerator
+from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import ModelSpec, ModelStatus
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving
-from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, file_name, parse
+from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
 from app.workload.parts import (
     GPURequest,
@@ -125,7 +125,9 @@ def plan(
     draft = _draft(runtime.draft(spec), drafting, main, operator_claim, settings)
     port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
-    serving = Serving(spec, model.spec, main.path, mounts_model, port, gpus.count, draft.name)
+    serving = Serving(
+        spec, model.spec, _served(main, runtime, model.spec), mounts_model, port, gpus.count, draft.name, main.directory
+    )
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -137,7 +139,7 @@ def plan(
         replicas=wanted_replicas(spec),
         scaling=None if spec.suspend else _scaling(spec.autoscaling, runtime),
         runtime=runtime,
-        image=spec.image or runtime.image,
+        image=spec.image or _image(runtime, model.spec),
         command=spec.command or list(runtime.command),
         args=runtime.arguments(serving),
         env=_environment([*runtime.environment(spec), *spec.env]),
@@ -158,11 +160,17 @@ def plan(
         priority_class=priority_class(spec),
         runtime_class=spec.runtime_class_name,
         image_pull_secrets=_by_name(spec.image_pull_secrets),
-        tolerations=_tolerations(spec, gpus),
+        tolerations=_tolerations(spec, gpus, model.spec),
         node_selector=spec.node_selector,
         affinity=normalised(clean(spec.affinity or {})),
         topology_spread=_embedded(spec.topology_spread_constraints),
     )
+
+
+def _served(storage: Storage, runtime: Runtime, model: ModelSpec) -> str:
+    """The path on the command line: the directory of all files for what is loaded as a whole (LK-3.6.1)."""
+    whole = runtime.loads_directories and model.format != "gguf"
+    return storage.directory if whole and storage.directory else storage.path
 
 
 def wanted_replicas(spec: InferenceServiceSpec) -> int:
@@ -194,6 +202,12 @@ def priority_class(spec: InferenceServiceSpec) -> str:
     return spec.priority_class_name or names.priority_class(spec.priority)
 
 
+def _image(runtime: Runtime, model: ModelSpec) -> str:
+    """The runtime's own image: for an AMD GPU that is reached by its device file, one that is built for that."""
+    gpu = model.hardware.gpu if model.hardware else None
+    return runtime.device_images.get(amd_device(gpu) if gpu else "", runtime.image)
+
+
 def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:
     if autoscaling is None:
         return None
@@ -222,16 +236,20 @@ def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings
 
 def _resource(model: ModelSpec, settings: Settings) -> str:
     """Accelerator and vendor together name the resource; Intel wins over AMD, and both over the default."""
-    hardware = model.hardware
+    hardware, gpu = model.hardware, model.hardware.gpu if model.hardware else None
+    if gpu and (gpu.resource_name or amd_device(gpu)):
+        return gpu.resource_name or names.DRI_RENDER
     said = (hardware.accelerator, hardware.gpu.vendor if hardware.gpu else "") if hardware else ()
     if "intel" in said:
         return settings.llmkube_intel_gpu_resource or names.INTEL_GPU
-    return names.AMD_GPU if "rocm" in said or "amd" in said else names.NVIDIA_GPU
+    if "rocm" in said or "amd" in said:
+        return names.AMD_GPU
+    return names.DRI_RENDER if "vulkan" in said else names.NVIDIA_GPU
 
 
 def known_resources(settings: Settings) -> tuple[str, ...]:
     """Every resource that counts as a GPU when the scheduler says that it is insufficient (LK-5.4)."""
-    fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU)
+    fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU, names.DRI_RENDER)
     return tuple(dict.fromkeys((*fixed, settings.llmkube_intel_gpu_resource or names.INTEL_GPU)))
 
 
@@ -243,6 +261,8 @@ class Storage:
     """The model inside the pod. All empty when the server fetches the model itself."""
 
     path: str = ""
+    directory: str = ""
+    """Where the paths of several files begin."""
     volumes: tuple[Json, ...] = ()
     mounts: tuple[VolumeMount, ...] = ()
     init: Container | None = None
@@ -262,10 +282,10 @@ class Draft:
 
 def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, settings: Settings) -> Storage:
     """The main model, for a runtime that reads it from a volume."""
-    source = parse(model.spec.source)
+    source = source_of(model.spec)
     if source.kind is SourceClass.PVC:
         mount = VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
-        return Storage(source.mounted_path, (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
+        return Storage(source.mounted_path, "", (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
     if not source.is_file:
         return _FETCHED_BY_SERVER
     own = spec.model_cache or ModelCache()
@@ -273,6 +293,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
     claim = own.claim_name or _claim_of(model, operator_claim, settings)
     return Storage(
         path=fetched.path,
+        directory=fetched.directory if source.files else "",
         volumes=tuple(_sized(volume, spec) for volume in volumes(fetched, claim, settings)),
         mounts=(serving_mount(fetched),),
         init=container(fetched, settings, spec.pod_security_context),
@@ -295,8 +316,8 @@ def _download(model: Model, source: Source, own: ModelCache, settings: Settings)
     if not fetched.cached:
         return fetched
     if not key or own.persistence == "Ephemeral":
-        return replace(fetched, cached=False, path=ephemeral_path(namespace, name))
-    return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, file_name(name)))
+        return replace(fetched, cached=False, path=ephemeral_path(source, namespace, name))
+    return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, stored_as(source, name)))
 
 
 def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
@@ -311,14 +332,14 @@ def _draft(text: str, model: Model | None, main: Storage, operator_claim: bool, 
     """
     if not text or model is None or accelerator(model.spec) == METAL:
         return Draft(text)
-    source = parse(model.spec.source)
+    source = source_of(model.spec)
     if source.kind is SourceClass.REPOSITORY:
         return Draft(source.repository)
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
     if source.is_file and settings.llmkube_model_cache_path and model.status.cache_key:
         claim = _claim_of(model, operator_claim, settings)
-        inside = posixpath.join(model.status.cache_key, file_name(model.metadata.name))
+        inside = posixpath.join(model.status.cache_key, stored_as(source, model.metadata.name))
         return _mounted(claim, inside, main)
     return Draft(text)
 
@@ -394,9 +415,10 @@ def _by_name(references: list[Json]) -> list[Json]:
     return [clean(reference) for reference in each_name_once(references)]
 
 
-def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest) -> list[Json]:
+def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest, model: ModelSpec) -> list[Json]:
     """The GPU's first, then the user's, with or without a GPU (LK-T-03)."""
-    own = [toleration(gpus)] if gpus.count else []
+    key = model.hardware.gpu.toleration_key if model.hardware and model.hardware.gpu else ""
+    own = [toleration(replace(gpus, resource=key or gpus.resource))] if gpus.count else []
     return own + [_without_empty(clean(item)) for item in spec.tolerations]
 
 

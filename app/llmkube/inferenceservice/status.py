@@ -28,8 +28,8 @@ from app.llmkube.inferenceservice.types import (
     Reason,
     SchedulingStatus,
 )
+from app.llmkube.model.status import stamp
 from app.llmkube.runtimes.registry import RUNTIMES, runtime
-from app.llmkube.updated import stamp
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, missing
@@ -128,6 +128,8 @@ class Observation:
     """What may hold the pods up; nobody asks while all of them are ready and current."""
     outstanding: Sequence[Cause]
     """Children that are not there or not as they should be, or cannot be made yet, which counts in any case."""
+    missing_draft: Cause | None = None
+    """The Model that shall propose tokens does not exist."""
 
 
 def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceServiceStatus:
@@ -144,6 +146,7 @@ def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceSe
     conditions = _conditions(service, facts)
     _progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
     _runtime_conditions(conditions, service.spec)
+    _speculation(conditions, service.spec, seen.missing_draft)
     return _status(service, outcome, conditions, facts)
 
 
@@ -318,6 +321,17 @@ def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> N
     known = runtime(spec.runtime)
     conditions.remove(*(type_ for other in RUNTIMES.values() for type_ in other.conditions if other is not known))
     known.judge(spec, conditions)
+
+
+def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:
+    """``SpeculativeInvalid`` (LK-B-08): only there once the proposing Model was missing, and while one is wanted."""
+    type_ = ConditionType.SPECULATIVE_INVALID
+    if missing:
+        conditions.set(type_, True, Reason.SPECULATIVE_INVALID, missing.text)
+    elif not runtime(spec.runtime).draft(spec):
+        conditions.remove(type_)
+    elif conditions.get(type_) is not None:
+        conditions.set(type_, False, Reason.CONFIG_VALID, "the proposing model can be used")
 
 
 # Why pods find no node, and the queue of the services that wait for a GPU (LK-5.4, LK-5.9).

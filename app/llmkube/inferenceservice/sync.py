@@ -18,8 +18,25 @@ from app.llmkube.inferenceservice import status
 from app.llmkube.inferenceservice.checks import mistakes
 from app.llmkube.inferenceservice.children import horizontal_pod_autoscaler, pod_monitor, service
 from app.llmkube.inferenceservice.deployment import deployment, selectable
-from app.llmkube.inferenceservice.observed import Children, Gate, Related, customize, decode, draft_cause, usable
-from app.llmkube.inferenceservice.plan import Model, Plan, endpoint, known_resources, plan, wanted_replicas
+from app.llmkube.inferenceservice.observed import (
+    Children,
+    Gate,
+    Related,
+    customize,
+    decode,
+    draft_cause,
+    missing_draft,
+    usable,
+)
+from app.llmkube.inferenceservice.plan import (
+    Model,
+    Plan,
+    endpoint,
+    known_resources,
+    plan,
+    priority_class,
+    wanted_replicas,
+)
 from app.llmkube.inferenceservice.status import Facts, Observation, invalid
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.model.plan import accelerator
@@ -68,16 +85,18 @@ def _in_cluster(
     desired = _kept(children, spec) if waits else _children(wanted, observed, children)
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
     waited = [waits] if waits else _outstanding(resource, desired, children, facts.now)
+    no_draft = missing_draft(spec, drafting)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
-        seen = Observation(reported, status.NOT_WAITING, 0, (), waited)
+        seen = Observation(reported, status.NOT_WAITING, 0, (), waited, no_draft)
     else:
         pods, queue = every(related.pods), every(related.services) if settings.llmkube_queue_position else None
         seen = Observation(
             rollout=reported,
-            scheduling=status.scan(pods, wanted.gpus, known_resources(settings)),
+            scheduling=status.scan(pods, wanted.gpus, (*known_resources(settings), wanted.gpus.resource)),
             queue_position=0 if queue is None else status.queue_position(metadata, queue),
             causes=[
                 *mistakes(spec, wanted, model),
+                *([no_draft] if no_draft and not waits else ()),
                 *status.missing_classes(wanted, related),
                 *status.missing_cache(resource, wanted, related),
                 *status.multi_attach(wanted, pods, related, settings),
@@ -85,6 +104,7 @@ def _in_cluster(
                 *pod_causes(pods),
             ],
             outstanding=waited,
+            missing_draft=no_draft,
         )
     return SyncResponse(
         status=status.in_cluster(resource, seen, facts),
@@ -135,6 +155,6 @@ def _asked_since(resource: Service) -> str | None:
 
 
 def _priority(spec: InferenceServiceSpec, related: Related) -> int:
-    """The number behind the priority; of a custom PriorityClass its value, where it can be seen (LK-B-16)."""
-    custom = one(related.priority_classes, spec.priority_class_name) if spec.priority_class_name else None
-    return names.PRIORITY_VALUES[spec.priority] if custom is None else custom.value
+    """The value of the pods' PriorityClass; the level's own number where that class cannot be seen (LK-B-16)."""
+    used = one(related.priority_classes, priority_class(spec))
+    return names.PRIORITY_VALUES[spec.priority] if used is None else used.value

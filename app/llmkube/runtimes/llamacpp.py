@@ -9,10 +9,10 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.model.types import ModelSpec
+from app.llmkube.model.plan import amd_device
+from app.llmkube.model.types import ModelSpec, layers
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
-from app.llmkube.sharding import layers
-from app.llmkube.source import SourceClass, parse
+from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest
 
@@ -34,6 +34,7 @@ def arguments(serving: Serving) -> list[str]:
         *_cache(serving),
         *_batches(serving),
         *_reasoning(serving),
+        *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
         *(item for override in serving.spec.metadata_overrides for item in ("--override-kv", override)),
         *_purpose(serving),
         *serving.spec.extra_args,
@@ -189,12 +190,16 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
     """LK-V-X03, LK-V-I42 and LK-V-I40."""
-    if parse(model.source).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
+    if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "the Model is a repository: each pod downloads it when it starts (--hf-repo)"
         yield advice(SPEC.child("modelRef"), message)
+        if source_of(model).revision:
+            message = "the revision in the Model's source has no effect: --hf-repo takes none"
+            yield advice(SPEC.child("modelRef"), message, "no-effect")
     if spec.flash_attention and not gpus:
         yield advice(SPEC.child("flashAttention"), "no effect without a GPU", "no-effect")
-    if gpus and not spec.image and not (spec.resources and spec.resources.gpu):
+    device = amd_device(model.hardware.gpu) if model.hardware and model.hardware.gpu else ""
+    if gpus and not spec.image and not device and not (spec.resources and spec.resources.gpu):
         message = "the default image of llamacpp uses the CPU only, and the Model asks for GPUs; name an image"
         yield advice(SPEC.child("image"), message)
 
@@ -279,6 +284,12 @@ LLAMACPP = Runtime(
     name="llamacpp",
     container="llama-server",
     image="ghcr.io/ggml-org/llama.cpp:server",
+    device_images={
+        "vulkan": "ghcr.io/defilantech/llmkube-llama-vulkan"
+        "@sha256:cbab8af682ecac9b5c865d85219d808dc356814326c70346e05b8b20b333e295",
+        "rocm": "ghcr.io/defilantech/llmkube-llama-rocm"
+        "@sha256:8da16041a18b4f03f0be4de5e064be97ba8937149091d6693ee09711da362849",
+    },
     port=8080,
     health=HEALTH,
     metric="llamacpp:requests_processing",

@@ -5,6 +5,7 @@ Adding one takes a module beside this one, a line in the registry, and a word in
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from app.kube.modelfields import fields
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
-from app.llmkube.source import SourceClass, parse
+from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
 from app.workload.parts import GPURequest
 
@@ -45,11 +46,13 @@ class Serving:
     gpus: int
     draft: str = ""
     """The proposing model of speculative decoding: a path, a repository or what the user wrote."""
+    directory: str = ""
+    """Where the paths of several files begin; empty for a model of one."""
 
     @property
     def source(self) -> str:
         """What names the model to a server that fetches it itself: the repository, else the source as written."""
-        source = parse(self.model.source)
+        source = source_of(self.model)
         return source.repository or source.text
 
     @property
@@ -58,9 +61,21 @@ class Serving:
         return self.spec.bind_address or ANYWHERE
 
     @property
+    def revision(self) -> list[str]:
+        """The flag for the revision of a repository that the server fetches itself."""
+        wanted = "" if self.path else source_of(self.model).revision
+        return flag("--revision", None if self.has("--revision") else wanted)
+
+    @property
+    def projector(self) -> str:
+        """Path of the multimodal projector; empty without one, and where nothing is mounted."""
+        wanted = self.model.mmproj if self.directory else ""
+        return posixpath.join(self.directory, wanted) if wanted else ""
+
+    @property
     def fetches(self) -> bool:
         """The server has to fetch a repository itself, although it would rather read from a volume."""
-        return self.mounts_model and parse(self.model.source).kind is SourceClass.REPOSITORY
+        return self.mounts_model and source_of(self.model).kind is SourceClass.REPOSITORY
 
     @property
     def gpu(self) -> GPU | None:
@@ -83,6 +98,8 @@ class Runtime:
     """The container's arguments, in the order that is part of the contract (LK-3.5)."""
     image: str = ""
     """Empty: the user has to name one."""
+    device_images: Mapping[str, str] = field(default_factory=dict)
+    """Other images for AMD GPUs, by the Model's ``gpu.runtime``."""
     command: tuple[str, ...] = ()
     """Empty: the image's own."""
     health: str = ""
@@ -93,6 +110,8 @@ class Runtime:
     """What an autoscaler looks at when the user names nothing; an average of two per pod is wanted."""
     mounts_model: bool = False
     """Whether it reads the model from a volume."""
+    loads_directories: bool = False
+    """Whether it loads several files as one model, unless that is GGUF."""
     scraped: bool = False
     """Whether it has ``/metrics`` on its port."""
     service_links: bool | None = None

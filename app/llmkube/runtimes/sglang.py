@@ -15,7 +15,7 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
-from app.llmkube.source import SourceClass, parse
+from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest
 
@@ -45,6 +45,7 @@ def arguments(serving: Serving) -> list[str]:
     config = serving.spec.sglang_config or SGLangConfig()
     return [
         *("--model-path", serving.path or serving.source),
+        *serving.revision,
         *flag("--port", serving.port),
         "--enable-metrics",
         *([] if serving.has("--host") else ["--host", serving.address]),
@@ -157,7 +158,7 @@ def _missing(speculative: SGLangSpeculative) -> str:
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
     """LK-V-X03, LK-V-I42 and LK-V-X14."""
-    if parse(model.source).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
+    if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "set it to true: the Model is a repository, which the server downloads itself"
         yield advice(SPEC.child("skipModelInit"), message)
     if gpus:
@@ -256,6 +257,7 @@ SGLANG = Runtime(
     generates="/health_generate",
     metric="sglang:num_running_reqs",
     mounts_model=True,
+    loads_directories=True,
     scraped=True,
     arguments=arguments,
     reads=("extraArgs", "skipModelInit", "sglangConfig", "bindAddress", "mode"),

@@ -18,6 +18,7 @@ def arguments(serving: Serving) -> list[str]:
     config = serving.spec.tgi_config or TGIConfig()
     return [
         *("--model-id", serving.source),
+        *serving.revision,
         *("--hostname", serving.address),
         *flag("--port", serving.port),
         *flag("--quantize", config.quantize),

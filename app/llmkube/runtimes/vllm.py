@@ -14,7 +14,7 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, not_below_one, switch
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
-from app.llmkube.source import SourceClass, parse
+from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest
 
@@ -28,7 +28,7 @@ class ConditionType(StrEnum):
     """What vLLM adds to a service's conditions."""
 
     VLLM_SPEC_VALID = "VLLMSpecValid"
-    """The vLLM options fit together. Called SpeculativeInvalid in some documentation."""
+    """The vLLM options fit together."""
 
 
 class Reason(StrEnum):
@@ -47,6 +47,7 @@ def arguments(serving: Serving) -> list[str]:
         serving.path or serving.source,
         *("--host", serving.address),
         *flag("--port", serving.port),
+        *serving.revision,
         *(_options(config, serving) if config else []),
         *flag("--tensor-parallel-size", automatic_parallelism(config, serving.gpus)),
         *flag("--max-num-seqs", None if serving.has("--max-num-seqs") else spec.parallel_slots),
@@ -119,7 +120,7 @@ def draft(spec: InferenceServiceSpec) -> str:
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
     """LK-V-X03 and LK-V-I42."""
-    if parse(model.source).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
+    if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "set it to true: the Model is a repository, which the server downloads itself"
         yield advice(SPEC.child("skipModelInit"), message)
     config = spec.vllm_config or VLLMConfig()
@@ -197,6 +198,7 @@ VLLM = Runtime(
     health=HEALTH,
     metric="vllm:num_requests_running",
     mounts_model=True,
+    loads_directories=True,
     scraped=True,
     service_links=False,  # vLLM warns about every VLLM_* variable, and a Service called vllm makes some (LK-T-55)
     arguments=arguments,

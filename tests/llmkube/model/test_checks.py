@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from app.kube.field import Advice
 from app.settings import Settings
 from tests.llmkube.objects import errors, model, verdict_of_update, warned
 
 A = "a" * 64
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("LK-V-M02", {"source": "s3://bucket/m.gguf"}, "spec.source: Invalid value"),
+    ("LK-V-M02", {"source": "gs://bucket/m.gguf"}, "spec.source: Invalid value"),
     ("LK-V-M02", {"source": "a"}, "spec.source: Invalid value"),
     ("LK-V-M03", {"source": "pvc://"}, "the claim's name is missing"),
     ("LK-V-M03", {"source": "pvc://claim"}, "the path inside the claim is missing"),
@@ -43,29 +44,50 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M31", {"hardware": {"memoryFraction": 1.5}}, "must be above 0 and at most 1"),
     ("LK-V-M34", {"resources": {"cpu": "two"}}, "spec.resources.cpu: Invalid value"),
     ("LK-V-M34", {"resources": {"memory": "-1Gi"}}, "must be 0 or more"),
+    ("LK-V-M05", {"source": "hf://org"}, "must be <owner>/<name>"),
+    ("LK-V-M36", {"source": "s3://"}, "the name of the bucket is missing or wrong; write s3://<bucket>/<key"),
+    ("LK-V-M36", {"source": "s3:///key"}, "the name of the bucket is missing"),
+    ("LK-V-M36", {"source": "s3://bucket"}, "the object's key is missing"),
+    ("LK-V-M36", {"source": "s3://bucket/a/../b"}, "must not contain '.', '..'"),
+    ("LK-V-M37", {"source": "org/name", "files": ["a", ""]}, "spec.files[1]: Invalid value"),
+    ("LK-V-M37", {"source": "org/name", "files": ["/a"]}, "must be a path of a file in the source"),
+    ("LK-V-M37", {"source": "org/name", "files": ["a/../../b"]}, "without '..'"),
+    ("LK-V-M37", {"source": "org/name", "files": ["*.gguf"]}, "patterns and control characters match nothing"),
+    ("LK-V-M37", {"source": "org/name", "files": ["a\nb"]}, "patterns and control characters match nothing"),
+    ("LK-V-M37", {"source": "hf://org/name/a/../b"}, "spec.source: Invalid value"),
+    ("LK-V-M37", {"source": "org/name", "files": ["a"], "mmproj": "../p"}, "spec.mmproj: Invalid value"),
+    ("LK-V-M37", {"source": "org/name", "files": ["x" * 200] * 200}, "spec.files: Too long"),
+    ("LK-V-M38", {"source": "org/name", "mmproj": "p"}, "spec.files: Required value"),
+    ("LK-V-M38", {"source": "hf://org/name/a", "files": ["b"]}, "the source already names a file, a"),
+    ("LK-V-M38", {"files": ["b"]}, "only with a source hf://<owner>/<name> or s3://<bucket>/<prefix>"),
+    ("LK-V-M38", {"source": "pvc://c/m", "files": ["b"]}, "spec.files: Forbidden"),
+    ("LK-V-M39", {"sourceSecretRef": {"name": "No Name"}}, "spec.sourceSecretRef.name: Invalid value"),
+    ("LK-V-M40", {"hardware": {"gpu": {"resourceName": "gpu"}}}, "must be <domain>/<name> in lower case"),
+    ("LK-V-M40", {"hardware": {"gpu": {"tolerationKey": "A/b"}}}, "must be <domain>/<name> in lower case"),
+    ("LK-V-M41", {"hardware": {"gpu": {"runtime": "cuda"}}}, "spec.hardware.gpu.runtime: Unsupported value"),
 ]
 
 WARNED: list[tuple[str, dict[str, Any], str]] = [
-    ("LK-V-M08", {"source": "https://huggingface.co/Qwen/Qwen3-8B"}, "read as the repository; write Qwen/Qwen3-8B"),
+    ("LK-V-M08", {"source": "https://huggingface.co/Qwen/Qwen3-8B"}, "read as its repository; write Qwen/Qwen3-8B"),
     ("LK-V-M08", {"source": "https://huggingface.co/o/r/blob/main/m.gguf"}, "a file's URL has /resolve/ in it"),
-    ("LK-V-M12", {"source": "owner/repo", "sha256": A}, "spec.sha256 has no effect"),
-    ("LK-V-M12", {"source": "pvc://claim/m.gguf", "sha256": A}, "spec.sha256 has no effect"),
-    ("LK-V-M12", {"hardware": {"accelerator": "metal"}, "sha256": A}, "spec.sha256 has no effect"),
-    ("LK-V-M14", {"source": "owner/repo", "refreshPolicy": "OnChange"}, "refreshPolicy OnChange has no effect"),
-    ("LK-V-M14", {"source": "/mnt/m.gguf", "refreshPolicy": "OnChange"}, "refreshPolicy OnChange has no effect"),
-    ("LK-V-M14", {"refreshPolicy": "OnChange", "sha256": A}, "OnChange has no effect beside sha256"),
+    ("LK-V-M12", {"source": "owner/repo", "sha256": A}, "spec.sha256: no effect"),
+    ("LK-V-M12", {"source": "pvc://claim/m.gguf", "sha256": A}, "spec.sha256: no effect"),
+    ("LK-V-M12", {"hardware": {"accelerator": "metal"}, "sha256": A}, "spec.sha256: no effect"),
+    ("LK-V-M14", {"source": "owner/repo", "refreshPolicy": "OnChange"}, "refreshPolicy: no effect"),
+    ("LK-V-M14", {"source": "/mnt/m.gguf", "refreshPolicy": "OnChange"}, "refreshPolicy: no effect"),
+    ("LK-V-M14", {"refreshPolicy": "OnChange", "sha256": A}, "refreshPolicy: no effect beside sha256"),
     (
         "LK-V-M14",
         {"hardware": {"accelerator": "metal"}, "refreshPolicy": "OnChange"},
-        "OnChange has no effect on metal",
+        "refreshPolicy: no effect on metal",
     ),
-    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"count": 1}}}, "gpu.count has no effect on metal"),
-    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"sharding": {}}}}, "gpu.sharding has no effect on metal"),
-    ("C.8", {"hardware": {"accelerator": "metal"}, "resources": {"cpu": "1"}}, "resources.cpu has no effect on metal"),
-    ("LK-V-M16", {"format": "mlx"}, "only runtimes on metal load it"),
+    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"count": 1}}}, "gpu.count: no effect on metal"),
+    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"sharding": {}}}}, "gpu.sharding: no effect on metal"),
+    ("C.8", {"hardware": {"accelerator": "metal"}, "resources": {"cpu": "1"}}, "resources.cpu: no effect on metal"),
+    ("LK-V-M16", {"format": "mlx"}, "only runtimes on metal load mlx"),
     ("LK-V-M22", {"hardware": {"gpu": {"count": 2, "sharding": {"strategy": "pipeline"}}}}, "acts like layer"),
     ("LK-V-M23", {"hardware": {"gpu": {"count": 1, "sharding": {}}}}, "there is nothing to split"),
-    ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1"]}}}}, "has 1 entries for 2 GPUs"),
+    ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1"]}}}}, "1 entries for 2 GPUs"),
     ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1", "x"]}}}}, "not start-end"),
     ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["5-3", "4-9"]}}}}, "not start-end"),
     (
@@ -76,13 +98,24 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M25", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-5", "4-9"]}}}}, "gaps or overlaps"),
     ("LK-V-M26", {"hardware": {"gpu": {"enabled": False, "count": 1}}}, "requested although it is false"),
     ("LK-V-M26", {"hardware": {"gpu": {"enabled": True}}}, "without gpu.count no GPU is requested"),
-    ("LK-V-M27", {"hardware": {"gpu": {"memory": "24Gi"}}}, "gpu.memory has no effect"),
+    (
+        "LK-V-M27",
+        {"source": "https://x.example/Llama-3.1-70B-Q4_K_M.gguf", "hardware": {"gpu": {"count": 1, "memory": "24Gi"}}},
+        "gpu.memory: the weights need at least 36.6 GiB (70.5B parameters, Q4_K_M, 4.5 to 5.3 bits each), and 1 x 24.0",
+    ),
     ("LK-V-M28", {"hardware": {"accelerator": "cuda", "gpu": {"vendor": "amd"}}}, "does not go with accelerator cuda"),
-    ("LK-V-M29", {"hardware": {"gpu": {"count": 1}}}, "accelerator is cpu, yet gpu.count requests 1"),
+    ("LK-V-M29", {"hardware": {"gpu": {"count": 1}}}, "accelerator: cpu, yet gpu.count requests 1"),
     ("LK-V-M32", {"hardware": {"memoryBudget": "1Gi", "memoryFraction": 0.5}}, "no effect beside memoryBudget"),
     ("LK-V-M33", {"hardware": {"accelerator": "cuda", "memoryBudget": "1Gi"}}, "unless accelerator is metal"),
     ("LK-V-M33", {"hardware": {"memoryFraction": 0.5}}, "unless accelerator is metal"),
-    ("B-04", {"quantization": "Q4_K_M"}, "spec.quantization has no effect"),
+    ("LK-V-M12", {"source": "org/name", "files": ["a", "b"], "sha256": A}, "sha256: no effect: it is that of one file"),
+    ("LK-V-M39", {"source": "s3://bucket/m.gguf"}, "only public buckets"),
+    ("LK-V-M39", {"source": "org/name", "sourceSecretRef": {"name": "s"}}, "the server fetches the repository"),
+    ("LK-V-M39", {"source": "pvc://c/m", "sourceSecretRef": {"name": "s"}}, "nothing is downloaded"),
+    ("LK-V-M39", {"hardware": {"accelerator": "metal"}, "sourceSecretRef": {"name": "s"}}, "the agent fetches"),
+    ("LK-V-M41", {"hardware": {"gpu": {"runtime": "vulkan"}}}, "no effect with vendor nvidia, only with amd"),
+    ("LK-V-M42", {"hardware": {"gpu": {"resourceClaims": [{"name": "x"}]}}}, "resourceClaims: accepted, no effect"),
+    ("LK-V-M43", {"prefetch": True}, "prefetch: accepted, no effect"),
 ]
 
 SETTINGS = Settings(
@@ -102,7 +135,9 @@ def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> No
 def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) -> None:
     """A warning, and never a refusal: manifests with such fields exist."""
     assert errors(model(**spec)) == [], rule
-    assert [text for text in warned(model(**spec)) if words in text], rule
+    found = [text for text in warned(model(**spec)) if words in text]
+    assert found, rule
+    assert all(isinstance(text, Advice) and text.startswith(f"{text.path}: ") for text in found), rule
 
 
 @pytest.mark.parametrize(
@@ -231,3 +266,22 @@ def test_a_model_from_before_may_be_changed() -> None:
     assert same.errors == []
     assert any("(unchanged from before; accepted)" in text for text in same.warnings)
     assert verdict_of_update(before, model("/srv/m/y.gguf"), Settings()).errors
+
+
+def test_the_operators_hosts_are_those_of_repositories_and_buckets_too() -> None:
+    """What is fetched of a repository comes from the Hub; where a bucket is stands in a Secret, which is not read."""
+    of_hub = model("hf://org/name/m.gguf")
+    assert "host huggingface.co is not among those" in errors(of_hub, SETTINGS)[0]
+    assert errors(of_hub, Settings(llmkube_allowed_source_hosts=("huggingface.co",))) == []
+    assert "that of a bucket stands in a Secret" in errors(model("s3://bucket/m.gguf"), SETTINGS)[0]
+    assert errors(model("s3://bucket/m.gguf")) == []
+
+
+def test_newer_fields_that_are_right_pass_without_a_word() -> None:
+    secret = {"name": "hub"}
+    assert errors(model("hf://org/name@v1/q4/m.gguf", mmproj="p.gguf", sourceSecretRef=secret)) == []
+    assert warned(model("hf://org/name@v1/q4/m.gguf", mmproj="p.gguf", sourceSecretRef=secret)) == []
+    assert warned(model("s3://bucket/prefix", files=["a", "b/c"], sourceSecretRef=secret)) == []
+    assert warned(model("https://huggingface.co/o/n/resolve/main/m.gguf", sourceSecretRef=secret)) == []
+    gpu = {"count": 1, "vendor": "amd", "runtime": "vulkan", "tolerationKey": "amd.com/gpu"}
+    assert warned(model(hardware={"accelerator": "vulkan", "gpu": gpu})) == []
