@@ -236,7 +236,7 @@ def _quantity(text: str, path: field.Path, *, positive: bool = False, example: s
 # Warnings: what does nothing, and what is probably not meant.
 
 
-def warnings(model: Model) -> list[str]:
+def warnings(model: Model) -> list[Advice]:
     """One line for each field that does nothing, and for each combination that is probably not meant."""
     spec, source = model.spec, source_of(model.spec)
     metal = accelerator(spec) == METAL
@@ -248,7 +248,7 @@ def warnings(model: Model) -> list[str]:
     if spec.hardware:
         found += _hardware_advice(spec.hardware, metal=metal)
         found += () if metal else _memory_advice(spec, source)
-    return [*found]
+    return found
 
 
 def _memory_advice(spec: ModelSpec, source: Source) -> Iterator[Advice]:
