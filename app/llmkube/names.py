@@ -42,6 +42,9 @@ HOST_VOLUME = "host-model"
 CA_VOLUME = "custom-ca-cert"
 DRAFT_VOLUME = "draft-model"
 
+GENERATED_VOLUMES = (CACHE_VOLUME, STORAGE_VOLUME, SOURCE_VOLUME, HOST_VOLUME, CA_VOLUME, DRAFT_VOLUME)
+"""Names that volumes of pods with a model may have."""
+
 MODELS_DIR = "/models"
 """Where a cache claim, or the empty directory in its place, is mounted."""
 SOURCE_DIR = "/model-source"
@@ -51,8 +54,13 @@ HOST_FILE = "/host-model/model.gguf"
 CA_DIR = "/custom-certs"
 DRAFT_DIR = "/draft-model"
 """Where the claim of a proposing model is mounted (speculative decoding)."""
+GENERATED_MOUNTS = (MODELS_DIR, SOURCE_DIR, DRAFT_DIR)
+"""Where a server may find its model."""
 
 PRIORITY_CLASS_PREFIX = "llmkube-"
+
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+"""Annotation of a pod whose node Karpenter leaves alone."""
 
 METAL_HEARTBEAT = "llmkube.ai/agent-heartbeat"
 """Annotation in which a metal agent says when it last lived (LK-C.3)."""

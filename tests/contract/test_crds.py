@@ -27,10 +27,20 @@ QUANTITY = "the texts that Kubernetes reads as quantities, without upstream's re
 CONFIGS = "llminferenceserviceconfigs"
 SERVICES = "llminferenceservices"
 
+NEWER = (
+    "affinity|bindAddress|disruption|endpoint\\.(gateway|nodePort)|extraVolumes|extraVolumeMounts|hotCacheMaxSize|"
+    "maxPodLifetime(IdleTimeout)?Seconds|mode|modelCache|pagedSSDCache(Dir|MaxSize)|"
+    "resources\\.(ephemeralStorage|gpuSharing)|revisionHistoryLimit|rolloutPolicy|sglangConfig|slo|suspend|"
+    "topologySpreadConstraints|turboQuantBits"
+)
+"""Fields of an InferenceService that LLMKube v0.9 added."""
+
 REVIEWED: dict[tuple[str, str, str], str] = {
     (".*", r"status\.observedGeneration", "property"): METACONTROLLER,
     ("models", r"status\.cacheClaim", "property"): "a Model that is made again may have to take another claim",
     ("models", r"spec\.source", "pattern"): "the same texts, with \\w and \\s written out (test_both_patterns_agree)",
+    ("inferenceservices", f"spec\\.({NEWER})([.\\[].*)?", "property"): "a field of LLMKube v0.9",
+    ("inferenceservices", r"spec\.(runtime|vllmConfig\.quantization)|status\.phase", "enum"): "values of LLMKube v0.9",
     (
         "models",
         r"(spec|status)\.(files|mmproj|prefetch|sourceSecretRef|stagedFiles|hardware\.gpu\.(resource(Name|Claims)|tolerationKey|runtime))([.\[].*)?",
@@ -145,6 +155,8 @@ EMBEDDED = {
         *("spec.probeOverrides.startup", "spec.probeOverrides.liveness", "spec.probeOverrides.readiness"),
         *("spec.podSecurityContext", "spec.securityContext", "spec.vllmConfig.hfTokenSecretRef"),
         *("spec.tgiConfig.hfTokenSecretRef", "spec.personaPlexConfig.hfTokenSecretRef"),
+        *("spec.sglangConfig.hfTokenSecretRef", "spec.affinity", "spec.topologySpreadConstraints[]"),
+        *("spec.extraVolumes[]", "spec.extraVolumeMounts[]"),
     },
     "backendruntimes": {
         *("spec.envs[]", "spec.lifecycle", "spec.livenessProbe", "spec.readinessProbe", "spec.startupProbe"),

@@ -288,10 +288,11 @@ def _revision(cluster: ControlPlane, namespace: str) -> str:
 
 
 def test_an_autoscalers_number_is_never_overwritten(installation: Installation, namespace: str) -> None:
-    """Scaled by somebody else, synced again for another reason: the number stays."""
+    """It starts with the user's. Scaled by somebody else, synced again for another reason: the new one stays."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
     wait_ready(cluster, namespace, "inferenceservice/assistant")
+    assert cluster.get("deployment", "assistant", "-n", namespace)["spec"]["replicas"] == 2
     cluster.kubectl("scale", "-n", namespace, "deployment/assistant", "--replicas=3")
     wait_ready(cluster, namespace, "inferenceservice/assistant")
     patch = {"spec": {"podAnnotations": {"touched": "yes"}}}

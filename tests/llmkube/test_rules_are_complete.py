@@ -16,8 +16,13 @@ EXAMPLES: dict[str, Any] = {
     "prefetch": True,
     "hardware.gpu.resourceClaims": [{"name": "gpu", "resourceClaimName": "mine"}],
     "hardware.gpu.enabled": True,
-    "hardware.gpu.memory": "8Gi",
-    "resources.gpuMemory": "8Gi",
+    "resources.gpuSharing": {"mode": "partitioned", "profile": "1g.10gb"},
+    "endpoint.gateway": {"gatewayRef": {"name": "g"}},
+    "disruption.protectStartup": False,
+    "slo": {"objective": "99.5"},
+    "rolloutPolicy": {"waitForIdle": True},
+    "maxPodLifetimeSeconds": 3600,
+    "maxPodLifetimeIdleTimeoutSeconds": 60,
 }
 """A value for each field without effect, or for the one that holds it."""
 

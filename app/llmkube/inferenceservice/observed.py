@@ -17,6 +17,7 @@ from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
     ObjectMeta,
     Observed,
+    ObservedAutoscaler,
     ObservedClaim,
     ObservedDeployment,
     ObservedObject,
@@ -52,7 +53,7 @@ class Children(
 
     deployments: dict[str, ObservedDeployment] | None = None
     services: dict[str, ObservedObject] | None = None
-    autoscalers: dict[str, ObservedObject] | None = None
+    autoscalers: dict[str, ObservedAutoscaler] | None = None
     pod_monitors: dict[str, ObservedObject] | None = None
 
 
@@ -126,8 +127,8 @@ def customize(
     rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(priority_class(spec),)))
     if spec.runtime_class_name:
         rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
-    if settings.llmkube_model_cache_claim:
-        claims = (settings.llmkube_model_cache_claim,)
+    claims = _named(settings.llmkube_model_cache_claim, spec.model_cache.claim_name if spec.model_cache else "")
+    if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
     if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
         rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from app.hooks.kept import keep_or_stop, wants_none
+from app.hooks.kept import is_true, keep_or_stop, wants_none
 from app.hooks.protocol import SyncRequest, SyncResponse, every, one
 from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment
@@ -82,9 +82,7 @@ def _in_cluster(
     wanted = plan(metadata, spec, model, decode(drafting), kept_claim, settings)
     observed = one(children.deployments, metadata.name, metadata.namespace)
     waits = draft_cause(spec, drafting, observed)
-    desired = (
-        _kept(children, spec) if waits else _children(wanted, observed, monitored=children.pod_monitors is not None)
-    )
+    desired = _kept(children, spec) if waits else _children(wanted, observed, children)
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
     waited = [waits] if waits else _outstanding(resource, desired, children, facts.now)
     no_draft = missing_draft(spec, drafting)
@@ -100,6 +98,7 @@ def _in_cluster(
                 *mistakes(spec, wanted, model),
                 *([no_draft] if no_draft and not waits else ()),
                 *status.missing_classes(wanted, related),
+                *status.missing_cache(resource, wanted, related),
                 *status.multi_attach(wanted, pods, related, settings),
                 *(deployment_causes(observed) if observed else ()),
                 *pod_causes(pods),
@@ -115,8 +114,9 @@ def _in_cluster(
 
 
 def kept(request: Request) -> list[Any]:
-    """The children of a service with errors: as they are, without pods where ``replicas`` is 0 all the same."""
-    return keep_or_stop(request.children, stop=wants_none(request.parent.spec))
+    """The children of a service with errors: as they are, without pods where they are not wanted all the same."""
+    spec = request.parent.spec
+    return keep_or_stop(request.children, stop=wants_none(spec) or is_true(spec, "suspend"))
 
 
 def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:
@@ -124,12 +124,12 @@ def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:
     return keep_or_stop(children, stop=wanted_replicas(spec) == 0)
 
 
-def _children(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool) -> list[Any]:
+def _children(wanted: Plan, observed: ObservedDeployment | None, children: Children) -> list[Any]:
     offered = [
-        deployment(wanted, observed),
+        deployment(wanted, observed, one(children.autoscalers, wanted.name, wanted.namespace)),
         service(wanted),
         horizontal_pod_autoscaler(wanted),
-        pod_monitor(wanted) if monitored else None,
+        pod_monitor(wanted) if children.pod_monitors is not None else None,
     ]
     return [child for child in offered if child is not None]
 

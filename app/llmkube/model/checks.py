@@ -13,6 +13,7 @@ from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_subdomain
 from app.kube.resource import Resource
+from app.llmkube.fit import too_large
 from app.llmkube.model.plan import accelerator, refusal
 from app.llmkube.model.types import (
     GPU,
@@ -246,7 +247,19 @@ def warnings(model: Model) -> list[Advice]:
         found += _metal_advice(spec)
     if spec.hardware:
         found += _hardware_advice(spec.hardware, metal=metal)
+        found += () if metal else _memory_advice(spec, source)
     return found
+
+
+def _memory_advice(spec: ModelSpec, source: Source) -> Iterator[Advice]:
+    """LK-7.5. Of a Model with ``layers`` a part is in main memory; a service may keep one there, too."""
+    gpu = (spec.hardware.gpu if spec.hardware else None) or GPU()
+    if not gpu.count or (gpu.layers or 0) > 0 or not quantity.is_quantity(gpu.memory):
+        return
+    names, memory = (source.text, *source.files), int(quantity.parse(gpu.memory))
+    why = too_large(names, (spec.quantization, *names), gguf=spec.format == "gguf", gpus=gpu.count, memory=memory)
+    if why:
+        yield advice(GPU_PATH.child("memory"), f"{why}: only a service that keeps a part in main memory can start")
 
 
 def _no_effect(path: field.Path, why: str) -> Advice:

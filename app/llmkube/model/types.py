@@ -85,8 +85,10 @@ class GPU(KubeModel):
     count: Annotated[Int32 | None, honoured("pods of the cluster")] = Field(
         default=None, ge=0, le=8, description="GPUs per pod. When above 0 it wins over the service's resources.gpu."
     )
-    memory: Annotated[str, no_effect("GPUs are requested by number, not by memory")] = Field(
-        default="", description="No effect: the GPU memory the model needs, for people only."
+    memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = Field(
+        default="",
+        description="Memory of one GPU as a quantity, such as 24Gi. It is compared with what the model needs; GPUs are "
+        "requested by number.",
     )
     vendor: Annotated[Literal["nvidia", "amd", "intel"], defaulted("pods of the cluster")] = Field(
         default="nvidia", description="Maker of the GPU; with the accelerator it decides which resource is requested."

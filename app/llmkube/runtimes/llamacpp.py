@@ -7,6 +7,7 @@ from math import gcd
 
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
+from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import ModelSpec, layers
@@ -26,7 +27,7 @@ def arguments(serving: Serving) -> list[str]:
     """The command line, row by row as in the table of LK-3.5.1."""
     return [
         *_model(serving),
-        *("--host", "0.0.0.0"),  # noqa: S104 - a server in a pod is reached from outside itself
+        *("--host", serving.address),
         *flag("--port", serving.port),
         *_gpu(serving),
         *_context(serving),
@@ -35,6 +36,7 @@ def arguments(serving: Serving) -> list[str]:
         *_reasoning(serving),
         *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
         *(item for override in serving.spec.metadata_overrides for item in ("--override-kv", override)),
+        *_purpose(serving),
         *serving.spec.extra_args,
         *switch("--metrics", "--metrics" not in serving.spec.extra_args),
     ]
@@ -142,6 +144,18 @@ def _reasoning(serving: Serving) -> list[str]:
     ]
 
 
+_PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
+    "embedding": (("--embedding",), ("--pooling", "last"), ("--cache-ram", "0")),
+    "rerank": (("--reranking",), ("--embedding",), ("--pooling", "rank"), ("--cache-ram", "0")),
+}
+
+
+def _purpose(serving: Serving) -> list[str]:
+    """What ``mode`` asks of the server; a flag of the user's own switches ours off."""
+    wanted = _PURPOSES.get(serving.spec.mode, ())
+    return [item for flags in wanted if not serving.has(flags[0]) for item in flags]
+
+
 def mistakes(spec: InferenceServiceSpec, _: GPURequest) -> Iterator[Cause]:
     if lacks_model(spec):
         text = "skipModelInit leaves llamacpp without a model: name one in extraArgs, or leave skipModelInit out"
@@ -190,6 +204,40 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
         yield advice(SPEC.child("image"), message)
 
 
+_UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
+"""Variable with which llama.cpp takes main memory where that of a GPU is full."""
+_OFFLOADING = (
+    *("-ngl", "--n-gpu-layers", "--gpu-layers", "-ot", "--override-tensor", "-cmoe", "--cpu-moe", "-ncmoe"),
+    *("--n-cpu-moe", "-nkvo", "--no-kv-offload", "-fit", "--fit", "-md", "--model-draft", "-c", "--ctx-size"),
+)
+
+
+def use(spec: InferenceServiceSpec, model: ModelSpec) -> Use:
+    """The slots share one cache of ``contextSize`` tokens. Layers, experts and the cache may stay in main memory."""
+    gpu = model.hardware.gpu if model.hardware else None
+    kept = {
+        "moeCPUOffload": spec.moe_cpu_offload,
+        "moeCPULayers": spec.moe_cpu_layers,
+        "tensorOverrides": spec.tensor_overrides,
+        "noKvOffload": spec.no_kv_offload,
+        "hardware.gpu.layers": gpu is not None and (gpu.layers or 0) > 0,
+        "extraArgs": has_flag(spec.extra_args, *_OFFLOADING),
+        _UNIFIED: any(variable.get("name") == _UNIFIED for variable in spec.env),
+    }
+    named = ", ".join(name for name, value in kept.items() if value)
+    single = gpu is not None and gpu.sharding is not None and gpu.sharding.strategy == "none"
+    return Use(
+        context=spec.context_size,
+        cache=(
+            spec.cache_type_custom_k or spec.cache_type_k or "f16",
+            spec.cache_type_custom_v or spec.cache_type_v or "f16",
+        ),
+        gpus=1 if single else None,
+        elsewhere=f"{named} may keep a part of it in main memory" if named else "",
+        more="what extraArgs add" if has_flag(spec.extra_args, *_OFFLOADING) else "",
+    )
+
+
 ON_METAL = (
     "contextSize",
     "ropeScaling",
@@ -211,8 +259,10 @@ ON_METAL = (
     "uBatchSize",
     "extraArgs",
     "parallelSlots",
+    "mode",
 )
 _FLAGS = {
+    "bindAddress": ("--host",),
     "contextSize": ("--ctx-size", "-c"),
     "ropeScaling": ("--rope-scaling",),
     "ropeScaling.factor": ("--rope-scale",),
@@ -248,7 +298,7 @@ LLAMACPP = Runtime(
     arguments=arguments,
     formats=("gguf",),
     gpu_fields={"layers": 1, "sharding": 2},
-    reads=(*ON_METAL, "skipModelInit"),
+    reads=(*ON_METAL, "skipModelInit", "bindAddress"),
     metal=ON_METAL,
     flags=_FLAGS,
     overrides=(
@@ -259,4 +309,5 @@ LLAMACPP = Runtime(
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,
+    use=use,
 )

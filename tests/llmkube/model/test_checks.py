@@ -98,7 +98,11 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M25", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-5", "4-9"]}}}}, "gaps or overlaps"),
     ("LK-V-M26", {"hardware": {"gpu": {"enabled": False, "count": 1}}}, "requested although it is false"),
     ("LK-V-M26", {"hardware": {"gpu": {"enabled": True}}}, "without gpu.count no GPU is requested"),
-    ("LK-V-M27", {"hardware": {"gpu": {"memory": "24Gi"}}}, "gpu.memory: accepted, no effect"),
+    (
+        "LK-V-M27",
+        {"source": "https://x.example/Llama-3.1-70B-Q4_K_M.gguf", "hardware": {"gpu": {"count": 1, "memory": "24Gi"}}},
+        "gpu.memory: the weights need at least 36.6 GiB (70.5B parameters, Q4_K_M, 4.5 to 5.3 bits each), and 1 x 24.0",
+    ),
     ("LK-V-M28", {"hardware": {"accelerator": "cuda", "gpu": {"vendor": "amd"}}}, "does not go with accelerator cuda"),
     ("LK-V-M29", {"hardware": {"gpu": {"count": 1}}}, "accelerator: cpu, yet gpu.count requests 1"),
     ("LK-V-M32", {"hardware": {"memoryBudget": "1Gi", "memoryFraction": 0.5}}, "no effect beside memoryBudget"),
