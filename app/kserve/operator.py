@@ -100,11 +100,20 @@ class S3(_Document):
     ca_bundle: str = msgspec.field(default="", name="s3CABundle")
 
 
+class GCS(_Document):
+    """How the key of a Google service account is called in a Secret."""
+
+    credential_file_name: str = msgspec.field(
+        default="gcloud-application-credentials.json", name="gcsCredentialFileName"
+    )
+
+
 class Credentials(_Document):
     """``credentials``: where download credentials are looked for."""
 
     storage_secret_name_annotation: str = "serving.kserve.io/storageSecretName"  # noqa: S105 - the name of an annotation
     s3: S3 = msgspec.field(default_factory=S3)
+    gcs: GCS = msgspec.field(default_factory=GCS)
 
 
 class Scheduler(_Document):

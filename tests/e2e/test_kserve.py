@@ -242,6 +242,77 @@ def test_an_account_is_taken_away(gateway: Installation, namespace: str) -> None
     wait_ready(cluster, namespace, "tiny-chat")
 
 
+def _pod(cluster: ControlPlane, namespace: str, deployment: str) -> dict[str, Any]:
+    found: dict[str, Any] = cluster.get("deployment", deployment, "-n", namespace)["spec"]["template"]["spec"]
+    return found
+
+
+def _initializer(pod: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = next(c for c in pod["initContainers"] if c["name"] == "storage-initializer")
+    return found
+
+
+def test_models_from_elsewhere(gateway: Installation, namespace: str) -> None:
+    """Each address reaches the initializer with the credentials of its kind, and the API server takes the pod."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "sources.yaml")
+    for name in ("chat-from-gcs", "chat-from-azure", "chat-from-web", "chat-from-hdfs"):
+        wait_ready(cluster, namespace, name)
+    google = _initializer(_pod(cluster, namespace, "chat-from-gcs-kserve"))
+    assert google["args"] == ["gs://example-models/tiny-chat", "/mnt/models"]
+    assert {"name": "user-gcp-sa", "mountPath": "/var/secrets/", "readOnly": True} in google["volumeMounts"]
+    azure = _initializer(_pod(cluster, namespace, "chat-from-azure-kserve"))
+    keys = {variable["name"]: variable["valueFrom"]["secretKeyRef"]["name"] for variable in azure["env"]}
+    assert keys["AZURE_STORAGE_ACCESS_KEY"] == "azure-reader"
+    (headers,) = _initializer(_pod(cluster, namespace, "chat-from-web-kserve"))["env"]
+    assert headers["name"] == "models.example.com-headers"
+    hdfs = _pod(cluster, namespace, "chat-from-hdfs-kserve")
+    assert "hdfs-secrets" in {volume["name"] for volume in hdfs["volumes"]}
+
+
+def test_an_address_that_nothing_fetches_names_the_form_that_can(gateway: Installation, namespace: str) -> None:
+    """Refused at apply, with the address to write instead."""
+    document = json.dumps(
+        {
+            "apiVersion": "serving.kserve.io/v1alpha2",
+            "kind": "LLMInferenceService",
+            "metadata": {"name": "demo"},
+            "spec": {"model": {"uri": "abfs://models@acme.dfs.core.windows.net/llama"}},
+        }
+    )
+    done = gateway.cluster.kubectl("apply", "-n", namespace, "-f", "-", input=document, check=False)
+    assert done.returncode != 0
+    assert "write https://acme.blob.core.windows.net/models/llama" in done.stderr
+
+
+def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
+    """Downloaded and mounted ones alike; taking one away changes the pods."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "lora.yaml")
+    wait_ready(cluster, namespace, "chat-with-adapters")
+    pod = _pod(cluster, namespace, "chat-with-adapters-kserve")
+    main = next(c for c in pod["containers"] if c["name"] == "main")
+    assert main["args"] == [
+        *("--enable-lora", "--max-lora-rank=32", "--max-loras=2", "--lora-modules"),
+        *("legal-de=/mnt/lora/legal-de", "support=/mnt/lora/support"),
+    ]
+    assert _initializer(pod)["args"][2:] == ["hf://example-org/tiny-chat-legal-de", "/mnt/lora/legal-de"]
+    status = cluster.get(SERVICES, "chat-with-adapters", "-n", namespace)["status"]
+    names = [entry["name"] for entry in status["addresses"][0]["models"]]
+    assert names == ["example-org/tiny-chat-instruct", "legal-de", "support"]
+    picker = _pod(cluster, namespace, "chat-with-adapters-kserve-router-scheduler")["containers"][0]
+    assert "lora-affinity-scorer" in picker["args"][-1]
+    only = {"spec": {"model": {"lora": {"adapters": [{"name": "support", "uri": "pvc://adapters/support/v3"}]}}}}
+    cluster.kubectl("patch", SERVICES, "chat-with-adapters", "-n", namespace, "--type=merge", "-p", json.dumps(only))
+
+    def is_gone() -> bool:
+        volumes = {volume["name"] for volume in _pod(cluster, namespace, "chat-with-adapters-kserve")["volumes"]}
+        return "lora-adapters" not in volumes and "lora-pvc-support" in volumes
+
+    wait_until(is_gone, "pods without the volume of the downloaded adapter", 30)
+    wait_ready(cluster, namespace, "chat-with-adapters")
+
+
 def test_mistakes_are_refused(gateway: Installation, namespace: str) -> None:
     """By the webhook, with the path; nothing is created."""
     rejected = EXAMPLES / "rejected" / "parallelism.yaml"

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from app.hooks.sendable import clashes
+from app.kserve import lora
 from app.kserve.llminferenceservice import parentrefs, rules
 from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceSpec,
@@ -18,16 +19,14 @@ from app.kserve.llminferenceservice.types import (
     LLMModelSpec,
     WorkloadSpec,
 )
-from app.kserve.modeluri import SCHEMES, InvalidURL, ModelURI, fetch_problem, host_problem, parse
+from app.kserve.sources import problem_of, shown
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
 from app.kserve.workload.topology import pods_per_replica
 from app.kube import field, gatewayapi_rules
-from app.kube.correction import Members, wrong_type
 from app.kube.decode import SPEC, decode_document
-from app.kube.field import without_user
 from app.kube.modelfields import check_embedded
 from app.kube.names import is_dns1035_label, reserved_keys
 from app.kube.objects import ObjectMeta
@@ -46,7 +45,8 @@ MODEL_URI = SPEC.child("model", "uri")
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
     """All violations in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
     spec, errors = as_decided(service)
-    errors += [*_name(service.metadata), *_model(spec), *rules.check(spec), *_route(service.spec), *_pool(spec)]
+    errors += [*_name(service.metadata), *_model(spec), *lora.check(spec, service.metadata.name, final=False)]
+    errors += [*rules.check(spec), *_route(service.spec), *_pool(spec)]
     errors += [*_bases(spec), *merge_clashes(spec), *reserved(spec), *_pods(spec)]
     if old is not None:
         errors += _unchanged(old.spec, spec)
@@ -90,65 +90,18 @@ def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     yield from model_urls(spec.model)
     problem = storage_problem(spec)
     if problem and not spec.base_refs:
-        yield field.invalid(MODEL_URI, without_user(spec.model.uri), problem)
+        yield field.invalid(MODEL_URI, shown(spec.model.uri), problem)
 
 
 def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
     """Addresses that are no URLs: the API's own types could not hold them (KS-7.5)."""
-    yield from _url(model.uri, MODEL_URI)
-    if model.lora is not None and model.lora.adapters is not None:
-        yield from _adapters(model.lora.adapters, SPEC.child("model", "lora", "adapters"))
-
-
-_ADAPTER = Members(("uri", "name"), ("uri", "name"))
-
-
-def _adapters(adapters: Any, path: field.Path) -> Iterator[field.Error]:
-    """The schema leaves adapters open, but they are models, and can be nothing else when they are read."""
-    if not isinstance(adapters, list):
-        yield wrong_type(path, adapters, "array", _ADAPTER)
-        return
-    for position, adapter in enumerate(adapters):
-        here = path.index(position)
-        if not isinstance(adapter, dict):
-            yield wrong_type(here, adapter, "object", _ADAPTER)
-            continue
-        for key in ("uri", "name"):
-            value = adapter.get(key)
-            if value is not None and not isinstance(value, str):
-                yield wrong_type(here.child(key), value, "string")
-        if isinstance(adapter.get("uri"), str):
-            yield from _url(adapter["uri"], here.child("uri"))
-
-
-def _url(uri: str, path: field.Path) -> Iterator[field.Error]:
-    try:
-        parse(uri)
-    except InvalidURL as error:
-        yield field.invalid(path, without_user(uri), f"is not a valid URL: {error}")
+    yield from lora.check_url(model.uri, MODEL_URI)
+    yield from lora.check_types(model)
 
 
 def storage_problem(spec: LLMInferenceServiceSpec) -> str:
     """Why the model's address cannot be fetched from, or an empty text. A base may change the answer."""
-    uri = _parsed(spec.model.uri) if spec.model is not None else None
-    if uri is None:
-        return ""
-    if not uri.has_authority:
-        return "the address needs a scheme, as in hf://organisation/model"
-    enabled = spec.storage_initializer is None or spec.storage_initializer.enabled is not False
-    if enabled and uri.scheme not in SCHEMES:
-        return (
-            f"{uri.scheme}:// is not supported, use {', '.join(f'{scheme}://' for scheme in SCHEMES)}; or set "
-            "storageInitializer.enabled to false, if the container fetches the model itself"
-        )
-    return fetch_problem(uri) if enabled else host_problem(uri)
-
-
-def _parsed(text: str) -> ModelURI | None:
-    try:
-        return parse(text)
-    except InvalidURL:
-        return None
+    return problem_of(spec.model.uri, enabled=lora.is_loaded(spec)) if spec.model is not None else ""
 
 
 # What Metacontroller or the API server cannot apply.

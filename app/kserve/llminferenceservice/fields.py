@@ -48,7 +48,14 @@ def _workload(base: str, pods: str) -> FieldTable:
 FIELDS: FieldTable = {
     **fields(Use.HONOURED, "model.uri"),
     **fields(Use.DEFAULTED, "model.name", note="a base that names the model wins"),
-    **fields(Use.NO_EFFECT, "model.lora.adapters"),
+    **fields(Use.HONOURED, "model.lora.adapters", note="downloaded or mounted at /mnt/lora, and loaded by vLLM"),
+    **fields(
+        Use.DEFAULTED,
+        "model.lora.maxRank",
+        "model.lora.maxAdapters",
+        "model.lora.maxCpuAdapters",
+        note="with adapters; vLLM has the defaults",
+    ),
     **fields(Use.DEFAULTED, "storageInitializer.enabled"),
     **_workload("", "model-server pods, prefill pods too"),
     **_workload("prefill.", "prefill pods, over the service's own"),

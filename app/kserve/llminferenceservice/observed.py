@@ -11,7 +11,11 @@ import msgspec
 
 from app.hooks.protocol import Parent, RelatedRule
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
-from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
+from app.kserve.llminferenceservice.types import (
+    LLMInferenceServiceSpec,
+    LLMInferenceServiceStatus,
+    LLMModelSpec,
+)
 from app.kserve.names import (
     API_VERSION,
     GATEWAY_API,
@@ -246,7 +250,7 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
 
 
 def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str, *, copied: bool) -> list[RelatedRule]:
-    """The operator's settings, whatever may hold a scheduler configuration, and the CA bundle of downloads from S3.
+    """The operator's settings, whatever may hold a scheduler configuration, and the CA bundle of downloads.
 
     ``copied``: whether the bundle is copied here. Its name is in the settings, so that any ConfigMap there may be it.
     """
@@ -259,12 +263,22 @@ def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str, *, 
     wanted = {system: in_system}
     if name:
         wanted.setdefault(namespace, []).append(name)
-    downloads = spec.base_refs or (spec.model is not None and spec.model.uri.lower().startswith(("s3:", OPEN)))
+    downloads = spec.base_refs or _bundled(spec.model)
     if downloads:
         wanted.setdefault(namespace, []).append(GLOBAL_CA_BUNDLE)
     if downloads and (copied or namespace == system):
         wanted[system] = []
     return [RelatedRule("v1", "configmaps", where, tuple(dict.fromkeys(names))) for where, names in wanted.items()]
+
+
+def _bundled(model: LLMModelSpec | None) -> bool:
+    """Whether something may be downloaded with the CA bundle (KS-3.7.3); a template may become anything."""
+    if model is None:
+        return False
+    adapters = model.lora.adapters if model.lora is not None else None
+    entries = adapters if isinstance(adapters, list) else []
+    uris = [model.uri, *(entry.get("uri") for entry in entries if isinstance(entry, dict))]
+    return any(str(uri).lower().startswith(("s3:", "gs:", "http", OPEN)) for uri in uris)
 
 
 def _routed(spec: LLMInferenceServiceSpec) -> bool:

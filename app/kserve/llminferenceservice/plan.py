@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.hooks.protocol import SyncRequest, one
+from app.kserve import lora
 from app.kserve.llminferenceservice.checks import check_effective, check_rendered, reserved
 from app.kserve.llminferenceservice.observed import Children, Related, ServiceAccount
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.names import GLOBAL_CA_BUNDLE, OPERATOR_CONFIG, Names
 from app.kserve.operator import OperatorConfig, operator_config
-from app.kserve.spec.effective import Effective, Inputs, combine
+from app.kserve.spec.effective import Effective, EffectiveSpec, Inputs, combine
 from app.kserve.spec.find import ConfigFinder, layer, pinned
 from app.kserve.spec.merge import CombineError
 from app.kube import field
@@ -86,9 +88,16 @@ def effective_spec(service: Service, request: Request, around: Surroundings, set
     own = layer("spec", bytes(request.parent.spec))
     pins = pins_of(service, settings)
     effective = combine(Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config))
-    errors = [*check_effective(effective.document), *reserved(effective.spec)]
+    errors = [*check_effective(effective.document), *reserved(effective.spec), *_adapters(service, effective.spec)]
     if effective.templated:
         errors += check_rendered(effective.spec)
     if errors:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective
+
+
+def _adapters(service: Service, spec: EffectiveSpec) -> Iterator[field.Error]:
+    """Mistakes in the adapters of a merged spec, which no rule has seen before (KS-7.7)."""
+    if spec.model is not None:
+        yield from lora.check_types(spec.model)
+        yield from lora.check(spec, service.metadata.name, final=True)

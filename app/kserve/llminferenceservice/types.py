@@ -33,17 +33,28 @@ class NameReference(KubeModel):
 
 
 class LoRASpec(KubeModel):
-    """Adapters of the base model. Stored, not acted on."""
+    """Adapters of the base model, which vLLM loads beside it."""
 
-    adapters: Any = Field(None, description="The adapters: a list of objects in the form of a model.")
+    adapters: Any = Field(
+        None, description="The adapters: a list of objects with a name of their own and the uri of the files."
+    )
+    max_rank: Int32 | None = Field(None, description="Largest rank of an adapter; vLLM's default when not set.", ge=1)
+    max_adapters: Int32 | None = Field(
+        None, description="Adapters that one batch may use; vLLM's default when not set.", ge=1
+    )
+    max_cpu_adapters: Int32 | None = Field(
+        None, description="Adapters that are kept in memory; as many as maxAdapters when not set.", ge=1
+    )
 
 
 class LLMModelSpec(KubeModel):
     """Which model is served, and where it comes from."""
 
-    uri: str = Field(description="Where the model is: hf://, s3://, pvc:// or oci://.")
+    uri: str = Field(
+        description="Where the model is: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc:// or oci://."
+    )
     name: str | None = Field(None, description="Name under which the model is served; the service's own when not set.")
-    lora: LoRASpec | None = Field(None, description="LoRA adapters. Stored, not acted on.")
+    lora: LoRASpec | None = Field(None, description="LoRA adapters.")
 
 
 class StorageInitializerSpec(KubeModel):
@@ -384,6 +395,12 @@ class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
     last_transition_time: Annotated[str, Meta(description="When status last changed.")] = ""
 
 
+class ServedModel(msgspec.Struct, rename="camel", frozen=True):
+    """A name that requests may ask for."""
+
+    name: Annotated[str, Meta(description="Name of the base model or of an adapter.")]
+
+
 class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """One place where the service answers."""
 
@@ -393,6 +410,9 @@ class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
         default="", name="CACerts"
     )
     audience: Annotated[str, Meta(description="OIDC audience of the address.")] = ""
+    models: Annotated[
+        list[ServedModel], Meta(description="The base model and its LoRA adapters, where there are adapters.")
+    ] = msgspec.field(default_factory=list)
 
 
 class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -9,6 +9,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from app.kserve import lora
 from app.kserve.llminferenceservice import parentrefs, v1alpha1
 from app.kserve.llminferenceservice.checks import MODEL_URI, NO_MODEL, as_decided, storage_problem
 from app.kserve.llminferenceservice.rules import HTTP, ROUTER, SCHEDULER, workloads
@@ -26,6 +27,7 @@ from app.kserve.llminferenceservice.types import (
     WorkloadSpec,
 )
 from app.kserve.names import MAIN, MODEL_PATH, RESERVED_LABELS, Names
+from app.kserve.sources import doubt_of
 from app.kserve.spec.template.language import OPEN
 from app.kserve.workload.topology import is_pipeline_parallel
 from app.kube import field
@@ -85,6 +87,10 @@ def _model(spec: LLMInferenceServiceSpec) -> Iterator[str]:
         yield f"{MODEL_URI}: {problem}"
     yield from _unfed(spec)
     yield from _ignored_by_model(spec.model)
+    yield from lora.advice(spec)
+    doubtful = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
+    if doubtful and lora.is_loaded(spec):
+        yield field.advice(MODEL_URI, doubtful)
 
 
 def _unfed(spec: LLMInferenceServiceSpec) -> Iterator[str]:
@@ -108,8 +114,6 @@ def _has_model(pod: dict[str, Any] | None) -> bool:
 def _ignored_by_model(model: LLMModelSpec) -> Iterator[str]:
     if getattr(model, "criticality", None) is not None:  # a field of v1alpha1 only
         yield _no_effect(SPEC.child("model", "criticality"))
-    if model.lora is not None:
-        yield _no_effect(SPEC.child("model", "lora"), "adapters are not loaded")
 
 
 def _name(name: str, spec: LLMInferenceServiceSpec) -> Iterator[str]:

@@ -21,7 +21,7 @@ _RULES: Any = gatewayapi.DEFAULT_RULES
 
 
 class ConfigModelSpec(types.LLMModelSpec):
-    uri: str = Field("", description="Where the model is: hf://, s3://, pvc:// or oci://. A config may leave it out.")
+    uri: str = Field("", description="Where the model is, as in a service. A config may leave it out.")
 
 
 class TemplatedParentReference(gatewayapi.ParentReference):

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from app.hooks.kept import keep_child
 from app.hooks.protocol import one
 from app.kserve.llminferenceservice.conditions import (
@@ -21,7 +23,7 @@ from app.kserve.llminferenceservice.conditions import (
     SCHEDULER_WORKLOAD_READY,
 )
 from app.kserve.llminferenceservice.plan import Surroundings
-from app.kserve.llminferenceservice.types import Address
+from app.kserve.llminferenceservice.types import Address, ServedModel
 from app.kserve.names import PUBLIC_PORT, Names
 from app.kserve.results import ConditionState, RouterResult, fails
 from app.kserve.router import scheduler
@@ -145,8 +147,11 @@ def _schedule(work: _Work) -> None:
         view.names,
         view.namespace,
         wanted,
-        (wanted.config or {}).get("inline"),
-        disaggregated=view.spec.prefill is not None,
+        scheduler.config_text(
+            (wanted.config or {}).get("inline"),
+            disaggregated=view.spec.prefill is not None,
+            adapters=bool(view.adapters),
+        ),
         managed_account=view.rbac_declared,
         observed=observed,
     )
@@ -181,7 +186,8 @@ def _expose(work: _Work) -> None:
     """The managed route, and the URLs of every route."""
     view = work.view
     if not view.wants_route or view.children.routes is None:
-        work.addresses = [workload_address(view.names, view.namespace, work.settings.cluster_domain)]
+        address = workload_address(view.names, view.namespace, work.settings.cluster_domain)
+        work.addresses = _with_models([address], view)
         return
     specs = [route.spec for route in view.referenced_routes()]
     managed, spec = view.managed_route, view.managed_spec
@@ -202,7 +208,16 @@ def _expose(work: _Work) -> None:
         found = [url for spec in specs for url in urls(spec, view.namespace, around)]
     except URLError as error:
         raise RouterError(HTTP_ROUTES_READY, HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
-    work.url, work.addresses = addresses(found, work.settings.cluster_domain)
+    work.url, listed = addresses(found, work.settings.cluster_domain)
+    work.addresses = _with_models(listed, view)
+
+
+def _with_models(listed: list[Address], view: RouterView) -> list[Address]:
+    """Where there are adapters, each address says which models it answers for (KS-3.13)."""
+    if not view.adapters or view.spec.model is None:
+        return listed
+    models = [ServedModel(view.spec.model.name or view.names.service), *map(ServedModel, view.adapters)]
+    return [msgspec.structs.replace(address, models=models) for address in listed]
 
 
 def workload_address(names: Names, namespace: str, cluster_domain: str) -> Address:

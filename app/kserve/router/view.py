@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from app.hooks.protocol import one
+from app.kserve import lora
 from app.kserve.llminferenceservice.conditions import (
     GATEWAYS_READY,
     HTTP_ROUTE_RECONCILE_ERROR,
@@ -69,6 +70,11 @@ class RouterView:
     @property
     def router(self) -> EffectiveRouter | None:
         return self.spec.router
+
+    @property
+    def adapters(self) -> list[str]:
+        """Names of the LoRA adapters that the servers load."""
+        return lora.names(self.spec.model) if lora.is_loaded(self.spec) else []
 
     # The route.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import one
+from app.kserve import lora
 from app.kserve.llminferenceservice.conditions import (
     MAIN_WORKLOAD_READY,
     RECONCILE_MULTI_NODE_ERROR,
@@ -18,6 +19,7 @@ from app.kserve.llminferenceservice.plan import Surroundings
 from app.kserve.llminferenceservice.types import WorkloadSpec
 from app.kserve.names import (
     COMPONENT_WORKLOAD,
+    MAIN,
     POOL_NAME_VARIABLE,
     ROLE_DECODE,
     ROLE_PREFILL,
@@ -28,8 +30,17 @@ from app.kserve.names import (
     workload_labels,
 )
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.workload.artifacts import Artifact, ArtifactError, Attachment, artifact, attach
-from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, ENDPOINT, credentials
+from app.kserve.workload.artifacts import (
+    Artifact,
+    ArtifactError,
+    Attachment,
+    artifact,
+    attach,
+    downloaded,
+    inside,
+    with_bundle,
+)
+from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, access, download_hints
 from app.kserve.workload.inherited import (
     Labels,
     Propagated,
@@ -42,6 +53,7 @@ from app.kserve.workload.inherited import (
 from app.kserve.workload.topology import Side, is_data_parallel, pods_per_replica, topology
 from app.kube.objects import ObservedTemplate
 from app.kube.podspec import each_name_once
+from app.workload.cause import Cause
 
 Json = dict[str, Any]
 
@@ -118,8 +130,8 @@ class WorkloadPlan:
     accounts: tuple[AccountPlan, ...]
     ca_bundle: bool = False
     """Whether some pod downloads with the operator's CA bundle."""
-    unknown_endpoint: bool = False
-    """Whether some pod downloads from S3 with a Secret, and nothing says where that is."""
+    hints: tuple[Cause, ...] = ()
+    """Why downloads may fail, for pods that are not ready."""
 
 
 def workload_plan(spec: EffectiveSpec, around: Surroundings) -> WorkloadPlan:
@@ -142,14 +154,15 @@ class _Planner:
         self._spec = spec
         self._around = around
         self._passed: Propagated = propagated(around.metadata.labels, around.metadata.annotations)
-        self._unknown_endpoint = False
+        self._hints: dict[str, Cause] = {}
         self._ca_bundle = False
-        initializer = spec.storage_initializer
+        enabled = lora.is_loaded(spec)
         self._source: Artifact = artifact(
             spec.model.uri if spec.model is not None else "",
-            enabled=initializer is None or initializer.enabled is not False,
+            enabled=enabled,
             modelcar=around.operator.storage_initializer.enable_modelcar,
         )
+        self._adapters = lora.adapters(spec.model) if enabled else []
 
     def plan(self) -> WorkloadPlan:
         accounts = self._accounts()
@@ -160,7 +173,7 @@ class _Planner:
             groups=tuple(self._group(side) for side in sides if side.spec.worker is not None),
             accounts=tuple(accounts),
             ca_bundle=self._ca_bundle,
-            unknown_endpoint=self._unknown_endpoint,
+            hints=tuple(self._hints.values()),
         )
 
     # Accounts.
@@ -286,20 +299,31 @@ class _Planner:
         }
 
     def _with_model(self, pod: Json, account: str, running: ObservedTemplate | None) -> Json:
-        """The pod with the model in it; ``account`` is the one that a user named."""
-        around = self._around
-        env: list[Json] = []
-        if self._source.scheme in ("hf", "s3"):
-            found = around.account(account or "default")
-            notes = around.metadata.annotations or {}
-            env = credentials(self._source.scheme, notes, found, around.operator.credentials)
-            named = {variable["name"] for variable in env}
-            self._unknown_endpoint |= self._source.scheme == "s3" and bool(named) and ENDPOINT not in named
-            self._ca_bundle |= (
-                self._source.scheme == "s3" and bool(around.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
-            )
-        extra = Attachment(env, _live_image(running), around.ca_bundle)
-        return attach(pod, self._source, around.operator, extra)
+        """The pod with the model and its adapters in it; ``account`` is the one that a user named."""
+        around, notes = self._around, self._around.metadata.annotations or {}
+        uris = downloaded(self._source, self._adapters)
+        found = around.account(account or "default") if uris else None
+        given = access(uris, notes, found, around.operator.credentials)
+        for hint in download_hints(uris, given, pod):
+            self._hints[hint.reason] = hint
+        bundled = {variable["name"] for variable in given.env} & {CA_BUNDLE_CONFIG_MAP}
+        self._ca_bundle |= with_bundle(uris) and bool(around.ca_bundle) and not bundled
+        extra = Attachment(given, _live_image(running), around.ca_bundle)
+        pod = attach(pod, self._source, self._adapters, around.operator, extra)
+        return self._with_adapters(pod)
+
+    def _with_adapters(self, pod: Json) -> Json:
+        """The pod whose server loads the adapters."""
+        model = self._spec.model
+        if not self._adapters or model is None or model.lora is None:
+            return pod
+        limits, served = model.lora, [(a.name, f"{a.path}/{inside(a.uri)}".rstrip("/")) for a in self._adapters]
+        return {
+            **pod,
+            "containers": [
+                lora.with_adapters(c, limits, served) if c.get("name") == MAIN else c for c in pod["containers"]
+            ],
+        }
 
 
 def _named_account(workload: WorkloadSpec) -> str:

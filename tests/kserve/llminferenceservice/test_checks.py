@@ -126,7 +126,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
     "a scheme that is not supported": ({"model": {"uri": "gs://b/m"}}, [("spec.model.uri", "Invalid")]),
     "an address that is no URL": ({"model": {"uri": "oci://image:tag"}}, [("spec.model.uri", "Invalid")]),
     "an adapter's address that is no URL": (
-        {"model": {"uri": "hf://a/b", "lora": {"adapters": [{"uri": "hf://a b"}]}}},
+        {"model": {"uri": "hf://a/b", "lora": {"adapters": [{"name": "x", "uri": "hf://a b"}]}}},
         [("spec.model.lora.adapters[0].uri", "Invalid")],
     ),
     "adapters that are no list": (
@@ -134,7 +134,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         [("spec.model.lora.adapters", "TypeInvalid")],
     ),
     "adapters that are no models": (
-        {"model": {"uri": "hf://a/b", "lora": {"adapters": ["x", {"uri": 5}]}}},
+        {"model": {"uri": "hf://a/b", "lora": {"adapters": ["x", {"name": "y", "uri": 5}]}}},
         [("spec.model.lora.adapters[0]", "TypeInvalid"), ("spec.model.lora.adapters[1].uri", "TypeInvalid")],
     ),
     "a mistake of the schema hides what a rule would make of it": (
