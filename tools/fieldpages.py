@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from app.kube.fieldclass import FieldClass, Use, classes
-from app.kube.fieldtable import leaves
 from app.kube.resource import CustomResource
-from app.kube.schema import Schema
+from app.kube.schema import Schema, spec_schema
 
 FieldTable = Mapping[str, FieldClass]
 
@@ -29,6 +28,26 @@ def table(resource: CustomResource, reading: Callable[[str], str] = lambda _: ""
         for path, known in found.items()
         if known is not None
     }
+
+
+def leaves(resource: CustomResource) -> dict[str, Schema]:
+    """Every field below ``spec`` that holds a value rather than further fields of ours, with its schema."""
+    return dict(_leaves(spec_schema(resource), ""))
+
+
+def _leaves(node: Schema, path: str) -> Iterator[tuple[str, Schema]]:
+    if node.get("x-kubernetes-preserve-unknown-fields") or not _inner(node):
+        yield path, node
+    elif "items" in node:
+        yield from _leaves({"description": node.get("description"), **node["items"]}, f"{path}[]")
+    else:
+        for name, member in node["properties"].items():
+            yield from _leaves(member, f"{path}.{name}" if path else name)
+
+
+def _inner(node: Schema) -> bool:
+    """Whether the node leads to named fields of ours."""
+    return bool(node.get("properties") or (node.get("items") or {}).get("properties"))
 
 
 def markdown(resource: CustomResource, table: FieldTable) -> str:

@@ -56,7 +56,7 @@ def everything() -> Files:
 
 def field_pages() -> Files:
     """What becomes of every field of every kind: one page of the documentation per family."""
-    from app.kserve.fields import FIELD_TABLES as KSERVE  # noqa: PLC0415  as above
+    from app.kserve.resources import RESOURCES as KSERVE  # noqa: PLC0415  as above
     from app.llmaz.kinds import RESOURCES as LLMAZ  # noqa: PLC0415
     from app.llmkube.resources import INFERENCE_SERVICE as SERVICE  # noqa: PLC0415
     from app.llmkube.resources import MODEL  # noqa: PLC0415
@@ -65,10 +65,9 @@ def field_pages() -> Files:
     families = {
         "LLMKube": [(MODEL, fieldpages.table(MODEL)), (SERVICE, fieldpages.table(SERVICE, reading))],
         "llmaz": [(kind, fieldpages.table(kind)) for kind in LLMAZ],
+        "KServe": [(kind, fieldpages.table(kind)) for kind in KSERVE],
     }
-    pages = {
-        f"{name.lower()}.md": fieldpages.page(name, tables) for name, tables in {**families, "KServe": KSERVE}.items()
-    }
+    pages = {f"{name.lower()}.md": fieldpages.page(name, tables) for name, tables in families.items()}
     return _below("docs/fields", pages)
 
 

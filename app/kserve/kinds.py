@@ -6,12 +6,11 @@ from typing import Any
 from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects
 from app.kserve.conversion import upgrade
-from app.kserve.llminferenceservice import checks as service_rules
+from app.kserve.llminferenceservice import checks as service_checks
 from app.kserve.llminferenceservice import sync as service
-from app.kserve.llminferenceservice.explain import across, explain
 from app.kserve.llminferenceservice.observed import Children, Related, customize
-from app.kserve.llminferenceservice.warnings import warnings as service_warnings
-from app.kserve.llminferenceserviceconfig import checks as config_rules
+from app.kserve.llminferenceservice.plan import across, explain
+from app.kserve.llminferenceserviceconfig import checks as config_checks
 from app.kserve.llminferenceserviceconfig import sync as config
 from app.kserve.resources import LLM_INFERENCE_SERVICE, LLM_INFERENCE_SERVICE_CONFIG
 
@@ -23,8 +22,8 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
         sync=service.sync,
         invalid=service.invalid,
         kept=service.kept,
-        validate=service_rules.validate,
-        warnings=service_warnings,
+        validate=service_checks.validate,
+        warnings=service_checks.warnings,
         customize=customize,
         explain=explain,
         across=across,
@@ -35,10 +34,10 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
         related=NoObjects,
         sync=config.sync,
         invalid=config.invalid,
-        validate=config_rules.validate,
-        warnings=config_rules.warnings,
-        changed=config_rules.update_warnings,
-        deleted=config_rules.delete_warnings,
+        validate=config_checks.validate,
+        warnings=config_checks.warnings,
+        changed=config_checks.update_warnings,
+        deleted=config_checks.delete_warnings,
     ),
 )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
-from app.kserve.modeluri import InvalidURL, ModelURI, parse
+from app.kserve.modeluri import ModelURI, parse, url_problem
 from app.kserve.names import MAIN
 from app.kserve.sources import SCHEMES, Provider, problem_of, provider, shown
 from app.kserve.spec.template.language import OPEN
@@ -96,10 +96,8 @@ def check_types(model: LLMModelSpec) -> Iterator[field.Error]:
 
 def check_url(uri: str, path: field.Path) -> Iterator[field.Error]:
     """An address that is no URL: the API's own types could not hold it (KS-7.5)."""
-    try:
-        parse(uri)
-    except InvalidURL as error:
-        yield field.invalid(path, shown(uri), f"is not a valid URL: {error}")
+    if found := url_problem(uri):
+        yield field.invalid(path, shown(uri), f"is not a valid URL: {found}")
 
 
 def is_loaded(spec: LLMInferenceServiceSpec) -> bool:
@@ -155,10 +153,9 @@ def fault(uri: str) -> str:
     found = problem_of(uri, enabled=True)
     if found:
         return found
-    try:
-        parsed = parse(uri)
-    except InvalidURL:
+    if url_problem(uri):
         return ""
+    parsed = parse(uri)
     is_image = parsed.scheme in SCHEMES and provider(parsed) is Provider.IMAGE
     return f"an adapter cannot be an image; use {_FORMS}" if is_image else ""
 

@@ -67,6 +67,15 @@ def parse(text: str) -> ModelURI:
     return ModelURI(f"{start}{authority}{_escape(rest)}{tail}", scheme)
 
 
+def url_problem(text: str) -> str:
+    """Why the text is no URL, or an empty text."""
+    try:
+        parse(text)
+    except InvalidURL as error:
+        return str(error)
+    return ""
+
+
 def _split_scheme(text: str) -> tuple[str, str]:
     found = _SCHEME.match(text)
     if found:

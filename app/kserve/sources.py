@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address
 
-from app.kserve.modeluri import InvalidURL, ModelURI, parse
+from app.kserve.modeluri import ModelURI, parse, url_problem
 from app.kube.field import without_user
 from app.kube.hosts import refusal, without_port
 from app.kube.names import is_dns1123_subdomain
@@ -111,10 +111,7 @@ def problem(uri: ModelURI, *, enabled: bool) -> str:
 
 def problem_of(text: str, *, enabled: bool) -> str:
     """As :func:`problem`, of a text; empty for one that is no URL, of which the rule about URLs speaks."""
-    try:
-        return problem(parse(text), enabled=enabled)
-    except InvalidURL:
-        return ""
+    return "" if url_problem(text) else problem(parse(text), enabled=enabled)
 
 
 def host_problem(uri: ModelURI) -> str:
@@ -259,10 +256,9 @@ _FORMS = {
 
 def doubt_of(text: str, *, own_command: bool) -> str:
     """Why what is fetched may not be what is meant; ``own_command``: the server is told by its user what to serve."""
-    try:
-        uri = parse(text)
-    except InvalidURL:
+    if url_problem(text):
         return ""
+    uri = parse(text)
     if uri.scheme not in SCHEMES or provider(uri) is not Provider.WEB:
         return ""
     if host(uri).endswith(".dfs.core.windows.net"):

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
+from app.kube.rules import Rule, as_schema
+
 FORMS: dict[str, Callable[[str], str]] = {}
 """What to say of a text that does not match, by the regular expression: no message shows the expression itself."""
 
@@ -35,6 +37,9 @@ class KubeModel(BaseModel):
     habits: ClassVar[Mapping[str, str]] = {}
     """What to say of fields that this type does not have and people write, out of habit from other APIs."""
 
+    constraints: ClassVar[tuple[Rule, ...]] = ()
+    """What must hold between the fields (:mod:`app.kube.rules`)."""
+
     model_config = ConfigDict(
         alias_generator=to_camel,
         validate_by_name=True,
@@ -47,6 +52,13 @@ class KubeModel(BaseModel):
         protected_namespaces=(),
         defer_build=True,  # some hundred types: a process that starts builds those that it is asked about
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        written = handler(schema)
+        if cls.constraints:
+            handler.resolve_ref_schema(written).update(as_schema(cls.constraints))
+        return written
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,20 @@
 """The Gateway API's HTTPRouteSpec, v1.4: what a user may write where an HTTPRoute is made.
 
-The types carry the schema's own limits; rules between fields stand beside them as CEL for the CRD, and
-:mod:`app.kube.gatewayapi_rules` answers them where no API server did.
+The types carry the schema's own limits, and the rules between fields (:mod:`app.kube.rules`).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
+from pydantic.alias_generators import to_camel, to_snake
 
 from app.kube.base import Int32, KubeModel, pattern
 from app.kube.names import SUBDOMAIN
+from app.kube.rules import Rule, Rules
 
 GROUP_PATTERN = pattern(rf"^$|^{SUBDOMAIN}$", "must be an API group, for example gateway.networking.k8s.io, or empty")
 KIND_PATTERN = pattern(
@@ -28,6 +31,10 @@ PATH_CHARACTERS = pattern(
     "must be a path; other characters than those of a URL are written as %20 and the like",
 )
 _DURATION_PATTERN = pattern(r"^([0-9]{1,5}(h|m|s|ms)){1,4}$", "must be a duration, for example 30s or 1m30s")
+_ORIGIN_PATTERN = pattern(
+    r"(^\*$)|(^([a-zA-Z][a-zA-Z0-9+\-.]+):\/\/([^:/?#]+)(:([0-9]{1,5}))?$)",
+    "must be an origin, for example https://chat.example.com, or *",
+)
 _NAME_PATTERN = pattern(
     rf"^{SUBDOMAIN}$", "must be lower case letters, digits, '-' and '.', for example chat.example.com"
 )
@@ -43,6 +50,7 @@ SectionName = Annotated[str, StringConstraints(min_length=1, max_length=253, pat
 RouteHostname = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=_WILDCARD_PATTERN)]
 PreciseHostname = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=_NAME_PATTERN)]
 HeaderName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=_HEADER_PATTERN)]
+Origin = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=_ORIGIN_PATTERN)]
 Duration = Annotated[str, StringConstraints(pattern=_DURATION_PATTERN)]
 Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
 CORSMethod = Literal["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "*"]
@@ -53,21 +61,21 @@ SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 
 
-def cel(*rules: tuple[str, str]) -> dict[str, Any]:
-    """A type's CEL rules, for its ``json_schema_extra``."""
-    return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
-
-
-PORT_OF_SERVICE = "a reference to a Service needs a port"
-_BACKEND_CEL = cel(
-    (
-        (
-            "(!has(self.group) || size(self.group) == 0) && (!has(self.kind) || self.kind == 'Service') "
-            "? has(self.port) : true"
+def _chosen(by: str, value: str, alias: str, chooser: str) -> tuple[Rule, Rule]:
+    """What a field with several values means for another: a value needs its field, and the field belongs to it."""
+    name, chosen = to_snake(alias), to_snake(by)
+    return (
+        Rule(
+            f"self.{by} == '{value}' ? has(self.{alias}) : true",
+            f"{chooser} needs {alias}",
+            lambda part: getattr(part, chosen) != value or getattr(part, name) is not None,
         ),
-        PORT_OF_SERVICE,
+        Rule(
+            f"has(self.{alias}) ? self.{by} == '{value}' : true",
+            f"{alias} belongs to {by} {value}",
+            lambda part: getattr(part, name) is None or getattr(part, chosen) == value,
+        ),
     )
-)
 
 
 class ParentReference(KubeModel):
@@ -84,7 +92,14 @@ class ParentReference(KubeModel):
 class BackendObjectReference(KubeModel):
     """An object that takes traffic."""
 
-    model_config = ConfigDict(json_schema_extra=_BACKEND_CEL)
+    constraints = (
+        Rule(
+            "(!has(self.group) || size(self.group) == 0) && (!has(self.kind) || self.kind == 'Service') "
+            "? has(self.port) : true",
+            "a reference to a Service needs a port",
+            lambda backend: backend.group != "" or backend.kind != "Service" or backend.port is not None,
+        ),
+    )
 
     group: Group = Field("", description="API group of the backend; empty for a Service.")
     kind: KindName = Field("Service", description="Kind of the backend.")
@@ -94,11 +109,6 @@ class BackendObjectReference(KubeModel):
 
 
 # Filters: what happens to requests on their way.
-
-_ORIGIN_PATTERN = pattern(
-    r"(^\*$)|(^([a-zA-Z][a-zA-Z0-9+\-.]+):\/\/([^:/?#]+)(:([0-9]{1,5}))?$)",
-    "must be an origin, for example https://chat.example.com, or *",
-)
 
 
 class HTTPHeader(KubeModel):
@@ -119,8 +129,12 @@ class HTTPHeaderFilter(KubeModel):
 
 
 class Fraction(KubeModel):
-    model_config = ConfigDict(
-        json_schema_extra=cel(("self.numerator <= self.denominator", "a fraction is at most one"))
+    constraints = (
+        Rule(
+            "self.numerator <= self.denominator",
+            "a fraction is at most one",
+            lambda fraction: fraction.numerator <= fraction.denominator,
+        ),
     )
 
     numerator: Int32 = Field(description="Upper part of the fraction.", ge=0)
@@ -130,8 +144,12 @@ class Fraction(KubeModel):
 class HTTPRequestMirrorFilter(KubeModel):
     """Sends a copy of requests elsewhere."""
 
-    model_config = ConfigDict(
-        json_schema_extra=cel(("!(has(self.percent) && has(self.fraction))", "set percent or fraction, not both"))
+    constraints = (
+        Rule(
+            "!(has(self.percent) && has(self.fraction))",
+            "set percent or fraction, not both",
+            lambda mirror: mirror.percent is None or mirror.fraction is None,
+        ),
     )
 
     backend_ref: BackendObjectReference = Field(description="Where the copies go.")
@@ -139,30 +157,13 @@ class HTTPRequestMirrorFilter(KubeModel):
     fraction: Fraction | None = Field(None, description="Share of requests that are copied, as a fraction.")
 
 
-_MODIFIER_CEL = cel(
-    (
-        "self.type == 'ReplaceFullPath' ? has(self.replaceFullPath) : true",
-        "ReplaceFullPath needs replaceFullPath",
-    ),
-    (
-        "has(self.replaceFullPath) ? self.type == 'ReplaceFullPath' : true",
-        "replaceFullPath belongs to type ReplaceFullPath",
-    ),
-    (
-        "self.type == 'ReplacePrefixMatch' ? has(self.replacePrefixMatch) : true",
-        "ReplacePrefixMatch needs replacePrefixMatch",
-    ),
-    (
-        "has(self.replacePrefixMatch) ? self.type == 'ReplacePrefixMatch' : true",
-        "replacePrefixMatch belongs to type ReplacePrefixMatch",
-    ),
-)
-
-
 class HTTPPathModifier(KubeModel):
     """How a path is rewritten."""
 
-    model_config = ConfigDict(json_schema_extra=_MODIFIER_CEL)
+    constraints: ClassVar[tuple[Rule, ...]] = (
+        *_chosen("type", "ReplaceFullPath", "replaceFullPath", "ReplaceFullPath"),
+        *_chosen("type", "ReplacePrefixMatch", "replacePrefixMatch", "ReplacePrefixMatch"),
+    )
 
     type: Literal["ReplaceFullPath", "ReplacePrefixMatch"] = Field(description="What is replaced.")
     replace_full_path: str | None = Field(None, description="The new path.", max_length=1024)
@@ -192,33 +193,20 @@ class LocalExtensionReference(KubeModel):
     name: Text253 = Field(description="Name of the extension.")
 
 
+_ANY_ALONE = Rules(
+    (Rule("!('*' in self && self.size() > 1)", "'*' stands alone", lambda items: "*" not in items or len(items) == 1),)
+)
+
+
 class HTTPCORSFilter(KubeModel):
     """Answers cross-origin requests."""
 
-    allow_origins: (
-        list[
-            Annotated[
-                str,
-                StringConstraints(
-                    min_length=1,
-                    max_length=253,
-                    pattern=_ORIGIN_PATTERN,
-                ),
-            ]
-        ]
-        | None
-    ) = Field(
-        None,
-        description="Origins that may ask.",
-        max_length=64,
-        json_schema_extra=SET | cel(("!('*' in self && self.size() > 1)", "'*' stands alone")),
+    allow_origins: Annotated[list[Origin] | None, _ANY_ALONE] = Field(
+        None, description="Origins that may ask.", max_length=64, json_schema_extra=SET
     )
     allow_credentials: bool | None = Field(None, description="Whether requests may carry credentials.")
-    allow_methods: list[CORSMethod] | None = Field(
-        None,
-        description="Methods that may be used.",
-        max_length=9,
-        json_schema_extra=SET | cel(("!('*' in self && self.size() > 1)", "'*' stands alone")),
+    allow_methods: Annotated[list[CORSMethod] | None, _ANY_ALONE] = Field(
+        None, description="Methods that may be used.", max_length=9, json_schema_extra=SET
     )
     allow_headers: list[HeaderName] | None = Field(
         None, description="Request headers that may be used.", max_length=64, json_schema_extra=SET
@@ -252,13 +240,9 @@ class ForwardBodyConfig(KubeModel):
 class HTTPExternalAuthFilter(KubeModel):
     """Asks a service whether a request may pass."""
 
-    model_config = ConfigDict(
-        json_schema_extra=cel(
-            ("self.protocol == 'GRPC' ? has(self.grpc) : true", "protocol GRPC needs grpc"),
-            ("has(self.grpc) ? self.protocol == 'GRPC' : true", "grpc belongs to protocol GRPC"),
-            ("self.protocol == 'HTTP' ? has(self.http) : true", "protocol HTTP needs http"),
-            ("has(self.http) ? self.protocol == 'HTTP' : true", "http belongs to protocol HTTP"),
-        )
+    constraints = (
+        *_chosen("protocol", "GRPC", "grpc", "protocol GRPC"),
+        *_chosen("protocol", "HTTP", "http", "protocol HTTP"),
     )
 
     protocol: Literal["HTTP", "GRPC"] = Field(description="How the service is asked.")
@@ -268,56 +252,48 @@ class HTTPExternalAuthFilter(KubeModel):
     forward_body: ForwardBodyConfig | None = Field(None, description="Whether the body goes along.")
 
 
-FILTER_FIELDS = {
-    "RequestHeaderModifier": "request_header_modifier",
-    "ResponseHeaderModifier": "response_header_modifier",
-    "RequestMirror": "request_mirror",
-    "RequestRedirect": "request_redirect",
-    "URLRewrite": "url_rewrite",
-    "ExtensionRef": "extension_ref",
-}
+FilterType = Literal[
+    "RequestHeaderModifier", "ResponseHeaderModifier", "RequestMirror", "RequestRedirect", "URLRewrite", "ExtensionRef"
+]
+FILTER_FIELDS = {type_: to_snake(type_) for type_ in get_args(FilterType)}
 """The field that belongs to each type of filter."""
 
-FILTER_ALIASES = {
-    "RequestHeaderModifier": "requestHeaderModifier",
-    "ResponseHeaderModifier": "responseHeaderModifier",
-    "RequestMirror": "requestMirror",
-    "RequestRedirect": "requestRedirect",
-    "URLRewrite": "urlRewrite",
-    "ExtensionRef": "extensionRef",
-}
 
-_FILTER_CEL = cel(
-    *(
-        (f"has(self.{alias}) == (self.type == '{type_}')", f"{alias} is set for type {type_}, and only then")
-        for type_, alias in FILTER_ALIASES.items()
+def _belongs(type_: str, name: str) -> Rule:
+    alias = to_camel(name)
+    return Rule(
+        f"has(self.{alias}) == (self.type == '{type_}')",
+        f"{alias} is set for type {type_}, and only then",
+        lambda part: (getattr(part, name) is not None) == (part.type == type_),
     )
-)
-FILTERS_CEL: dict[str, Any] = cel(
+
+
+def _once(type_: str) -> Rule:
+    return Rule(
+        f"self.filter(f, f.type == '{type_}').size() <= 1",
+        f"{type_} stands only once",
+        lambda filters: sum(part.type == type_ for part in filters) <= 1,
+    )
+
+
+FILTER_RULES = Rules(
     (
-        "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
-        "RequestRedirect and URLRewrite exclude each other",
-    ),
-    *(
-        (f"self.filter(f, f.type == '{type_}').size() <= 1", f"{type_} stands only once")
-        for type_ in ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite")
-    ),
+        Rule(
+            "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
+            "RequestRedirect and URLRewrite exclude each other",
+            lambda filters: not {"RequestRedirect", "URLRewrite"} <= {part.type for part in filters},
+        ),
+        *map(_once, ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite")),
+    )
 )
 
 
 class HTTPRouteFilter(KubeModel):
     """One step of a request's way."""
 
-    model_config = ConfigDict(json_schema_extra=_FILTER_CEL)
+    constraints = tuple(_belongs(*pair) for pair in FILTER_FIELDS.items())
 
-    type: Literal[
-        "RequestHeaderModifier",
-        "ResponseHeaderModifier",
-        "RequestMirror",
-        "RequestRedirect",
-        "URLRewrite",
-        "ExtensionRef",
-    ] = Field(description="Which of the fields below applies.")
+    type: FilterType = Field(description="Which of the fields below applies.")
     request_header_modifier: HTTPHeaderFilter | None = Field(None, description="Changes request headers.")
     response_header_modifier: HTTPHeaderFilter | None = Field(None, description="Changes response headers.")
     request_mirror: HTTPRequestMirrorFilter | None = Field(None, description="Copies requests.")
@@ -342,37 +318,45 @@ class HTTPBackendRef(BackendObjectReference):
     """A backend with its share of the traffic."""
 
     weight: Int32 = Field(1, description="Share of the traffic, relative to the sum of all.", ge=0, le=1000000)
-    filters: list[HTTPRouteFilter] | None = Field(
-        None,
-        description="Steps for requests to this backend only.",
-        max_length=16,
-        json_schema_extra=ATOMIC | FILTERS_CEL,
+    filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = Field(
+        None, description="Steps for requests to this backend only.", max_length=16, json_schema_extra=ATOMIC
     )
 
 
-PATH_START = "an Exact or PathPrefix path starts with '/'"
 _EXACT = "self.type in ['Exact','PathPrefix']"
-_PATH_CEL = cel(
-    (f"({_EXACT}) ? self.value.startsWith('/') : true", PATH_START),
-    *(
-        (f"({_EXACT}) ? !self.value.contains('{part}') : true", f"an Exact or PathPrefix path has no '{part}'")
-        for part in ("//", "/./", "/../", "%2f", "%2F", "#")
-    ),
-    *(
-        (f"({_EXACT}) ? !self.value.endsWith('{end}') : true", f"an Exact or PathPrefix path does not end in '{end}'")
-        for end in ("/..", "/.")
-    ),
-    (
-        f'({_EXACT}) ? self.value.matches(r"""{PATH_CHARACTERS}""") : true',
-        "an Exact or PathPrefix path has only characters that URLs allow",
-    ),
-)
+
+
+def _literal(condition: str, said: str, holds: Callable[[str], bool]) -> Rule:
+    """A rule for paths that are no regular expressions."""
+    return Rule(
+        f"({_EXACT}) ? {condition} : true",
+        f"an Exact or PathPrefix path {said}",
+        lambda match: match.type == "RegularExpression" or holds(match.value),
+    )
+
+
+def _without(part: str) -> Rule:
+    return _literal(f"!self.value.contains('{part}')", f"has no '{part}'", lambda value: part not in value)
+
+
+def _not_at_the_end(end: str) -> Rule:
+    condition, said = f"!self.value.endsWith('{end}')", f"does not end in '{end}'"
+    return _literal(condition, said, lambda value: not value.endswith(end))
 
 
 class HTTPPathMatch(KubeModel):
     """Which paths match."""
 
-    model_config = ConfigDict(json_schema_extra=_PATH_CEL)
+    constraints = (
+        _literal("self.value.startsWith('/')", "starts with '/'", lambda value: value.startswith("/")),
+        *map(_without, ("//", "/./", "/../", "%2f", "%2F", "#")),
+        *map(_not_at_the_end, ("/..", "/.")),
+        _literal(
+            f'self.value.matches(r"""{PATH_CHARACTERS}""")',
+            "has only characters that URLs allow",
+            lambda value: re.fullmatch(PATH_CHARACTERS, value) is not None,
+        ),
+    )
 
     type: Literal["Exact", "PathPrefix", "RegularExpression"] = Field("PathPrefix", description="How to compare.")
     value: str = Field("/", description="What to compare with.", max_length=1024)
@@ -403,17 +387,28 @@ class HTTPRouteMatch(KubeModel):
     method: Method | None = Field(None, description="By method.")
 
 
+_DURATION = re.compile(r"([0-9]+)(ms|h|m|s)")
+_UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+
+
+def milliseconds(duration: str | None) -> int:
+    """A Gateway API duration such as ``1m30s``; 0 for none."""
+    return sum(int(number) * _UNITS[unit] for number, unit in _DURATION.findall(duration or ""))
+
+
 class HTTPRouteTimeouts(KubeModel):
-    model_config = ConfigDict(
-        json_schema_extra=cel(
-            (
-                (
-                    "!(has(self.request) && has(self.backendRequest) && duration(self.request) != duration('0s') && "
-                    "duration(self.backendRequest) > duration(self.request))"
-                ),
-                "backendRequest is at most as long as request",
-            )
-        )
+    """How long requests may take."""
+
+    constraints = (
+        Rule(
+            "!(has(self.request) && has(self.backendRequest) && duration(self.request) != duration('0s') && "
+            "duration(self.backendRequest) > duration(self.request))",
+            "backendRequest is at most as long as request",
+            lambda times: (
+                milliseconds(times.backend_request)
+                <= (milliseconds(times.request) or milliseconds(times.backend_request))
+            ),
+        ),
     )
 
     request: Duration | None = Field(None, description="Longest time for the whole exchange; 0s for no limit.")
@@ -435,16 +430,17 @@ class CookieConfig(KubeModel):
 class SessionPersistence(KubeModel):
     """Sends one client's requests to one backend."""
 
-    model_config = ConfigDict(
-        json_schema_extra=cel(
-            (
-                (
-                    "!has(self.cookieConfig) || !has(self.cookieConfig.lifetimeType) || "
-                    "self.cookieConfig.lifetimeType != 'Permanent' || has(self.absoluteTimeout)"
-                ),
-                "a Permanent cookie needs absoluteTimeout",
-            )
-        )
+    constraints = (
+        Rule(
+            "!has(self.cookieConfig) || !has(self.cookieConfig.lifetimeType) || "
+            "self.cookieConfig.lifetimeType != 'Permanent' || has(self.absoluteTimeout)",
+            "a Permanent cookie needs absoluteTimeout",
+            lambda session: (
+                session.cookie_config is None
+                or session.cookie_config.lifetime_type != "Permanent"
+                or session.absolute_timeout is not None
+            ),
+        ),
     )
 
     session_name: str | None = Field(None, description="Name of the session's token.", max_length=128)
@@ -454,47 +450,56 @@ class SessionPersistence(KubeModel):
     cookie_config: CookieConfig | None = Field(None, description="Details of the cookie.")
 
 
-def _one_prefix(filters: str, where: str) -> tuple[tuple[str, str], ...]:
-    """Replacing a prefix needs one to replace."""
-    rules = []
-    for alias in ("requestRedirect", "urlRewrite"):
-        replaces = (
-            f"has(f.{alias}) && has(f.{alias}.path) && f.{alias}.path.type == 'ReplacePrefixMatch' && "
-            f"has(f.{alias}.path.replacePrefixMatch)"
-        )
-        rules.append(
-            (
-                (
-                    f"{filters.format(replaces)} ? "
-                    "size(self.matches) == 1 && "
-                    "(!has(self.matches[0].path) || self.matches[0].path.type == 'PathPrefix') : true"
-                ),
-                f"{where}{alias} with replacePrefixMatch needs exactly one match, of type PathPrefix",
-            )
-        )
-    return tuple(rules)
+def _one_prefix(alias: str, *, backends: bool) -> Rule:
+    """Replacing a prefix needs one to replace, in a filter of the rule or of one of its ``backends``."""
+    replaced = (
+        f"has(f.{alias}) && has(f.{alias}.path) && f.{alias}.path.type == 'ReplacePrefixMatch' && "
+        f"has(f.{alias}.path.replacePrefixMatch)"
+    )
+    condition = f"(has(self.filters) && self.filters.exists_one(f, {replaced}))"
+    if backends:
+        filters = f"has(b.filters) && b.filters.exists_one(f, {replaced})"
+        condition = f"(has(self.backendRefs) && self.backendRefs.exists_one(b, {filters}))"
 
+    def replaces(part: HTTPRouteFilter) -> bool:
+        changed = getattr(part, to_snake(alias))
+        path = changed.path if changed is not None else None
+        return path is not None and path.type == "ReplacePrefixMatch" and path.replace_prefix_match is not None
 
-_RULE_CEL = cel(
-    (
-        (
-            "(has(self.backendRefs) && size(self.backendRefs) > 0) ? "
-            "(!has(self.filters) || self.filters.all(f, !has(f.requestRedirect))) : true"
-        ),
-        "RequestRedirect excludes backendRefs",
-    ),
-    *_one_prefix("(has(self.filters) && self.filters.exists_one(f, {}))", ""),
-    *_one_prefix(
-        "(has(self.backendRefs) && self.backendRefs.exists_one(b, has(b.filters) && b.filters.exists_one(f, {})))",
-        "in backendRefs, ",
-    ),
-)
+    def replaces_once(filters: Sequence[HTTPRouteFilter] | None) -> bool:
+        return sum(map(replaces, filters or ())) == 1
+
+    def holds(rule: HTTPRouteRule) -> bool:
+        changed = [rule.filters] if not backends else [backend.filters for backend in rule.backend_refs or ()]
+        if sum(map(replaces_once, changed)) != 1 or rule.matches is None:  # the API server fills in one match
+            return True
+        return len(rule.matches) == 1 and (rule.matches[0].path is None or rule.matches[0].path.type == "PathPrefix")
+
+    return Rule(
+        f"{condition} ? size(self.matches) == 1 && "
+        "(!has(self.matches[0].path) || self.matches[0].path.type == 'PathPrefix') : true",
+        f"{'in backendRefs, ' if backends else ''}{alias} with replacePrefixMatch needs exactly one match, of type "
+        "PathPrefix",
+        holds,
+    )
 
 
 class HTTPRouteRule(KubeModel):
     """What happens to the requests that match."""
 
-    model_config = ConfigDict(json_schema_extra=_RULE_CEL)
+    constraints = (
+        Rule(
+            "(has(self.backendRefs) && size(self.backendRefs) > 0) ? "
+            "(!has(self.filters) || self.filters.all(f, !has(f.requestRedirect))) : true",
+            "RequestRedirect excludes backendRefs",
+            lambda rule: not rule.backend_refs or all(part.request_redirect is None for part in rule.filters or ()),
+        ),
+        *(
+            _one_prefix(alias, backends=backends)
+            for backends in (False, True)
+            for alias in ("requestRedirect", "urlRewrite")
+        ),
+    )
 
     name: SectionName | None = Field(None, description="Name of the rule.")
     matches: list[HTTPRouteMatch] | None = Field(
@@ -503,8 +508,8 @@ class HTTPRouteRule(KubeModel):
         max_length=64,
         json_schema_extra=ATOMIC | {"default": DEFAULT_MATCHES},
     )
-    filters: list[HTTPRouteFilter] | None = Field(
-        None, description="Steps on the way.", max_length=16, json_schema_extra=ATOMIC | FILTERS_CEL
+    filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = Field(
+        None, description="Steps on the way.", max_length=16, json_schema_extra=ATOMIC
     )
     backend_refs: list[HTTPBackendRef] | None = Field(
         None, description="Where the requests go.", max_length=16, json_schema_extra=ATOMIC
@@ -514,10 +519,15 @@ class HTTPRouteRule(KubeModel):
     session_persistence: SessionPersistence | None = Field(None, description="Keeps clients at their backend.")
 
 
-MATCHES_CEL: dict[str, Any] = cel(
+MATCHES = 128
+"""Of all rules of a route together."""
+ROUTE_RULES = Rules(
     (
-        " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(16)) + " <= 128",
-        "all rules together have at most 128 matches",
+        Rule(
+            " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(16)) + f" <= {MATCHES}",
+            f"all rules together have at most {MATCHES} matches",
+            lambda rules: sum(len(rule.matches or DEFAULT_MATCHES) for rule in rules) <= MATCHES,
+        ),
     )
 )
 
@@ -534,9 +544,9 @@ class HTTPRouteSpec(KubeModel):
     hostnames: list[RouteHostname] | None = Field(
         None, description="Hosts that the route is for; any when not set.", max_length=16, json_schema_extra=ATOMIC
     )
-    rules: list[HTTPRouteRule] | None = Field(
+    rules: Annotated[list[HTTPRouteRule] | None, ROUTE_RULES] = Field(
         None,
         description="What happens to requests, first match first. A list that the API server filled in counts as none.",
         max_length=16,
-        json_schema_extra=ATOMIC | MATCHES_CEL | {"default": DEFAULT_RULES},
+        json_schema_extra=ATOMIC | {"default": DEFAULT_RULES},
     )

@@ -8,10 +8,11 @@ those of LK-6.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from app.kube import field
+from app.kube.field import Advice, advice
 from app.kube.names import is_dns1123_subdomain, is_label_value, key_problem
 
 Json = Mapping[str, Any]
@@ -153,19 +154,18 @@ def _resource_reference(reference: Json, path: field.Path) -> Errors:
     return [field.not_supported(here, text, [f"{k}.{n}" for k in ("limits", "requests") for n in _RESOURCES])]
 
 
-def env_warnings(variables: Sequence[Json], path: str, runtime: Collection[str] = ()) -> list[str]:
+def env_warnings(variables: Sequence[Json], path: field.Path, runtime: Collection[str] = ()) -> Iterator[Advice]:
     """LK-V-I61 and LK-V-K07: names given twice, or set by the runtime too, and files that no volume can hold."""
-    found, seen = [], set()
+    seen = set()
     for position, variable in enumerate(variables):
-        name = variable.get("name")
+        name, here = variable.get("name"), path.index(position)
         if name in seen:
-            found.append(f"{path}[{position}]: {name} is set twice; the last one wins")
+            yield advice(here, f"{name} is set twice; the last one wins")
         elif name in runtime:
-            found.append(f"{path}[{position}]: {name} replaces the value that the runtime's own options set")
+            yield advice(here, f"{name} replaces the value that the runtime's own options set")
         seen.add(name)
         if (variable.get("valueFrom") or {}).get("fileKeyRef") is not None:
-            found.append(f"{path}[{position}].valueFrom.fileKeyRef: the pod has no volume that provides this file")
-    return found
+            yield advice(here.child("valueFrom", "fileKeyRef"), "the pod has no volume that provides this file")
 
 
 # Tolerations.
@@ -285,14 +285,13 @@ def _port(port: Any, path: field.Path, *, named: bool) -> Errors:
     return [field.invalid(path, port, "must be between 1 and 65535, inclusive")]
 
 
-def probe_warnings(value: Json, path: str, ports: Collection[str]) -> list[str]:
+def probe_warnings(value: Json, path: field.Path, ports: Collection[str]) -> Iterator[Advice]:
     """LK-V-K14: a name that no port of the container has never answers."""
-    named = [(key, (value.get(key) or {}).get("port")) for key in ("httpGet", "tcpSocket")]
-    return [
-        f"{path}.{key}.port: the container's port is called {', '.join(sorted(ports))}, not {port}"
-        for key, port in named
-        if isinstance(port, str) and port not in ports
-    ]
+    for key in ("httpGet", "tcpSocket"):
+        port = (value.get(key) or {}).get("port")
+        if isinstance(port, str) and port not in ports:
+            message = f"the container's port is called {', '.join(sorted(ports))}, not {port}"
+            yield advice(path.child(key, "port"), message)
 
 
 # Security contexts.
@@ -382,18 +381,17 @@ def _sysctls(sysctls: Sequence[Json], path: field.Path) -> Errors:
     return errors
 
 
-def security_warnings(pod: Json, container: Json, pod_path: str, container_path: str) -> list[str]:
+def security_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
     """LK-V-K24 and LK-V-K25: what Kubernetes takes and the kubelet then refuses."""
-    found = []
     user = container.get("runAsUser") if container.get("runAsUser") is not None else pod.get("runAsUser")
     strict = container.get("runAsNonRoot") if container.get("runAsNonRoot") is not None else pod.get("runAsNonRoot")
     if strict and user == 0:
         where = container_path if container.get("runAsUser") is not None else pod_path
-        found.append(f"{where}.runAsUser 0 contradicts runAsNonRoot: the container will not start")
+        yield advice(where.child("runAsUser"), "0 contradicts runAsNonRoot: the container will not start")
     for value, path in ((pod, pod_path), (container, container_path)):
         if (value.get("windowsOptions") or {}).get("hostProcess"):
-            found.append(f"{path}.windowsOptions.hostProcess needs the node's network, which the pod does not have")
-    return found
+            message = "needs the node's network, which the pod does not have"
+            yield advice(path.child("windowsOptions", "hostProcess"), message)
 
 
 _LIFECYCLE_HANDLERS = ("exec", "httpGet", "sleep", "tcpSocket")

@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT
 from tests.kserve.objects import Json, admit, config, service
+from tests.kube.test_gatewayapi import BROKEN
 
 pytestmark = pytest.mark.e2e
 
@@ -110,14 +111,14 @@ def _namespace(control_plane: ControlPlane) -> Iterator[str]:
     control_plane.kubectl("delete", "namespace", name, "--wait=false")
 
 
-def accepted(cluster: ControlPlane, document: Json) -> bool:
-    """Whether the API server would store the object."""
+def refusal(cluster: ControlPlane, document: Json) -> str:
+    """What the API server has against the object; empty where it would store it."""
     written = {**document, "metadata": {"name": document["metadata"]["name"]}}
     namespace = document["metadata"]["namespace"]
     done = cluster.kubectl(
         "create", "-n", namespace, "--dry-run=server", "-f", "-", input=json.dumps(written), check=False
     )
-    return done.returncode == 0
+    return done.stderr if done.returncode else ""
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -126,8 +127,18 @@ def test_both_layers_agree(control_plane: ControlPlane, namespace: str, case: st
     spec, valid = CASES[case]
     document = service(**spec)
     document["metadata"]["namespace"] = namespace
-    assert accepted(control_plane, document) is valid
+    assert (refusal(control_plane, document) == "") is valid
     assert (admit(document).errors == []) is valid
+
+
+@pytest.mark.parametrize("message", BROKEN)
+def test_the_rules_of_routes_are_the_same_in_both_forms(
+    control_plane: ControlPlane, namespace: str, message: str
+) -> None:
+    """What the Python form of a rule refuses (``tests/kube/test_gatewayapi.py``), its CEL refuses in the same words."""
+    document = service(router={"route": {"http": {"spec": BROKEN[message]}}})
+    document["metadata"]["namespace"] = namespace
+    assert message in refusal(control_plane, document)
 
 
 def test_templates_fit_into_configs(control_plane: ControlPlane, namespace: str) -> None:
@@ -135,5 +146,5 @@ def test_templates_fit_into_configs(control_plane: ControlPlane, namespace: str)
     spec = rule(matches=[{"path": {"value": "/{{ .ObjectMeta.Namespace }}/{{ .ObjectMeta.Name }}"}}])
     for document, valid in ((config("c", namespace, **spec), True), (service("s", **spec), False)):
         document["metadata"]["namespace"] = namespace
-        assert accepted(control_plane, document) is valid
+        assert (refusal(control_plane, document) == "") is valid
         assert (admit(document).errors == []) is valid

@@ -77,11 +77,11 @@ def kind_of(document: Json) -> Kind[Any, Any]:
 
 
 def admit(document: Json, old: Json | None = None, settings: Settings | None = None) -> Verdict:
-    """What admission says of an object; with ``old``, of an update."""
+    """What admission says of an object, by its version; with ``old``, of an update."""
     metadata = msgspec.convert(document["metadata"], ObjectMeta)
-    return judge(
-        kind_of(document), metadata, _reviewed(document), _reviewed(old) if old else None, settings or Settings()
-    )
+    kind = kind_of(document)
+    served = next(k for k in (*kind.older, kind) if k.resource.api_version == document["apiVersion"])
+    return judge(served, metadata, _reviewed(document), _reviewed(old) if old else None, settings or Settings())
 
 
 def _reviewed(document: Json) -> ReviewedObject:

@@ -19,10 +19,9 @@ from app.kube.fieldclass import (
     no_effect,
     without_effect,
 )
-from app.kube.fieldtable import leaves
 from app.kube.resource import CustomResource
 from tests.kube.widget import widget
-from tools.fieldpages import markdown, page, table
+from tools.fieldpages import leaves, markdown, page, table
 
 
 class Part(KubeModel):

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from app.kserve.llminferenceserviceconfig.types import TemplatedHTTPRouteSpec
+from app.kube.base import KubeModel
 from app.kube.decode import decode_document
 from app.kube.field import Path
-from app.kube.gatewayapi import HTTPRouteSpec
-from app.kube.gatewayapi_rules import check, milliseconds
+from app.kube.gatewayapi import HTTPRouteSpec, milliseconds
+from app.kube.modelfields import fields
+from app.kube.rules import Rules, violations
 
 Json = dict[str, Any]
 SPEC = Path("spec")
@@ -22,11 +25,10 @@ REDIRECT: Json = {"type": "RequestRedirect", "requestRedirect": {"scheme": "http
 BACKEND: Json = {"name": "s", "port": 80}
 
 
-def problems(document: Json, *, templated: bool = False) -> list[str]:
+def problems(document: Json, type_: type[HTTPRouteSpec] = HTTPRouteSpec) -> list[str]:
     """Paths of all errors, of the types or of the rules."""
-    spec, errors = decode_document(document, HTTPRouteSpec, SPEC)
-    found = errors if spec is None else check(spec, SPEC, templated=templated)
-    return [str(error.path) for error in found]
+    spec, errors = decode_document(document, type_, SPEC)
+    return [str(error.path) for error in (errors if spec is None else violations(spec, SPEC))]
 
 
 def rule(**fields: Any) -> Json:
@@ -102,7 +104,124 @@ def test_paths_that_are_templates_are_not_judged() -> None:
     """They are judged when they have been rendered."""
     document = rule(matches=[{"path": {"value": "{{ .Name }}"}}])
     assert problems(document) == ["spec.rules[0].matches[0].path"] * 2
-    assert problems(document, templated=True) == []
+    assert problems(document, TemplatedHTTPRouteSpec) == []
+
+
+def changing(name: str, **path: str) -> Json:
+    """A filter that changes paths."""
+    type_ = {"urlRewrite": "URLRewrite", "requestRedirect": "RequestRedirect"}[name]
+    return {"type": type_, name: {"path": path}}
+
+
+def at(path: str, type_: str = "PathPrefix") -> Json:
+    return rule(matches=[{"path": {"type": type_, "value": path}}])
+
+
+def filtered(type_: str, name: str, **content: Any) -> Json:
+    return rule(filters=[{"type": type_, name: content}])
+
+
+HEADERS: Json = {"type": "RequestHeaderModifier", "requestHeaderModifier": {}}
+RESPONSE: Json = {"type": "ResponseHeaderModifier", "responseHeaderModifier": {}}
+TO_URL: Json = {"type": "URLRewrite", "urlRewrite": {}}
+FULL: Json = {"type": "ReplaceFullPath"}
+EXTENSION: Json = {"type": "ExtensionRef", "extensionRef": {"group": "", "kind": "Filter", "name": "f"}}
+TWO = [PREFIX, PREFIX]
+PATH = "an Exact or PathPrefix path {}"
+
+
+def authorised(**content: Any) -> Json:
+    return rule(filters=[{**EXTENSION, "externalAuth": {"backendRef": BACKEND, **content}}])
+
+
+BROKEN: dict[str, Json] = {
+    "a reference to a Service needs a port": rule(backendRefs=[{"name": "s"}]),
+    "a fraction is at most one": filtered(
+        "RequestMirror", "requestMirror", backendRef=BACKEND, fraction={"numerator": 2, "denominator": 1}
+    ),
+    "set percent or fraction, not both": filtered(
+        "RequestMirror", "requestMirror", backendRef=BACKEND, percent=1, fraction={"numerator": 1}
+    ),
+    "ReplaceFullPath needs replaceFullPath": rule(filters=[changing("urlRewrite", **FULL)]),
+    "replaceFullPath belongs to type ReplaceFullPath": rule(
+        filters=[changing("urlRewrite", type="ReplacePrefixMatch", replacePrefixMatch="/", replaceFullPath="/")]
+    ),
+    "ReplacePrefixMatch needs replacePrefixMatch": rule(filters=[changing("urlRewrite", type="ReplacePrefixMatch")]),
+    "replacePrefixMatch belongs to type ReplacePrefixMatch": rule(
+        filters=[changing("urlRewrite", **FULL, replaceFullPath="/", replacePrefixMatch="/")]
+    ),
+    "'*' stands alone": rule(filters=[{**EXTENSION, "cors": {"allowOrigins": ["*", "https://a.example.com"]}}]),
+    "protocol GRPC needs grpc": authorised(protocol="GRPC"),
+    "grpc belongs to protocol GRPC": authorised(protocol="HTTP", http={}, grpc={}),
+    "protocol HTTP needs http": authorised(protocol="HTTP"),
+    "http belongs to protocol HTTP": authorised(protocol="GRPC", grpc={}, http={}),
+    **{
+        f"{name} is set for type {type_}, and only then": rule(filters=[{"type": type_}])
+        for type_, name in (
+            ("RequestHeaderModifier", "requestHeaderModifier"),
+            ("ResponseHeaderModifier", "responseHeaderModifier"),
+            ("RequestMirror", "requestMirror"),
+            ("RequestRedirect", "requestRedirect"),
+            ("URLRewrite", "urlRewrite"),
+            ("ExtensionRef", "extensionRef"),
+        )
+    },
+    "RequestRedirect and URLRewrite exclude each other": rule(filters=[REDIRECT, TO_URL]),
+    "RequestHeaderModifier stands only once": rule(filters=[HEADERS, HEADERS]),
+    "ResponseHeaderModifier stands only once": rule(filters=[RESPONSE, RESPONSE]),
+    "RequestRedirect stands only once": rule(filters=[REDIRECT, REDIRECT]),
+    "URLRewrite stands only once": rule(filters=[TO_URL, TO_URL]),
+    PATH.format("starts with '/'"): at("a"),
+    **{PATH.format(f"has no '{part}'"): at(f"/a{part}b") for part in ("//", "/./", "/../", "%2f", "%2F")},
+    PATH.format("has no '#'"): at("/#", "Exact"),
+    **{PATH.format(f"does not end in '{end}'"): at(f"/a{end}") for end in ("/..", "/.")},
+    PATH.format("has only characters that URLs allow"): at("/a b"),
+    "backendRequest is at most as long as request": rule(timeouts={"request": "1s", "backendRequest": "1001ms"}),
+    "a Permanent cookie needs absoluteTimeout": rule(
+        sessionPersistence={"cookieConfig": {"lifetimeType": "Permanent"}}
+    ),
+    "RequestRedirect excludes backendRefs": rule(filters=[REDIRECT], backendRefs=[BACKEND]),
+    **{
+        f"{where}{name} with replacePrefixMatch needs exactly one match, of type PathPrefix": rule(
+            matches=TWO, **place([changing(name, type="ReplacePrefixMatch", replacePrefixMatch="/")])
+        )
+        for name in ("requestRedirect", "urlRewrite")
+        for where, place in (
+            ("", lambda filters: {"filters": filters}),
+            ("in backendRefs, ", lambda filters: {"backendRefs": [{**BACKEND, "filters": filters}]}),
+        )
+    },
+    "all rules together have at most 128 matches": {"rules": [{"matches": [PREFIX] * 43}] * 3},
+}
+"""A route for each rule, that breaks it. The API server is asked about the same ones (``test_kserve_rules``)."""
+
+
+def said(document: Json) -> set[str]:
+    spec, errors = decode_document(document, HTTPRouteSpec, SPEC)
+    assert spec is not None, errors
+    return {error.body.partition(": ")[2].partition(": ")[2] for error in violations(spec, SPEC)}
+
+
+@pytest.mark.parametrize("message", BROKEN)
+def test_each_rule_is_broken_by_what_it_is_about(message: str) -> None:
+    """In Python; a sign that no URL has breaks two rules, and so does a name with a slash too many."""
+    found = said(BROKEN[message])
+    assert message in found
+    assert found - {message} <= {PATH.format("has only characters that URLs allow")}
+
+
+def messages(type_: type[KubeModel]) -> set[str]:
+    """Of the rules of a type, of its lists, and of all types below."""
+    found = {rule.message for rule in type_.constraints}
+    for info in type_.model_fields.values():
+        found |= {rule.message for marker in info.metadata if isinstance(marker, Rules) for rule in marker.rules}
+    for _, shape in fields(type_).values():
+        found |= messages(shape.model) if shape.model is not None else set()
+    return found
+
+
+def test_no_rule_is_without_such_a_route() -> None:
+    assert messages(HTTPRouteSpec) == BROKEN.keys()
 
 
 @pytest.mark.parametrize(("text", "number"), [("0s", 0), ("10ms", 10), ("1m30s", 90_000), ("1h", 3_600_000)])

@@ -16,7 +16,7 @@ import pytest
 from app.server.listener import CONNECTIONS_MAX
 from app.server.protocol import HEAD_BYTES
 from tests.corpus.requests import REVIEW, SYNC, is_allowed, review, sync
-from tests.server.test_tls import BUNDLE, Files
+from tests.server.test_tls_served import BUNDLE, Files
 from tests.service import NEVER, Service, running, statuses, stop
 
 HEAD = f"POST {SYNC} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()

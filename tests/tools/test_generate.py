@@ -12,10 +12,10 @@ from pydantic import Field
 
 from app.families import RESOURCES
 from app.kube.base import KubeModel
-from app.kube.fieldtable import leaves
 from app.kube.resource import ChildKind
 from tests.kube.widget import Part, widget
 from tools import generate, registration
+from tools.fieldpages import leaves
 
 
 class NotStructural(KubeModel):

@@ -1,73 +1,100 @@
-"""Every rule of a service that its types cannot say. Source: KS-7.
+"""Every rule of a service that its types cannot say, and what to tell a user of a valid one. Source: KS-5 and KS-7.
 
-Admission and sync judge the user's own spec with :func:`validate`; what baseRefs and presets make of it is judged by
-:func:`check_effective` at every sync, as ``PresetsCombined``.
+Admission and sync judge the user's own spec here. The rules that hold for the merged spec too are in
+:mod:`app.kserve.llminferenceservice.merged`; what only a base can decide is left to ``PresetsCombined``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+import posixpath
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from app.hooks.sendable import clashes
 from app.kserve import lora
-from app.kserve.llminferenceservice import parentrefs, rules
+from app.kserve.llminferenceservice import merged, v1alpha1
+from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
+from app.kserve.llminferenceservice.observed import Service
 from app.kserve.llminferenceservice.types import (
+    EndpointPickerIdentity,
+    InferencePoolSpec,
     LLMInferenceServiceSpec,
-    LLMInferenceServiceStatus,
     LLMModelSpec,
+    NameReference,
+    ObjectReference,
+    ParallelismSpec,
+    RouterSpec,
+    SchedulerSpec,
     WorkloadSpec,
 )
-from app.kserve.sources import problem_of, shown
-from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.names import MAIN, MODEL_PATH, RESERVED_LABELS, Names
+from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
-from app.kserve.workload.topology import pods_per_replica
-from app.kube import field, gatewayapi_rules
-from app.kube.decode import SPEC, decode_document
-from app.kube.modelfields import check_embedded
-from app.kube.names import is_dns1035_label, reserved_keys
+from app.kube import field
+from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
+from app.kube.fieldclass import without_effect
+from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
+from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObjectMeta
-from app.kube.resource import Resource
+from app.kube.rules import violations
 from app.settings import Settings
-from app.workload import wholepod
 
 Json = dict[str, Any]
-Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
 
 NO_MODEL = LLMModelSpec.model_validate({"uri": ""})
 """How KServe stores a spec without a model."""
 MODEL_URI = SPEC.child("model", "uri")
+NAME = field.Path("metadata").child("name")
+LONGEST_MULTI_NODE_NAME = 35
+"""Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
     """All violations in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
     spec, errors = as_decided(service)
     errors += [*_name(service.metadata), *_model(spec), *lora.check(spec, service.metadata.name, final=False)]
-    errors += [*rules.check(spec), *_route(service.spec), *_pool(spec)]
-    errors += [*_bases(spec), *merge_clashes(spec), *reserved(spec), *_pods(spec)]
+    errors += [*merged.check(spec), *_route(service.spec), *_pool(spec)]
+    errors += [*_bases(spec), *merge_clashes(spec), *merged.reserved(spec), *merged.pods(spec)]
     if old is not None:
         errors += _unchanged(old.spec, spec)
     return errors
 
 
+def warnings(service: Service) -> list[str]:
+    """Every warning (KS-7.6): settings that nothing acts on, and combinations that rarely serve.
+
+    Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
+    """
+    spec, _ = as_decided(service)
+    names, based = Names(service.metadata.name), bool(spec.base_refs)
+    found: list[str] = [
+        *_model_advice(spec),
+        *_source_advice(spec),
+        *lora.advice(spec),
+        *_name_advice(service.metadata.name, spec),
+    ]
+    found += [said for said in without_effect(spec, SPEC) if not str(said.path).endswith(".scaling")]
+    found += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
+    for workload, path in workloads(spec):
+        found += _workload_advice(workload, path, names, based)
+    if spec.router is not None:
+        found += [*_router_advice(spec.router, based), *_redundant(spec), *_picker(spec.router.scheduler, names)]
+    if spec.prefill is not None and not based and (spec.router is None or spec.router.scheduler is None):
+        message = (
+            "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
+            "router.scheduler"
+        )
+        found.append(advice(SPEC.child("prefill"), message))
+    return found
+
+
 def as_decided(service: Service) -> tuple[LLMInferenceServiceSpec, list[field.Error]]:
     """The user's spec with the templates rendered that depend on the service alone, and what is wrong with them."""
     return with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, "", ("", "")))
-
-
-def check_effective(effective: Json) -> list[field.Error]:
-    """Violations in the merged spec (KS-2.1 step 13); only the parts that rules look at are read."""
-    spec, errors = decode_document(_ruled(effective), LLMInferenceServiceSpec)
-    return errors if spec is None else list(rules.check(spec))
-
-
-def check_rendered(spec: EffectiveSpec) -> list[field.Error]:
-    """Violations in what the templates of a merged spec rendered to, judged as if it had been written."""
-    embedded, _ = check_embedded(spec, SPEC)
-    return embedded or list(_pods(spec))
 
 
 # Names and models.
@@ -77,7 +104,7 @@ def _name(metadata: ObjectMeta) -> Iterator[field.Error]:
     name = metadata.name
     if name and not is_dns1035_label(name):
         yield field.invalid(
-            field.Path("metadata").child("name"),
+            NAME,
             name,
             "the service's objects are called after it: at most 63 lower case letters, digits and '-', starting with a "
             "letter and ending with a letter or digit",
@@ -88,7 +115,7 @@ def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if spec.model is None or spec.model == NO_MODEL:
         return
     yield from model_urls(spec.model)
-    problem = storage_problem(spec)
+    problem = _storage_problem(spec)
     if problem and not spec.base_refs:
         yield field.invalid(MODEL_URI, shown(spec.model.uri), problem)
 
@@ -99,7 +126,7 @@ def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
     yield from lora.check_types(model)
 
 
-def storage_problem(spec: LLMInferenceServiceSpec) -> str:
+def _storage_problem(spec: LLMInferenceServiceSpec) -> str:
     """Why the model's address cannot be fetched from, or an empty text. A base may change the answer."""
     return problem_of(spec.model.uri, enabled=lora.is_loaded(spec)) if spec.model is not None else ""
 
@@ -107,41 +134,14 @@ def storage_problem(spec: LLMInferenceServiceSpec) -> str:
 # What Metacontroller or the API server cannot apply.
 
 
-def _templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, field.Path]]:
-    """The pods that users write."""
-    for workload, path in rules.workloads(spec):
-        yield workload.template, path.child("template")
-        yield workload.worker, path.child("worker")
-    if spec.router is not None and spec.router.scheduler is not None:
-        yield spec.router.scheduler.template, rules.SCHEDULER.child("template")
-
-
-def _pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """Mistakes that no base can mend; a text that is yet to be rendered may become anything."""
-    for pod, path in _templates(spec):
-        found = chain(wholepod.check(pod or {}, path), wholepod.amounts(pod or {}, path))
-        yield from (error for error in found if OPEN not in error.body)
-
-
-def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """Labels and annotations by which Metacontroller knows its children; also a rule of configs."""
-    for workload, path in rules.workloads(spec):
-        yield from reserved_keys(workload.labels or {}, path.child("labels"))
-        yield from reserved_keys(workload.annotations or {}, path.child("annotations"))
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    if scheduler is not None:
-        yield from reserved_keys(scheduler.labels or {}, rules.SCHEDULER.child("labels"))
-        yield from reserved_keys(scheduler.annotations or {}, rules.SCHEDULER.child("annotations"))
-
-
 def merge_clashes(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Lists in what goes into children of which Metacontroller, or the API server, would keep one item of two."""
-    for pod, path in _templates(spec):
+    for pod, path in merged.templates(spec):
         yield from clashes(pod, path)
     router = spec.router
     http = router.route.http if router is not None and router.route is not None else None
     if http is not None and http.spec is not None:
-        yield from clashes(http.spec.model_dump(by_alias=True, exclude_none=True), rules.HTTP.child("spec"))
+        yield from clashes(http.spec.model_dump(by_alias=True, exclude_none=True), HTTP.child("spec"))
 
 
 # Bases.
@@ -163,9 +163,41 @@ def _route(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     http = router.route.http if router is not None and router.route is not None else None
     if router is None or http is None or http.spec is None:
         return
-    if (both := parentrefs.conflict(spec)) is not None:
-        yield both
-    yield from gatewayapi_rules.check(http.spec, rules.HTTP.child("spec"))
+    yield from _conflicting(spec)
+    yield from violations(http.spec, HTTP.child("spec"))
+
+
+def _conflicting(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """A route of one's own and ``gateway.refs``, which both say what the route is attached to.
+
+    They exclude each other in v1alpha1; from ``v1alpha2`` on they may name the same Gateways, in any order.
+    """
+    parents, refs = _gateways(spec)
+    if parents and refs and (isinstance(spec, v1alpha1.LLMInferenceServiceSpec) or Counter(parents) != Counter(refs)):
+        detail = (
+            "parentRefs and gateway.refs are mutually exclusive: remove parentRefs, the route attaches to gateway.refs"
+        )
+        yield field.invalid(HTTP.child("spec"), {"parentRefs": [name for _, name in parents]}, detail)
+
+
+def _redundant(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Gateways that are named twice; in v1alpha1 that is an error."""
+    parents, refs = _gateways(spec)
+    if parents and Counter(parents) == Counter(refs) and not isinstance(spec, v1alpha1.LLMInferenceServiceSpec):
+        yield advice(HTTP.child("spec", "parentRefs"), "repeats gateway.refs and can be left out")
+
+
+def _gateways(spec: LLMInferenceServiceSpec) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Namespace and name of the Gateways that the route's own parentRefs name, and of those of ``gateway.refs``."""
+    router = spec.router
+    http = router.route.http if router is not None and router.route is not None else None
+    parents = http.spec.parent_refs if http is not None and http.spec is not None else None
+    refs = router.gateway.refs if router is not None and router.gateway is not None else None
+    return _places(parents), _places(refs)
+
+
+def _places(references: Sequence[ParentReference | ObjectReference] | None) -> list[tuple[str, str]]:
+    return [(reference.namespace or "", reference.name or "") for reference in references or ()]
 
 
 def _pool(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
@@ -173,7 +205,7 @@ def _pool(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     pool = scheduler.pool if scheduler is not None else None
     if pool is not None and pool.ref is not None and pool.ref.name and pool.spec is not None:
         detail = "ref and spec are mutually exclusive: reference a pool of your own, or describe the managed one"
-        yield field.invalid(rules.SCHEDULER.child("pool"), {"ref": pool.ref.name}, detail)
+        yield field.invalid(SCHEDULER.child("pool"), {"ref": pool.ref.name}, detail)
 
 
 # Updates.
@@ -187,7 +219,7 @@ def _unchanged(old: LLMInferenceServiceSpec, new: LLMInferenceServiceSpec) -> It
 
 
 def _same_size(old: WorkloadSpec, new: WorkloadSpec, path: field.Path) -> Iterator[field.Error]:
-    before, after = pods_per_replica(old.parallelism) or 1, pods_per_replica(new.parallelism) or 1
+    before, after = old.pods_per_replica or 1, new.pods_per_replica or 1
     if before != after:
         yield field.not_supported(
             path.child("parallelism"),
@@ -197,43 +229,171 @@ def _same_size(old: WorkloadSpec, new: WorkloadSpec, path: field.Path) -> Iterat
         )
 
 
-# The merged spec.
+# What to say of a valid spec.
 
 
-def _ruled(effective: Json) -> Json:
-    """What rules look at: which pods there are, but not what is in them; that the route has a spec, but not which."""
-    ruled = _ruled_workload(effective)
-    if isinstance(effective.get("prefill"), dict):
-        ruled["prefill"] = _ruled_workload(effective["prefill"])
-    router = effective.get("router")
-    if isinstance(router, dict):
-        ruled["router"] = {
-            "route": _ruled_route(router.get("route")),
-            "gateway": router.get("gateway"),
-            "scheduler": _ruled_scheduler(router.get("scheduler")),
-        }
-    return ruled
+def _no_effect(path: field.Path, instead: str) -> Advice:
+    return advice(path, f"accepted, no effect; {instead}", "no-effect")
 
 
-def _ruled_workload(workload: Json) -> Json:
-    ruled: Json = {key: workload[key] for key in ("replicas", "scaling", "parallelism") if key in workload}
-    if workload.get("worker") is not None:
-        ruled["worker"] = {}
-    return ruled
+def _model_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    if spec.model is None or spec.model == NO_MODEL:
+        if not spec.base_refs:
+            yield advice(SPEC.child("model"), "without a model nothing can be served; set model.uri")
+        return
+    problem = _storage_problem(spec)
+    if problem and spec.base_refs and spec.model.uri:
+        yield advice(MODEL_URI, problem)
+    initializer = spec.storage_initializer
+    if initializer is None or initializer.enabled is not False or spec.base_refs or _has_model(spec.template):
+        return
+    message = (
+        f"nothing brings the model to {MODEL_PATH}, where the server of the preset reads it; give container {MAIN} a "
+        "command of its own, or mount a volume there"
+    )
+    yield advice(SPEC.child("storageInitializer", "enabled"), message)
 
 
-def _ruled_route(route: Any) -> Any:
-    http = route.get("http") if isinstance(route, dict) else None
-    if not isinstance(http, dict):
-        return route
-    return {"http": {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}}
+def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    if spec.model is not None and lora.is_loaded(spec):
+        found = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
+        yield from [advice(MODEL_URI, found)] if found else []
 
 
-def _ruled_scheduler(scheduler: Any) -> Any:
-    if not isinstance(scheduler, dict):
-        return scheduler
-    config = scheduler.get("config")
-    if isinstance(config, dict) and isinstance(config.get("inline"), str):
-        text = config["inline"]  # from a ConfigMap, verbatim
-        config = {**config, "inline": {"text": text} if len(text) >= rules.SHORTEST_INLINE else {}}
-    return {"replicas": scheduler.get("replicas"), "config": config}
+def _has_model(pod: Json | None) -> bool:
+    """Whether the main container of a user's pod may find a model without the storage initializer."""
+    containers: list[Json] = (pod or {}).get("containers") or []
+    main = next((container for container in containers if container.get("name") == MAIN), {})
+    mounted = [str(mount.get("mountPath")).rstrip("/") for mount in main.get("volumeMounts") or ()]
+    return bool(main.get("command")) or any(path in (MODEL_PATH, posixpath.dirname(MODEL_PATH)) for path in mounted)
+
+
+def _name_advice(name: str, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    groups = spec.worker is not None or (spec.prefill is not None and spec.prefill.worker is not None)
+    if groups and len(name) > LONGEST_MULTI_NODE_NAME:
+        room = f"with worker, a LeaderWorkerSet's labels have room for about {LONGEST_MULTI_NODE_NAME}"
+        yield advice(NAME, f"{len(name)} characters; {room}")
+
+
+def _workload_advice(workload: WorkloadSpec, path: field.Path, names: Names, based: bool) -> Iterator[Advice]:
+    if workload.scaling is not None:
+        main = path is SPEC
+        if workload.worker is not None:
+            target = f"LeaderWorkerSet {names.multi_node if main else names.multi_node_prefill}"
+        else:
+            target = f"Deployment {names.main if main else names.prefill}"
+        message = (
+            "stored but not acted on; the number of replicas is left alone, attach a HorizontalPodAutoscaler to "
+            f"{target}"
+        )
+        yield advice(path.child("scaling"), message, "no-effect")
+    yield from _labels(workload.labels, path.child("labels"))
+    if workload.parallelism is not None:
+        here = path.child("parallelism")
+        yield from _parallelism_advice(workload.parallelism, workload.worker is not None, here, based)
+    for key, pod in (("template", workload.template), ("worker", workload.worker)):
+        yield from _without_main(pod, path.child(key))
+
+
+def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advice]:
+    plain = {key: value for key, value in (labels or {}).items() if OPEN not in key and OPEN not in value}
+    for key in RESERVED_LABELS:
+        if key in plain:
+            message = "overrides a label that selectors use; the pods may drop out of the service's pool"
+            yield advice(path.key(key), message)
+    for error in validate_labels(plain, path):
+        if error.type is not field.ErrorType.FORBIDDEN:  # a mistake of its own
+            yield advice(error.path, f"{error.body}; pods with it are refused")
+
+
+def _parallelism_advice(parallelism: ParallelismSpec, worker: bool, path: field.Path, based: bool) -> Iterator[Advice]:
+    data, local = parallelism.data, parallelism.data_local
+    if data and local and (local > data or data % local):
+        yield advice(path, f"data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing")
+    if based:
+        if not parallelism.expert and "expert" in parallelism.model_fields_set:
+            yield _no_effect(path.child("expert"), "false counts as unset and does not override a base")
+    elif not worker:
+        if ignored := parallelism.model_dump(by_alias=True, exclude_defaults=True):
+            instead = f"single-node presets ignore {', '.join(ignored)}; pass them in the container's args"
+            yield _no_effect(path, instead)
+    elif parallelism.is_pipeline_parallel:
+        message = (
+            "there is no preset for pipeline parallelism; refer to one of your own in baseRefs, or add a config of the "
+            "well-known name"
+        )
+        yield advice(path.child("pipeline"), message)
+
+
+def _without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:
+    containers = pod.get("containers") if pod else None
+    if containers and all(container.get("name") != MAIN for container in containers):
+        message = f"no container is named {MAIN}, so all are added to those of the preset"
+        yield advice(path.child("containers"), message)
+
+
+def _unnamed(refs: Sequence[NameReference | ObjectReference] | None, path: field.Path) -> Iterator[Advice]:
+    """References by an empty name: the schema lets them pass, and nothing can be found by them."""
+    for position, ref in enumerate(refs or ()):
+        if not ref.name:
+            message = "has no name, so nothing can be found and the service cannot start; set name"
+            yield advice(path.index(position), message)
+
+
+def _router_advice(router: RouterSpec, based: bool) -> Iterator[Advice]:
+    gateway, gateways = router.gateway, ROUTER.child("gateway")
+    refs = gateway.refs if gateway is not None else None
+    yield from _unnamed(refs, gateways.child("refs"))
+    for position, ref in enumerate(refs or ()):
+        if ref.namespace is None:
+            message = "no namespace, so the Gateway is looked for in the service's own"
+            yield advice(gateways.child("refs").index(position), message)
+    if router.route is None and not based:
+        if gateway is not None:
+            yield _no_effect(gateways, "add router.route")
+        if router.scheduler is not None:
+            yield advice(SCHEDULER, "without router.route no request goes through the pool; add router.route")
+    http = router.route.http if router.route is not None else None
+    yield from _unnamed(http.refs if http is not None else None, HTTP.child("refs"))
+    if http is not None and http.spec is not None and not _has_rules(http.spec):
+        yield advice(HTTP.child("spec"), "no rules, so those of the preset (or of baseRefs) are used")
+    if router.scheduler is not None:
+        yield from _scheduler_advice(router.scheduler)
+
+
+def _has_rules(spec: HTTPRouteSpec) -> bool:
+    """Whether there are rules beside those that the API server fills in."""
+    if not spec.rules:
+        return False
+    return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules] != DEFAULT_RULES
+
+
+def _picker(scheduler: SchedulerSpec | None, names: Names) -> Iterator[Advice]:
+    """A pool that asks another Service than the one that is made."""
+    pool = scheduler.pool.spec if scheduler is not None and scheduler.pool is not None else None
+    if pool is None:
+        return
+    key, picker = _endpoint_picker(pool)
+    if picker.kind == "Service" and picker.name != names.scheduler_service:
+        message = f"the Service {picker.name} is yours to make; the scheduler's own is called {names.scheduler_service}"
+        yield advice(SCHEDULER.child("pool", "spec", key, "name"), message)
+
+
+def _endpoint_picker(pool: InferencePoolSpec | v1alpha1.InferencePoolSpec) -> tuple[str, EndpointPickerIdentity]:
+    """By the name that it has in the version of the API."""
+    if isinstance(pool, v1alpha1.InferencePoolSpec):
+        return "extensionRef", pool.extension_ref
+    return "endpointPickerRef", pool.endpoint_picker_ref
+
+
+def _scheduler_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
+    yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
+    yield from _without_main(scheduler.template, SCHEDULER.child("template"))
+    if scheduler.pool is None or scheduler.pool.ref is None:
+        return
+    if not scheduler.pool.ref.name:
+        yield _no_effect(SCHEDULER.child("pool", "ref"), "it names no InferencePool, so one is created")
+        return
+    unused = ("template", "replicas", "labels", "annotations", "config")
+    if ignored := [name for name in unused if getattr(scheduler, name) is not None]:
+        yield _no_effect(SCHEDULER, f"with pool.ref no scheduler is created; remove {', '.join(ignored)}")

@@ -7,9 +7,11 @@ one; only Gateways and the Services before them may stand anywhere. Source: KS-9
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 
-from app.hooks.protocol import Parent, RelatedRule
+from app.hooks.protocol import Parent, RelatedRule, SyncRequest, one
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
 from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceSpec,
@@ -30,8 +32,9 @@ from app.kserve.names import (
     POOL_API,
     POOL_GROUP,
     SYSTEM_SCHEDULER_CONFIG_PREFIX,
+    Names,
 )
-from app.kserve.operator import OperatorConfig
+from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
 from app.kserve.spec.template.language import OPEN
 from app.kube.conditions import Condition
@@ -46,9 +49,6 @@ from app.kube.objects import (
 )
 from app.kube.resource import Resource
 from app.settings import Settings
-
-# Workloads.
-
 
 # Gateway API and its inference extension.
 
@@ -226,9 +226,57 @@ class Related(
             self.older_configs = None
 
 
-# Customize: which related objects the sync needs.
+# What decisions rest on.
 
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
+Request = SyncRequest[Children, Related]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the decisions depend on besides the spec."""
+
+    metadata: ObjectMeta
+    names: Names
+    children: Children
+    related: Related
+    operator: OperatorConfig
+
+    @property
+    def managed_accounts(self) -> bool:
+        """Whether ServiceAccounts, Roles and RoleBindings are declared."""
+        return self.children.service_accounts is not None
+
+    @property
+    def ca_bundle(self) -> str:
+        """The ConfigMap of the operator's CA bundle in this namespace; empty where the settings have none.
+
+        The one that KServe's operator made, or an administrator, as long as the service has no copy of its own.
+        """
+        wanted, namespace = self.operator.storage_initializer.ca_bundle_config_map_name, self.metadata.namespace
+        if not wanted or namespace == self.operator.system_namespace:
+            return wanted
+        own = one(self.children.config_maps, self.names.ca_bundle, namespace) is not None
+        common = one(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
+        copied = self.children.config_maps is not None and (own or not common)
+        return self.names.ca_bundle if copied else GLOBAL_CA_BUNDLE
+
+    def deployment(self, name: str) -> ObservedDeployment | None:
+        return one(self.children.deployments, name, self.metadata.namespace)
+
+    def account(self, name: str) -> ServiceAccount | None:
+        return one(self.related.service_accounts, name, self.metadata.namespace)
+
+
+def surroundings(service: Service, request: Request, settings: Settings) -> Surroundings:
+    """What a service's decisions depend on besides its spec. Raises :class:`OperatorConfigError`."""
+    related, system = request.related or Related(), settings.kserve_system_namespace
+    config_map = one(related.config_maps, OPERATOR_CONFIG, system)
+    operator = operator_config(None if config_map is None else config_map.data or {}, system)
+    return Surroundings(service.metadata, Names(service.metadata.name), request.children, related, operator)
+
+
+# Customize: which related objects the sync needs.
 
 
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:

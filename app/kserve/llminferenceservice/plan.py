@@ -1,82 +1,41 @@
-"""What a service's decisions rest on: its surroundings, and its spec combined with presets and baseRefs."""
+"""What a service's decisions rest on: its spec combined with presets and baseRefs, and where each value came from.
+
+The decisions themselves are those of the two phases: :mod:`app.kserve.workload.plan` and :mod:`app.kserve.router.view`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from app.hooks.protocol import SyncRequest, one
+from app.hooks.protocol import one
 from app.kserve import lora
-from app.kserve.llminferenceservice.checks import check_effective, check_rendered, reserved
-from app.kserve.llminferenceservice.observed import Children, Related, ServiceAccount
-from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
-from app.kserve.names import GLOBAL_CA_BUNDLE, OPERATOR_CONFIG, Names
-from app.kserve.operator import OperatorConfig, operator_config
+from app.kserve.llminferenceservice.merged import check_effective
+from app.kserve.llminferenceservice.observed import Related, Request, Service, Surroundings, surroundings
+from app.kserve.names import STOP
+from app.kserve.operator import OperatorConfigError
 from app.kserve.spec.effective import Effective, EffectiveSpec, Inputs, combine
 from app.kserve.spec.find import ConfigFinder, layer, pinned
-from app.kserve.spec.merge import CombineError
+from app.kserve.spec.merge import CombineError, MissingConfigMapError
+from app.kserve.workload.plan import MissingAccountError, WorkloadError, workload_plan
 from app.kube import field
-from app.kube.objects import ObjectMeta, ObservedDeployment
-from app.kube.resource import Resource
+from app.kube.decode import SPEC
+from app.kube.objects import ObjectMeta
+from app.kube.origin import Origin, item_key
+from app.kube.podspec import MERGE_KEYS
 from app.settings import Settings
 
-Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
-Request = SyncRequest[Children, Related]
+Json = dict[str, Any]
+Keyed = list[str | tuple[str, Any]]
 
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the decisions depend on besides the spec."""
-
-    metadata: ObjectMeta
-    names: Names
-    children: Children
-    related: Related
-    operator: OperatorConfig
-
-    @property
-    def managed_accounts(self) -> bool:
-        """Whether ServiceAccounts, Roles and RoleBindings are declared."""
-        return self.children.service_accounts is not None
-
-    @property
-    def ca_bundle(self) -> str:
-        """The ConfigMap of the operator's CA bundle in this namespace; empty where the settings have none.
-
-        The one that KServe's operator made, or an administrator, as long as the service has no copy of its own.
-        """
-        wanted, namespace = self.operator.storage_initializer.ca_bundle_config_map_name, self.metadata.namespace
-        if not wanted or namespace == self.operator.system_namespace:
-            return wanted
-        own = one(self.children.config_maps, self.names.ca_bundle, namespace) is not None
-        common = one(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
-        copied = self.children.config_maps is not None and (own or not common)
-        return self.names.ca_bundle if copied else GLOBAL_CA_BUNDLE
-
-    def deployment(self, name: str) -> ObservedDeployment | None:
-        return one(self.children.deployments, name, self.metadata.namespace)
-
-    def account(self, name: str) -> ServiceAccount | None:
-        return one(self.related.service_accounts, name, self.metadata.namespace)
+MODEL = "spec.model.uri and the operator's settings"
+"""Source of what was added to a pod to bring the model in."""
 
 
 def pins_of(service: Service, settings: Settings) -> dict[str, str]:
     if not settings.kserve_versioned_config:
         return {}
     return pinned(service.status.annotations, settings.kserve_config_prefix)
-
-
-def _operator(related: Related, settings: Settings) -> OperatorConfig:
-    system = settings.kserve_system_namespace
-    config_map = one(related.config_maps, OPERATOR_CONFIG, system)
-    return operator_config(None if config_map is None else config_map.data or {}, system)
-
-
-def surroundings(service: Service, request: Request, settings: Settings) -> Surroundings:
-    """What a service's decisions depend on besides its spec. Raises :class:`OperatorConfigError`."""
-    related = request.related or Related()
-    operator = _operator(related, settings)
-    return Surroundings(service.metadata, Names(service.metadata.name), request.children, related, operator)
 
 
 def effective_spec(service: Service, request: Request, around: Surroundings, settings: Settings) -> Effective:
@@ -88,10 +47,7 @@ def effective_spec(service: Service, request: Request, around: Surroundings, set
     own = layer("spec", bytes(request.parent.spec))
     pins = pins_of(service, settings)
     effective = combine(Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config))
-    errors = [*check_effective(effective.document), *reserved(effective.spec), *_adapters(service, effective.spec)]
-    if effective.templated:
-        errors += check_rendered(effective.spec)
-    if errors:
+    if errors := [*check_effective(effective), *_adapters(service, effective.spec)]:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective
 
@@ -101,3 +57,83 @@ def _adapters(service: Service, spec: EffectiveSpec) -> Iterator[field.Error]:
     if spec.model is not None:
         yield from lora.check_types(spec.model)
         yield from lora.check(spec, service.metadata.name, final=True)
+
+
+def is_stopped(metadata: ObjectMeta) -> bool:
+    """Whether the stop annotation is set (KS-6.7)."""
+    return (metadata.annotations or {}).get(STOP, "").lower() == "true"
+
+
+# For the command line: which layer set each value of the pods.
+
+
+def explain(service: Service, request: Request, settings: Settings) -> list[Origin]:
+    """The sources of every value in the model servers' pods and the endpoint picker's; nothing where there are none."""
+    try:
+        around = surroundings(service, request, settings)
+        effective = effective_spec(service, request, around, settings)
+        plan = workload_plan(effective.spec, around)
+    except (OperatorConfigError, CombineError, WorkloadError):
+        return []
+    found: list[Origin] = []
+    for deployment in plan.deployments:
+        base = ["template"] if deployment.name == around.names.main else ["prefill", "template"]
+        place = f"Deployment/{deployment.name} spec.template"
+        found += _pod(effective, deployment.pod.spec, base, place)
+    for group in plan.groups:
+        side = [] if group.name == around.names.multi_node else ["prefill"]
+        place = f"LeaderWorkerSet/{group.name} spec.leaderWorkerTemplate"
+        if group.leader is not None:
+            found += _pod(effective, group.leader.spec, [*side, "template"], f"{place}.leaderTemplate")
+        found += _pod(effective, group.worker.spec, [*side, "worker"], f"{place}.workerTemplate")
+    scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
+    if scheduler is not None and scheduler.template is not None:
+        place = f"Deployment/{around.names.scheduler} spec.template"
+        found += _pod(effective, scheduler.template, ["router", "scheduler", "template"], place)
+    return found
+
+
+def _pod(effective: Effective, pod: Json, base: Sequence[str], place: str) -> list[Origin]:
+    return [
+        Origin(f"{place}.{path}", value, effective.source([*base, *keyed]) or MODEL)
+        for path, keyed, value in _located(pod, SPEC, [])
+    ]
+
+
+def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iterator[tuple[field.Path, Keyed, Any]]:
+    """Every scalar with its path for people and its path for the merge, which ends at a list that is replaced whole."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _located(item, path.member(key), [*keyed, key], key)
+    elif isinstance(value, list) and value:
+        shown, merged = item_key(value), MERGE_KEYS.get(name)
+        for position, item in enumerate(value):
+            here = path.key(str(item[shown])) if shown else path.index(position)
+            if merged and isinstance(item, dict):
+                yield from _located(item, here, [*keyed, (merged, item.get(merged))])
+            else:
+                yield from ((where, keyed, leaf) for where, _, leaf in _located(item, here, []))
+    else:
+        yield path, keyed, value
+
+
+# For ``modelhooks validate`` on files with a service and its configs. In the cluster it is ``PresetsCombined``.
+
+
+def across(service: Service, request: Request, settings: Settings) -> list[str]:
+    """Why there would be no pods; nothing where an object that the service names is not among the related ones."""
+    related = request.related or Related()
+    places = (service.metadata.namespace, settings.kserve_system_namespace)
+    named = [reference.name or "" for reference in service.spec.base_refs or ()]
+    if is_stopped(service.metadata) or not named:
+        return []
+    if any(all(one(related.configs, name, place) is None for place in places) for name in named):
+        return []
+    try:
+        around = surroundings(service, request, settings)
+        workload_plan(effective_spec(service, request, around, settings).spec, around)
+    except (MissingConfigMapError, MissingAccountError):
+        return []
+    except (OperatorConfigError, CombineError, WorkloadError) as error:
+        return [field.advice(SPEC.child("baseRefs"), str(error))]
+    return []

@@ -10,26 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from app.kserve.llminferenceservice.checks import MODEL_URI
-from app.kserve.llminferenceservice.conditions import (
-    CHILDREN_CREATED,
-    COMBINE_BASE_ERROR,
-    INFO,
-    INVALID_SPEC,
-    MAIN_WORKLOAD_READY,
-    NAME_CONFLICT,
-    PRESETS_COMBINED,
-    READY,
-    RECONCILE_MULTI_NODE_ERROR,
-    RECONCILE_SINGLE_NODE_ERROR,
+from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
-    ROUTER_READY,
-    STOPPED,
     TOP_LEVEL,
-    WORKER_WORKLOAD_READY,
     WORKLOAD_CONDITIONS,
-    WORKLOADS_READY,
+    Condition,
+    ConditionType,
+    LLMInferenceServiceStatus,
+    Reason,
 )
-from app.kserve.llminferenceservice.types import Condition, LLMInferenceServiceStatus
 from app.kserve.results import HOLDS, ConditionState, Outcome, WorkloadResult, fails
 from app.kube import field
 from app.kube.conditions import Ledger, since
@@ -37,7 +26,7 @@ from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
-_STOPPED = fails(STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
+_STOPPED = fails(Reason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 
 
 def status(
@@ -46,13 +35,13 @@ def status(
     """What one sync reports. ``previous`` gives transition times, and what phases that were not reached had said."""
     ledger = _Ledger(previous.conditions, now)
     if outcome.presets is not None:
-        ledger.set(PRESETS_COMBINED, outcome.presets)
+        ledger.set(ConditionType.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
         ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
-    ledger.set(READY, _ready(ledger, outcome, absent))
+    ledger.set(ConditionType.READY, _ready(ledger, outcome, absent))
     url, addresses = previous.url, previous.addresses
     if outcome.stopped:
         url, addresses = "", []
@@ -72,11 +61,11 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
 
     An address that no model can be fetched from is the workload's matter (KS-7.5), everything else the merge's.
     """
-    state = fails(INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
+    state = fails(Reason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
     if any(error.path != MODEL_URI for error in errors):
-        return Outcome(pins, fails(COMBINE_BASE_ERROR, state.message), None, None, state)
-    condition = WORKER_WORKLOAD_READY if multi_node else MAIN_WORKLOAD_READY
-    reason = RECONCILE_MULTI_NODE_ERROR if multi_node else RECONCILE_SINGLE_NODE_ERROR
+        return Outcome(pins, fails(Reason.COMBINE_BASE_ERROR, state.message), None, None, state)
+    condition = ConditionType.WORKER_WORKLOAD_READY if multi_node else ConditionType.MAIN_WORKLOAD_READY
+    reason = Reason.RECONCILE_MULTI_NODE_ERROR if multi_node else Reason.RECONCILE_SINGLE_NODE_ERROR
     workloads = WorkloadResult([], {condition: fails(reason, state.message)}, failed=True)
     return Outcome(pins, None, workloads, None, state)
 
@@ -93,11 +82,11 @@ def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
     if (
         result is not None and result.failed
     ):  # a condition of the topology that was may be false still: it decides nothing
-        ledger.set(WORKLOADS_READY, next(iter(result.states.values())))
+        ledger.set(ConditionType.WORKLOADS_READY, next(iter(result.states.values())))
     elif result is not None or outcome.stopped:
-        ledger.set(WORKLOADS_READY, ledger.first_false(WORKLOAD_CONDITIONS))
+        ledger.set(ConditionType.WORKLOADS_READY, ledger.first_false(WORKLOAD_CONDITIONS))
     else:
-        ledger.set_unknown(WORKLOADS_READY)
+        ledger.set_unknown(ConditionType.WORKLOADS_READY)
 
 
 def _judge_router(ledger: _Ledger, outcome: Outcome) -> None:
@@ -108,19 +97,19 @@ def _judge_router(ledger: _Ledger, outcome: Outcome) -> None:
         else:
             ledger.set(condition, state)
     if result is not None or outcome.stopped:
-        ledger.set(ROUTER_READY, ledger.first_false(ROUTER_CONDITIONS))
+        ledger.set(ConditionType.ROUTER_READY, ledger.first_false(ROUTER_CONDITIONS))
     else:
-        ledger.set_unknown(ROUTER_READY)
+        ledger.set_unknown(ConditionType.ROUTER_READY)
 
 
 def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Cause]:
     """Children that stay away or stay as they are: since when is kept in a condition that exists only as long."""
     if not outcome.outstanding:
-        ledger.remove(CHILDREN_CREATED)
+        ledger.remove(ConditionType.CHILDREN_CREATED)
         return []
-    waited = since(ledger.conditions(), CHILDREN_CREATED, "False")
+    waited = since(ledger.conditions(), ConditionType.CHILDREN_CREATED, "False")
     causes = waiting_causes(outcome.outstanding, waited, now)
-    ledger.set(CHILDREN_CREATED, fails(causes[0].reason, ready_message(causes)))
+    ledger.set(ConditionType.CHILDREN_CREATED, fails(causes[0].reason, ready_message(causes)))
     return causes
 
 
@@ -132,15 +121,16 @@ def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> Condit
     early = outcome.error or outcome.presets
     mistake = early.message if early is not None and not early.ok else ""
     if outcome.stopped:
-        return fails(STOPPED, f"{_STOPPED.message}; its spec is invalid: {mistake}") if mistake else _STOPPED
+        return fails(Reason.STOPPED, f"{_STOPPED.message}; its spec is invalid: {mistake}") if mistake else _STOPPED
     if early is not None and not early.ok:
         return fails(early.reason, early.message)
-    conflict = next((cause for cause in absent if cause.reason in (NAME_CONFLICT, CHANGE_REFUSED)), None)
-    failed = outcome.workloads is not None and outcome.workloads.failed
-    types = (WORKLOADS_READY, ROUTER_READY) if failed else (ROUTER_READY, WORKLOADS_READY)
+    conflict = next((cause for cause in absent if cause.reason in (Reason.NAME_CONFLICT, CHANGE_REFUSED)), None)
+    types = [ConditionType.ROUTER_READY, ConditionType.WORKLOADS_READY]
+    if outcome.workloads is not None and outcome.workloads.failed:
+        types.reverse()
     deciding = next((f for type_ in types if (f := ledger.false(type_)) is not None), None)
     if conflict is None and deciding is None:
-        return HOLDS if ledger.is_true(ROUTER_READY) and ledger.is_true(WORKLOADS_READY) else None
+        return HOLDS if all(map(ledger.is_true, types)) else None
     message = ready_message(_causes(outcome, absent))
     if conflict is not None:
         return fails(conflict.reason, message)
@@ -173,7 +163,7 @@ class _Ledger(Ledger[Condition]):
         self._items[type_] = Condition(
             type=type_,
             status=word,
-            severity="" if type_ in TOP_LEVEL else INFO,
+            severity="" if type_ in TOP_LEVEL else "Info",
             reason=said.reason if said is not None else "",
             message=said.message if said is not None else "",
             last_transition_time=self.time_of(type_, word),

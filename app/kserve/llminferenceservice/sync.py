@@ -12,21 +12,17 @@ from typing import Any
 
 from app.hooks.kept import keep, wants_none
 from app.hooks.protocol import SyncResponse
-from app.kserve.llminferenceservice.conditions import (
-    COMBINE_BASE_ERROR,
-    OPERATOR_CONFIG_INVALID,
-)
-from app.kserve.llminferenceservice.plan import Request, Service, effective_spec, pins_of, surroundings
+from app.kserve.llminferenceservice.observed import Request, Service, surroundings
+from app.kserve.llminferenceservice.plan import effective_spec, is_stopped, pins_of
 from app.kserve.llminferenceservice.status import refused, status
-from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
-from app.kserve.names import STOP, Names
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, Reason
+from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
 from app.kserve.results import HOLDS, Outcome, fails
 from app.kserve.router.sync import route_requests
 from app.kserve.spec.merge import CombineError
 from app.kserve.workload.sync import make_workloads, pods_by_workload
 from app.kube import field
-from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.cause import Stage
@@ -42,12 +38,12 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     try:
         around = surroundings(service, request, settings)
     except OperatorConfigError as error:
-        state = fails(OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
+        state = fails(Reason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         return _answer(service, Outcome(pins, None, None, None, state), kept(request), now)
     try:
         effective = effective_spec(service, request, around, settings)
     except CombineError as error:
-        state = fails(COMBINE_BASE_ERROR, str(error), Stage.SPEC)
+        state = fails(Reason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         return _answer(service, Outcome(pins, state, None, None), kept(request), now)
     workloads = make_workloads(effective.spec, around)
     if workloads.failed:
@@ -89,11 +85,6 @@ def _kept(request: Request, spec: bytes | dict[str, Any]) -> list[Any]:
     if wants_none(spec, "prefill"):
         idle |= {names.prefill, names.multi_node_prefill}
     return keep(request.children, lambda child: child.metadata.name in idle)
-
-
-def is_stopped(metadata: ObjectMeta) -> bool:
-    """Whether the stop annotation is set (KS-6.7)."""
-    return (metadata.annotations or {}).get(STOP, "").lower() == "true"
 
 
 def _answer(service: Service, outcome: Outcome, children: list[Any], now: datetime) -> SyncResponse:

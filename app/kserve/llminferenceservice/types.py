@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -9,16 +10,25 @@ from msgspec import Meta
 from pydantic import ConfigDict, Field
 
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
+from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber
+from app.kube.rules import cel
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
 
 FailureMode = Literal["FailOpen", "FailClose"]
 
+# Classes of fields that several types, or both kinds, have alike.
 
-def _cel(*rules: tuple[str, str]) -> dict[str, Any]:
-    return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
+_REPLICAS = "left as it is in the cluster where it is not set"
+_WITH_WORKER = honoured("with worker; in configs of your own, wherever they name it")
+_ON_PODS = honoured("on the workload's pods; the service's own on prefill pods too, unless prefill has others")
+_ON_PICKER = honoured("on the scheduler's pods")
+ROUTE_SPEC = passed_through("to the HTTPRoute, laid over the preset")
+POOL_SPEC = passed_through("to the InferencePool, laid over the preset")
+MATCH_LABELS = defaulted("in addition to the service's own labels")
+PICKER_NAME = passed_through("the scheduler's own Service keeps its name; another one is yours to make")
 
 
 class NameReference(KubeModel):
@@ -32,17 +42,22 @@ class NameReference(KubeModel):
 # The model.
 
 
+_WITH_ADAPTERS = "with adapters; vLLM has the default"
+
+
 class LoRASpec(KubeModel):
     """Adapters of the base model, which vLLM loads beside it."""
 
-    adapters: Any = Field(
+    adapters: Annotated[Any, honoured("downloaded or mounted below /mnt/lora, and loaded by vLLM")] = Field(
         None, description="The adapters: a list of objects with a name of their own and the uri of the files."
     )
-    max_rank: Int32 | None = Field(None, description="Largest rank of an adapter; vLLM's default when not set.", ge=1)
-    max_adapters: Int32 | None = Field(
-        None, description="Adapters that one batch may use; vLLM's default when not set.", ge=1
+    max_rank: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
+        None, description="Largest rank of an adapter.", ge=1
     )
-    max_cpu_adapters: Int32 | None = Field(
+    max_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
+        None, description="Adapters that one batch may use.", ge=1
+    )
+    max_cpu_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
         None, description="Adapters that are kept in memory; as many as maxAdapters when not set.", ge=1
     )
 
@@ -50,15 +65,19 @@ class LoRASpec(KubeModel):
 class LLMModelSpec(KubeModel):
     """Which model is served, and where it comes from."""
 
-    uri: str = Field(
+    uri: Annotated[str, HONOURED] = Field(
         description="Where the model is: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc:// or oci://."
     )
-    name: str | None = Field(None, description="Name under which the model is served; the service's own when not set.")
+    name: Annotated[str | None, defaulted("a base that names the model wins")] = Field(
+        None, description="Name under which the model is served; the service's own when not set."
+    )
     lora: LoRASpec | None = Field(None, description="LoRA adapters.")
 
 
 class StorageInitializerSpec(KubeModel):
-    enabled: bool | None = Field(None, description="False when the containers fetch the model themselves.")
+    enabled: Annotated[bool | None, DEFAULTED] = Field(
+        None, description="False when the containers fetch the model themselves."
+    )
 
 
 # The workload.
@@ -67,14 +86,37 @@ class StorageInitializerSpec(KubeModel):
 class ParallelismSpec(KubeModel):
     """How one replica is spread over GPUs and nodes."""
 
-    tensor: Int32 | None = Field(None, description="GPUs that share each layer.", ge=1)
-    pipeline: Int32 | None = Field(None, description="Nodes that share the layers of one replica.", ge=1)
-    data: Int32 | None = Field(None, description="Copies of the model in one replica.", ge=1)
-    data_local: Int32 | None = Field(None, description="Copies of the model on each node.", ge=1)
-    data_rpc_port: Int32 | None = Field(
+    tensor: Annotated[Int32 | None, _WITH_WORKER] = Field(None, description="GPUs that share each layer.", ge=1)
+    pipeline: Annotated[Int32 | None, honoured("with worker, and with a config that knows it: no preset does")] = Field(
+        None, description="Nodes that share the layers of one replica.", ge=1
+    )
+    data: Annotated[Int32 | None, defaulted("with worker")] = Field(
+        None, description="Copies of the model in one replica.", ge=1
+    )
+    data_local: Annotated[Int32 | None, defaulted("with worker")] = Field(
+        None, description="Copies of the model on each node.", ge=1
+    )
+    data_rpc_port: Annotated[Int32 | None, defaulted("with worker")] = Field(
         None, alias="dataRPCPort", description="Port by which the copies talk; 5555 when not set.", ge=1, le=65535
     )
-    expert: bool = Field(False, description="Whether experts are spread over the GPUs.")
+    expert: Annotated[bool, _WITH_WORKER] = Field(False, description="Whether experts are spread over the GPUs.")
+
+    @property
+    def is_data_parallel(self) -> bool:
+        """Whether one replica holds several copies of the model."""
+        return (self.data or 0) > 0 or (self.data_local or 0) > 0
+
+    @property
+    def is_pipeline_parallel(self) -> bool:
+        """Whether several nodes share the layers of one replica."""
+        return (self.pipeline or 0) > 0
+
+    @property
+    def pods_per_replica(self) -> int | None:
+        """Pods of one replica, the leader included; ``None`` where nothing says how many."""
+        if self.is_data_parallel:
+            return max(max(self.data or 1, 1) // max(self.data_local or 1, 1), 1)
+        return self.pipeline if self.is_pipeline_parallel else None
 
 
 class ScalingModifiers(KubeModel):
@@ -120,7 +162,7 @@ class KEDASpec(KubeModel):
     """Scaling by a KEDA ScaledObject."""
 
     model_config = ConfigDict(
-        json_schema_extra=_cel(
+        json_schema_extra=cel(
             (
                 f"!has(self.advanced) || !has({_MODIFIERS}) || ("
                 + " && ".join(
@@ -161,7 +203,7 @@ class WVASpec(KubeModel):
     """Scaling by the workload variant autoscaler."""
 
     model_config = ConfigDict(
-        json_schema_extra=_cel(
+        json_schema_extra=cel(
             ("!(has(self.hpa) && has(self.keda))", "set hpa or keda, not both"),
             ("has(self.hpa) || has(self.keda)", "set hpa or keda"),
         )
@@ -181,7 +223,7 @@ class ScalingSpec(KubeModel):
     """Autoscaling. Stored and checked, not acted on: attach a HorizontalPodAutoscaler of your own."""
 
     model_config = ConfigDict(
-        json_schema_extra=_cel(
+        json_schema_extra=cel(
             ("has(self.maxReplicas)", "scaling needs maxReplicas"),
             ("has(self.wva)", "scaling needs wva"),
             (
@@ -201,7 +243,7 @@ class ScalingSpec(KubeModel):
     wva: WVASpec | None = Field(None, description="The autoscaler.")
 
 
-_REPLICAS_CEL = _cel(("!(has(self.replicas) && has(self.scaling))", "set replicas or scaling, not both"))
+_REPLICAS_CEL = cel(("!(has(self.replicas) && has(self.scaling))", "set replicas or scaling, not both"))
 
 
 class WorkloadSpec(KubeModel):
@@ -209,17 +251,30 @@ class WorkloadSpec(KubeModel):
 
     model_config = ConfigDict(json_schema_extra=_REPLICAS_CEL)
 
-    replicas: Int32 | None = Field(None, description="Copies of the workload; left alone when not set.", ge=0)
-    scaling: ScalingSpec | None = Field(None, description="Autoscaling. Stored, not acted on.")
+    replicas: Annotated[Int32 | None, honoured(_REPLICAS)] = Field(
+        None, description="Copies of the workload; left alone when not set.", ge=0
+    )
+    scaling: Annotated[
+        ScalingSpec | None,
+        no_effect(
+            "the number of replicas is left alone; attach an autoscaler",
+            "checked and stored; attach an autoscaler of your own",
+        ),
+    ] = Field(None, description="Autoscaling. Stored, not acted on.")
     parallelism: ParallelismSpec | None = Field(None, description="How one replica is spread over GPUs and nodes.")
-    labels: dict[str, str] | None = Field(None, description="Labels for the pods.")
-    annotations: dict[str, str] | None = Field(None, description="Annotations for the pods.")
-    template: PartialPodSpec | None = Field(
+    labels: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Labels for the pods.")
+    annotations: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Annotations for the pods.")
+    template: Annotated[PartialPodSpec | None, defaulted("laid over the preset, with the model put in")] = Field(
         None, description="The pod, or the leader's pod; what is not said comes from presets."
     )
-    worker: PartialPodSpec | None = Field(
-        None, description="The workers' pod; with it one replica spans several nodes."
-    )
+    worker: Annotated[
+        PartialPodSpec | None, defaulted("laid over the preset, with the model put in; needs LeaderWorkerSet")
+    ] = Field(None, description="The workers' pod; with it one replica spans several nodes.")
+
+    @property
+    def pods_per_replica(self) -> int | None:
+        """As its parallelism says."""
+        return self.parallelism.pods_per_replica if self.parallelism is not None else None
 
 
 # The router.
@@ -241,8 +296,10 @@ class ObjectReference(KubeModel):
 class HTTPRouteConfig(KubeModel):
     """Routes of your own, or content for the one that is made."""
 
-    refs: list[NameReference] | None = Field(None, description="Existing HTTPRoutes to use instead of a managed one.")
-    spec: HTTPRouteSpec | None = Field(None, description="Content of the managed HTTPRoute.")
+    refs: Annotated[list[NameReference] | None, HONOURED] = Field(
+        None, description="Existing HTTPRoutes to use instead of a managed one."
+    )
+    spec: Annotated[HTTPRouteSpec | None, ROUTE_SPEC] = Field(None, description="Content of the managed HTTPRoute.")
 
 
 class RouteSpec(KubeModel):
@@ -250,7 +307,7 @@ class RouteSpec(KubeModel):
 
 
 class GatewaySpec(KubeModel):
-    refs: list[ObjectReference] | None = Field(
+    refs: Annotated[list[ObjectReference] | None, defaulted("they replace parentRefs of the route")] = Field(
         None, description="Existing Gateways; the managed route attaches to them instead of the default one."
     )
 
@@ -269,7 +326,7 @@ class EndpointPickerIdentity(KubeModel):
         pattern=GROUP_PATTERN,
     )
     kind: str = Field("Service", description="Kind.", min_length=1, max_length=63, pattern=KIND_PATTERN)
-    name: str = Field(description="Name.", min_length=1, max_length=253)
+    name: Annotated[str, PICKER_NAME] = Field(description="Name.", min_length=1, max_length=253)
     failure_mode: FailureMode = Field("FailClose", description="What happens while it does not answer.")
 
 
@@ -281,10 +338,12 @@ class EndpointPickerReference(EndpointPickerIdentity):
     """The service that picks endpoints for a pool."""
 
     model_config = ConfigDict(
-        json_schema_extra=_cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
+        json_schema_extra=cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
     )
 
-    port: Port | None = Field(None, description="Port; 9002 when not set, which only v1alpha1 admits for a Service.")
+    port: Annotated[Port | None, DEFAULTED] = Field(
+        None, description="Port; 9002 when not set, which only v1alpha1 admits for a Service."
+    )
 
 
 LABEL_PATTERN = pattern(
@@ -297,7 +356,7 @@ LabelText = Annotated[str, Field(max_length=63, pattern=LABEL_PATTERN)]
 class PoolSelector(KubeModel):
     model_config = ConfigDict(json_schema_extra={"required": ["matchLabels"]})  # v1alpha1 admits none
 
-    match_labels: dict[str, LabelText] | None = Field(
+    match_labels: Annotated[dict[str, LabelText] | None, MATCH_LABELS] = Field(
         None,
         description="Labels of the pods, in addition to the service's own.",
         json_schema_extra={"minProperties": 1, "maxProperties": 64},
@@ -306,7 +365,7 @@ class PoolSelector(KubeModel):
 
 PORTS: dict[str, Any] = {
     "x-kubernetes-list-type": "atomic",
-    **_cel(("self.all(a, self.exists_one(b, a.number == b.number))", "each port once")),
+    **cel(("self.all(a, self.exists_one(b, a.number == b.number))", "each port once")),
 }
 
 
@@ -324,8 +383,10 @@ class InferencePoolSpec(KubeModel):
 
 
 class PoolSpec(KubeModel):
-    spec: InferencePoolSpec | None = Field(None, description="Content of the managed pool.")
-    ref: NameReference | None = Field(None, description="An existing InferencePool to use; no scheduler is made then.")
+    spec: Annotated[InferencePoolSpec | None, POOL_SPEC] = Field(None, description="Content of the managed pool.")
+    ref: Annotated[NameReference | None, honoured("no scheduler is made then")] = Field(
+        None, description="An existing InferencePool to use; no scheduler is made then."
+    )
 
 
 class ConfigMapKey(KubeModel):
@@ -333,15 +394,15 @@ class ConfigMapKey(KubeModel):
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
 
-    name: str = Field("", description="Name of the ConfigMap.")
-    key: str = Field(description="Key in it; epp when empty.")
-    optional: bool | None = Field(None, description="Has no effect.")
+    name: Annotated[str, DEFAULTED] = Field("", description="Name of the ConfigMap.")
+    key: Annotated[str, defaulted("epp when it is empty")] = Field(description="Key in it; epp when empty.")
+    optional: Annotated[bool | None, no_effect("the key must exist")] = Field(None, description="Has no effect.")
 
 
 class SchedulerConfig(KubeModel):
     """The endpoint picker's configuration: written here, or in a ConfigMap."""
 
-    inline: Json | None = Field(None, description="An EndpointPickerConfig.")
+    inline: Annotated[Json | None, DEFAULTED] = Field(None, description="An EndpointPickerConfig.")
     ref: ConfigMapKey | None = Field(None, description="Where an EndpointPickerConfig stands.")
 
 
@@ -349,10 +410,14 @@ class SchedulerSpec(KubeModel):
     """The endpoint picker (EPP), which chooses a pod for each request."""
 
     pool: PoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
-    template: PartialPodSpec | None = Field(None, description="The endpoint picker's pod.")
-    replicas: Int32 | None = Field(None, description="Copies of the endpoint picker; with more than one they elect.")
-    labels: dict[str, str] | None = Field(None, description="Labels for its pods.")
-    annotations: dict[str, str] | None = Field(None, description="Annotations for its pods.")
+    template: Annotated[PartialPodSpec | None, defaulted("laid over the preset")] = Field(
+        None, description="The endpoint picker's pod."
+    )
+    replicas: Annotated[Int32 | None, honoured(f"{_REPLICAS}; with more than one they elect a leader")] = Field(
+        None, description="Copies of the endpoint picker; with more than one they elect."
+    )
+    labels: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Labels for its pods.")
+    annotations: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Annotations for its pods.")
     config: SchedulerConfig | None = Field(None, description="Its configuration; a default when not set.")
 
 
@@ -361,7 +426,9 @@ class RouterSpec(KubeModel):
 
     route: RouteSpec | None = Field(None, description="HTTP routing; empty for a managed HTTPRoute.")
     gateway: GatewaySpec | None = Field(None, description="The Gateway; empty for the default one.")
-    ingress: IngressSpec | None = Field(None, description="Has no effect.")
+    ingress: Annotated[IngressSpec | None, no_effect("use route and gateway")] = Field(
+        None, description="Has no effect."
+    )
     scheduler: SchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
 
 
@@ -374,12 +441,85 @@ class LLMInferenceServiceSpec(WorkloadSpec):
         None, description="A second workload for prefill; the main one then only decodes."
     )
     router: RouterSpec | None = Field(None, description="How requests reach the model.")
-    base_refs: list[NameReference] | None = Field(
+    base_refs: Annotated[list[NameReference] | None, HONOURED] = Field(
         None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
     )
 
 
 # Status.
+
+
+class ConditionType(StrEnum):
+    """What a service's conditions are about (KS-6)."""
+
+    READY = "Ready"
+    """The whole service: workloads and router."""
+    WORKLOADS_READY = "WorkloadsReady"
+    ROUTER_READY = "RouterReady"
+    PRESETS_COMBINED = "PresetsCombined"
+    """The effective spec could be computed."""
+    MAIN_WORKLOAD_READY = "MainWorkloadReady"
+    WORKER_WORKLOAD_READY = "WorkerWorkloadReady"
+    PREFILL_WORKLOAD_READY = "PrefillWorkloadReady"
+    PREFILL_WORKER_WORKLOAD_READY = "PrefillWorkerWorkloadReady"
+    GATEWAYS_READY = "GatewaysReady"
+    HTTP_ROUTES_READY = "HTTPRoutesReady"
+    INFERENCE_POOL_READY = "InferencePoolReady"
+    SCHEDULER_WORKLOAD_READY = "SchedulerWorkloadReady"
+    CHILDREN_CREATED = "ChildrenCreated"
+    """Ours: false while a child is not there, or not as it was asked for, absent otherwise. Its time tells how long."""
+
+
+WORKLOAD_CONDITIONS = (
+    ConditionType.MAIN_WORKLOAD_READY,
+    ConditionType.WORKER_WORKLOAD_READY,
+    ConditionType.PREFILL_WORKLOAD_READY,
+    ConditionType.PREFILL_WORKER_WORKLOAD_READY,
+)
+"""In the order in which the first false one decides ``WorkloadsReady`` (KS-6.3)."""
+ROUTER_CONDITIONS = (
+    ConditionType.GATEWAYS_READY,
+    ConditionType.HTTP_ROUTES_READY,
+    ConditionType.INFERENCE_POOL_READY,
+    ConditionType.SCHEDULER_WORKLOAD_READY,
+)
+"""In the order in which the first false one decides ``RouterReady``."""
+TOP_LEVEL = (ConditionType.READY, ConditionType.WORKLOADS_READY, ConditionType.ROUTER_READY)
+"""Without severity; every other condition has severity ``Info``."""
+
+
+class Reason(StrEnum):
+    """Why a service's condition is as it is (KS-6.8)."""
+
+    INVALID_SPEC = "InvalidSpec"
+    """The spec breaks a rule; nothing was changed."""
+    OPERATOR_CONFIG_INVALID = "OperatorConfigInvalid"
+    """A document of the ConfigMap inferenceservice-config cannot be read; nothing was changed."""
+    COMBINE_BASE_ERROR = "CombineBaseError"
+    """A preset or baseRef is missing, does not render, or makes an invalid spec; nothing was changed."""
+    RECONCILE_MULTI_NODE_ERROR = "ReconcileMultiNodeWorkloadError"
+    RECONCILE_SINGLE_NODE_ERROR = "ReconcileSingleNodeWorkloadError"
+    SCHEDULER_RECONCILE_ERROR = "SchedulerReconcileError"
+    HTTP_ROUTE_RECONCILE_ERROR = "HTTPRouteReconcileError"
+    """The route is written, but its URLs cannot be found out."""
+    REFS_INVALID = "RefsInvalid"
+    """A Gateway or HTTPRoute that the service refers to does not exist."""
+    GATEWAYS_NOT_READY = "GatewaysNotReady"
+    GATEWAY_FETCH_ERROR = "GatewayFetchError"
+    HTTP_ROUTES_NOT_READY = "HTTPRoutesNotReady"
+    WAITING_FOR_GATEWAY = "WaitingForGateway"
+    """No gateway has looked at the pool yet."""
+    INFERENCE_POOL_NOT_READY = "InferencePoolNotReady"
+    INFERENCE_POOL_FETCH_ERROR = "InferencePoolFetchError"
+    """The pool does not exist, or its kind is not installed."""
+    STOPPED = "Stopped"
+    PROGRESSING = "Progressing"
+    """The workload has not said anything yet."""
+    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+    NAME_CONFLICT = "NameConflict"
+    """A child stays unobserved: its name is taken by an object of another owner."""
+    KIND_NOT_INSTALLED = "KindNotInstalled"
+    """A kind that the spec needs is not declared to Metacontroller."""
 
 
 class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from app.kserve.llminferenceservice import types
 from app.kube.base import KubeModel
+from app.kube.fieldclass import DEFAULTED, NO_EFFECT
 from app.kube.gatewayapi import PortNumber
 
 Criticality = Literal["Critical", "Standard", "Sheddable"]
 
 
 class ModelSpec(types.LLMModelSpec):
-    criticality: Criticality | None = Field(None, description="Importance of requests. Stored, not acted on.")
+    criticality: Annotated[Criticality | None, NO_EFFECT] = Field(
+        None, description="Importance of requests. Stored, not acted on."
+    )
 
 
 class ExtensionReference(types.EndpointPickerIdentity):
     """The service that picks endpoints for a pool."""
 
-    port_number: PortNumber | None = Field(None, description="Port; 9002 when not set.")
+    port_number: Annotated[PortNumber | None, DEFAULTED] = Field(None, description="Port; 9002 when not set.")
 
 
 class InferencePoolSpec(KubeModel):
     """Content of the managed InferencePool, in the form of its v1alpha2."""
 
-    selector: dict[str, types.LabelText] = Field(description="Labels of the pods, in addition to the service's own.")
+    selector: Annotated[dict[str, types.LabelText], types.MATCH_LABELS] = Field(
+        description="Labels of the pods, in addition to the service's own."
+    )
     target_port_number: PortNumber = Field(description="Port of the model server.")
     extension_ref: ExtensionReference = Field(description="The endpoint picker.")
 
 
 class PoolSpec(types.PoolSpec):
-    spec: InferencePoolSpec | None = Field(None, description="Content of the managed pool.")  # type: ignore[assignment]
+    spec: Annotated[InferencePoolSpec | None, types.POOL_SPEC] = Field(None, description="Content of the managed pool.")  # type: ignore[assignment]  # the older form
 
 
 class SchedulerSpec(types.SchedulerSpec):

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.kserve.llminferenceservice import rules
-from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, reserved
-from app.kserve.llminferenceservice.warnings import without_effect
+from app.kserve.llminferenceservice import merged
+from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
+from app.kserve.llminferenceservice.checks import merge_clashes, model_urls
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.names import COMPONENT, MODEL_URI, NAME
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets
 from app.kserve.spec.render import render_error, with_decided_templates
 from app.kserve.spec.template.data import ServiceData
-from app.kube import field, gatewayapi_rules
+from app.kube import field
 from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
+from app.kube.fieldclass import without_effect
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
+from app.kube.rules import violations
 from app.settings import Settings
 
 Json = dict[str, Any]
@@ -74,12 +77,12 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
         errors.append(
             field.forbidden(SPEC.child("baseRefs"), f"configs do not nest; let services refer to {names} themselves")
         )
-    errors += rules.scheduler_replicas(spec.router.scheduler if spec.router is not None else None)
-    errors += rules.scaling(spec)
-    errors += reserved(spec)
+    errors += merged.scheduler_replicas(spec.router.scheduler if spec.router is not None else None)
+    errors += merged.scaling(spec)
+    errors += merged.reserved(spec)
     http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
     if http is not None and http.spec is not None:
-        errors += gatewayapi_rules.check(http.spec, rules.HTTP.child("spec"), templated=True)
+        errors += violations(http.spec, merged.HTTP.child("spec"))
     return errors or _unrendered(config.spec, settings) or wrong
 
 
@@ -101,22 +104,27 @@ def _installation(settings: Settings) -> tuple[tuple[str, str], str]:
 
 def warnings(config: Config) -> list[str]:
     """Fields without effect, and what services that use the config as it is would be refused for."""
-    refused = (f"{error}; a service has to replace the list" for error in merge_clashes(config.spec))
-    return [*without_effect(config.spec), *refused]
+    refused = (
+        advice(error.path, f"{error.body}; a service has to replace the list") for error in merge_clashes(config.spec)
+    )
+    return [*without_effect(config.spec, SPEC), *refused]
 
 
 def update_warnings(config: Config, old: Config, settings: Settings) -> list[str]:
     """A shared preset that changes, changes every service that uses it; additions alone are expected (KS-C04)."""
-    if not is_well_known(config.metadata.name, settings) or _is_within(_dump(old.spec), _dump(config.spec)):
+    name = config.metadata.name
+    if not is_well_known(name, settings) or _is_within(_dump(old.spec), _dump(config.spec)):
         return []
-    return [f"{config.metadata.name} is a well-known config: every service that uses it changes with it"]
+    return [Advice(f"{name} is a well-known config: every service that uses it changes with it", METADATA_NAME)]
 
 
 def delete_warnings(name: str, settings: Settings) -> list[str]:
     """The service's own preset of that name is in force again (KS-C05)."""
     if not is_well_known(name, settings):
         return []
-    return [f"{name} is a well-known config: services that use it go back to the preset of that name"]
+    return [
+        Advice(f"{name} is a well-known config: services that use it go back to the preset of that name", METADATA_NAME)
+    ]
 
 
 def is_well_known(name: str, settings: Settings) -> bool:

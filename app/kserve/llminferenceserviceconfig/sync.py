@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from app.hooks.protocol import NoObjects, SyncRequest, SyncResponse
-from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
+from app.kserve.llminferenceservice.types import ConditionType
+from app.kserve.llminferenceserviceconfig.types import (
+    LLMInferenceServiceConfigSpec,
+    LLMInferenceServiceConfigStatus,
+    Reason,
+)
 from app.kube import field
 from app.kube.conditions import Conditions
 from app.kube.resource import Resource
@@ -14,18 +19,10 @@ from app.settings import Settings
 
 Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
 
-READY = "Ready"
-INVALID_SPEC = "InvalidSpec"
-"""The spec breaks a rule, or one of its templates does not render."""
-RENDERED = "Rendered"
-"""Every template renders for a sample service."""
-
 
 def sync(config: Config, request: SyncRequest[NoObjects, NoObjects], settings: Settings, now: datetime) -> SyncResponse:
     """A valid config is ready: whoever calls has validated it, templates included."""
-    return SyncResponse(
-        _status(config.metadata.generation, config.status, now, ok=True, reason=RENDERED, message=""), []
-    )
+    return SyncResponse(_status(config.metadata.generation, config.status, now, Reason.RENDERED), [])
 
 
 def invalid(
@@ -34,20 +31,16 @@ def invalid(
     now: datetime,
 ) -> LLMInferenceServiceConfigStatus:
     """The status of a config that breaks a rule."""
-    return _status(
-        config.metadata.generation, config.status, now, ok=False, reason=INVALID_SPEC, message=field.aggregate(errors)
-    )
+    return _status(config.metadata.generation, config.status, now, Reason.INVALID_SPEC, field.aggregate(errors))
 
 
 def _status(
     generation: int | None,
     previous: LLMInferenceServiceConfigStatus,
     now: datetime,
-    *,
-    ok: bool,
-    reason: str,
-    message: str,
+    reason: Reason,
+    message: str = "",
 ) -> LLMInferenceServiceConfigStatus:
     conditions = Conditions(previous.conditions, generation, now)
-    conditions.set(READY, ok, reason, message)
+    conditions.set(ConditionType.READY, reason is Reason.RENDERED, reason, message)
     return LLMInferenceServiceConfigStatus(conditions=conditions.list(), observed_generation=generation)

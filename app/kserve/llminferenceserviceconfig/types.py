@@ -5,23 +5,26 @@ Every relaxation is one that upstream's ``v1alpha2`` has for this kind, or that 
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from app.kserve.llminferenceservice import types
 from app.kube import gatewayapi
 from app.kube.conditions import Condition
+from app.kube.fieldclass import HONOURED, no_effect
 
-_ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 _MATCHES: Any = gatewayapi.DEFAULT_MATCHES
 _RULES: Any = gatewayapi.DEFAULT_RULES
 
 
 class ConfigModelSpec(types.LLMModelSpec):
-    uri: str = Field("", description="Where the model is, as in a service. A config may leave it out.")
+    uri: Annotated[str, HONOURED] = Field(
+        "", description="Where the model is, as in a service. A config may leave it out."
+    )
 
 
 class TemplatedParentReference(gatewayapi.ParentReference):
@@ -32,7 +35,7 @@ class TemplatedParentReference(gatewayapi.ParentReference):
 
 
 class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
-    model_config = ConfigDict(json_schema_extra={})
+    constraints = ()  # they are for what the template renders to
 
     value: str = Field("/", description="What to compare with, may be a template.")
 
@@ -44,7 +47,7 @@ class TemplatedRouteMatch(gatewayapi.HTTPRouteMatch):
 
 
 class TemplatedPathModifier(gatewayapi.HTTPPathModifier):
-    model_config = ConfigDict(json_schema_extra={})
+    constraints = ()
 
     replace_full_path: str | None = Field(None, description="The new path, may be a template.")
     replace_prefix_match: str | None = Field(None, description="What stands for the prefix, may be a template.")
@@ -62,47 +65,46 @@ class TemplatedBackendRef(gatewayapi.HTTPBackendRef):
     name: str = Field(description="Name of the backend, may be a template.", min_length=1)
 
 
-# Lists are invariant to a type checker, so it objects to each that holds the templated form of its items.
-
-
 class TemplatedRouteRule(gatewayapi.HTTPRouteRule):
-    matches: list[TemplatedRouteMatch] | None = Field(  # type: ignore[assignment]
+    matches: list[TemplatedRouteMatch] | None = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="Requests that the rule is for: those that any of these fits.",
         max_length=64,
-        json_schema_extra={**_ATOMIC, "default": _MATCHES},
+        json_schema_extra={**gatewayapi.ATOMIC, "default": _MATCHES},
     )
-    filters: list[TemplatedRouteFilter] | None = Field(  # type: ignore[assignment]
+    filters: Annotated[list[TemplatedRouteFilter] | None, gatewayapi.FILTER_RULES] = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="Steps on the way.",
         max_length=16,
-        json_schema_extra=_ATOMIC | gatewayapi.FILTERS_CEL,
+        json_schema_extra=gatewayapi.ATOMIC,
     )
-    backend_refs: list[TemplatedBackendRef] | None = Field(  # type: ignore[assignment]
+    backend_refs: list[TemplatedBackendRef] | None = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="Where the requests go.",
         max_length=16,
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=gatewayapi.ATOMIC,
     )
 
 
 class TemplatedHTTPRouteSpec(gatewayapi.HTTPRouteSpec):
-    parent_refs: list[TemplatedParentReference] | None = Field(  # type: ignore[assignment]
+    parent_refs: list[TemplatedParentReference] | None = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="Gateways that serve the route.",
         max_length=32,
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=gatewayapi.ATOMIC,
     )
-    rules: list[TemplatedRouteRule] | None = Field(  # type: ignore[assignment]
+    rules: Annotated[list[TemplatedRouteRule] | None, gatewayapi.ROUTE_RULES] = Field(  # type: ignore[assignment]  # lists are invariant
         None,
         description="What happens to requests. A list that the API server filled in counts as none.",
         max_length=16,
-        json_schema_extra={**_ATOMIC, **gatewayapi.MATCHES_CEL, "default": _RULES},
+        json_schema_extra={**gatewayapi.ATOMIC, "default": _RULES},
     )
 
 
 class ConfigHTTPRoute(types.HTTPRouteConfig):
-    spec: TemplatedHTTPRouteSpec | None = Field(None, description="Content of the managed HTTPRoute.")
+    spec: Annotated[TemplatedHTTPRouteSpec | None, types.ROUTE_SPEC] = Field(
+        None, description="Content of the managed HTTPRoute."
+    )
 
 
 class ConfigRouteSpec(types.RouteSpec):
@@ -110,11 +112,11 @@ class ConfigRouteSpec(types.RouteSpec):
 
 
 class ConfigEndpointPicker(types.EndpointPickerReference):
-    name: str = Field(description="Name, may be a template.", min_length=1)
+    name: Annotated[str, types.PICKER_NAME] = Field(description="Name, may be a template.", min_length=1)
 
 
 class ConfigPoolSelector(types.PoolSelector):
-    match_labels: dict[str, str] | None = Field(
+    match_labels: Annotated[dict[str, str] | None, types.MATCH_LABELS] = Field(
         None, description="Labels of the pods, in addition to the service's own, may be templates."
     )
 
@@ -122,15 +124,17 @@ class ConfigPoolSelector(types.PoolSelector):
 class ConfigInferencePoolSpec(types.InferencePoolSpec):
     """Content of the managed InferencePool, or a part of it."""
 
-    selector: ConfigPoolSelector | None = Field(None, description="Which pods are in the pool.")  # type: ignore[assignment]
-    target_ports: list[types.Port] | None = Field(  # type: ignore[assignment]
+    selector: ConfigPoolSelector | None = Field(None, description="Which pods are in the pool.")  # type: ignore[assignment]  # may be left out here
+    target_ports: list[types.Port] | None = Field(  # type: ignore[assignment]  # may be left out here
         None, description="Ports of the model server.", max_length=8, json_schema_extra=types.PORTS
     )
-    endpoint_picker_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]
+    endpoint_picker_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]  # may be left out here
 
 
 class ConfigPoolSpec(types.PoolSpec):
-    spec: ConfigInferencePoolSpec | None = Field(None, description="Content of the managed pool.")
+    spec: Annotated[ConfigInferencePoolSpec | None, types.POOL_SPEC] = Field(
+        None, description="Content of the managed pool."
+    )
 
 
 class ConfigSchedulerSpec(types.SchedulerSpec):
@@ -147,6 +151,18 @@ class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
 
     model: ConfigModelSpec | None = Field(None, description="Which model is served.")
     router: ConfigRouterSpec | None = Field(None, description="How requests reach the model.")
+    base_refs: Annotated[list[types.NameReference] | None, no_effect(note="refused: configs do not nest")] = Field(
+        None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
+    )
+
+
+class Reason(StrEnum):
+    """Why a config's ``Ready`` is as it is."""
+
+    INVALID_SPEC = "InvalidSpec"
+    """The spec breaks a rule, or one of its templates does not render."""
+    RENDERED = "Rendered"
+    """Every template renders for a sample service."""
 
 
 class LLMInferenceServiceConfigStatus(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from app.kserve.llminferenceservice import v1alpha1
+from app.kserve.llminferenceservice.types import MATCH_LABELS, PICKER_NAME, POOL_SPEC
 from app.kserve.llminferenceserviceconfig import types
+from app.kube.fieldclass import NO_EFFECT
 from app.kube.gatewayapi import PortNumber
 
 
 class ConfigModelSpec(types.ConfigModelSpec):
-    criticality: v1alpha1.Criticality | None = Field(None, description="Importance of requests. Stored, not acted on.")
+    criticality: Annotated[v1alpha1.Criticality | None, NO_EFFECT] = Field(
+        None, description="Importance of requests. Stored, not acted on."
+    )
 
 
 class ConfigExtensionReference(v1alpha1.ExtensionReference):
-    name: str = Field(description="Name, may be a template.", min_length=1)
+    name: Annotated[str, PICKER_NAME] = Field(description="Name, may be a template.", min_length=1)
 
 
 class ConfigInferencePoolSpec(v1alpha1.InferencePoolSpec):
     """Content of the managed InferencePool, or a part of it."""
 
-    selector: dict[str, str] | None = Field(  # type: ignore[assignment]
+    selector: Annotated[dict[str, str] | None, MATCH_LABELS] = Field(  # type: ignore[assignment]  # may be left out here
         None, description="Labels of the pods, in addition to the service's own, may be templates."
     )
-    target_port_number: PortNumber | None = Field(None, description="Port of the model server.")  # type: ignore[assignment]
-    extension_ref: ConfigExtensionReference | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]
+    target_port_number: PortNumber | None = Field(None, description="Port of the model server.")  # type: ignore[assignment]  # may be left out here
+    extension_ref: ConfigExtensionReference | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]  # may be left out here
 
 
 class ConfigPoolSpec(v1alpha1.PoolSpec):
-    spec: ConfigInferencePoolSpec | None = Field(None, description="Content of the managed pool.")
+    spec: Annotated[ConfigInferencePoolSpec | None, POOL_SPEC] = Field(None, description="Content of the managed pool.")
 
 
 class ConfigSchedulerSpec(v1alpha1.SchedulerSpec):
@@ -36,7 +42,7 @@ class ConfigSchedulerSpec(v1alpha1.SchedulerSpec):
 
 
 class ConfigRouterSpec(types.ConfigRouterSpec):
-    scheduler: ConfigSchedulerSpec | None = Field(  # type: ignore[assignment]
+    scheduler: ConfigSchedulerSpec | None = Field(  # type: ignore[assignment]  # the older form
         None, description="The endpoint picker; empty for a managed one."
     )
 

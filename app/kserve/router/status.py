@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from app.hooks.protocol import one
-from app.kserve.llminferenceservice import conditions
 from app.kserve.llminferenceservice.observed import ObservedPool, ObservedRoute, ParentReference
+from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import COMPONENT_WORKLOAD, GATEWAY_GROUP, ROLE_BOTH, ROLE_DECODE, workload_labels
 from app.kserve.results import HOLDS, ConditionState, by_condition, fails
 from app.kserve.router.view import RouterError, RouterView
@@ -33,20 +33,20 @@ def pool_state(view: RouterView) -> ConditionState | None:
     if wanted is None:
         return None
     if view.children.pools is None:
-        return fails(conditions.INFERENCE_POOL_FETCH_ERROR, INSTALL_POOLS, Stage.SPEC)
+        return fails(Reason.INFERENCE_POOL_FETCH_ERROR, INSTALL_POOLS, Stage.SPEC)
     if view.pool_ref:
         pool = one(view.related.pools, view.pool_ref, view.namespace)
         if pool is None:
             text = f"InferencePool {view.namespace}/{view.pool_ref} does not exist"
-            raise RouterError(conditions.INFERENCE_POOL_READY, conditions.INFERENCE_POOL_FETCH_ERROR, text)
+            raise RouterError(ConditionType.INFERENCE_POOL_READY, Reason.INFERENCE_POOL_FETCH_ERROR, text)
         return _judged_pool(pool)
     name = view.names.pool
     if wanted.template is None or wanted.pool is None or wanted.pool.spec is None:
         text = f"InferencePool {name} cannot be created: the scheduler has no template or no pool.spec"
-        return fails(conditions.INFERENCE_POOL_FETCH_ERROR, text, Stage.SPEC)
+        return fails(Reason.INFERENCE_POOL_FETCH_ERROR, text, Stage.SPEC)
     managed = one(view.children.pools, name, view.namespace)
     if managed is None:
-        return fails(conditions.WAITING_FOR_GATEWAY, f"InferencePool {name} does not exist yet")
+        return fails(Reason.WAITING_FOR_GATEWAY, f"InferencePool {name} does not exist yet")
     return _judged_pool(managed)
 
 
@@ -55,8 +55,8 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
     if is_pool_ready(pool):
         return HOLDS
     if not pool.status.parents:
-        return fails(conditions.WAITING_FOR_GATEWAY, f"{name}: no Gateway has looked at it yet")
-    return fails(conditions.INFERENCE_POOL_NOT_READY, f"{name} is not accepted by every Gateway")
+        return fails(Reason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has looked at it yet")
+    return fails(Reason.INFERENCE_POOL_NOT_READY, f"{name} is not accepted by every Gateway")
 
 
 def stranger_causes(view: RouterView) -> list[Cause]:
@@ -72,7 +72,7 @@ def stranger_causes(view: RouterView) -> list[Cause]:
         return []
     name = pool.metadata.name
     text = f"InferencePool {name} does not select the service's pods: set {', '.join(missing)} in spec.labels"
-    return [Cause(Stage.SPEC, text, conditions.INFERENCE_POOL_NOT_READY)]
+    return [Cause(Stage.SPEC, text, Reason.INFERENCE_POOL_NOT_READY)]
 
 
 def gateways_state(view: RouterView) -> ConditionState | None:
@@ -81,17 +81,17 @@ def gateways_state(view: RouterView) -> ConditionState | None:
     if not references:
         return None
     if view.children.routes is None:
-        return fails(conditions.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
+        return fails(Reason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
     references += [parent for route in view.referenced_routes() for parent in route.spec.parent_refs or ()]
     found = [(reference, view.gateway(reference)) for reference in references]
     missing = [reference for reference, gateway in found if gateway is None]
     if missing:
         text = f"{view.gateway_text(missing)} does not exist"
-        raise RouterError(conditions.GATEWAYS_READY, conditions.GATEWAY_FETCH_ERROR, text)
+        raise RouterError(ConditionType.GATEWAYS_READY, Reason.GATEWAY_FETCH_ERROR, text)
     waiting = [ref for ref, gateway in found if gateway is not None and not is_programmed(gateway.status.conditions)]
     if not waiting:
         return HOLDS
-    return fails(conditions.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
+    return fails(Reason.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
 
 
 def routes_state(view: RouterView) -> ConditionState | None:
@@ -99,7 +99,7 @@ def routes_state(view: RouterView) -> ConditionState | None:
     if view.http is None:
         return None
     if view.children.routes is None:
-        return fails(conditions.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
+        return fails(Reason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
     routes: dict[str, ObservedRoute | None] = {
         name: one(view.related.routes, name, view.namespace) for name in view.route_refs
     }
@@ -110,7 +110,7 @@ def routes_state(view: RouterView) -> ConditionState | None:
         return HOLDS
     names = ", ".join(waiting)
     text = f"HTTPRoute {names} is not accepted by every Gateway it names, or one of its references is not resolved"
-    return fails(conditions.HTTP_ROUTES_NOT_READY, text)
+    return fails(Reason.HTTP_ROUTES_NOT_READY, text)
 
 
 # Readiness (KS-4.7 and KS-6.4).
@@ -133,12 +133,12 @@ def scheduler_state(deployment: ObservedDeployment | None) -> ConditionState:
     if (
         progressing is not None
         and progressing.status == "False"
-        and progressing.reason == conditions.PROGRESS_DEADLINE_EXCEEDED
+        and progressing.reason == Reason.PROGRESS_DEADLINE_EXCEEDED
     ):
         return by_condition(progressing)
     available = find(said, "Available")
     if available is None:
-        return fails(conditions.PROGRESSING, "the endpoint picker is being rolled out")
+        return fails(Reason.PROGRESSING, "the endpoint picker is being rolled out")
     return HOLDS if available.status == "True" else by_condition(available)
 
 

@@ -14,16 +14,8 @@ import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import one
-from app.kserve.llminferenceservice.conditions import (
-    GATEWAYS_READY,
-    HTTP_ROUTE_RECONCILE_ERROR,
-    HTTP_ROUTES_READY,
-    INFERENCE_POOL_READY,
-    SCHEDULER_RECONCILE_ERROR,
-    SCHEDULER_WORKLOAD_READY,
-)
-from app.kserve.llminferenceservice.plan import Surroundings
-from app.kserve.llminferenceservice.types import Address, ServedModel
+from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.types import Address, ConditionType, Reason, ServedModel
 from app.kserve.names import PUBLIC_PORT, Names
 from app.kserve.results import ConditionState, RouterResult, fails
 from app.kserve.router import scheduler
@@ -140,7 +132,7 @@ def _schedule(work: _Work) -> None:
     view = work.view
     wanted = view.made_scheduler
     if wanted is None:
-        work.states[SCHEDULER_WORKLOAD_READY] = None
+        work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = None
         return
     observed = one(view.children.deployments, view.names.scheduler, view.namespace)
     plan = scheduler.plan_scheduler(
@@ -168,7 +160,7 @@ def _schedule(work: _Work) -> None:
     state = scheduler_state(observed)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
-    work.states[SCHEDULER_WORKLOAD_READY] = state
+    work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = state
     if observed is not None:
         work.causes += deployment_causes(observed)
 
@@ -179,7 +171,7 @@ def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
         return
     if view.around.account(plan.account) is None:
         text = f"ServiceAccount {view.namespace}/{plan.account}, which the scheduler's template names, does not exist"
-        raise RouterError(SCHEDULER_WORKLOAD_READY, SCHEDULER_RECONCILE_ERROR, text)
+        raise RouterError(ConditionType.SCHEDULER_WORKLOAD_READY, Reason.SCHEDULER_RECONCILE_ERROR, text)
 
 
 def _expose(work: _Work) -> None:
@@ -207,7 +199,7 @@ def _expose(work: _Work) -> None:
     try:
         found = [url for spec in specs for url in urls(spec, view.namespace, around)]
     except URLError as error:
-        raise RouterError(HTTP_ROUTES_READY, HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
+        raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
     work.url, listed = addresses(found, work.settings.cluster_domain)
     work.addresses = _with_models(listed, view)
 
@@ -228,6 +220,6 @@ def workload_address(names: Names, namespace: str, cluster_domain: str) -> Addre
 def _judge(work: _Work) -> None:
     view = work.view
     work.causes += stranger_causes(view)
-    work.states[INFERENCE_POOL_READY] = pool_state(view)
-    work.states[GATEWAYS_READY] = gateways_state(view)
-    work.states[HTTP_ROUTES_READY] = routes_state(view)
+    work.states[ConditionType.INFERENCE_POOL_READY] = pool_state(view)
+    work.states[ConditionType.GATEWAYS_READY] = gateways_state(view)
+    work.states[ConditionType.HTTP_ROUTES_READY] = routes_state(view)

@@ -11,12 +11,6 @@ import msgspec
 
 from app.hooks.protocol import one
 from app.kserve import lora
-from app.kserve.llminferenceservice.conditions import (
-    GATEWAYS_READY,
-    HTTP_ROUTE_RECONCILE_ERROR,
-    HTTP_ROUTES_READY,
-    REFS_INVALID,
-)
 from app.kserve.llminferenceservice.observed import (
     Children,
     Gateway,
@@ -24,8 +18,9 @@ from app.kserve.llminferenceservice.observed import (
     ParentReference,
     Related,
     RouteSpec,
+    Surroundings,
 )
-from app.kserve.llminferenceservice.plan import Surroundings
+from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.route import as_observed, http_route, pool_group
@@ -109,7 +104,7 @@ class RouterView:
             return None if route is None else as_observed(route)
         except msgspec.ValidationError as error:
             text = f"HTTPRoute {self.names.route} cannot be created: {error}"
-            raise RouterError(HTTP_ROUTES_READY, HTTP_ROUTE_RECONCILE_ERROR, text) from None
+            raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, text) from None
 
     def referenced_routes(self) -> list[ObservedRoute]:
         """Those of the user's own HTTPRoutes that exist."""
@@ -169,21 +164,21 @@ def check_references(view: RouterView, states: dict[str, ConditionState | None])
     """
     if view.children.routes is None:
         return
-    _require_gateways(view, view.gateway_refs, GATEWAYS_READY)
-    states[GATEWAYS_READY] = None
+    _require_gateways(view, view.gateway_refs, ConditionType.GATEWAYS_READY)
+    states[ConditionType.GATEWAYS_READY] = None
     missing = [name for name in view.route_refs if one(view.related.routes, name, view.namespace) is None]
     if missing:
         text = ", ".join(f"HTTPRoute {view.namespace}/{name}" for name in missing)
-        raise RouterError(HTTP_ROUTES_READY, REFS_INVALID, f"{text} does not exist")
-    states[HTTP_ROUTES_READY] = None
+        raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.REFS_INVALID, f"{text} does not exist")
+    states[ConditionType.HTTP_ROUTES_READY] = None
     managed = view.managed_spec
     if managed is not None:
-        _require_gateways(view, managed.parent_refs or (), HTTP_ROUTES_READY)
+        _require_gateways(view, managed.parent_refs or (), ConditionType.HTTP_ROUTES_READY)
     for route in view.referenced_routes():
         if not route.spec.parent_refs:
             text = f"HTTPRoute {view.namespace}/{route.metadata.name} has no parentRefs, so no Gateway serves it"
-            raise RouterError(HTTP_ROUTES_READY, REFS_INVALID, text)
-        _require_gateways(view, route.spec.parent_refs, HTTP_ROUTES_READY)
+            raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.REFS_INVALID, text)
+        _require_gateways(view, route.spec.parent_refs, ConditionType.HTTP_ROUTES_READY)
 
 
 def _require_gateways(view: RouterView, references: Iterable[ParentReference], condition: str) -> None:
@@ -191,4 +186,4 @@ def _require_gateways(view: RouterView, references: Iterable[ParentReference], c
         return
     missing = [reference for reference in references if view.gateway(reference) is None]
     if missing:
-        raise RouterError(condition, REFS_INVALID, f"{view.gateway_text(missing)} does not exist")
+        raise RouterError(condition, Reason.REFS_INVALID, f"{view.gateway_text(missing)} does not exist")

@@ -36,21 +36,20 @@ from app.kube.limits import MAX_SPEC_BYTES
 from app.kube.merge import merge
 from app.kube.objects import ObjectMeta
 
-# The type: what goes into children is plain JSON, rendered already. Fields are widened to it, which a type checker
-# allows no subclass: hence the ignores.
+# The type: what goes into children is plain JSON, rendered already.
 
 
 class EffectivePool(types.PoolSpec):
-    spec: Json | None = Field(None, description="Content of the managed pool, in the form of InferencePool v1.")  # type: ignore[assignment]
+    spec: Json | None = Field(None, description="Content of the managed pool, in the form of InferencePool v1.")  # type: ignore[assignment]  # plain JSON by then
 
 
 class EffectiveScheduler(types.SchedulerSpec):
     pool: EffectivePool | None = Field(None, description="The pool.")
-    config: Json | None = Field(None, description="The configuration: inline, as JSON or as the text of a ConfigMap.")  # type: ignore[assignment]
+    config: Json | None = Field(None, description="The configuration: inline, as JSON or as the text of a ConfigMap.")  # type: ignore[assignment]  # plain JSON by then
 
 
 class EffectiveHTTP(types.HTTPRouteConfig):
-    spec: Json | None = Field(None, description="Content of the managed HTTPRoute.")  # type: ignore[assignment]
+    spec: Json | None = Field(None, description="Content of the managed HTTPRoute.")  # type: ignore[assignment]  # plain JSON by then
 
 
 class EffectiveRoute(types.RouteSpec):

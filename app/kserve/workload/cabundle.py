@@ -12,7 +12,7 @@ import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import one
-from app.kserve.llminferenceservice.plan import Surroundings
+from app.kserve.llminferenceservice.observed import Surroundings
 from app.kserve.names import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE, component_labels
 from app.kserve.workload.children import metadata
 from app.kube.names import ANNOTATIONS_MAX

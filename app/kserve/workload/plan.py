@@ -9,14 +9,8 @@ from typing import Any
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import one
 from app.kserve import lora
-from app.kserve.llminferenceservice.conditions import (
-    MAIN_WORKLOAD_READY,
-    RECONCILE_MULTI_NODE_ERROR,
-    RECONCILE_SINGLE_NODE_ERROR,
-    WORKER_WORKLOAD_READY,
-)
-from app.kserve.llminferenceservice.plan import Surroundings
-from app.kserve.llminferenceservice.types import WorkloadSpec
+from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.types import ConditionType, Reason, WorkloadSpec
 from app.kserve.names import (
     COMPONENT_WORKLOAD,
     MAIN,
@@ -50,7 +44,7 @@ from app.kserve.workload.inherited import (
     selector,
     with_account,
 )
-from app.kserve.workload.topology import Side, is_data_parallel, pods_per_replica, topology
+from app.kserve.workload.topology import Side, topology
 from app.kube.objects import ObservedTemplate
 from app.kube.podspec import each_name_once
 from app.workload.cause import Cause
@@ -145,8 +139,8 @@ def workload_plan(spec: EffectiveSpec, around: Surroundings) -> WorkloadPlan:
 def _blamed(spec: EffectiveSpec) -> tuple[str, str]:
     """Condition and reason of what stops the workloads of that topology."""
     if spec.worker is not None:
-        return WORKER_WORKLOAD_READY, RECONCILE_MULTI_NODE_ERROR
-    return MAIN_WORKLOAD_READY, RECONCILE_SINGLE_NODE_ERROR
+        return ConditionType.WORKER_WORKLOAD_READY, Reason.RECONCILE_MULTI_NODE_ERROR
+    return ConditionType.MAIN_WORKLOAD_READY, Reason.RECONCILE_SINGLE_NODE_ERROR
 
 
 class _Planner:
@@ -267,8 +261,8 @@ class _Planner:
         if spec.template is not None:
             labels = workload_labels(service, side.leader_component, side.role)
             leader = pod(spec.template, labels, live.leader_template if live is not None else None)
-        size = pods_per_replica(spec.parallelism)
-        divided = side.role == ROLE_PREFILL and is_data_parallel(spec.parallelism)
+        size = spec.pods_per_replica
+        data_parallel = spec.parallelism is not None and spec.parallelism.is_data_parallel
         return GroupPlan(
             name=side.group_name,
             labels=laid_over(own, self._passed.labels),
@@ -277,7 +271,7 @@ class _Planner:
             size=size,
             leader=leader,
             worker=pod(spec.worker or {}, own, live.worker_template if live is not None else None),
-            sub_group_size=size if divided else None,
+            sub_group_size=size if side.role == ROLE_PREFILL and data_parallel else None,
         )
 
     def _routed(self, pod: Json) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.kserve.llminferenceservice.conditions import PROGRESSING
+from app.kserve.llminferenceservice.types import Reason
 from app.kserve.results import HOLDS, ConditionState, by_condition, fails
 from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
@@ -14,11 +14,11 @@ def deployment_state(deployment: ObservedDeployment | None) -> ConditionState:
     """Of a main or prefill Deployment, which must have seen its latest change (KS-6.2)."""
     available = find(deployment.status.conditions, "Available") if deployment is not None else None
     if deployment is None or available is None:
-        return fails(PROGRESSING)
+        return fails(Reason.PROGRESSING)
     if available.status != "True":
         return by_condition(available)
     if (deployment.status.observed_generation or 0) < (deployment.metadata.generation or 0):
-        return fails(PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out")
+        return fails(Reason.PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out")
     return _rolled_out("Deployment", deployment.metadata.name, rollout(deployment))
 
 
@@ -26,7 +26,7 @@ def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> Conditi
     """Of a main or prefill LeaderWorkerSet."""
     available = find(workload.status.conditions, "Available") if workload is not None else None
     if workload is None or available is None:
-        return fails(PROGRESSING, "the LeaderWorkerSet is not available yet")
+        return fails(Reason.PROGRESSING, "the LeaderWorkerSet is not available yet")
     if available.status != "True":
         return by_condition(available)
     return _rolled_out("LeaderWorkerSet", workload.metadata.name, group_rollout(workload))

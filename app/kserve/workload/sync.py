@@ -8,14 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from app.hooks.protocol import every, one
-from app.kserve.llminferenceservice.conditions import (
-    KIND_NOT_INSTALLED,
-    MAIN_WORKLOAD_READY,
-    PREFILL_WORKER_WORKLOAD_READY,
-    PREFILL_WORKLOAD_READY,
-    WORKER_WORKLOAD_READY,
-)
-from app.kserve.llminferenceservice.plan import Surroundings
+from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER
 from app.kserve.results import ConditionState, WorkloadResult, fails
 from app.kserve.spec.effective import EffectiveSpec
@@ -55,12 +49,15 @@ def _workload_children(plan: WorkloadPlan, around: Surroundings) -> list[Any]:
 
 def _workload_states(plan: WorkloadPlan, around: Surroundings) -> dict[str, ConditionState]:
     """One state for each workload of the topology; the others' conditions do not apply."""
-    names, found = around.names, {}
+    names = around.names
+    found: dict[str, ConditionState] = {}
     for one_ in plan.deployments:
-        condition = MAIN_WORKLOAD_READY if one_.name == names.main else PREFILL_WORKLOAD_READY
+        main = one_.name == names.main
+        condition = ConditionType.MAIN_WORKLOAD_READY if main else ConditionType.PREFILL_WORKLOAD_READY
         found[condition] = deployment_state(current(around.deployment(one_.name), one_.selector))
     for group in plan.groups:
-        condition = WORKER_WORKLOAD_READY if group.name == names.multi_node else PREFILL_WORKER_WORKLOAD_READY
+        main = group.name == names.multi_node
+        condition = ConditionType.WORKER_WORKLOAD_READY if main else ConditionType.PREFILL_WORKER_WORKLOAD_READY
         groups = around.children.leader_worker_sets
         observed = one(groups, group.name, around.metadata.namespace)
         found[condition] = _NO_GROUPS if groups is None else leader_worker_set_state(observed)
@@ -88,7 +85,7 @@ def pods_by_workload(around: Surroundings, *, scheduler: bool) -> list[list[Obse
 
 
 _NO_GROUPS = fails(
-    KIND_NOT_INSTALLED,
+    Reason.KIND_NOT_INSTALLED,
     "worker needs LeaderWorkerSets: install leaderworkerset.x-k8s.io and the kustomize component leaderworkerset",
     Stage.SPEC,
 )

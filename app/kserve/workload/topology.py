@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.kserve.llminferenceservice.types import ParallelismSpec, WorkloadSpec
+from app.kserve.llminferenceservice.types import WorkloadSpec
 from app.kserve.names import (
     COMPONENT_LEADER,
     COMPONENT_LEADER_PREFILL,
@@ -71,25 +71,3 @@ def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
             )
         )
     return sides
-
-
-# Parallelism.
-
-
-def is_data_parallel(parallelism: ParallelismSpec | None) -> bool:
-    """Whether one replica holds several copies of the model."""
-    return parallelism is not None and ((parallelism.data or 0) > 0 or (parallelism.data_local or 0) > 0)
-
-
-def is_pipeline_parallel(parallelism: ParallelismSpec | None) -> bool:
-    """Whether several nodes share the layers of one replica."""
-    return parallelism is not None and (parallelism.pipeline or 0) > 0
-
-
-def pods_per_replica(parallelism: ParallelismSpec | None) -> int | None:
-    """Pods of one replica, the leader included; ``None`` where nothing says how many."""
-    if parallelism is None:
-        return None
-    if is_data_parallel(parallelism):
-        return max(max(parallelism.data or 1, 1) // max(parallelism.data_local or 1, 1), 1)
-    return parallelism.pipeline if is_pipeline_parallel(parallelism) else None

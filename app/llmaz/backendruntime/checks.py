@@ -84,9 +84,9 @@ def warnings(runtime: BackendRuntime) -> list[str]:
     found: list[str] = [*_image(spec), *_not_rendered(spec)]
     for position, config in enumerate(spec.recommended_configs or ()):
         found += _preset(config, PRESETS.index(position))
-    found += podrules.env_warnings(spec.envs or [], str(SPEC.child("envs")))
+    found += podrules.env_warnings(spec.envs or [], SPEC.child("envs"))
     for name, probe in probes(spec).items():
-        found += podrules.probe_warnings(probe or {}, str(SPEC.child(f"{name}Probe")), (PORT_NAME,))
+        found += podrules.probe_warnings(probe or {}, SPEC.child(f"{name}Probe"), (PORT_NAME,))
     if preset(spec, DEFAULT_PRESET) is None:
         found.append(
             field.advice(PRESETS, f"there is no preset named {DEFAULT_PRESET}, so Playgrounds have to set configName")

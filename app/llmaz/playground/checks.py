@@ -106,7 +106,7 @@ def warnings(playground: Playground) -> list[str]:
         found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     if spec.backend_runtime_config is not None:
         found += _config_warnings(spec.backend_runtime_config)
-        found += podrules.env_warnings(spec.backend_runtime_config.envs or [], str(CONFIG.child("envs")))
+        found += podrules.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
     if spec.elastic_config is not None:
         found += _elastic_warnings(spec, spec.elastic_config)
     return found

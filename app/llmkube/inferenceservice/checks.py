@@ -302,13 +302,13 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) ->
             yield advice(here, f"without a request in resources.{metric.name} there is no utilization to measure")
 
 
-def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[str]:
+def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
     for key in names.OPERATOR_LABELS:
         if key in spec.pod_labels:  # LK-V-I55
             message = "no effect: the label selects the pods of the service"
             yield advice(SPEC.child("podLabels").key(key), message, "no-effect")
     variables = [variable["name"] for variable in known.environment(spec)]
-    yield from podrules.env_warnings(spec.env, "spec.env", variables)  # LK-V-I61 and LK-V-K07
+    yield from podrules.env_warnings(spec.env, SPEC.child("env"), variables)  # LK-V-I61 and LK-V-K07
     secrets = [secret.get("name") for secret in spec.image_pull_secrets]
     for position, name in enumerate(secrets):
         if name in secrets[:position]:
@@ -316,12 +316,14 @@ def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[str]:
     overrides = spec.probe_overrides or ProbeOverrides()
     for purpose in _PROBES:
         if value := getattr(overrides, purpose):
-            yield from podrules.probe_warnings(value, f"spec.probeOverrides.{purpose}", (PORT_NAME,))
+            yield from podrules.probe_warnings(value, SPEC.child("probeOverrides", purpose), (PORT_NAME,))
     pod, container = spec.pod_security_context, spec.security_context or {}
     if known.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
         message = "without fsGroup the downloader may not be able to write to the model's volume"
         yield advice(SPEC.child("podSecurityContext"), message)
-    yield from podrules.security_warnings(pod or {}, container, "spec.podSecurityContext", "spec.securityContext")
+    yield from podrules.security_warnings(
+        pod or {}, container, SPEC.child("podSecurityContext"), SPEC.child("securityContext")
+    )
 
 
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.

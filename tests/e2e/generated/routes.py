@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.kube.gatewayapi import (
-    FILTER_ALIASES,
+    FILTER_FIELDS,
     HTTPHeaderMatch,
     HTTPQueryParamMatch,
     HTTPRouteFilter,
@@ -93,13 +93,13 @@ def _path_modifier(d: Draw, value: Json) -> None:
 
 
 def _filter(d: Draw, value: Json) -> None:
-    member = FILTER_ALIASES[value["type"]]
-    for other in FILTER_ALIASES.values():
-        if other != member:
-            value.pop(other, None)
-    if member not in value:
-        field = next(info for info in HTTPRouteFilter.model_fields.values() if info.alias == member)
-        value[member] = d.field(field)
+    name = FILTER_FIELDS[value["type"]]
+    aliases = {field: HTTPRouteFilter.model_fields[field].alias or field for field in FILTER_FIELDS.values()}
+    for other, alias in aliases.items():
+        if other != name:
+            value.pop(alias, None)
+    if aliases[name] not in value:
+        value[aliases[name]] = d.field(HTTPRouteFilter.model_fields[name])
 
 
 def _filters(d: Draw, value: Json) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kserve.llminferenceservice.checks import check_effective
+from app.kserve.llminferenceservice.merged import check_document
 from tests.kserve.objects import Json, admit, config, fields, service
 
 WORKER: Json = {"worker": {"containers": [{"name": "main"}]}}
@@ -123,7 +123,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         [("spec.prefill.scaling.wva", "Required")],
     ),
     "an address without a scheme": ({"model": {"uri": "facebook/opt-125m"}}, [("spec.model.uri", "Invalid")]),
-    "a scheme that is not supported": ({"model": {"uri": "gs://b/m"}}, [("spec.model.uri", "Invalid")]),
+    "a scheme that is not supported": ({"model": {"uri": "ftp://b/m"}}, [("spec.model.uri", "Invalid")]),
     "an address that is no URL": ({"model": {"uri": "oci://image:tag"}}, [("spec.model.uri", "Invalid")]),
     "an adapter's address that is no URL": (
         {"model": {"uri": "hf://a/b", "lora": {"adapters": [{"name": "x", "uri": "hf://a b"}]}}},
@@ -293,7 +293,7 @@ def test_prefill_may_come_and_go() -> None:
 
 def test_an_old_mistake_does_not_block_an_update() -> None:
     """What was wrong before is a warning; what is new is an error."""
-    before, after = service(model={"uri": "gs://b/m"}), service(model={"uri": "gs://b/m"}, replicas=2)
+    before, after = service(model={"uri": "ftp://b/m"}), service(model={"uri": "ftp://b/m"}, replicas=2)
     verdict = admit(after, before)
     assert verdict.errors == []
     assert any("unchanged from before" in warning for warning in verdict.warnings)
@@ -313,13 +313,13 @@ def test_an_old_mistake_does_not_block_an_update() -> None:
 def test_the_merged_spec_is_judged_by_the_same_rules(case: str) -> None:
     """KS-2.1 step 13."""
     spec, expected = ERRORS[case]
-    assert [(str(e.path), e.type.value.removeprefix("FieldValue")) for e in check_effective(spec)] == expected
+    assert [(str(e.path), e.type.value.removeprefix("FieldValue")) for e in check_document(spec)] == expected
 
 
 @pytest.mark.parametrize(("inline", "valid"), [("{}", False), ("a: 1", True), ({"a": 1}, True)])
 def test_a_scheduler_configuration_may_be_text(inline: Any, valid: bool) -> None:
     """One that came from a ConfigMap is in the merged spec as it stood there."""
-    assert (check_effective({"router": {"scheduler": {"config": {"inline": inline}}}}) == []) is valid
+    assert (check_document({"router": {"scheduler": {"config": {"inline": inline}}}}) == []) is valid
 
 
 def test_contents_of_pods_and_routes_do_not_matter_to_the_merged_rules() -> None:
@@ -328,7 +328,7 @@ def test_contents_of_pods_and_routes_do_not_matter_to_the_merged_rules() -> None
         "template": {"containers": 5},
         "router": {"route": {"http": {"spec": {"parentRefs": [{"name": "g"}]}}}, "gateway": {"refs": [{"name": "g"}]}},
     }
-    assert check_effective(spec) == []
+    assert check_document(spec) == []
 
 
 # Robustness.

@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kserve.llminferenceservice import conditions
-from app.kserve.llminferenceservice.conditions import ROUTER_CONDITIONS, TOP_LEVEL, WORKLOAD_CONDITIONS
 from app.kserve.llminferenceservice.status import refused, status
-from app.kserve.llminferenceservice.types import Address, Condition, LLMInferenceServiceStatus
+from app.kserve.llminferenceservice.types import (
+    ROUTER_CONDITIONS,
+    TOP_LEVEL,
+    WORKLOAD_CONDITIONS,
+    Address,
+    Condition,
+    ConditionType,
+    LLMInferenceServiceStatus,
+    Reason,
+)
 from app.kserve.results import HOLDS, ConditionState, Outcome, RouterResult, WorkloadResult, fails
 from app.kube import field
 from app.workload.cause import Cause, Stage
@@ -279,12 +286,12 @@ NOT_HERE = {
 
 def test_reasons_are_upstreams() -> None:
     """Appendix C: each reason that can occur here has its name, and ours are named beside them."""
-    known = {value for name, value in vars(conditions).items() if name.isupper() and isinstance(value, str)}
+    known = {*ConditionType, *Reason}
     assert known >= REASONS
     assert not known & NOT_HERE.keys()
     ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled"}
     types = {*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL, "PresetsCombined", "ChildrenCreated"}
-    assert known - REASONS - types == {*ours, "Info"}
+    assert known - REASONS - types == ours
 
 
 # Children that stay away.

@@ -13,7 +13,10 @@ SCALING: Json = {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}}
 FULL_ROUTER: Json = {"route": {}, "scheduler": {}}
 
 WARNED: dict[str, tuple[Json, str]] = {
-    "limits without adapters": ({"model": {"uri": "hf://a/b", "lora": {"maxRank": 8}}}, r"spec\.model\.lora: .*no effect"),
+    "limits without adapters": (
+        {"model": {"uri": "hf://a/b", "lora": {"maxRank": 8}}},
+        r"spec\.model\.lora: .*no effect",
+    ),
     "no model": ({"uri": None}, r"spec\.model: without a model"),
     "ingress": ({"router": {"ingress": {}}}, r"spec\.router\.ingress: .*no effect"),
     "scaling": (SCALING, r"spec\.scaling: stored but not acted on.*Deployment demo-kserve$"),

@@ -328,7 +328,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         {"imagePullSecrets": [{"name": "a"}, {"name": "a"}]},
         "spec.imagePullSecrets[1]: a is listed twice",
     ),
-    ("LK-V-K24", {**pod(runAsNonRoot=True), **container(runAsUser=0)}, "runAsUser 0 contradicts runAsNonRoot"),
+    ("LK-V-K24", {**pod(runAsNonRoot=True), **container(runAsUser=0)}, "runAsUser: 0 contradicts runAsNonRoot"),
     ("LK-V-K25", pod(windowsOptions={"hostProcess": True}), "needs the node's network"),
 ]
 

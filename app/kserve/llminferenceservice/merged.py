@@ -1,11 +1,12 @@
-"""Rules between fields that hold for a user's own spec and for the merged one alike. Source: KS-7.2 and KS-7.3.
+"""Rules for every spec that is to be carried out: the user's own, and what presets and baseRefs make of it.
 
-All violations are found, in the order of the spec: router, parallelism, scheduler, scaling.
+Source: KS-7.2 and KS-7.3. All violations are found, in the order of the spec: router, parallelism, scheduler, scaling.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -19,20 +20,38 @@ from app.kserve.llminferenceservice.types import (
     SchedulerSpec,
     WorkloadSpec,
 )
-from app.kserve.workload.topology import is_data_parallel, is_pipeline_parallel
+from app.kserve.spec.effective import Effective
+from app.kserve.spec.template.language import OPEN
 from app.kube import field
-from app.kube.decode import SPEC
+from app.kube.decode import SPEC, decode_document
+from app.kube.modelfields import check_embedded
+from app.kube.names import reserved_keys
+from app.workload import wholepod
 
-SHORTEST_INLINE = 3
-"""Characters of the shortest inline configuration that says anything: ``{}`` does not."""
+Json = dict[str, Any]
 
 ROUTER = SPEC.child("router")
 HTTP = ROUTER.child("route", "http")
 SCHEDULER = ROUTER.child("scheduler")
 
 
+def check_effective(effective: Effective) -> list[field.Error]:
+    """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
+    errors = [*check_document(effective.document), *reserved(effective.spec)]
+    if effective.templated:
+        embedded, _ = check_embedded(effective.spec, SPEC)
+        errors += embedded or pods(effective.spec)
+    return errors
+
+
+def check_document(document: Json) -> list[field.Error]:
+    """The rules between fields, of a merged spec that is plain JSON still; only what they look at is read."""
+    spec, errors = decode_document(_ruled(document), LLMInferenceServiceSpec)
+    return errors if spec is None else list(check(spec))
+
+
 def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """Every rule of this module."""
+    """The rules between fields."""
     if spec.router is not None:
         yield from _router(spec.router)
     for workload, path in workloads(spec):
@@ -76,8 +95,8 @@ def _parallelism(workload: WorkloadSpec, path: field.Path) -> Iterator[field.Err
         if workload.worker is not None:
             yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
         return
-    data_parallel = is_data_parallel(parallelism)
-    pipeline_parallel = is_pipeline_parallel(parallelism)
+    data_parallel = parallelism.is_data_parallel
+    pipeline_parallel = parallelism.is_pipeline_parallel
     if workload.worker is not None and not data_parallel and not pipeline_parallel:
         yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
     yield from _kinds_of_parallelism(parallelism, path.child("parallelism"), data_parallel and pipeline_parallel)
@@ -103,6 +122,9 @@ def _kinds_of_parallelism(parallelism: ParallelismSpec, path: field.Path, both: 
 
 # Scheduler.
 
+_SHORTEST_INLINE = 3
+"""Characters of the shortest inline configuration that says anything: ``{}`` does not."""
+
 
 def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
     yield from scheduler_replicas(scheduler)
@@ -114,7 +136,7 @@ def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
         yield field.invalid(path, {}, "set inline or ref, or leave config out for the default")
     if config.inline is not None and config.ref is not None:
         yield field.invalid(path, {"ref": config.ref.name}, "inline and ref are mutually exclusive; remove one")
-    if config.inline is not None and len(orjson.dumps(config.inline, default=str)) < SHORTEST_INLINE:
+    if config.inline is not None and len(orjson.dumps(config.inline, default=str)) < _SHORTEST_INLINE:
         yield field.invalid(
             path.child("inline"),
             config.inline,
@@ -185,3 +207,75 @@ def _idle(idle: int | None, lowest: int | None, path: field.Path, keda: field.Pa
         yield field.required(path.child("minReplicas"), "idleReplicaCount requires it, and must be lower")
     elif idle >= lowest:
         yield field.invalid(keda.child("idleReplicaCount"), idle, f"must be lower than minReplicas, {lowest}")
+
+
+# What Metacontroller or the API server cannot apply.
+
+
+def templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, field.Path]]:
+    """The pods that users write."""
+    for workload, path in workloads(spec):
+        yield workload.template, path.child("template")
+        yield workload.worker, path.child("worker")
+    if spec.router is not None and spec.router.scheduler is not None:
+        yield spec.router.scheduler.template, SCHEDULER.child("template")
+
+
+def pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Mistakes that no base can mend; a text that is yet to be rendered may become anything."""
+    for pod, path in templates(spec):
+        found = chain(wholepod.check(pod or {}, path), wholepod.amounts(pod or {}, path))
+        yield from (error for error in found if OPEN not in error.body)
+
+
+def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Labels and annotations by which Metacontroller knows its children; also a rule of configs."""
+    for workload, path in workloads(spec):
+        yield from reserved_keys(workload.labels or {}, path.child("labels"))
+        yield from reserved_keys(workload.annotations or {}, path.child("annotations"))
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    if scheduler is not None:
+        yield from reserved_keys(scheduler.labels or {}, SCHEDULER.child("labels"))
+        yield from reserved_keys(scheduler.annotations or {}, SCHEDULER.child("annotations"))
+
+
+# What is looked at of a merged spec.
+
+
+def _ruled(effective: Json) -> Json:
+    """What rules look at: which pods there are, but not what is in them; that the route has a spec, but not which."""
+    ruled = _ruled_workload(effective)
+    if isinstance(effective.get("prefill"), dict):
+        ruled["prefill"] = _ruled_workload(effective["prefill"])
+    router = effective.get("router")
+    if isinstance(router, dict):
+        ruled["router"] = {
+            "route": _ruled_route(router.get("route")),
+            "gateway": router.get("gateway"),
+            "scheduler": _ruled_scheduler(router.get("scheduler")),
+        }
+    return ruled
+
+
+def _ruled_workload(workload: Json) -> Json:
+    ruled: Json = {key: workload[key] for key in ("replicas", "scaling", "parallelism") if key in workload}
+    if workload.get("worker") is not None:
+        ruled["worker"] = {}
+    return ruled
+
+
+def _ruled_route(route: Any) -> Any:
+    http = route.get("http") if isinstance(route, dict) else None
+    if not isinstance(http, dict):
+        return route
+    return {"http": {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}}
+
+
+def _ruled_scheduler(scheduler: Any) -> Any:
+    if not isinstance(scheduler, dict):
+        return scheduler
+    config = scheduler.get("config")
+    if isinstance(config, dict) and isinstance(config.get("inline"), str):
+        text = config["inline"]  # from a ConfigMap, verbatim
+        config = {**config, "inline": {"text": text} if len(text) >= _SHORTEST_INLINE else {}}
+    return {"replicas": scheduler.get("replicas"), "config": config}

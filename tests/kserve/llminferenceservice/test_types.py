@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.kserve.llminferenceservice.types import ParallelismSpec
-from app.kserve.workload.topology import is_data_parallel, is_pipeline_parallel, pods_per_replica
+from app.kserve.llminferenceservice.types import ParallelismSpec, WorkloadSpec
 
 
 def parallelism(**numbers: int | None) -> ParallelismSpec:
@@ -31,14 +30,14 @@ def parallelism(**numbers: int | None) -> ParallelismSpec:
 )
 def test_pods_per_replica(pipeline: int | None, data: int | None, local: int | None, size: int | None) -> None:
     """Data parallelism decides before pipeline parallelism; nothing set says nothing."""
-    assert pods_per_replica(parallelism(pipeline=pipeline, data=data, data_local=local)) == size
+    given = parallelism(pipeline=pipeline, data=data, data_local=local)
+    assert WorkloadSpec.model_construct(None, parallelism=given).pods_per_replica == size
 
 
 def test_kinds_of_parallelism() -> None:
     """Either half of data parallelism makes a group data-parallel."""
-    assert is_data_parallel(parallelism(data_local=2))
-    assert is_data_parallel(parallelism(data=1))
-    assert not is_data_parallel(parallelism(data_local=0))
-    assert is_pipeline_parallel(parallelism(pipeline=2))
-    assert not is_pipeline_parallel(None)
-    assert pods_per_replica(None) is None
+    assert parallelism(data_local=2).is_data_parallel
+    assert parallelism(data=1).is_data_parallel
+    assert not parallelism(data_local=0).is_data_parallel
+    assert parallelism(pipeline=2).is_pipeline_parallel
+    assert WorkloadSpec.model_construct(None).pods_per_replica is None

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from app.hooks.protocol import SyncRequest
-from app.kserve.llminferenceservice.explain import MODEL, explain
+from app.kserve.llminferenceservice.plan import MODEL, explain
 from app.settings import Settings
 from tests.kserve.objects import SERVICE_KIND, config, service
 
