@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
 from app.kserve.modeluri import ModelURI, parse, url_problem
 from app.kserve.names import MAIN
 from app.kserve.sources import SCHEMES, Provider, problem_of, provider, shown
 from app.kserve.spec.template.language import OPEN
-from app.kserve.workload.arguments import has_flag, passes_arguments, with_arguments, word
 from app.kube import field
 from app.kube.correction import Members, wrong_type
 from app.kube.decode import SPEC

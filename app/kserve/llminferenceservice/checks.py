@@ -18,6 +18,7 @@ from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workl
 from app.kserve.llminferenceservice.observed import Service
 from app.kserve.llminferenceservice.types import (
     EndpointPickerIdentity,
+    GatewayReference,
     InferencePoolSpec,
     LLMInferenceServiceSpec,
     LLMModelSpec,
@@ -177,7 +178,7 @@ def _conflicting(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
         detail = (
             "parentRefs and gateway.refs are mutually exclusive: remove parentRefs, the route attaches to gateway.refs"
         )
-        yield field.invalid(HTTP.child("spec"), {"parentRefs": [name for _, name in parents]}, detail)
+        yield field.invalid(HTTP.child("spec"), {"parentRefs": [name for _, name, _ in parents]}, detail)
 
 
 def _redundant(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
@@ -187,17 +188,22 @@ def _redundant(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield advice(HTTP.child("spec", "parentRefs"), "repeats gateway.refs and can be left out")
 
 
-def _gateways(spec: LLMInferenceServiceSpec) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Namespace and name of the Gateways that the route's own parentRefs name, and of those of ``gateway.refs``."""
+Place = tuple[str, str, str]
+"""Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
+
+
+def _gateways(spec: LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
+    """What the route's own parentRefs name, and ``gateway.refs``."""
     router = spec.router
     http = router.route.http if router is not None and router.route is not None else None
     parents = http.spec.parent_refs if http is not None and http.spec is not None else None
     refs = router.gateway.refs if router is not None and router.gateway is not None else None
-    return _places(parents), _places(refs)
+    listeners = any(ref.section_name for ref in refs or ())
+    return _places(parents, listeners=listeners), _places(refs, listeners=listeners)
 
 
-def _places(references: Sequence[ParentReference | ObjectReference] | None) -> list[tuple[str, str]]:
-    return [(reference.namespace or "", reference.name or "") for reference in references or ()]
+def _places(references: Sequence[ParentReference | GatewayReference] | None, *, listeners: bool) -> list[Place]:
+    return [(r.namespace or "", r.name or "", (r.section_name or "") if listeners else "") for r in references or ()]
 
 
 def _pool(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:

@@ -23,6 +23,7 @@ from app.kserve.llminferenceservice.types import (
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
+from app.kube.correction import wrong_type
 from app.kube.decode import SPEC, decode_document
 from app.kube.modelfields import check_embedded
 from app.kube.names import reserved_keys
@@ -136,7 +137,9 @@ def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
         yield field.invalid(path, {}, "set inline or ref, or leave config out for the default")
     if config.inline is not None and config.ref is not None:
         yield field.invalid(path, {"ref": config.ref.name}, "inline and ref are mutually exclusive; remove one")
-    if config.inline is not None and len(orjson.dumps(config.inline, default=str)) < _SHORTEST_INLINE:
+    if not isinstance(config.inline, (dict, str, type(None))):
+        yield wrong_type(path.child("inline"), config.inline, "object")
+    elif config.inline is not None and _size(config.inline) < _SHORTEST_INLINE:
         yield field.invalid(
             path.child("inline"),
             config.inline,
@@ -144,6 +147,10 @@ def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
         )
     if config.ref is not None and not config.ref.name:
         yield field.invalid(path.child("ref", "name"), "", "must name the ConfigMap that holds the configuration")
+
+
+def _size(inline: Json | str) -> int:
+    return len(inline.strip() if isinstance(inline, str) else orjson.dumps(inline, default=str))
 
 
 def scheduler_replicas(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
@@ -274,8 +281,4 @@ def _ruled_route(route: Any) -> Any:
 def _ruled_scheduler(scheduler: Any) -> Any:
     if not isinstance(scheduler, dict):
         return scheduler
-    config = scheduler.get("config")
-    if isinstance(config, dict) and isinstance(config.get("inline"), str):
-        text = config["inline"]  # from a ConfigMap, verbatim
-        config = {**config, "inline": {"text": text} if len(text) >= _SHORTEST_INLINE else {}}
-    return {"replicas": scheduler.get("replicas"), "config": config}
+    return {"replicas": scheduler.get("replicas"), "config": scheduler.get("config")}

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
-from app.kube.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber
+from app.kube.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber, SectionName
 from app.kube.rules import cel
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
@@ -293,6 +293,12 @@ class ObjectReference(KubeModel):
     )
 
 
+class GatewayReference(ObjectReference):
+    """A Gateway of any namespace, or one listener of it."""
+
+    section_name: SectionName | None = Field(None, description="Name of the listener; all when not set.")
+
+
 class HTTPRouteConfig(KubeModel):
     """Routes of your own, or content for the one that is made."""
 
@@ -302,12 +308,31 @@ class HTTPRouteConfig(KubeModel):
     spec: Annotated[HTTPRouteSpec | None, ROUTE_SPEC] = Field(None, description="Content of the managed HTTPRoute.")
 
 
+_NO_GROUPS = (
+    "services share no requests here; write an HTTPRoute of your own with both as weighted backends, and name it in "
+    "route.http.refs"
+)
+_GROUP_NAME = pattern(
+    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "must be a DNS label: lower case letters, digits and '-', not '-' at its ends"
+)
+
+
 class RouteSpec(KubeModel):
     http: HTTPRouteConfig | None = Field(None, description="The HTTPRoute; empty for a managed one.")
+    group: Annotated[str | None, no_effect(_NO_GROUPS)] = Field(
+        None,
+        description="Services that share requests with each other. Stored, not acted on.",
+        min_length=1,
+        max_length=63,
+        pattern=_GROUP_NAME,
+    )
+    weight: Annotated[Int32 | None, no_effect(_NO_GROUPS)] = Field(
+        None, description="The service's part of its group's requests. Stored, not acted on.", ge=0, le=1_000_000
+    )
 
 
 class GatewaySpec(KubeModel):
-    refs: Annotated[list[ObjectReference] | None, defaulted("they replace parentRefs of the route")] = Field(
+    refs: Annotated[list[GatewayReference] | None, defaulted("they replace parentRefs of the route")] = Field(
         None, description="Existing Gateways; the managed route attaches to them instead of the default one."
     )
 
@@ -389,6 +414,9 @@ class PoolSpec(KubeModel):
     )
 
 
+_NO_TOKENIZER = "no tokenizer is made; a container of scheduler.template can tokenize"
+
+
 class ConfigMapKey(KubeModel):
     """A key of a ConfigMap."""
 
@@ -402,8 +430,18 @@ class ConfigMapKey(KubeModel):
 class SchedulerConfig(KubeModel):
     """The endpoint picker's configuration: written here, or in a ConfigMap."""
 
-    inline: Annotated[Json | None, DEFAULTED] = Field(None, description="An EndpointPickerConfig.")
+    inline: Annotated[Any, DEFAULTED] = Field(
+        None, description="An EndpointPickerConfig: an object, or a text that holds one as YAML."
+    )
     ref: ConfigMapKey | None = Field(None, description="Where an EndpointPickerConfig stands.")
+
+
+class TokenizerSpec(KubeModel):
+    """Pods that tokenize prompts for the endpoint picker."""
+
+    template: Annotated[PartialPodSpec | None, no_effect(_NO_TOKENIZER)] = Field(
+        None, description="The tokenizer's pod. Stored, not acted on."
+    )
 
 
 class SchedulerSpec(KubeModel):
@@ -419,6 +457,9 @@ class SchedulerSpec(KubeModel):
     labels: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Labels for its pods.")
     annotations: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Annotations for its pods.")
     config: SchedulerConfig | None = Field(None, description="Its configuration; a default when not set.")
+    tokenizer: Annotated[TokenizerSpec | None, no_effect(_NO_TOKENIZER)] = Field(
+        None, description="A tokenizer of its own. Stored, not acted on."
+    )
 
 
 class RouterSpec(KubeModel):
@@ -432,6 +473,18 @@ class RouterSpec(KubeModel):
     scheduler: SchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
 
 
+_NO_OFFLOADING = "give the server --kv-transfer-config in the args of container main"
+
+
+class TracingSpec(KubeModel):
+    """OpenTelemetry for model servers and the endpoint picker; what is not said comes from a preset."""
+
+    exporter_endpoint: Annotated[str | None, DEFAULTED] = Field(None, description="Where traces go, by OTLP.")
+    sampler: Annotated[str | None, DEFAULTED] = Field(None, description="Which requests are traced.")
+    sampler_arg: Annotated[str | None, DEFAULTED] = Field(None, description="Argument of the sampler, such as a ratio.")
+    exporter: Annotated[str | None, DEFAULTED] = Field(None, description="Kind of the exporter.")
+
+
 class LLMInferenceServiceSpec(WorkloadSpec):
     """A model, the pods that serve it, and the way there."""
 
@@ -441,6 +494,10 @@ class LLMInferenceServiceSpec(WorkloadSpec):
         None, description="A second workload for prefill; the main one then only decodes."
     )
     router: RouterSpec | None = Field(None, description="How requests reach the model.")
+    tracing: TracingSpec | None = Field(None, description="Traces of requests; empty for the defaults.")
+    kv_cache_offloading: Annotated[Json | None, no_effect(_NO_OFFLOADING)] = Field(
+        None, description="Where key-value caches go when a GPU is full. Stored, not acted on."
+    )
     base_refs: Annotated[list[NameReference] | None, HONOURED] = Field(
         None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
     )

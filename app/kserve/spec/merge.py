@@ -73,6 +73,8 @@ def document(spec: Json) -> Json:
             result[key] = without_nulls(value)
     if isinstance(model := result.get("model"), dict):
         result["model"] = {key: value for key, value in model.items() if value or key not in ("name", "uri")}
+    if isinstance(spec.get("tracing"), dict):
+        result["tracing"] = {key: value for key, value in spec["tracing"].items() if value}
     if isinstance(spec.get("prefill"), dict):
         result["prefill"] = _workload(spec["prefill"])
     if isinstance(spec.get("router"), dict):
