@@ -72,14 +72,11 @@ def command(
     old: str,
     new: str,
     output: str,
-    related: tuple[str, ...],
-    namespace: str,
-    without: tuple[str, ...],
-    exclude: tuple[str, ...],
+    world: options.World,
 ) -> int:
     """Print the differences."""
     try:
-        sides = _sides(old, new, _manifests(related, exclude), exclude, namespace, without)
+        sides = _sides(old, new, world)
         found = differences(*sides)
     except (ManifestError, NotComparable) as error:
         return options.fail("diff", error)
@@ -87,17 +84,16 @@ def command(
     return 1 if found else 0
 
 
-def _sides(
-    old: str, new: str, others: list[Manifest], exclude: Sequence[str], namespace: str, without: tuple[str, ...]
-) -> tuple[Children, Children]:
+def _sides(old: str, new: str, world: options.World) -> tuple[Children, Children]:
     """The children on both sides, from recorded answers or from manifests."""
-    before, after = _recorded(old, namespace), _recorded(new, namespace)
+    before, after = _recorded(old, world.namespace), _recorded(new, world.namespace)
     if before is not None and after is not None:
         return before, after
     if before is not None or after is not None:
         raise NotComparable("one is a recorded answer and the other is not")
-    first, second = ([*_manifests([path], exclude), *others] for path in (old, new))
-    return _applied(first, second, namespace, without)
+    others = _manifests(world.related, world.exclude)
+    first, second = ([*_manifests([path], world.exclude), *others] for path in (old, new))
+    return _applied(first, second, world.namespace, world.without)
 
 
 def _manifests(paths: Sequence[str], exclude: Sequence[str]) -> list[Manifest]:

@@ -247,7 +247,7 @@ def _readable(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Iterator[
 
 def _owned(document: Json, cluster: Cluster) -> bool:
     """Whether another object of ours made it: its fields are that one's."""
-    uid = (document["metadata"].get("labels") or {}).get(CONTROLLER_UID)
+    uid = owner(document)
     return bool(uid) and any(parent["metadata"]["uid"] == uid for _, parent in cluster.parents())
 
 

@@ -50,20 +50,17 @@ def command(
     *,
     files: tuple[str, ...],
     output: str,
-    related: tuple[str, ...],
-    namespace: str,
-    without: tuple[str, ...],
-    exclude: tuple[str, ...],
+    world: options.World,
     strict: bool,
     fail_on: str,
     allow_empty: bool,
 ) -> int:
     """Print the findings; 1 when one of them is an error, 2 when there is nothing to check."""
     try:
-        reading, others = collect(files, exclude), collect(related, exclude)
+        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     except ManifestError as error:
         return options.fail("validate", error)
-    found = all_findings(reading, others.manifests, namespace, without)
+    found = all_findings(reading, others.manifests, world.namespace, world.without)
     if strict:
         found = [replace(f, level="error") if f.id == "dangling-reference" else f for f in found]
     print_findings(found, reading.lines, output)

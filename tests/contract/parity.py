@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.cli.world import outer_key
+from app.kube.names import LAST_APPLIED
 from app.kube.quantity import parse
-from tests.contract.world import LAST_APPLIED, NOW_TEXT, Json, World, expanded, key, namespace, outer
+from tests.contract.world import NOW_TEXT, Json, World, expanded, key, namespace
 
 _NEVER_COMPARED = re.compile(
     r"metadata\.(uid|resourceVersion|generation|creationTimestamp|managedFields|ownerReferences|finalizers)\b"
@@ -80,7 +82,7 @@ def differences(case: Json, world: World, rules: Rules) -> list[Difference]:
 
 def _children(case: Json, world: World) -> Iterator[Difference]:
     declared = world.declared()
-    theirs = {key(c): c for c in case["expect"].get("children") or () if outer(c) in declared}
+    theirs = {key(c): c for c in case["expect"].get("children") or () if outer_key(c) in declared}
     ours = {k: _blurred(_bare(child)) for k, child in world.children().items()}
     pairs = {k: (child, ours.pop(k, None)) for k, child in theirs.items()}
     for k, (child, mine) in pairs.items():

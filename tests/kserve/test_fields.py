@@ -28,6 +28,9 @@ _VALUES: dict[str, Any] = {
     "optional": True,
     "behavior": {},
     "variantCost": "1",
+    "group": "team",
+    "template": {},
+    "kvCacheOffloading": {"cpu": "10Gi"},
 }
 
 

@@ -12,6 +12,7 @@ from app.admission import review
 from app.cli.manifests import read
 from app.cli.validate import check_together
 from app.settings import Settings
+from tests.hookcalls import encode
 from tests.llmaz.world import (
     PLAYGROUND,
     SERVICE,
@@ -19,7 +20,6 @@ from tests.llmaz.world import (
     Json,
     child,
     condition,
-    encode,
     model,
     model_at,
     observed,

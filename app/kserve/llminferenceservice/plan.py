@@ -79,25 +79,49 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
     for deployment in plan.deployments:
         base = ["template"] if deployment.name == around.names.main else ["prefill", "template"]
         place = f"Deployment/{deployment.name} spec.template"
-        found += _pod(effective, deployment.pod.spec, base, place)
+        found += _pod(effective, deployment.pod, base, place)
     for group in plan.groups:
         side = [] if group.name == around.names.multi_node else ["prefill"]
         place = f"LeaderWorkerSet/{group.name} spec.leaderWorkerTemplate"
         if group.leader is not None:
-            found += _pod(effective, group.leader.spec, [*side, "template"], f"{place}.leaderTemplate")
-        found += _pod(effective, group.worker.spec, [*side, "worker"], f"{place}.workerTemplate")
+            found += _pod(effective, group.leader, [*side, "template"], f"{place}.leaderTemplate")
+        found += _pod(effective, group.worker, [*side, "worker"], f"{place}.workerTemplate")
     scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
     if scheduler is not None and scheduler.template is not None:
         place = f"Deployment/{around.names.scheduler} spec.template"
-        found += _pod(effective, scheduler.template, ["router", "scheduler", "template"], place)
+        found += _pod(effective, PodPlan({}, {}, scheduler.template), ["router", "scheduler", "template"], place)
     return found
 
 
-def _pod(effective: Effective, pod: Json, base: Sequence[str], place: str) -> list[Origin]:
+def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -> list[Origin]:
     return [
-        Origin(f"{place}.{path}", value, effective.source([*base, *keyed]) or MODEL)
-        for path, keyed, value in _located(pod, SPEC, [])
+        Origin(f"{place}.{path}", value, _written(effective, [*base, *keyed], value) or _added(keyed, value, plan))
+        for path, keyed, value in _located(plan.spec, SPEC, [])
     ]
+
+
+def _written(effective: Effective, path: Keyed, value: Any) -> str:
+    """The layer that wrote a value; empty for one that was added, such as another argument in a list of the user's."""
+    source = effective.source(path)
+    items = effective.written(path)
+    return "" if isinstance(items, list) and items and value not in items else source
+
+
+def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
+    """Where a value comes from that was added to the pod."""
+    names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
+    if "env" in keyed and names[-1].startswith(tracing.PREFIX):
+        return "spec.tracing"
+    if keyed[-1] == "args" and str(value).startswith(tracing.FLAGS):
+        return "spec.tracing"
+    if STORAGE_INITIALIZER in names and "env" in keyed and names[-1] in plan.credentials:
+        return plan.credentials[names[-1]]
+    if any(name in plan.credentials for name in names):
+        return next(plan.credentials[name] for name in names if name in plan.credentials)
+    is_adapter = any(name.startswith((LORA_PATH, "lora-")) for name in names) or (
+        keyed[-1] == "args" and (MAIN in names or value in plan.adapters)
+    )
+    return "spec.model.lora" if is_adapter else MODEL
 
 
 def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iterator[tuple[field.Path, Keyed, Any]]:

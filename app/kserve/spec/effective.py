@@ -85,6 +85,10 @@ class Effective:
     templated: bool
     """Whether it has texts that were rendered and are no preset's."""
 
+    def written(self, path: Keyed) -> Any:
+        """What the layers say at ``path``, before anything was added; ``None`` for nothing."""
+        return next((found for layer in reversed(self.layers) if (found := find(layer.spec, path)) is not None), None)
+
     def source(self, path: Keyed) -> str:
         """The layer that set the value at ``path`` (:func:`app.kube.merge.find`); empty when none did."""
         return source_of(self.layers, path)

@@ -1,7 +1,7 @@
 """Routing by a header with the model's name, as presets of KServe from v0.19 on have it. Source: KS-2.10.
 
-Their gateways write ``publishers/<namespace>/models/<model>`` into the header; a service's annotations say whether rules
-about it stand.
+Their gateways write ``publishers/<namespace>/models/<model>`` into the header; a service's annotations say whether
+rules about it stand.
 """
 
 from __future__ import annotations

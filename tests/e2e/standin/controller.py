@@ -10,6 +10,8 @@ from typing import Any
 
 import httpx
 
+from app.cli.apply import Obj, canonical, copy, meta
+
 from .api import Api, ApiError, Resource
 from .cache import Handler, Informer, Informers
 from .children import ChildWriter, Claimer, ObjectMap, SyncError, aggregate, check_labels
@@ -18,16 +20,12 @@ from .discovery import Discovery, UnknownKind
 from .events import Recorder
 from .hooks import ConfigError, Connection, HookError, ProcessDies, SyncAnswer, TooManyRequests, Webhook, resolve
 from .objects import (
-    Obj,
-    canonical,
     controller_ref,
-    copy,
     finalizers_of,
     generation_of,
     group_of,
     key_of,
     labels_of,
-    meta,
     name_of,
     namespace_of,
     terminating,

@@ -18,8 +18,10 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
+from app.cli.apply import Obj
+
 from .api import Api, ApiError
-from .objects import Obj, name_of, namespace_of
+from .objects import name_of, namespace_of
 
 DEFAULT_TIMEOUT = 10.0
 IDLE_CONNECTIONS, IDLE_SECONDS = 2, 90.0

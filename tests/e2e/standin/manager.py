@@ -7,12 +7,14 @@ import logging
 
 import httpx
 
+from app.cli.apply import Obj, canonical
+
 from .api import Api, ApiError
 from .cache import Handler
 from .controller import Controller, Machinery
 from .discovery import UnknownKind
 from .hooks import ConfigError, StartupPanic
-from .objects import Obj, canonical, group_of, key_of, labels_of, version_of
+from .objects import group_of, key_of, labels_of, version_of
 from .queue import WorkQueue
 from .selectors import Match
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import orjson
 
+from app.cli.apply import Obj
+
 from .children import ObjectMap
-from .objects import Obj, gvk_key
+from .objects import gvk_key
 
 
 def hook_request(controller: Obj, parent: Obj, children: ObjectMap, related: ObjectMap, finalizing: bool) -> bytes:

@@ -362,10 +362,11 @@ def test_headers_go_only_to_the_host_of_an_annotated_secret() -> None:
     ]
 
 
+LABELS = {"app.kubernetes.io/name": "demo", "app.kubernetes.io/part-of": "llminferenceservice"}
 WAITING: Json = {
     "apiVersion": "v1",
     "kind": "Pod",
-    "metadata": {"name": "p", "namespace": "default", "labels": {"app.kubernetes.io/name": "demo"}},
+    "metadata": {"name": "p", "namespace": "default", "labels": LABELS},
     "status": {"phase": "Pending"},
 }
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.e2e.standin.apply import last_applied, merge, merge_key, updated, with_record
-from tests.e2e.standin.objects import LAST_APPLIED, Obj, canonical, encode
+from app.cli.apply import Obj, canonical, encode, last_applied, merge, merge_key, updated, with_record
+from app.kube.names import LAST_APPLIED
 
 
 @pytest.mark.parametrize(
