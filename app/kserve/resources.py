@@ -50,6 +50,7 @@ _SERVICE = CustomResource(
     ),
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),
+        RelatedKind(f"{GROUP}/{VERSION}", "llminferenceservices"),
         RelatedKind("v1", "configmaps"),
         RelatedKind("v1", "serviceaccounts"),
         RelatedKind("v1", "pods"),

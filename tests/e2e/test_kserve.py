@@ -313,6 +313,77 @@ def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
     wait_ready(cluster, namespace, "chat-with-adapters")
 
 
+def test_traces_are_sent(gateway: Installation, namespace: str) -> None:
+    """By servers and picker, and only while they are asked for."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "tracing.yaml")
+    wait_ready(cluster, namespace, "traced-chat")
+    for deployment in ("traced-chat-kserve", "traced-chat-kserve-router-scheduler"):
+        (main,) = _pod(cluster, namespace, deployment)["containers"]
+        variables = {variable["name"]: variable.get("value") for variable in main["env"]}
+        assert variables["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector.observability:4317"
+        assert variables["OTEL_TRACES_SAMPLER_ARG"] == "0.1"
+    patch = '[{"op": "remove", "path": "/spec/tracing"}]'
+    cluster.kubectl("patch", SERVICES, "traced-chat", "-n", namespace, "--type=json", "-p", patch)
+
+    def silent() -> bool:
+        (main,) = _pod(cluster, namespace, "traced-chat-kserve")["containers"]
+        return not main.get("args") and "OTEL_SERVICE_NAME" not in {v["name"] for v in main["env"]}
+
+    wait_until(silent, "a server without traces", 30)
+
+
+def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
+    """Once it is ready; a stop takes its requests away, and the route keeps its place."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "canary.yaml")
+    wait_ready(cluster, namespace, "chat-canary")
+
+    def weights() -> dict[str, int]:
+        play_controllers(cluster, namespace)
+        found = cluster.kubectl(
+            "get", "httproute", "chat-stable-kserve-route", "-n", namespace, "-o", "json", check=False
+        )
+        rules = json.loads(found.stdout)["spec"]["rules"] if found.returncode == 0 else [{"backendRefs": []}]
+        return {backend["name"]: backend["weight"] for backend in rules[0]["backendRefs"]}
+
+    stable, canary = "chat-stable-inference-pool", "chat-canary-inference-pool"
+    wait_until(lambda: weights() == {stable: 90, canary: 10}, "both in the route", 60)
+    cluster.kubectl("annotate", SERVICES, "chat-canary", "-n", namespace, "serving.kserve.io/stop=true")
+    wait_until(lambda: weights() == {stable: 90, canary: 0}, "a canary without requests", 30)
+    cluster.kubectl("delete", SERVICES, "chat-canary", "-n", namespace)
+    wait_until(lambda: weights() == {stable: 90}, "a route without the canary", 30)
+    wait_ready(cluster, namespace, "chat-stable")
+
+
+def test_a_newer_manifest_loses_nothing(gateway: Installation, namespace: str) -> None:
+    """Its fields are stored, and those without effect are warned of; a text stays a text in the older version."""
+    cluster = gateway.cluster
+    spec: dict[str, Any] = {
+        "model": {"uri": "hf://example-org/tiny-chat-instruct", "lora": {"maxRank": 16, "maxCpuAdapters": 4}},
+        "kvCacheOffloading": {"cpu": "10Gi"},
+        "tracing": {"samplerArg": "0.5"},
+        "router": {
+            "gateway": {"refs": [{"name": "kserve-ingress-gateway", "namespace": "kserve", "sectionName": "http"}]},
+            "route": {"group": "chat", "weight": 10},
+            "scheduler": {
+                "tokenizer": {"template": {}},
+                "config": {"inline": "kind: EndpointPickerConfig\nplugins: []\n"},
+            },
+        },
+    }
+    document = {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService", "spec": spec}
+    text = json.dumps({**document, "metadata": {"name": "newer"}})
+    done = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=text)
+    for path in ("router.scheduler.tokenizer", "kvCacheOffloading"):
+        assert f"spec.{path}: accepted, no effect" in done.stderr
+    stored = cluster.get(SERVICES, "newer", "-n", namespace)["spec"]
+    assert {key: stored[key] for key in spec} == spec
+    older = cluster.get("llminferenceservices.v1alpha1.serving.kserve.io", "newer", "-n", namespace)["spec"]
+    assert older["router"]["scheduler"]["config"] == spec["router"]["scheduler"]["config"]
+    assert older["tracing"] == spec["tracing"]
+
+
 def test_mistakes_are_refused(gateway: Installation, namespace: str) -> None:
     """By the webhook, with the path; nothing is created."""
     rejected = EXAMPLES / "rejected" / "parallelism.yaml"

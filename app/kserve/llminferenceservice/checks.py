@@ -7,6 +7,7 @@ Admission and sync judge the user's own spec here. The rules that hold for the m
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -119,6 +120,18 @@ def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     problem = _storage_problem(spec)
     if problem and not spec.base_refs:
         yield field.invalid(MODEL_URI, shown(spec.model.uri), problem)
+    confidential = spec.model.confidential
+    if confidential is not None and confidential.resource_id and not _is_resource(confidential.resource_id):
+        detail = "must name a resource of the key broker: kbs:///<repository>/<type>/<tag>"
+        yield field.invalid(_CONFIDENTIAL.child("resourceId"), confidential.resource_id, detail)
+
+
+_CONFIDENTIAL = SPEC.child("model", "confidential")
+_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+")
+
+
+def _is_resource(text: str) -> bool:
+    return OPEN in text or _RESOURCE.fullmatch(text) is not None
 
 
 def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
@@ -264,6 +277,9 @@ def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     if spec.model is not None and lora.is_loaded(spec):
         found = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
         yield from [advice(MODEL_URI, found)] if found else []
+    mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:"))
+    if spec.model is not None and spec.model.confidential is not None and (mounted or not lora.is_loaded(spec)):
+        yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
 
 def _has_model(pod: Json | None) -> bool:

@@ -16,6 +16,7 @@ from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceSpec,
     ParallelismSpec,
     RouterSpec,
+    RouteSpec,
     ScalingSpec,
     SchedulerSpec,
     WorkloadSpec,
@@ -55,6 +56,8 @@ def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """The rules between fields."""
     if spec.router is not None:
         yield from _router(spec.router)
+        if spec.router.route is not None:
+            yield from _group(spec.router, spec.router.route, based=bool(spec.base_refs))
     for workload, path in workloads(spec):
         yield from _parallelism(workload, path)
     if spec.router is not None and spec.router.scheduler is not None:
@@ -85,6 +88,21 @@ def _router(router: RouterSpec) -> Iterator[field.Error]:
             "HTTPRoutes of your own do not use the default Gateway: remove gateway, or name the Gateway in gateway.refs"
         )
         yield field.invalid(HTTP.child("refs"), names, detail)
+
+
+def _group(router: RouterSpec, route: RouteSpec, *, based: bool) -> Iterator[field.Error]:
+    """Requests are shared by rules of the managed route, by weights; a base may have what is missing."""
+    path = ROUTER.child("route")
+    if route.group and router.ingress is not None:
+        yield field.invalid(path.child("group"), route.group, "an Ingress shares no requests; remove ingress")
+        return
+    if route.group and route.weight is None and not based:
+        yield field.required(path.child("weight"), "set the service's part of the group's requests")
+    if route.weight is not None and not route.group and not based:
+        yield field.required(path.child("group"), "name the group whose requests the weight divides")
+    if route.group and route.http is not None and route.http.refs:
+        detail = "only the managed route shares requests; remove http.refs, or write the weights into your own routes"
+        yield field.invalid(path.child("group"), route.group, detail)
 
 
 # Parallelism.
@@ -259,6 +277,7 @@ def _ruled(effective: Json) -> Json:
         ruled["router"] = {
             "route": _ruled_route(router.get("route")),
             "gateway": router.get("gateway"),
+            "ingress": None if router.get("ingress") is None else {},
             "scheduler": _ruled_scheduler(router.get("scheduler")),
         }
     return ruled
@@ -275,7 +294,8 @@ def _ruled_route(route: Any) -> Any:
     http = route.get("http") if isinstance(route, dict) else None
     if not isinstance(http, dict):
         return route
-    return {"http": {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}}
+    ruled: Json = {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}
+    return {**route, "http": ruled}
 
 
 def _ruled_scheduler(scheduler: Any) -> Any:

@@ -8,6 +8,7 @@ one; only Gateways and the Services before them may stand anywhere. Source: KS-9
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -163,6 +164,65 @@ class RelatedService(Observed):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
+# Services that share requests with this one.
+
+
+class PeerRouteSpec(Observed):
+    group: str | None = None
+    weight: int | None = None
+
+
+class PeerPoolReference(Observed):
+    name: str = ""
+
+
+class PeerPool(Observed):
+    ref: PeerPoolReference = msgspec.field(default_factory=PeerPoolReference)
+
+
+class PeerScheduler(Observed):
+    pool: PeerPool = msgspec.field(default_factory=PeerPool)
+
+
+class PeerRouter(Observed):
+    route: PeerRouteSpec = msgspec.field(default_factory=PeerRouteSpec)
+    scheduler: PeerScheduler | None = None
+
+
+class PeerLoRA(Observed):
+    adapters: Any = None
+
+
+class PeerModel(Observed):
+    name: str = ""
+    lora: PeerLoRA = msgspec.field(default_factory=PeerLoRA)
+
+
+class PeerSpec(Observed):
+    model: PeerModel = msgspec.field(default_factory=PeerModel)
+    router: PeerRouter = msgspec.field(default_factory=PeerRouter)
+
+
+class PeerStatus(Observed):
+    conditions: list[Condition] | None = None
+
+
+class Peer(Observed):
+    """Another service, in as much as a route of its group depends on it."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: PeerSpec = msgspec.field(default_factory=PeerSpec)
+    status: PeerStatus = msgspec.field(default_factory=PeerStatus)
+
+    @property
+    def models(self) -> frozenset[str]:
+        """What requests may ask it for."""
+        listed = self.spec.model.lora.adapters
+        entries = listed if isinstance(listed, list) else []
+        names = [str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name")]
+        return frozenset((self.spec.model.name or self.metadata.name, *names))
+
+
 # The hook's view.
 
 
@@ -198,6 +258,7 @@ class Related(
     rename={
         "configs": f"LLMInferenceServiceConfig.{V1ALPHA2}",
         "older_configs": f"LLMInferenceServiceConfig.{V1ALPHA1}",
+        "peers": f"LLMInferenceService.{V1ALPHA2}",
         "config_maps": "ConfigMap.v1",
         "service_accounts": "ServiceAccount.v1",
         "gateways": f"Gateway.{GATEWAY_API}",
@@ -212,6 +273,7 @@ class Related(
     configs: dict[str, Parent] | None = None
     older_configs: dict[str, Parent] | None = None
     """For a parent of v1alpha1, instead of the others."""
+    peers: dict[str, Peer] | None = None
     config_maps: dict[str, ObservedConfigMap] | None = None
     service_accounts: dict[str, ServiceAccount] | None = None
     gateways: dict[str, Gateway] | None = None
@@ -292,6 +354,8 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if f"httproutes.{GATEWAY_GROUP}" in declared and _routed(service.spec):
         rules += _gateways(service.spec, namespace, OperatorConfig(system).gateway)
+    if service.spec.router is not None and service.spec.router.route is not None and service.spec.router.route.group:
+        rules.append(RelatedRule(API_VERSION, "llminferenceservices", namespace))
     if f"inferencepools.{POOL_GROUP}" in declared and _pooled(service.spec):
         rules.append(RelatedRule(POOL_API, "inferencepools", namespace))
     return rules

@@ -12,14 +12,16 @@ from app.hooks.protocol import one
 from app.kserve import lora
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import Related, Request, Service, Surroundings, surroundings
-from app.kserve.names import STOP
+from app.kserve.lora import LORA_PATH
+from app.kserve.names import MAIN, STOP
 from app.kserve.operator import OperatorConfigError
 from app.kserve.spec.effective import Effective, EffectiveSpec, Inputs, combine
 from app.kserve.spec.find import ConfigFinder, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
-from app.kserve.workload.plan import MissingAccountError, WorkloadError, workload_plan
+from app.kserve.workload.plan import MissingAccountError, PodPlan, WorkloadError, workload_plan
 from app.kube import field
 from app.kube.decode import SPEC
+from app.kube.merge import find
 from app.kube.objects import ObjectMeta
 from app.kube.origin import Origin, item_key
 from app.kube.podspec import MERGE_KEYS
@@ -101,23 +103,20 @@ def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -
 
 
 def _written(effective: Effective, path: Keyed, value: Any) -> str:
-    """The layer that wrote a value; empty for one that was added, such as another argument in a list of the user's."""
-    source = effective.source(path)
-    items = effective.written(path)
-    return "" if isinstance(items, list) and items and value not in items else source
+    """The layer that wrote a value, or the field that added it to what the layers wrote; empty for neither."""
+    before, after = find(effective.untraced, path), find(effective.document, path)
+    if path[-1] == "args":
+        before, after = value in (before or ()) or None, value in (after or ()) or None
+    if before is None and after is not None:
+        return "spec.tracing"
+    return effective.source(path) if before is not None else ""
 
 
 def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
     """Where a value comes from that was added to the pod."""
     names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
-    if "env" in keyed and names[-1].startswith(tracing.PREFIX):
-        return "spec.tracing"
-    if keyed[-1] == "args" and str(value).startswith(tracing.FLAGS):
-        return "spec.tracing"
-    if STORAGE_INITIALIZER in names and "env" in keyed and names[-1] in plan.credentials:
-        return plan.credentials[names[-1]]
-    if any(name in plan.credentials for name in names):
-        return next(plan.credentials[name] for name in names if name in plan.credentials)
+    if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
+        return credential
     is_adapter = any(name.startswith((LORA_PATH, "lora-")) for name in names) or (
         keyed[-1] == "args" and (MAIN in names or value in plan.adapters)
     )

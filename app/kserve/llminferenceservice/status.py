@@ -38,6 +38,7 @@ def status(
         ledger.set(ConditionType.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
         ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
+        ledger.remove(ConditionType.GROUP_READY)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)

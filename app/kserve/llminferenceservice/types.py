@@ -42,6 +42,7 @@ class NameReference(KubeModel):
 # The model.
 
 
+_DOWNLOADED = "for a model that is downloaded, by a storage initializer of v0.20 or later"
 _WITH_ADAPTERS = "with adapters; vLLM has the default"
 
 
@@ -62,6 +63,15 @@ class LoRASpec(KubeModel):
     )
 
 
+class ConfidentialSpec(KubeModel):
+    """A model that is encrypted where it is stored; the storage initializer decrypts it."""
+
+    enabled: Annotated[bool, honoured(_DOWNLOADED)] = Field(description="Whether the model is encrypted.")
+    resource_id: Annotated[str, honoured(_DOWNLOADED)] = Field(
+        "", description="Where its key is, at the key broker: kbs:///<repository>/<type>/<tag>."
+    )
+
+
 class LLMModelSpec(KubeModel):
     """Which model is served, and where it comes from."""
 
@@ -72,6 +82,7 @@ class LLMModelSpec(KubeModel):
         None, description="Name under which the model is served; the service's own when not set."
     )
     lora: LoRASpec | None = Field(None, description="LoRA adapters.")
+    confidential: ConfidentialSpec | None = Field(None, description="How an encrypted model is decrypted.")
 
 
 class StorageInitializerSpec(KubeModel):
@@ -246,6 +257,9 @@ class ScalingSpec(KubeModel):
 _REPLICAS_CEL = cel(("!(has(self.replicas) && has(self.scaling))", "set replicas or scaling, not both"))
 
 
+_NO_OFFLOADING = "give the server --kv-transfer-config in the args of container main"
+
+
 class WorkloadSpec(KubeModel):
     """Pods that run the model: alone, or as a leader with workers."""
 
@@ -262,6 +276,9 @@ class WorkloadSpec(KubeModel):
         ),
     ] = Field(None, description="Autoscaling. Stored, not acted on.")
     parallelism: ParallelismSpec | None = Field(None, description="How one replica is spread over GPUs and nodes.")
+    kv_cache_offloading: Annotated[Json | None, no_effect(_NO_OFFLOADING)] = Field(
+        None, description="Where key-value caches go when a GPU is full. Stored, not acted on."
+    )
     labels: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Labels for the pods.")
     annotations: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Annotations for the pods.")
     template: Annotated[PartialPodSpec | None, defaulted("laid over the preset, with the model put in")] = Field(
@@ -308,10 +325,7 @@ class HTTPRouteConfig(KubeModel):
     spec: Annotated[HTTPRouteSpec | None, ROUTE_SPEC] = Field(None, description="Content of the managed HTTPRoute.")
 
 
-_NO_GROUPS = (
-    "services share no requests here; write an HTTPRoute of your own with both as weighted backends, and name it in "
-    "route.http.refs"
-)
+_IN_GROUPS = "rules of the managed route that are not below the service's own path"
 _GROUP_NAME = pattern(
     r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "must be a DNS label: lower case letters, digits and '-', not '-' at its ends"
 )
@@ -319,15 +333,15 @@ _GROUP_NAME = pattern(
 
 class RouteSpec(KubeModel):
     http: HTTPRouteConfig | None = Field(None, description="The HTTPRoute; empty for a managed one.")
-    group: Annotated[str | None, no_effect(_NO_GROUPS)] = Field(
+    group: Annotated[str | None, honoured(_IN_GROUPS)] = Field(
         None,
-        description="Services that share requests with each other. Stored, not acted on.",
+        description="Services that share requests with each other, by the name of their group.",
         min_length=1,
         max_length=63,
         pattern=_GROUP_NAME,
     )
-    weight: Annotated[Int32 | None, no_effect(_NO_GROUPS)] = Field(
-        None, description="The service's part of its group's requests. Stored, not acted on.", ge=0, le=1_000_000
+    weight: Annotated[Int32 | None, honoured(_IN_GROUPS)] = Field(
+        None, description="The service's part of its group's requests, beside the others' weights.", ge=0, le=1_000_000
     )
 
 
@@ -394,6 +408,9 @@ PORTS: dict[str, Any] = {
 }
 
 
+_NO_PROTOCOL = "requests go to the servers as the gateway sends them; InferencePools here have no such field"
+
+
 class InferencePoolSpec(KubeModel):
     """Content of the managed InferencePool, in the form of its v1."""
 
@@ -403,6 +420,9 @@ class InferencePoolSpec(KubeModel):
         min_length=1,
         max_length=8,
         json_schema_extra=PORTS,
+    )
+    app_protocol: Annotated[str | None, no_effect(_NO_PROTOCOL)] = Field(
+        None, description="Protocol of the model server. Stored, not acted on."
     )
     endpoint_picker_ref: EndpointPickerReference = Field(description="The endpoint picker.")
 
@@ -473,9 +493,6 @@ class RouterSpec(KubeModel):
     scheduler: SchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
 
 
-_NO_OFFLOADING = "give the server --kv-transfer-config in the args of container main"
-
-
 class TracingSpec(KubeModel):
     """OpenTelemetry for model servers and the endpoint picker; what is not said comes from a preset."""
 
@@ -495,9 +512,6 @@ class LLMInferenceServiceSpec(WorkloadSpec):
     )
     router: RouterSpec | None = Field(None, description="How requests reach the model.")
     tracing: TracingSpec | None = Field(None, description="Traces of requests; empty for the defaults.")
-    kv_cache_offloading: Annotated[Json | None, no_effect(_NO_OFFLOADING)] = Field(
-        None, description="Where key-value caches go when a GPU is full. Stored, not acted on."
-    )
     base_refs: Annotated[list[NameReference] | None, HONOURED] = Field(
         None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
     )
@@ -513,6 +527,8 @@ class ConditionType(StrEnum):
     """The whole service: workloads and router."""
     WORKLOADS_READY = "WorkloadsReady"
     ROUTER_READY = "RouterReady"
+    GROUP_READY = "GroupReady"
+    """All services of the group serve the same models. It decides nothing."""
     PRESETS_COMBINED = "PresetsCombined"
     """The effective spec could be computed."""
     MAIN_WORKLOAD_READY = "MainWorkloadReady"
@@ -547,6 +563,9 @@ TOP_LEVEL = (ConditionType.READY, ConditionType.WORKLOADS_READY, ConditionType.R
 
 class Reason(StrEnum):
     """Why a service's condition is as it is (KS-6.8)."""
+
+    MEMBER_DIVERGENCE = "MemberDivergence"
+    """Another service of the group serves other models, and gets no requests."""
 
     INVALID_SPEC = "InvalidSpec"
     """The spec breaks a rule; nothing was changed."""

@@ -223,3 +223,4 @@ def _judge(work: _Work) -> None:
     work.states[ConditionType.INFERENCE_POOL_READY] = pool_state(view)
     work.states[ConditionType.GATEWAYS_READY] = gateways_state(view)
     work.states[ConditionType.HTTP_ROUTES_READY] = routes_state(view)
+    work.states[ConditionType.GROUP_READY] = view.group.state if view.group is not None else None

@@ -84,10 +84,8 @@ class Effective:
     """In merge order: the last one that has a value wins."""
     templated: bool
     """Whether it has texts that were rendered and are no preset's."""
-
-    def written(self, path: Keyed) -> Any:
-        """What the layers say at ``path``, before anything was added; ``None`` for nothing."""
-        return next((found for layer in reversed(self.layers) if (found := find(layer.spec, path)) is not None), None)
+    untraced: Json
+    """The document before ``tracing`` added to its pods."""
 
     def source(self, path: Keyed) -> str:
         """The layer that set the value at ``path`` (:func:`app.kube.merge.find`); empty when none did."""
@@ -132,10 +130,10 @@ def combine(inputs: Inputs) -> Effective:
     document, templated = rendered(merged, layers, data)
     document = routed(document, Names(inputs.metadata.name))
     document = routed_by_model(document, inputs.metadata.namespace, _adapters(document), operator.ingress)
-    document = traced(document, inputs.metadata)
     document = with_scheduler_config(document, inputs.find_scheduler_config)
-    document = without_certificates(document, Names(inputs.metadata.name).certificates)
-    return Effective(_typed(document), document, layers, templated)
+    untraced = without_certificates(document, Names(inputs.metadata.name).certificates)
+    document = traced(untraced, inputs.metadata)
+    return Effective(_typed(document), document, layers, templated, untraced)
 
 
 def _adapters(document: Json) -> list[str]:

@@ -115,16 +115,17 @@ def _without_empty_lists(value: Json) -> Json:
 
 
 def _route(route: Json) -> Json:
+    shared = {key: route[key] for key in ("group", "weight") if route.get(key) is not None}
     http = route.get("http")
     if not isinstance(http, dict):
-        return {}
+        return shared
     result = _without_empty_lists(without_nulls(http))
     if isinstance(result.get("spec"), dict):
         spec = _without_empty_lists(result["spec"])
         if spec.get("rules") == DEFAULT_RULES:
             del spec["rules"]
         result["spec"] = _with_defaults(spec)
-    return {"http": result}
+    return {**shared, "http": result}
 
 
 def _with_defaults(spec: Json) -> Json:

@@ -11,10 +11,7 @@ from app.kube.base import Json
 from app.kube.merge import find, replaced
 from app.kube.objects import ObjectMeta
 
-FLAGS = ("--otlp-traces-endpoint", "--collect-detailed-traces", "--tracing")
-PREFIX = "OTEL_"
-"""What the names of all the variables begin with."""
-_NODE, _POD = f"{PREFIX}RESOURCE_ATTRIBUTES_NODE_NAME", f"{PREFIX}RESOURCE_ATTRIBUTES_POD_NAME"
+_NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"
 _SERVERS = {
     ("template",): "inference-server-decode",
     ("worker",): "inference-server-decode",
@@ -31,9 +28,9 @@ def traced(document: Json, metadata: ObjectMeta) -> Json:
         return document
     endpoint = str(tracing.get("exporterEndpoint") or "")
     for path, name in _SERVERS.items():
-        flags = ((FLAGS[0], endpoint), (FLAGS[1], "all"))
+        flags = (("--otlp-traces-endpoint", endpoint), ("--collect-detailed-traces", "all"))
         document = _traced(document, path, flags, _variables(tracing, name, metadata))
-    return _traced(document, _PICKER, ((FLAGS[2], "true"),), _variables(tracing, "inference-scheduler", metadata))
+    return _traced(document, _PICKER, (("--tracing", "true"),), _variables(tracing, "inference-scheduler", metadata))
 
 
 def _traced(document: Json, path: Sequence[str], flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
@@ -69,15 +66,15 @@ def _variables(tracing: Json, service: str, metadata: ObjectMeta) -> list[Json]:
         "llmisvc.name": metadata.name,
     }
     values: list[tuple[str, Any]] = [
-        (f"{PREFIX}SERVICE_NAME", service),
-        (f"{PREFIX}EXPORTER_OTLP_ENDPOINT", tracing.get("exporterEndpoint")),
-        (f"{PREFIX}TRACES_EXPORTER", tracing.get("exporter")),
-        (f"{PREFIX}TRACES_SAMPLER", tracing.get("sampler")),
-        (f"{PREFIX}TRACES_SAMPLER_ARG", tracing.get("samplerArg")),
+        ("OTEL_SERVICE_NAME", service),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", tracing.get("exporterEndpoint")),
+        ("OTEL_TRACES_EXPORTER", tracing.get("exporter")),
+        ("OTEL_TRACES_SAMPLER", tracing.get("sampler")),
+        ("OTEL_TRACES_SAMPLER_ARG", tracing.get("samplerArg")),
     ]
     return [
         *({"name": name, "value": value} for name, value in values if value),
         field(_NODE, "spec.nodeName"),
         field(_POD, "metadata.name"),
-        {"name": f"{PREFIX}RESOURCE_ATTRIBUTES", "value": ",".join(f"{k}={v}" for k, v in attributes.items())},
+        {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": ",".join(f"{k}={v}" for k, v in attributes.items())},
     ]

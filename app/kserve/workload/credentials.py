@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.kserve.llminferenceservice.observed import ServiceAccount
@@ -41,10 +41,16 @@ class Access:
 
     env: Sequence[Json] = ()
     files: Sequence[Files] = ()
-    source: str = ""
-    """Where the Secrets are named, for people; empty where none is."""
-    annotated: bool = False
-    """Whether that is the service's annotation."""
+    annotated: str = ""
+    """The Secret that the service's annotation names."""
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """What asked for a variable, volume or mount, for people; nothing for those of the operator's settings."""
+
+    def with_variables(self, values: Mapping[str, str], source: str) -> Access:
+        """The same and more variables, by name."""
+        env = [*self.env, *({"name": name, "value": value} for name, value in values.items())]
+        return replace(self, env=env, sources={**self.sources, **dict.fromkeys(values, source)}) if values else self
 
 
 def access(
@@ -77,7 +83,10 @@ def access(
     named: dict[str, Json] = {}
     for variable in (*env, *paths):
         named.setdefault(variable["name"], variable)
-    return Access(list(named.values()), files, _named(annotated, secrets, account, settings), bool(annotated))
+    source = _named(annotated, account, settings)
+    held_by = [name for file in files for name in (file.volume, file.mount_path)]
+    given = [*(name for name, variable in named.items() if "valueFrom" in variable), *(v["name"] for v in paths)]
+    return Access(list(named.values()), files, annotated, dict.fromkeys([*given, *held_by], source))
 
 
 def _files(wanted: set[Provider], held: tuple[str, ...], settings: Credentials) -> tuple[list[Files], list[Json]]:
@@ -122,10 +131,10 @@ def _is_generated(secret: str, account: str) -> bool:
     return secret.startswith((f"{account}-token-", f"{account}-dockercfg-"))
 
 
-def _named(annotated: str, secrets: Sequence[str], account: ServiceAccount, settings: Credentials) -> str:
+def _named(annotated: str, account: ServiceAccount, settings: Credentials) -> str:
     if annotated:
         return f"Secret {annotated}, named by metadata.annotations[{settings.storage_secret_name_annotation}]"
-    return f"the Secrets of ServiceAccount {account.metadata.name}" if secrets else ""
+    return f"the Secrets of ServiceAccount {account.metadata.name}"
 
 
 def _keys(secrets: Sequence[str], s3: S3) -> list[Json]:
@@ -199,5 +208,5 @@ def download_hints(uris: Iterable[ModelURI], given: Access, pod: Json) -> Iterat
             yield _NO_NAME_NODE
     for uri in uris:
         if provider(uri) is Provider.WEB and not headers_variable(uri) and given.annotated:
-            text = f"no variable can be called {host(uri)}-headers, so the headers of {given.source} are not sent"
-            yield Cause(Stage.MODEL, f"{text}; use a host whose name begins with a letter", "HeadersNotSent")
+            text = f"no variable can be called {host(uri)}-headers, so the headers of Secret {given.annotated} are not"
+            yield Cause(Stage.MODEL, f"{text} sent; use a host whose name begins with a letter", "HeadersNotSent")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.hooks.kept import kept_selector
@@ -72,6 +72,10 @@ class PodPlan:
     labels: Labels
     annotations: Labels
     spec: Json
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    """Variables, volumes and mounts of credentials: who named the Secrets, for people."""
+    adapters: frozenset[str] = frozenset()
+    """Addresses and directories of LoRA adapters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +232,7 @@ class _Planner:
             annotations=self._passed.annotations,
             selector=kept_selector(selector(base, pods), seen, pods),
             replicas=replicas(side.spec.replicas, observed),
-            pod=PodPlan(
-                pods,
-                laid_over(self._passed.annotations, side.annotations),
-                self._with_model(template, account, live),
-            ),
+            pod=self._pod(template, pods, laid_over(self._passed.annotations, side.annotations), account, live),
         )
 
     def _group(self, side: Side) -> GroupPlan:
@@ -247,11 +247,7 @@ class _Planner:
             if account:
                 shaped = {**shaped, "serviceAccountName": account}
             named = "" if account == side.group_name else account
-            return PodPlan(
-                laid_over(labels, self._passed.labels, side.labels),
-                annotations,
-                self._with_model(shaped, named, running),
-            )
+            return self._pod(shaped, laid_over(labels, self._passed.labels, side.labels), annotations, named, running)
 
         alone = workload_labels(
             service, side.worker_component, ROLE_PREFILL if side.role == ROLE_PREFILL else ROLE_DECODE
@@ -292,19 +288,31 @@ class _Planner:
             ],
         }
 
-    def _with_model(self, pod: Json, account: str, running: ObservedTemplate | None) -> Json:
+    def _pod(
+        self, template: Json, labels: Labels, annotations: Labels, account: str, running: ObservedTemplate | None
+    ) -> PodPlan:
         """The pod with the model and its adapters in it; ``account`` is the one that a user named."""
         around, notes = self._around, self._around.metadata.annotations or {}
         uris = downloaded(self._source, self._adapters)
         found = around.account(account or "default") if uris else None
         given = access(uris, notes, found, around.operator.credentials)
-        for hint in download_hints(uris, given, pod):
+        for hint in download_hints(uris, given, template):
             self._hints[hint.reason] = hint
-        bundled = {variable["name"] for variable in given.env} & {CA_BUNDLE_CONFIG_MAP}
-        self._ca_bundle |= with_bundle(uris) and bool(around.ca_bundle) and not bundled
+        given = given.with_variables(self._confidential(), "spec.model.confidential")
+        named = {variable["name"] for variable in given.env}
+        self._ca_bundle |= with_bundle(uris) and bool(around.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
         extra = Attachment(given, _live_image(running), around.ca_bundle)
-        pod = attach(pod, self._source, self._adapters, around.operator, extra)
-        return self._with_adapters(pod)
+        pod = attach(template, self._source, self._adapters, around.operator, extra)
+        places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
+        return PodPlan(labels, annotations, self._with_adapters(pod), given.sources, places)
+
+    def _confidential(self) -> dict[str, str]:
+        """Variables by which the storage initializer knows that it has to decrypt the model (KS-1.2)."""
+        asked = self._spec.model.confidential if self._spec.model is not None else None
+        if asked is None or not asked.enabled or not self._source.downloads:
+            return {}
+        key = {"CONFIDENTIAL_RESOURCE_ID": asked.resource_id} if asked.resource_id else {}
+        return {"CONFIDENTIAL_ENABLED": "true", **key}
 
     def _with_adapters(self, pod: Json) -> Json:
         """The pod whose server loads the adapters."""
