@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,7 +46,12 @@ def as_sent(value: Any) -> Any:
 
 def encode(value: Any) -> bytes:
     """JSON as it goes over the wire and into the last-applied record; sorted, so equal values are equal bytes."""
-    return orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS)
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS) if _WHOLE_FLOAT.search(text) else text
+
+
+_WHOLE_FLOAT = re.compile(rb"[0-9](\.0|e[+]?[0-9]+)([,\]}]|$)")
+"""What :func:`as_sent` would change, and now and then the end of a text that looks like it."""
 
 
 def copy(value: Any) -> Any:

@@ -21,7 +21,7 @@ from app.cli import options
 from app.cli.changes import Change, compare, shown
 from app.cli.kinds import find
 from app.cli.manifests import Manifest, ManifestError, collect
-from app.cli.offline import desired, in_cluster, served, settled
+from app.cli.offline import desired, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.store import Json
@@ -147,11 +147,12 @@ def _applied(
     old: list[Manifest], new: list[Manifest], namespace: str, without: tuple[str, ...]
 ) -> tuple[Children, Children]:
     """The children before and after ``new`` takes the place of ``old``."""
+    _refuse_invalid([*old, *new])
     for manifests in (old, new):
         if not any(served(manifest) for manifest in manifests):
             raise NotComparable("no object of a kind that is served")
-        _refuse_invalid(manifests)
         _refuse_several(manifests, namespace)
+    old, new = ([one for one in side if identity(one, namespace) is not None] for side in (old, new))
     cluster = settled(old, namespace, without)
     before = _children(cluster)
     _replace(cluster, old, new, namespace)
@@ -160,8 +161,10 @@ def _applied(
 
 
 def _refuse_invalid(manifests: Iterable[Manifest]) -> None:
-    """An object with errors changes no child, whatever else it says."""
-    errors = [f for manifest in manifests for f in check(manifest, Settings()) if f.level == "error"]
+    """An object with errors changes no child, whatever else it says. What both sides have is checked once."""
+    settings = Settings()
+    different = {orjson.dumps(manifest.document): manifest for manifest in manifests}
+    errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
     if errors:
         raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
 

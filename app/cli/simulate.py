@@ -55,6 +55,8 @@ class Cluster:
     syncs: int = 0
     answers: dict[str, tuple[int, Json]] = field(default_factory=dict)
     """The last answer for each parent while the cluster settled, by its uid, with the hash of the request."""
+    _made: dict[tuple[str, str], tuple[Json, Json]] = field(default_factory=dict)
+    """Children as they were asked for and as they were made: the same again changes nothing."""
 
     def apply(self, document: Json, namespace: str) -> Review:
         """Store an object as the API server would: after its admission, if it is of a kind of ours."""
@@ -167,10 +169,16 @@ class Cluster:
             key = outer_key(new), inner_key(new)
             wanted.add(key)
             old = self.objects.get(key)
+            asked, made = self._made.get(key, (None, None))
             if old is None:
-                self.objects[key], changed = created(child, parent), True
-            elif owner(old) == uid and key[0] not in create_only and (made := apply.updated(old, child)) != old:
+                made = created(child, parent)
+            elif owner(old) != uid or key[0] in create_only or (made is old and asked == child):
+                continue
+            else:
+                made = apply.updated(old, child)
+            if made != old:
                 self.objects[key], changed = made, True
+                self._made[key] = child, made
         for key in [k for k in self.objects.owned_by(uid) if k not in wanted]:
             del self.objects[key]
             changed = True

@@ -57,14 +57,14 @@ class Kind(Generic[SpecT, StatusT]):
     sync: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, datetime], SyncResponse]
     invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]
     validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
-    warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
+    warnings: Callable[[Resource[SpecT, StatusT]], list[fields.Advice]]
     admit: Callable[[Resource[SpecT, StatusT], Settings], list[fields.Error]] = lambda *_: []
-    changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[str]] | None = None
+    changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
     deleted: Callable[[str, Settings], list[str]] | None = None
     kept: Callable[[SyncRequest[Any, Any]], list[Any]] = lambda request: keep(request.children)
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
-    across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[str]] | None = None
+    across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[fields.Advice]] | None = None
     older: tuple[Kind[Any, Any], ...] = ()
     """The kind in the older versions that it is served in: admission judges their objects as they were written."""
     upgrade: Callable[[Parent], Parent] | None = None

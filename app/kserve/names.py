@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from app.kube.kinds import LEADER_WORKER_SETS
 from app.kube.names import LABEL_MAX
 
 GROUP = "serving.kserve.io"
@@ -18,7 +19,7 @@ POOL_GROUP_ALPHA = "inference.networking.x-k8s.io"
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 POOL_API = f"{POOL_GROUP}/v1"
 GATEWAY_API = f"{GATEWAY_GROUP}/v1"
-LEADER_WORKER_SET_API = "leaderworkerset.x-k8s.io/v1"
+LEADER_WORKER_SET_API = LEADER_WORKER_SETS.api_version
 
 # Labels.
 

@@ -6,11 +6,11 @@ from app.kserve.llminferenceservice import v1alpha1
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.names import GATEWAY_API, GROUP, LEADER_WORKER_SET_API, POOL_API, VERSION
+from app.kserve.names import GATEWAY_API, GROUP, POOL_API, VERSION
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
+from app.kube import kinds
 from app.kube.resource import ChildKind, Column, CustomResource, Grant, RelatedKind
 
-LWS_COMPONENT = "leaderworkerset"
 GATEWAY_COMPONENT = "gateway-api"
 POOL_COMPONENT = "inference-extension"
 RBAC_COMPONENT = "scheduler-rbac"
@@ -38,9 +38,9 @@ _SERVICE = CustomResource(
         Column("URLs", ".status.addresses[*].url", priority=1),
     ),
     children=(
-        ChildKind("apps/v1", "Deployment", "deployments"),
-        ChildKind("v1", "Service", "services"),
-        ChildKind(LEADER_WORKER_SET_API, "LeaderWorkerSet", "leaderworkersets", optional=True, component=LWS_COMPONENT),
+        kinds.DEPLOYMENTS,
+        kinds.SERVICES,
+        kinds.LEADER_WORKER_SETS,
         ChildKind(GATEWAY_API, "HTTPRoute", "httproutes", optional=True, component=GATEWAY_COMPONENT),
         ChildKind(POOL_API, "InferencePool", "inferencepools", optional=True, component=POOL_COMPONENT),
         ChildKind("v1", "ServiceAccount", "serviceaccounts", optional=True, component=RBAC_COMPONENT),
@@ -51,9 +51,9 @@ _SERVICE = CustomResource(
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceservices"),
-        RelatedKind("v1", "configmaps"),
+        kinds.CONFIG_MAPS,
         RelatedKind("v1", "serviceaccounts"),
-        RelatedKind("v1", "pods"),
+        kinds.PODS,
         RelatedKind("v1", "services"),
         RelatedKind(GATEWAY_API, "gateways", component=GATEWAY_COMPONENT),
         RelatedKind(GATEWAY_API, "httproutes", component=GATEWAY_COMPONENT),

@@ -5,6 +5,7 @@ Source: LZ-1.5, LZ-4.6, LZ-9.
 
 from __future__ import annotations
 
+from app.kube.kinds import LEADER_WORKER_SETS
 from app.kube.names import LABEL_MAX
 from app.kube.objects import ObjectMeta
 
@@ -13,7 +14,7 @@ INFERENCE_GROUP = "inference.llmaz.io"
 VERSION = "v1alpha1"
 MODEL_API = f"{MODEL_GROUP}/{VERSION}"
 INFERENCE_API = f"{INFERENCE_GROUP}/{VERSION}"
-LWS_API = "leaderworkerset.x-k8s.io/v1"
+LWS_API = LEADER_WORKER_SETS.api_version
 
 # Labels and annotations.
 
@@ -69,8 +70,8 @@ def loader_container(position: int) -> str:
     return LOADER if position == 0 else f"{LOADER}-{position}"
 
 
-def host_volume(position: int, *, alone: bool) -> str:
-    """Name of the volume that shows a directory of the node; ``alone`` when no loader needs a volume beside it."""
+def mounted_volume(position: int, *, alone: bool) -> str:
+    """Name of the volume that shows a directory of the node or of an image; ``alone`` when no loader needs one too."""
     return MODEL_VOLUME if alone and position == 0 else f"{MODEL_VOLUME}-{position}"
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.apply import Obj, canonical, encode, last_applied, merge, merge_key, updated, with_record
+from app.cli.apply import Obj, as_sent, canonical, encode, last_applied, merge, merge_key, updated, with_record
 from app.kube.names import LAST_APPLIED
 
 
@@ -121,3 +122,16 @@ def test_merge_leaves_its_arguments_alone(observed: Obj, record: Obj, desired: O
     before = canonical([observed, record, desired])
     merge(observed, record, desired)
     assert canonical([observed, record, desired]) == before
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53).map(float) | st.integers(0, 9)
+VALUES = st.recursive(
+    NUMBERS | st.text() | st.sampled_from(["v1.0", "1e9,", "2.0}"]) | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+)
+
+
+@given(VALUES)
+def test_encoding_is_that_of_go_for_every_value(value: Any) -> None:
+    """Whether or not its text looks as if there were a whole float in it."""
+    assert encode(value) == orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS)

@@ -61,7 +61,7 @@ def errors(document: Json, settings: Settings | None = None) -> list[str]:
 
 
 def warned(document: Json) -> list[str]:
-    return admit(document).warnings
+    return [*admit(document).warnings]
 
 
 def sync(

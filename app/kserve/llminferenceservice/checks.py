@@ -66,14 +66,14 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     return errors
 
 
-def warnings(service: Service) -> list[str]:
+def warnings(service: Service) -> list[field.Advice]:
     """Every warning (KS-7.6): settings that nothing acts on, and combinations that rarely serve.
 
     Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
     """
     spec, _ = as_decided(service)
     names, based = Names(service.metadata.name), bool(spec.base_refs)
-    found: list[str] = [
+    found: list[field.Advice] = [
         *_model_advice(spec),
         *_source_advice(spec),
         *lora.advice(spec),

@@ -143,7 +143,7 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
 # For ``modelhooks validate`` on files with a service and its configs. In the cluster it is ``PresetsCombined``.
 
 
-def across(service: Service, request: Request, settings: Settings) -> list[str]:
+def across(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Why there would be no pods; nothing where an object that the service names is not among the related ones."""
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)

@@ -289,8 +289,8 @@ def test_reasons_are_upstreams() -> None:
     known = {*ConditionType, *Reason}
     assert known >= REASONS
     assert not known & NOT_HERE.keys()
-    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled"}
-    types = {*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL, "PresetsCombined", "ChildrenCreated"}
+    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled", "MemberDivergence"}
+    types = {*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL, "PresetsCombined", "ChildrenCreated", "GroupReady"}
     assert known - REASONS - types == ours
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from app.kube.field import Advice
 from app.settings import Settings
 from tests.llmkube.objects import errors, model, verdict_of_update, warned
 
@@ -46,26 +47,26 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 WARNED: list[tuple[str, dict[str, Any], str]] = [
-    ("LK-V-M08", {"source": "https://huggingface.co/Qwen/Qwen3-8B"}, "read as the repository; write Qwen/Qwen3-8B"),
+    ("LK-V-M08", {"source": "https://huggingface.co/Qwen/Qwen3-8B"}, "read as its repository; write Qwen/Qwen3-8B"),
     ("LK-V-M08", {"source": "https://huggingface.co/o/r/blob/main/m.gguf"}, "a file's URL has /resolve/ in it"),
-    ("LK-V-M12", {"source": "owner/repo", "sha256": A}, "spec.sha256 has no effect"),
-    ("LK-V-M12", {"source": "pvc://claim/m.gguf", "sha256": A}, "spec.sha256 has no effect"),
-    ("LK-V-M12", {"hardware": {"accelerator": "metal"}, "sha256": A}, "spec.sha256 has no effect"),
-    ("LK-V-M14", {"source": "owner/repo", "refreshPolicy": "OnChange"}, "refreshPolicy OnChange has no effect"),
-    ("LK-V-M14", {"source": "/mnt/m.gguf", "refreshPolicy": "OnChange"}, "refreshPolicy OnChange has no effect"),
-    ("LK-V-M14", {"refreshPolicy": "OnChange", "sha256": A}, "OnChange has no effect beside sha256"),
+    ("LK-V-M12", {"source": "owner/repo", "sha256": A}, "spec.sha256: no effect"),
+    ("LK-V-M12", {"source": "pvc://claim/m.gguf", "sha256": A}, "spec.sha256: no effect"),
+    ("LK-V-M12", {"hardware": {"accelerator": "metal"}, "sha256": A}, "spec.sha256: no effect"),
+    ("LK-V-M14", {"source": "owner/repo", "refreshPolicy": "OnChange"}, "refreshPolicy: no effect"),
+    ("LK-V-M14", {"source": "/mnt/m.gguf", "refreshPolicy": "OnChange"}, "refreshPolicy: no effect"),
+    ("LK-V-M14", {"refreshPolicy": "OnChange", "sha256": A}, "refreshPolicy: no effect beside sha256"),
     (
         "LK-V-M14",
         {"hardware": {"accelerator": "metal"}, "refreshPolicy": "OnChange"},
-        "OnChange has no effect on metal",
+        "refreshPolicy: no effect on metal",
     ),
-    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"count": 1}}}, "gpu.count has no effect on metal"),
-    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"sharding": {}}}}, "gpu.sharding has no effect on metal"),
-    ("C.8", {"hardware": {"accelerator": "metal"}, "resources": {"cpu": "1"}}, "resources.cpu has no effect on metal"),
-    ("LK-V-M16", {"format": "mlx"}, "only runtimes on metal load it"),
+    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"count": 1}}}, "gpu.count: no effect on metal"),
+    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"sharding": {}}}}, "gpu.sharding: no effect on metal"),
+    ("C.8", {"hardware": {"accelerator": "metal"}, "resources": {"cpu": "1"}}, "resources.cpu: no effect on metal"),
+    ("LK-V-M16", {"format": "mlx"}, "only runtimes on metal load mlx"),
     ("LK-V-M22", {"hardware": {"gpu": {"count": 2, "sharding": {"strategy": "pipeline"}}}}, "acts like layer"),
     ("LK-V-M23", {"hardware": {"gpu": {"count": 1, "sharding": {}}}}, "there is nothing to split"),
-    ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1"]}}}}, "has 1 entries for 2 GPUs"),
+    ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1"]}}}}, "1 entries for 2 GPUs"),
     ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1", "x"]}}}}, "not start-end"),
     ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["5-3", "4-9"]}}}}, "not start-end"),
     (
@@ -76,13 +77,13 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M25", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-5", "4-9"]}}}}, "gaps or overlaps"),
     ("LK-V-M26", {"hardware": {"gpu": {"enabled": False, "count": 1}}}, "requested although it is false"),
     ("LK-V-M26", {"hardware": {"gpu": {"enabled": True}}}, "without gpu.count no GPU is requested"),
-    ("LK-V-M27", {"hardware": {"gpu": {"memory": "24Gi"}}}, "gpu.memory has no effect"),
+    ("LK-V-M27", {"hardware": {"gpu": {"memory": "24Gi"}}}, "gpu.memory: no effect"),
     ("LK-V-M28", {"hardware": {"accelerator": "cuda", "gpu": {"vendor": "amd"}}}, "does not go with accelerator cuda"),
-    ("LK-V-M29", {"hardware": {"gpu": {"count": 1}}}, "accelerator is cpu, yet gpu.count requests 1"),
+    ("LK-V-M29", {"hardware": {"gpu": {"count": 1}}}, "accelerator: cpu, yet gpu.count requests 1"),
     ("LK-V-M32", {"hardware": {"memoryBudget": "1Gi", "memoryFraction": 0.5}}, "no effect beside memoryBudget"),
     ("LK-V-M33", {"hardware": {"accelerator": "cuda", "memoryBudget": "1Gi"}}, "unless accelerator is metal"),
     ("LK-V-M33", {"hardware": {"memoryFraction": 0.5}}, "unless accelerator is metal"),
-    ("B-04", {"quantization": "Q4_K_M"}, "spec.quantization has no effect"),
+    ("B-04", {"quantization": "Q4_K_M"}, "spec.quantization: no effect"),
 ]
 
 SETTINGS = Settings(
@@ -102,7 +103,9 @@ def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> No
 def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) -> None:
     """A warning, and never a refusal: manifests with such fields exist."""
     assert errors(model(**spec)) == [], rule
-    assert [text for text in warned(model(**spec)) if words in text], rule
+    found = [text for text in warned(model(**spec)) if words in text]
+    assert found, rule
+    assert all(isinstance(text, Advice) and text.startswith(f"{text.path}: ") for text in found), rule
 
 
 @pytest.mark.parametrize(
