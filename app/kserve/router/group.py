@@ -99,11 +99,13 @@ def _shared_rule(rule: Json, prefix: str, own: Sequence[str], members: Sequence[
     paths = [str((match.get("path") or ROOT_PATH).get("value")) for match in rule.get("matches") or ()]
     if mine is None or any(path == prefix or path.startswith(f"{prefix}/") for path in paths):
         return rule
-    port = {"port": mine.get("port", PUBLIC_PORT)}
-    spread = [
-        {**mine, "weight": member.weight}
-        if member.backend["name"] in own
-        else {**member.backend, **port, "weight": member.weight}
-        for member in members
-    ]
+    spread = [{**_like(mine, member, own), "weight": member.weight} for member in members]
     return {**rule, "backendRefs": [*spread, *(b for b in backends if b.get("name") not in own)]}
+
+
+def _like(mine: Json, member: Member, own: Sequence[str]) -> Json:
+    """A reference to a member. A pool needs no port there, and Metacontroller would merge by it."""
+    backend = mine if member.backend["name"] in own else member.backend
+    if backend.get("kind") == "InferencePool":
+        return {key: value for key, value in backend.items() if key != "port"}
+    return {**backend, "port": backend.get("port", PUBLIC_PORT)}

@@ -195,10 +195,20 @@ def _router(d: Draw, value: Json) -> None:
         value.pop("gateway", None)
     if value.get("gateway", {}).get("refs"):
         http.get("spec", {}).pop("parentRefs", None)
-    route = value.get("route", {})
+    _share(d, value)
+
+
+def _share(d: Draw, router: Json) -> None:
+    """A group goes with a weight, and with a managed route."""
+    route = router.get("route", {})
     if "group" in route or "weight" in route:
-        given = {} if http.get("refs") or "ingress" in value else {"group": "team", "weight": d.choice((0, 10))}
-        value["route"] = {key: item for key, item in route.items() if key not in ("group", "weight")} | given
+        refs = route.get("http", {}).get("refs")
+        given = (
+            {}
+            if refs or "ingress" in router or "scheduler" not in router
+            else {"group": "team", "weight": d.choice((0, 10))}
+        )
+        router["route"] = {key: item for key, item in route.items() if key not in ("group", "weight")} | given
 
 
 def _reference(d: Draw, value: Json) -> None:
@@ -239,6 +249,7 @@ def documents(number: int, namespace: str, variant: int) -> list[Json]:
             router.pop("gateway", None)
         else:
             router.setdefault("route", d.model(RouteSpec, http=d.model(HTTPRouteConfig)))
+        _share(d, router)
     found = [_gateway(), _config_map(namespace), *(_account(name, namespace) for name in ("default", "runner"))]
     if number % 3 == 0:
         found += _ca_bundle()

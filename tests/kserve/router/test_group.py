@@ -114,7 +114,19 @@ def test_other_services_are_asked_for_by_members_only() -> None:
     ],
 )
 def test_rules(router: Json, wrong: list[tuple[str, str]]) -> None:
-    assert fields(service(router=router)) == wrong
+    assert fields(service(router={"scheduler": {}, **router})) == wrong
+
+
+def test_a_member_needs_a_pool() -> None:
+    """Metacontroller merges backends by their ports, and those of Services are equal."""
+    found = fields(service(router={"route": {"group": "chat", "weight": 1}}))
+    assert found == [("spec.router.route.group", "Invalid")]
+
+
+def test_pools_have_no_port() -> None:
+    backends = shared(member("other")).child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"]
+    assert len(backends) == 2
+    assert not any("port" in backend for backend in backends)
 
 
 def test_a_base_may_have_the_weight() -> None:
