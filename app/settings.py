@@ -7,6 +7,7 @@ The docstrings below are also the text of the settings table in ``docs/operation
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -46,9 +47,17 @@ def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 DEFAULT_PORT = 8443
 
+
+def _namespaced(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}", name):
+        raise ValueError(f"{name!r} is not of the form namespace/name")
+    return name
+
+
 AllowedPaths = Annotated[tuple[str, ...], AfterValidator(_absolute), BeforeValidator(_split)]
 AllowList = Annotated[tuple[str, ...] | None, BeforeValidator(_split)]
 Port = Annotated[int, BeforeValidator(_not_a_service_link), Field(ge=0, le=65535)]
+NamespacedName = Annotated[str, AfterValidator(_namespaced)]
 Trimmed = Annotated[str, BeforeValidator(_stripped)]
 
 
@@ -165,6 +174,12 @@ class Settings(BaseModel):
     """Whether models of `oci://` are mounted as image volumes. Set it where every node can: Kubernetes 1.35 (or 1.33
     with the feature gate ImageVolume), containerd 2.1 or CRI-O 1.33. Off: an init container copies the model."""
 
+    llmaz_gateway: NamespacedName = "ai-gateway/models"
+    """`namespace/name` of the Gateway that models are served behind, with the component `envoy-ai-gateway`."""
+
+    llmaz_gateway_timeout: str = Field(default="180s", pattern=r"^([0-9]{1,5}(h|m|s|ms)){1,4}$")
+    """How long a request to a model may take at that Gateway, the end of a streamed answer included."""
+
     # KServe.
 
     kserve_system_namespace: str = "kserve"
@@ -178,6 +193,15 @@ class Settings(BaseModel):
 
     kserve_wildcard_hostname: str = "inference"
     """What stands for the `*` of a wildcard listener's hostname in a service's URL."""
+
+    kserve_priority_critical: int = 100
+    """Priority of requests for a model or adapter of criticality `Critical`."""
+
+    kserve_priority_standard: int = 0
+    """The same for `Standard`. Requests without a criticality have priority 0."""
+
+    kserve_priority_sheddable: int = -1
+    """The same for `Sheddable`. Requests below 0 may be refused while the pods are busy."""
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from app.cli import options
 from app.cli.live import Source, Unreadable
 from app.cli.manifests import Manifest, ManifestError, Reading, collect, parse
 from app.cli.offline import holding, in_cluster, served, settled
-from app.cli.origins import DEFAULT, VAGUE, Known, neighbourhood, one_line, origins
+from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Known, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.sets import split
 from app.cli.simulate import Cluster, created
@@ -265,7 +265,8 @@ def _text(explained: Json, *, everything: bool = False) -> str:
     if explained.get("next"):
         lines.append(f"  next: {explained['next']}")
     for place, rows in itertools.groupby(explained["values"], key=_place):
-        lines.append(f"  pods of {place}:")
+        kind = place.partition("/")[0]
+        lines.append(f"  {'pods of ' if kind in TEMPLATES else ''}{place}:")
         lines += _values_text(place, list(rows), everything=everything)
     return "\n".join(lines) + "\n"
 
@@ -288,8 +289,8 @@ def _rank(source: str) -> int:
 
 def _place(row: Json) -> str:
     """``Deployment/chat spec.template``: the part of a path that the values of one pod share."""
-    child, _, path = row["path"].partition(" ")
-    return f"{child} {'.'.join(path.split('.')[:2])}"
+    child = row["path"].partition(" ")[0]
+    return f"{child} {'.'.join(EXPLAINED[child.partition('/')[0]])}"
 
 
 def _condition(condition: Json) -> str:

@@ -255,6 +255,8 @@ CONTROLLERS: Mapping[str, Controller] = {
     "LeaderWorkerSet": _workload,
     "Job": lambda _: {"succeeded": 1, "completionTime": _TIME, "conditions": [_condition("Complete")]},
     "PersistentVolumeClaim": lambda _: {"phase": "Bound"},
+    "HorizontalPodAutoscaler": lambda _: {"conditions": [_condition("AbleToScale"), _condition("ScalingActive")]},
+    "ScaledObject": lambda _: {"conditions": [_condition("Ready")]},
     "HTTPRoute": _attached,
     "InferencePool": _attached,
     "Gateway": lambda _: {

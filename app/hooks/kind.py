@@ -101,7 +101,7 @@ class Kind(Generic[SpecT, StatusT]):
 
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
     """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a request that cannot be answered."""
-    request = _decode(kind.decoder, body)
+    request = decode(kind.decoder, body)
     request.parent = _upgraded(kind, request.parent)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     try:
@@ -185,7 +185,7 @@ def _is_sound(judged: Judged) -> bool:
 
 def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
     """A customize hook's answer. It never fails for a user's mistake: deletion waits for it too (MC-6)."""
-    request = _decode(_CUSTOMIZE, body)
+    request = decode(_CUSTOMIZE, body)
     if kind.customize is None:
         return response.encode_related([])
     parent = _upgraded(kind, request.parent)
@@ -217,7 +217,8 @@ def _upgraded(kind: Kind[Any, Any], parent: Parent) -> Parent:
 _CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)
 
 
-def _decode(decoder: Decoder[Any], body: bytes) -> Any:
+def decode(decoder: Decoder[Any], body: bytes) -> Any:
+    """A request, or :class:`ProtocolError` where it is none, or more than can be looked at."""
     check_weight(body)
     try:
         check_text(body)

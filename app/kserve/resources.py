@@ -6,7 +6,16 @@ from app.kserve.llminferenceservice import v1alpha1
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.names import GATEWAY_API, GROUP, POOL_API, VERSION
+from app.kserve.names import (
+    AUTOSCALER_API,
+    GATEWAY_API,
+    GROUP,
+    OBJECTIVE_API,
+    POOL_API,
+    SCALED_OBJECT_API,
+    VARIANT_API,
+    VERSION,
+)
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
 from app.kube import kinds
 from app.kube.resource import ChildKind, Column, CustomResource, Grant, RelatedKind
@@ -15,6 +24,9 @@ GATEWAY_COMPONENT = "gateway-api"
 POOL_COMPONENT = "inference-extension"
 RBAC_COMPONENT = "scheduler-rbac"
 CA_BUNDLE_COMPONENT = "ca-bundle"
+OBJECTIVE_COMPONENT = "inference-objectives"
+KEDA_COMPONENT = "keda"
+VARIANT_COMPONENT = "workload-variant-autoscaler"
 
 _OLDER = "v1alpha1"
 _READY = ".status.conditions[?(@.type=='Ready')]"
@@ -47,6 +59,12 @@ _SERVICE = CustomResource(
         ChildKind(RBAC_VERSION, "Role", "roles", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
         ChildKind("v1", "ConfigMap", "configmaps", optional=True, component=CA_BUNDLE_COMPONENT),
+        ChildKind(AUTOSCALER_API, "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+        ChildKind(SCALED_OBJECT_API, "ScaledObject", "scaledobjects", optional=True, component=KEDA_COMPONENT),
+        ChildKind(
+            OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", optional=True, component=OBJECTIVE_COMPONENT
+        ),
+        ChildKind(VARIANT_API, "VariantAutoscaling", "variantautoscalings", optional=True, component=VARIANT_COMPONENT),
     ),
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),

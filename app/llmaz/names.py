@@ -15,6 +15,10 @@ VERSION = "v1alpha1"
 MODEL_API = f"{MODEL_GROUP}/{VERSION}"
 INFERENCE_API = f"{INFERENCE_GROUP}/{VERSION}"
 LWS_API = LEADER_WORKER_SETS.api_version
+GATEWAY_GROUP = "gateway.networking.k8s.io"
+ENVOY_GROUP = "gateway.envoyproxy.io"
+ENVOY_API = f"{ENVOY_GROUP}/v1alpha1"
+AI_GATEWAY_API = "aigateway.envoyproxy.io/v1beta1"
 
 # Labels and annotations.
 
@@ -63,6 +67,15 @@ def skips_loader(metadata: ObjectMeta) -> bool:
 def load_balancer(service: str) -> str:
     """Name of the core Service before an inference Service's pods."""
     return f"{service}-lb"
+
+
+def gateway_objects(service: str) -> str:
+    """Name of the three objects that put a Service's model behind the gateway.
+
+    The gateway writes an HTTPRoute of the AIGatewayRoute's name over whatever has that name, so none is used that
+    somebody might choose for a route.
+    """
+    return f"{service}-llmaz"
 
 
 def loader_container(position: int) -> str:

@@ -13,6 +13,7 @@ from app.hooks.protocol import RelatedResource, one
 from app.hooks.reader import read_related
 from app.kube import field
 from app.kube.base import Json
+from app.kube.conditions import parse_rfc3339, rfc3339
 from app.kube.decode import SPEC
 from app.kube.names import is_label_value
 from app.kube.podspec import stored
@@ -51,6 +52,9 @@ class Model:
     family: str
     source: Source
     flavors: tuple[Flavor, ...]
+    owned_by: str
+    created_at: str | None
+    """RFC 3339 in UTC: what the model says, else when its object was created, if that is known."""
 
     @property
     def served_name(self) -> str:
@@ -65,7 +69,7 @@ def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> lis
         resource = one(group, name)
         if resource is None:
             return Cause(Stage.MODEL, f"OpenModel {name} does not exist", Obstacle.MODEL_NOT_FOUND)
-        model = _model(name, bytes(resource.spec))
+        model = _model(resource, bytes(resource.spec))
         if isinstance(model, str):
             return Cause(Stage.MODEL, f"OpenModel {name} cannot be used: {model}", Obstacle.MODEL_INVALID)
         found.append(model)
@@ -92,7 +96,8 @@ def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime |
     return found
 
 
-def _model(name: str, raw: bytes) -> Model | str:
+def _model(resource: RelatedResource, raw: bytes) -> Model | str:
+    name = resource.metadata.name
     reading = read_related(raw, OpenModelSpec)
     spec, errors = reading.spec, reading.errors
     if spec is None or errors:
@@ -106,7 +111,16 @@ def _model(name: str, raw: bytes) -> Model | str:
         return f"{SPEC.child('source')}: {error}"
     offered = flavors.of(spec)
     bad = list(flavors.unusable(offered))
-    return field.aggregate(bad) if bad else Model(name, spec.family_name, found, offered)
+    if bad:
+        return field.aggregate(bad)
+    created = _utc(spec.created_at or resource.metadata.creation_timestamp)
+    return Model(name, spec.family_name, found, offered, owned_by=spec.owned_by, created_at=created)
+
+
+def _utc(time: str | None) -> str | None:
+    """The form in which Kubernetes has times."""
+    moment = parse_rfc3339(time) if time else None
+    return None if moment is None else rfc3339(moment)
 
 
 def _runtime(raw: bytes) -> Runtime | str:

@@ -194,8 +194,8 @@ def _without_zeros(value: Any) -> Any:
 
 def facts(case: Json) -> Json:
     """What rules may ask about a case's input in their ``when``."""
-    of_family = {"llmkube": _llmkube_facts, "llmaz": _llmaz_facts}
-    found: Json = of_family[case["family"]](case) if case["family"] in of_family else {}
+    of_family = {"llmkube": _llmkube_facts, "llmaz": _llmaz_facts, "kserve": _kserve_facts}
+    found: Json = of_family[case["family"]](case)
     found |= {"name": case["name"], "class": case.get("class", "")}
     expected = [c for c in case["expect"].get("children") or () if c["kind"] == "Deployment"]
     chosen = {key(child): child["spec"].get("selector") for child in expected}
@@ -206,6 +206,12 @@ def facts(case: Json) -> Json:
     lists = list(_environments(case["expect"].get("children") or []))
     found["duplicateEnv"] = any(len(env) != len({item["name"] for item in env}) for env in lists)
     return found
+
+
+def _kserve_facts(case: Json) -> Json:
+    """Whether some workload has ``scaling``, and whether a model or an adapter has a criticality."""
+    text = json.dumps(case["objects"])
+    return {"scales": '"scaling": {' in text, "critical": '"criticality": "' in text or "-criticalit" in text}
 
 
 def _llmaz_facts(case: Json) -> Json:

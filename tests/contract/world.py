@@ -33,8 +33,11 @@ MAX_ROUNDS = 8
 _CLUSTER_SCOPED = ("Node", "PriorityClass", "RuntimeClass", "StorageClass", "OpenModel", "BackendRuntime", "Namespace")
 _UNDECLARED = {
     "llmkube": ("PodMonitor",),
-    "llmaz": (),
-    "kserve": ("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
+    "llmaz": ("Backend", "AIServiceBackend", "AIGatewayRoute"),
+    "kserve": (
+        *("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
+        *("InferenceObjective", "ScaledObject", "VariantAutoscaling"),
+    ),
 }
 """Optional children that the recordings were compared without."""
 _PARENTS = {

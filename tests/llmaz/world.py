@@ -106,19 +106,31 @@ def sync(
     *related: Json,
     children: list[Json] | None = None,
     optional: bool = True,
+    gateway: bool = False,
     settings: Settings | None = None,
     now: datetime = NOW,
 ) -> Json:
-    """One call of the sync hook, through bytes; ``optional`` declares the optional child kinds too."""
-    without = () if optional else hookcalls.optional_kinds(kind)
+    """One call of the sync hook; ``optional`` declares LeaderWorkerSets, ``gateway`` what the gateway takes."""
+    without = _without(kind, optional=optional, gateway=gateway)
     return hookcalls.sync(kind, parent, related, children or (), without=without, settings=settings, now=now)
 
 
+def _without(kind: Kind[Any, Any], *, optional: bool, gateway: bool) -> frozenset[str]:
+    """The optional kinds of children that are not declared."""
+    declared = {"leaderworkerset": optional, "envoy-ai-gateway": gateway}
+    return frozenset(c.kind for c in kind.resource.children if c.optional and not declared[c.component])
+
+
 def customize(
-    kind: Kind[Any, Any], parent: Json, settings: Settings | None = None, *, optional: bool = False
+    kind: Kind[Any, Any],
+    parent: Json,
+    settings: Settings | None = None,
+    *,
+    optional: bool = False,
+    gateway: bool = False,
 ) -> list[Json]:
-    """The rules of a customize answer; ``optional`` declares the optional child kinds too."""
-    without = () if optional else hookcalls.optional_kinds(kind)
+    """The rules of a customize answer; what is declared as for :func:`sync`."""
+    without = _without(kind, optional=optional, gateway=gateway)
     return hookcalls.customize(kind, parent, without=without, settings=settings)
 
 

@@ -1,4 +1,4 @@
-"""Services that share requests: ``router.route.group`` and ``weight``. Source: KS-4.9."""
+"""Services that share requests: ``router.route.group`` and ``weight``. Source: KS-4.10."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
+from app.kserve.router.objectives import Objective, with_objectives
 from app.kserve.router.route import as_observed, http_route, pool_group
 from app.kserve.spec.effective import EffectiveHTTP, EffectiveRouter, EffectiveScheduler, EffectiveSpec
 from app.workload.cause import Stage
@@ -46,6 +47,8 @@ class RouterView:
 
     spec: EffectiveSpec
     around: Surroundings
+    objectives: Sequence[Objective] = ()
+    """Those that are made."""
 
     @property
     def namespace(self) -> str:
@@ -98,7 +101,8 @@ class RouterView:
         spec, group = self.http.spec, self.group
         if group is not None:
             spec = shared(spec, f"/{self.namespace}/{self.names.service}", self._backends, group.members)
-        return http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
+        route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
+        return with_objectives(route, self.objectives, self.pool) if self.objectives else route
 
     @property
     def _backends(self) -> list[str]:
@@ -167,6 +171,11 @@ class RouterView:
         """Name of the user's own InferencePool."""
         pool = self.scheduler.pool if self.scheduler is not None else None
         return pool.ref.name if pool is not None and pool.ref is not None else ""
+
+    @property
+    def pool(self) -> str:
+        """Name of the pool that requests go to."""
+        return self.pool_ref or self.names.pool
 
     @property
     def made_scheduler(self) -> EffectiveScheduler | None:

@@ -63,10 +63,14 @@ class EffectiveRouter(types.RouterSpec):
     scheduler: EffectiveScheduler | None = Field(None, description="The endpoint picker.")
 
 
+class EffectiveModel(ConfigModelSpec):
+    criticality: str | None = Field(None, description="Of v1alpha1; v1alpha2 has it in an annotation.")
+
+
 class EffectiveSpec(types.LLMInferenceServiceSpec):
     """A merged and rendered spec. What goes into children is plain JSON."""
 
-    model: ConfigModelSpec | None = Field(None, description="Which model is served.")
+    model: EffectiveModel | None = Field(None, description="Which model is served.")
     router: EffectiveRouter | None = Field(None, description="How requests reach the model.")
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from app.kube.base import DateTime, KubeModel
 from app.kube.conditions import Condition
-from app.kube.fieldclass import DEFAULTED, HONOURED, honoured, passed_through
+from app.kube.fieldclass import DEFAULTED, HONOURED, honoured
 from app.kube.resource import Resource
 from app.llmaz.quantities import Quantity
 from app.llmaz.status import Status
@@ -92,11 +92,12 @@ class OpenModelSpec(KubeModel):
     )
     source: ModelSource = Field(description="Where the weights come from.")
     inference_config: InferenceConfig | None = Field(default=None, description="What serving the model takes.")
-    owned_by: Annotated[str, passed_through("to programs that list models")] = Field(
-        default="llmaz", description="Who owns the model, for listings of models. Nothing here reads it."
+    owned_by: Annotated[str, honoured("with the component envoy-ai-gateway")] = Field(
+        default="llmaz", description="Who owns the model, in the gateway's list of models."
     )
-    created_at: Annotated[DateTime | None, passed_through("to programs that list models")] = Field(
-        default=None, description="When the model was made, for listings of models. Nothing here reads it."
+    created_at: Annotated[DateTime | None, honoured("with the component envoy-ai-gateway")] = Field(
+        default=None,
+        description="When the model was made, in the gateway's list of models. Absent: when the OpenModel was created.",
     )
 
 

@@ -189,7 +189,7 @@ class Controller:
 
     def _spawn(self, work: asyncio.Task[None] | Coroutine[Any, Any, None]) -> None:
         task = work if isinstance(work, asyncio.Task) else asyncio.create_task(work)
-        task.add_done_callback(_report)
+        task.add_done_callback(report)
         self._tasks.append(task)
 
     async def _work(self) -> None:
@@ -380,7 +380,8 @@ def _as_sent_to_hooks(spec_object: Obj) -> Obj:
     return seen
 
 
-def _report(task: asyncio.Task[None]) -> None:
+def report(task: asyncio.Task[None]) -> None:
+    """End the process with a worker that failed: no test should wait for it."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("a worker ended", exc_info=error)
         os._exit(2)

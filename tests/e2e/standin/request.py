@@ -26,6 +26,11 @@ def customize_request(controller: Obj, parent: Obj) -> bytes:
     return _body(controller=controller, parent=parent)
 
 
+def decorator_request(controller: Obj, obj: Obj) -> bytes:
+    """The body of a `sync` call of a DecoratorController that attaches nothing and asks for nothing."""
+    return _body(controller=controller, object=obj, attachments={}, related={}, finalizing=False)
+
+
 def _body(**parts: object) -> bytes:
     members = [f'"{key}":'.encode() + orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for key, value in parts.items()]
     return b"{" + b",".join(members) + b"}"
