@@ -133,7 +133,7 @@ def combine(inputs: Inputs) -> Effective:
     data = ServiceData(inputs.metadata, merged, operator.system_namespace, operator.gateway, header=header)
     document, templated = rendered(merged, layers, data)
     document = routed(document, Names(inputs.metadata.name))
-    document = routed_by_model(document, inputs.metadata.namespace, _adapters(document), operator.ingress)
+    document = routed_by_model(document, own.spec, inputs.metadata.namespace, _adapters(document), operator.ingress)
     document = with_scheduler_config(document, inputs.find_scheduler_config)
     untraced = without_certificates(document, Names(inputs.metadata.name).certificates)
     document = traced(untraced, inputs.metadata)

@@ -17,14 +17,19 @@ ENABLED = "serving.kserve.io/model-based-routing-enabled"
 _RULES = ("router", "route", "http", "spec", "rules")
 
 
-def routed_by_model(document: Json, namespace: str, adapters: Sequence[str], ingress: Ingress) -> Json:
-    """The route without matches by model where they are not asked for, and with one for each adapter where they are."""
+def routed_by_model(document: Json, own: Json, namespace: str, adapters: Sequence[str], ingress: Ingress) -> Json:
+    """The route without matches by model where they are not asked for, and with one for each adapter where they are.
+
+    Rules that the service's ``own`` spec writes are asked for by standing there.
+    """
     rules: list[Json] = find(document, _RULES) or []
     names = _Names(ingress.model_based_routing_header_name.lower(), f"publishers/{namespace}/models/")
     if not any(names.names(match) for rule in rules for match in rule.get("matches") or ()):
         return document
     asked = (document.get("annotations") or {}).get(ENABLED) == "true"
     active = asked and ingress.model_based_routing_mode.lower() != "disabled"
+    if not active and find(own, _RULES) is not None:
+        return document
     changed = [_rule(rule, names, adapters, active) for rule in rules]
     return replaced(document, _RULES, [rule for rule in changed if rule.get("matches") != []])
 
