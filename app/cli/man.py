@@ -40,6 +40,7 @@ def _page() -> Iterator[str]:
     from app.cli import COMMANDS, NAME, group
 
     yield f'.TH {NAME.upper()} 1 "" "{NAME}" "User Commands"'
+    yield ".ad l"  # without blanks to widen: the choices of an option are one word
     yield ".SH NAME"
     yield f"{NAME} \\- {_text(group.help or '').rstrip('.')}"
     yield ".SH SYNOPSIS"
@@ -68,7 +69,12 @@ def _command(name: str, found: click.Command, context: click.Context) -> Iterato
     for parameter in found.params:
         record = parameter.get_help_record(context)
         if record is not None:
-            yield f".TP\n.B {_text(record[0])}\n{_text(record[1])}"
+            yield f".TP\n.B {_breakable(_text(record[0]))}\n{_text(record[1])}"
+
+
+def _breakable(choices: str) -> str:
+    """A line may end between two choices of an option."""
+    return choices.replace("|", "|\\:")
 
 
 def _text(line: str) -> str:

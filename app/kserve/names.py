@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from app.kube.kinds import LEADER_WORKER_SETS
+from app.kube.kinds import AUTOSCALERS, LEADER_WORKER_SETS
 from app.kube.names import LABEL_MAX
 
 GROUP = "serving.kserve.io"
@@ -21,9 +21,8 @@ GATEWAY_GROUP = "gateway.networking.k8s.io"
 POOL_API = f"{POOL_GROUP}/v1"
 GATEWAY_API = f"{GATEWAY_GROUP}/v1"
 LEADER_WORKER_SET_API = LEADER_WORKER_SETS.api_version
-OBJECTIVE_GROUP = POOL_GROUP_ALPHA
-OBJECTIVE_API = f"{OBJECTIVE_GROUP}/v1alpha2"
-AUTOSCALER_API = "autoscaling/v2"
+OBJECTIVE_API = f"{POOL_GROUP_ALPHA}/v1alpha2"
+AUTOSCALER_API = AUTOSCALERS.api_version
 SCALED_OBJECT_API = "keda.sh/v1alpha1"
 VARIANT_API = "llmd.ai/v1alpha1"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from app.kube import field
 from app.kube.quantity import parse
+from app.workload import placement, volumes
 from app.workload.podrules import Json, object_name
 
 
@@ -19,6 +20,9 @@ def check(pod: Json, path: field.Path) -> Iterator[field.Error]:
     yield from _lasting(pod, path)
     yield from _references(pod, path)
     yield from _container_names(pod, path)
+    yield from placement.affinity(pod.get("affinity") or {}, path.child("affinity"))
+    for position, volume in enumerate(pod.get("volumes") or ()):
+        yield from volumes.files(volume or {}, path.child("volumes").index(position))
     for name in ("initContainers", "containers"):
         for position, container in enumerate(pod.get(name) or ()):
             here = path.child(name).index(position)

@@ -24,7 +24,7 @@ spec:
   modelRef: m
   resources:
     memory: 4 GB
-    gpuMemory: 8Gi
+    gpuSharing: {}
 """
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -252,18 +252,27 @@ def status(
         cache_claim=plan.second_claim if located else "",
         path=_path(plan) if located else "",
         size=_size(plan, kept),
+        staged_files=list(plan.source.files) if ready else kept.staged_files,
         accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
         conditions=conditions.list(),
     )
     if plan.download is not None and observed.job is not None and complete(observed.job):
         fresh = _with_report(fresh, observed)
-    return stamp(fresh, previous, now)
+    named = plan.quantization or (fresh.gguf.quantization if fresh.gguf else "")
+    return stamp(msgspec.structs.replace(fresh, quantization=named), previous, now)
 
 
 def _forgotten(previous: ModelStatus) -> ModelStatus:
     """The status without what was known of another source's file."""
     return msgspec.structs.replace(
-        previous, size="", sha256="", source_etag="", source_content_length=0, last_revalidated=None, gguf=None
+        previous,
+        staged_files=[],
+        size="",
+        sha256="",
+        source_etag="",
+        source_content_length=0,
+        last_revalidated=None,
+        gguf=None,
     )
 
 
@@ -286,12 +295,14 @@ def _with_report(status: ModelStatus, observed: Observation) -> ModelStatus:
     found = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
     if found is None:
         return status
+    same = status.sha256 in ("", found.sha256)
     return msgspec.structs.replace(
         status,
         size=human_size(found.size),
         sha256=found.sha256 or status.sha256,
         source_etag=found.etag or status.source_etag,
         source_content_length=found.size,
+        gguf=found.gguf.described() if found.gguf else status.gguf if same else None,
     )
 
 
@@ -388,4 +399,6 @@ def _invalid_reason(errors: Sequence[field.Error]) -> Reason:
     source = [error for error in errors if str(error.path) == "spec.source"]
     if any(error.type is field.ErrorType.FORBIDDEN for error in source):
         return Reason.SOURCE_NOT_ALLOWED
+    if any(str(error.path).startswith(("spec.files", "spec.mmproj")) for error in errors):
+        return Reason.INVALID_FILE_SET
     return Reason.INVALID_SOURCE if source else Reason.INVALID_SPEC
