@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -210,6 +211,17 @@ class Names:
     @property
     def route(self) -> str:
         return self._child("-kserve-route")
+
+
+def adapter_volume(adapter: str) -> str:
+    """Of a claim with an adapter; a name that no volume can have is told apart by its hash."""
+    if _LABEL.fullmatch(adapter):
+        return child_name("lora-pvc-", adapter)
+    return child_name("lora-pvc-", f"{_NO_LABEL.sub('-', adapter.lower()).strip('-')}-{_md5(adapter)[:8]}".lstrip("-"))
+
+
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
+_NO_LABEL = re.compile(r"[^a-z0-9-]")
 
 
 def base_labels(service: str) -> dict[str, str]:

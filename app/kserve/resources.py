@@ -67,6 +67,7 @@ _SERVICE = CustomResource(
     ),
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),
+        RelatedKind(f"{GROUP}/{VERSION}", "llminferenceservices"),
         kinds.CONFIG_MAPS,
         RelatedKind("v1", "serviceaccounts"),
         kinds.PODS,

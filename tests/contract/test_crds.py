@@ -24,6 +24,7 @@ METACONTROLLER = "Metacontroller writes it, and it must not be pruned"
 CONDITIONS = "conditions are a map by type, and their status is one of three words; nothing bounds what others wrote"
 TEMPLATED = "a config may hold a template here, as in upstream's v1alpha2, or a part"
 QUANTITY = "the texts that Kubernetes reads as quantities, without upstream's regular expression"
+NEWER = "a field of KServe v0.18 to v0.20"
 CONFIGS = "llminferenceserviceconfigs"
 SERVICES = "llminferenceservices"
 
@@ -66,6 +67,14 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     (CONFIGS, r"spec\.router\.scheduler\.pool\.spec\..*", ".*Length|minItems|pattern"): TEMPLATED,
     (CONFIGS, r"status.*", "property|type"): "upstream's configs have no status; Metacontroller needs one",
     (f"{SERVICES}|{CONFIGS}", r".*\.variantCost", "pattern"): "the same texts: \\d takes other digits outside of Go",
+    (
+        f"{SERVICES}|{CONFIGS}",
+        r"spec\.(tracing|(prefill\.)?kvCacheOffloading|model\.confidential).*",
+        "property",
+    ): NEWER,
+    (f"{SERVICES}|{CONFIGS}", r"spec\.(model\.lora\.max|router\.(route\.(group|weight)|gateway)).*", "property"): NEWER,
+    (f"{SERVICES}|{CONFIGS}", r"spec\.router\.scheduler\.(tokenizer.*|pool\.spec\.appProtocol)", "property"): NEWER,
+    (SERVICES, r"status\.address(es\[\])?\.models.*", "property"): NEWER,
     (f"{SERVICES}|{CONFIGS}", r".*\.(group|name)", "default"): "an empty text is what absent means",
     (f"{SERVICES}|{CONFIGS}", r".*\.matches\[\]\.path", "default"): "completed before the route is sent",
     (f"{SERVICES}|{CONFIGS}", r".*\.forwardBody\.maxSize", "format|minimum"): "an unsigned 16-bit number in Go",

@@ -100,7 +100,7 @@ def _layer(source: str, spec: Any, raw: bytes) -> Layer:
 def pinned(previous: Mapping[str, str], prefix: str) -> dict[str, str]:
     """``status.annotations``: the preset names that this service keeps, whatever a later release calls its own."""
     pins = dict(previous)
-    for suffix in presets.PRESETS:
+    for suffix in presets.PINNED:
         if not pins.get(PIN_PREFIX + suffix):
             pins[PIN_PREFIX + suffix] = prefix + suffix
     return pins
@@ -113,6 +113,8 @@ def choose_presets(specs: Sequence[Json]) -> list[str]:
         chosen.append(presets.SCHEDULER)
     if _any(specs, "router", "route") is not None and not _any(specs, "router", "route", "http", "refs"):
         chosen.append(presets.ROUTE)
+    if _any(specs, "tracing") is not None:
+        chosen.append(presets.TRACING)
     if _any(specs, "prefill") is None:
         return chosen + _workload_preset(specs, "config-llm-")
     return (

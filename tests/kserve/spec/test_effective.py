@@ -132,7 +132,7 @@ def test_all_presets_are_pinned_from_the_start() -> None:
     """Whatever the topology, and even where combining fails."""
     cluster = Cluster(service(baseRefs=[{"name": "none"}]))
     cluster.sync()
-    wanted = {PIN_PREFIX + suffix: f"kserve-{suffix}" for suffix in presets.PRESETS}
+    wanted = {PIN_PREFIX + suffix: f"kserve-{suffix}" for suffix in presets.PINNED}
     assert cluster.answer["status"]["annotations"] == wanted
 
 

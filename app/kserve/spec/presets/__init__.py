@@ -1,4 +1,4 @@
-"""The eight presets that every installation has, built once. Source: KS-2.3 and KS-2.7.
+"""The presets that every installation has, built once. Source: KS-2.3 and KS-2.7.
 
 A config of the same name, in the service's namespace or the system namespace, stands in for its preset.
 """
@@ -13,7 +13,7 @@ from app.kserve.spec.template.language import OPEN, Template
 
 Json = dict[str, Any]
 
-SCHEDULER, ROUTE = "config-llm-scheduler", "config-llm-router-route"
+SCHEDULER, ROUTE, TRACING = "config-llm-scheduler", "config-llm-router-route", "config-llm-tracing"
 
 _MAIN = ".Spec.Parallelism"
 _PREFILL = ".Spec.Prefill.Parallelism"
@@ -47,7 +47,17 @@ _PRESETS: dict[str, Json] = {
     },
     SCHEDULER: {"router": {"scheduler": router.scheduler()}},
     ROUTE: {"router": {"route": {"http": {"spec": router.route()}}}},
+    TRACING: {
+        "tracing": {
+            "exporterEndpoint": "http://otel-collector:4317",
+            "sampler": "parentbased_traceidratio",
+            "samplerArg": "0.05",
+            "exporter": "otlp",
+        }
+    },
 }
+PINNED = tuple(suffix for suffix in _PRESETS if suffix != TRACING)
+"""Those whose names are kept in ``status.annotations``."""
 
 
 class PresetText(str):
@@ -75,5 +85,5 @@ PRESETS: dict[str, Json] = _read(_PRESETS)
 """Preset by suffix: what stands after the configured prefix (``kserve-``).
 
 To ship another one is to add it here: :func:`app.kserve.spec.find.choose_presets` names every combination of side and
-form already, and the suffixes in this table are those whose names are kept in ``status.annotations``.
+form already.
 """
