@@ -192,7 +192,7 @@ def _without_zeros(value: Any) -> Any:
 
 def facts(case: Json) -> Json:
     """What rules may ask about a case's input in their ``when``."""
-    of_family = {"llmkube": _llmkube_facts, "llmaz": _llmaz_facts}
+    of_family = {"llmkube": _llmkube_facts, "llmaz": _llmaz_facts, "kserve": _kserve_facts}
     found: Json = of_family[case["family"]](case) if case["family"] in of_family else {}
     found |= {"name": case["name"], "class": case.get("class", "")}
     expected = [c for c in case["expect"].get("children") or () if c["kind"] == "Deployment"]
@@ -204,6 +204,20 @@ def facts(case: Json) -> Json:
     lists = list(_environments(case["expect"].get("children") or []))
     found["duplicateEnv"] = any(len(env) != len({item["name"] for item in env}) for env in lists)
     return found
+
+
+def _kserve_facts(case: Json) -> Json:
+    """Whether a service asks for parallelism in one pod, or for a pipeline that no config starts."""
+    named = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "LLMInferenceServiceConfig"}
+    specs = [o.get("spec") or {} for o in case["objects"] if o["kind"] == "LLMInferenceService"]
+    workloads = [workload for spec in specs for workload in (spec, spec.get("prefill") or {})]
+    alone = [one.get("parallelism") or {} for one in workloads if one.get("worker") is None]
+    groups = [one.get("parallelism") or {} for one in workloads if one.get("worker") is not None]
+    return {
+        "parallelInOnePod": any("tensor" in one or 1 < one.get("data", 1) <= one.get("dataLocal", 1) for one in alone),
+        "builtInPipeline": any("pipeline" in one for one in groups)
+        and not any(name.endswith("pipeline-parallel") for name in named),
+    }
 
 
 def _llmaz_facts(case: Json) -> Json:

@@ -29,6 +29,7 @@ from app.kserve.llminferenceservice.types import (
 )
 from app.kserve.modeluri import storage_problem, url_problem
 from app.kserve.names import MAIN, MODEL_PATH, RESERVED_LABELS, Names
+from app.kserve.spec.parallelism import doubts, unheard, unused, with_command
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
@@ -305,9 +306,7 @@ def _workload_advice(workload: WorkloadSpec, path: field.Path, names: Names, bas
         )
         yield advice(path.child("scaling"), message, "no-effect")
     yield from _labels(workload.labels, path.child("labels"))
-    if workload.parallelism is not None:
-        here = path.child("parallelism")
-        yield from _parallelism_advice(workload.parallelism, workload.worker is not None, here, based)
+    yield from _parallelism_advice(workload, path.child("parallelism"), based)
     for key, pod in (("template", workload.template), ("worker", workload.worker)):
         yield from _without_main(pod, path.child(key))
 
@@ -323,23 +322,21 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advi
             yield advice(error.path, f"{error.body}; pods with it are refused")
 
 
-def _parallelism_advice(parallelism: ParallelismSpec, worker: bool, path: field.Path, based: bool) -> Iterator[Advice]:
+def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
+    """Where ``baseRefs`` may supply a worker or a template, only what no base can mend is said."""
+    parallelism = workload.parallelism or ParallelismSpec()
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
         yield advice(path, f"data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing")
-    if based:
-        if not parallelism.expert and "expert" in parallelism.model_fields_set:
-            yield _no_effect(path.child("expert"), "false counts as unset and does not override a base")
-    elif not worker:
-        if ignored := parallelism.model_dump(by_alias=True, exclude_defaults=True):
-            instead = f"single-node presets ignore {', '.join(ignored)}; pass them in the container's args"
-            yield _no_effect(path, instead)
-    elif parallelism.is_pipeline_parallel:
-        message = (
-            "there is no preset for pipeline parallelism; refer to one of your own in baseRefs, or add a config of the "
-            "well-known name"
-        )
-        yield advice(path.child("pipeline"), message)
+    if based and not parallelism.expert and "expert" in parallelism.model_fields_set:
+        yield _no_effect(path.child("expert"), "false counts as unset and does not override a base")
+    if workload.worker is not None:
+        return
+    numbers = parallelism.model_dump(by_alias=True, exclude_defaults=True)
+    yield from doubts(workload.template, numbers, path)
+    if not based:
+        yield from unheard(with_command(workload.template), numbers, path)
+        yield from unused(numbers, path)
 
 
 def _without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:

@@ -55,7 +55,7 @@ def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if spec.router is not None:
         yield from _router(spec.router)
     for workload, path in workloads(spec):
-        yield from _parallelism(workload, path)
+        yield from _parallelism(workload, path, based=bool(spec.base_refs))
     if spec.router is not None and spec.router.scheduler is not None:
         yield from _scheduler(spec.router.scheduler)
     yield from scaling(spec)
@@ -89,35 +89,30 @@ def _router(router: RouterSpec) -> Iterator[field.Error]:
 # Parallelism.
 
 
-def _parallelism(workload: WorkloadSpec, path: field.Path) -> Iterator[field.Error]:
-    parallelism = workload.parallelism
-    if parallelism is None:
-        if workload.worker is not None:
-            yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
-        return
-    data_parallel = parallelism.is_data_parallel
-    pipeline_parallel = parallelism.is_pipeline_parallel
-    if workload.worker is not None and not data_parallel and not pipeline_parallel:
+def _parallelism(workload: WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
+    """``based``: a base may have what is missing, which shows once it is merged."""
+    parallelism = workload.parallelism or ParallelismSpec()
+    data_parallel, pipeline_parallel = parallelism.is_data_parallel, parallelism.is_pipeline_parallel
+    if workload.worker is not None and not data_parallel and not pipeline_parallel and not based:
         yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
-    yield from _kinds_of_parallelism(parallelism, path.child("parallelism"), data_parallel and pipeline_parallel)
+    path = path.child("parallelism")
+    if data_parallel and pipeline_parallel:
+        value = {"pipeline": parallelism.pipeline, "data": parallelism.data, "dataLocal": parallelism.data_local}
+        yield field.invalid(
+            path, value, "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism"
+        )
+    if based:
+        return
+    if parallelism.data is not None and parallelism.data_local is None:
+        yield field.invalid(path.child("dataLocal"), None, "data requires dataLocal, the number of copies on each node")
+    if parallelism.data_local is not None and parallelism.data is None:
+        yield field.invalid(path.child("data"), None, "dataLocal requires data, the number of copies in all")
 
 
 _WORKER_NEEDS = (
     "several nodes need data parallelism (parallelism.data and dataLocal) or pipeline parallelism "
     "(parallelism.pipeline); without either, leave worker out"
 )
-
-
-def _kinds_of_parallelism(parallelism: ParallelismSpec, path: field.Path, both: bool) -> Iterator[field.Error]:
-    if both:
-        value = {"pipeline": parallelism.pipeline, "data": parallelism.data, "dataLocal": parallelism.data_local}
-        yield field.invalid(
-            path, value, "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism"
-        )
-    if parallelism.data is not None and parallelism.data_local is None:
-        yield field.invalid(path.child("dataLocal"), None, "data requires dataLocal, the number of copies on each node")
-    if parallelism.data_local is not None and parallelism.data is None:
-        yield field.invalid(path.child("data"), None, "dataLocal requires data, the number of copies in all")
 
 
 # Scheduler.

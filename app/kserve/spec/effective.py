@@ -27,6 +27,7 @@ from app.kserve.spec.complete import (
 )
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, source_of
+from app.kserve.spec.parallelism import with_parallelism
 from app.kserve.spec.render import rendered
 from app.kserve.spec.template.data import ServiceData
 from app.kube import field
@@ -114,8 +115,8 @@ def combine(inputs: Inputs) -> Effective:
     bases = _bases(inputs, names)
     own = _named(inputs, bases)
     everything = [own.spec, *(base.spec for base in bases)]
-    chosen = [_preset(inputs, suffix) for suffix in choose_presets(everything)]
-    layers = (*chosen, *bases, own)
+    chosen = {suffix: _preset(inputs, suffix) for suffix in choose_presets(everything)}
+    layers = (*chosen.values(), *bases, own)
     merged: Json = {}
     for layer in layers:
         merged = merge(merged, layer.spec, SERVICE, directives=layer.directives)
@@ -125,6 +126,7 @@ def combine(inputs: Inputs) -> Effective:
     document = routed(document, Names(inputs.metadata.name))
     document = with_scheduler_config(document, inputs.find_scheduler_config)
     document = without_certificates(document, Names(inputs.metadata.name).certificates)
+    document = with_parallelism(document, presets.pipelines(chosen))
     return Effective(_typed(document), document, layers, templated)
 
 
@@ -159,12 +161,11 @@ def _config(inputs: Inputs, name: str) -> Layer:
 def _preset(inputs: Inputs, suffix: str) -> Layer:
     """A preset under the name that was pinned; the route's always under its present one."""
     name = inputs.prefix + suffix
-    if suffix in presets.PRESETS and suffix != presets.ROUTE:
+    if suffix in presets.PINNED and suffix != presets.ROUTE:
         name = inputs.pins.get(PIN_PREFIX + suffix) or name
     layer = inputs.find_config(name)
     if layer is None:
-        shipped = "" if suffix in presets.PRESETS else "; create a config of that name, or use baseRefs"
-        raise CombineError(f"preset {name} does not exist{shipped}")
+        raise CombineError(f"preset {name} does not exist")
     return layer
 
 

@@ -91,7 +91,7 @@ def _layer(source: str, spec: Any, raw: bytes) -> Layer:
 def pinned(previous: Mapping[str, str], prefix: str) -> dict[str, str]:
     """``status.annotations``: the preset names that this service keeps, whatever a later release calls its own."""
     pins = dict(previous)
-    for suffix in presets.PRESETS:
+    for suffix in presets.PINNED:
         if not pins.get(PIN_PREFIX + suffix):
             pins[PIN_PREFIX + suffix] = prefix + suffix
     return pins

@@ -289,7 +289,7 @@ def test_reasons_are_upstreams() -> None:
     known = {*ConditionType, *Reason}
     assert known >= REASONS
     assert not known & NOT_HERE.keys()
-    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled"}
+    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled", "ParallelismContradicted"}
     types = {*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL, "PresetsCombined", "ChildrenCreated"}
     assert known - REASONS - types == ours
 

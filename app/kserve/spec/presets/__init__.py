@@ -1,13 +1,15 @@
-"""The eight presets that every installation has, built once. Source: KS-2.3 and KS-2.7.
+"""The presets that every installation has, built once. Source: KS-2.3 and KS-2.7.
 
 A config of the same name, in the service's namespace or the system namespace, stands in for its preset.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from app.kserve.names import PUBLIC_PORT
+from app.kserve.spec.merge import Layer
 from app.kserve.spec.presets import pods, router
 from app.kserve.spec.template.language import OPEN, Template
 
@@ -18,6 +20,7 @@ SCHEDULER, ROUTE = "config-llm-scheduler", "config-llm-router-route"
 _MAIN = ".Spec.Parallelism"
 _PREFILL = ".Spec.Prefill.Parallelism"
 _DECODE = pods.DECODE_PORT
+_PIPELINE = "worker-pipeline-parallel"
 
 _PRESETS: dict[str, Json] = {
     "config-llm-template": {"template": pods.single_node(PUBLIC_PORT)},
@@ -43,6 +46,20 @@ _PRESETS: dict[str, Json] = {
         "prefill": {
             "template": pods.leader(PUBLIC_PORT, _PREFILL),
             "worker": pods.worker(PUBLIC_PORT, _PREFILL),
+        }
+    },
+    f"config-llm-{_PIPELINE}": {
+        "template": pods.pipeline_leader(PUBLIC_PORT, _MAIN),
+        "worker": pods.pipeline_worker(),
+    },
+    f"config-llm-decode-{_PIPELINE}": {
+        "template": pods.pipeline_leader(_DECODE, _MAIN, routed=True),
+        "worker": pods.pipeline_worker(),
+    },
+    f"config-llm-prefill-{_PIPELINE}": {
+        "prefill": {
+            "template": pods.pipeline_leader(PUBLIC_PORT, _PREFILL),
+            "worker": pods.pipeline_worker(),
         }
     },
     SCHEDULER: {"router": {"scheduler": router.scheduler()}},
@@ -72,8 +89,19 @@ def _read(value: Any) -> Any:
 
 
 PRESETS: dict[str, Json] = _read(_PRESETS)
-"""Preset by suffix: what stands after the configured prefix (``kserve-``).
+"""Preset by suffix: what stands after the configured prefix (``kserve-``)."""
 
-To ship another one is to add it here: :func:`app.kserve.spec.find.choose_presets` names every combination of side and
-form already, and the suffixes in this table are those whose names are kept in ``status.annotations``.
-"""
+PINNED = tuple(suffix for suffix in PRESETS if not suffix.endswith(_PIPELINE))
+"""The suffixes of the presets whose names are kept in ``status.annotations``: those that KServe keeps there, too."""
+
+
+def pipelines(chosen: Mapping[str, Layer]) -> set[str]:
+    """The workloads, ``""`` and ``prefill``, whose pods a preset of ours starts as a pipeline.
+
+    ``chosen``: presets by suffix. A config of a preset's name may start them in any way.
+    """
+    return {
+        "prefill" if "prefill" in suffix else ""
+        for suffix, layer in chosen.items()
+        if suffix.endswith(_PIPELINE) and layer.spec is PRESETS[suffix]
+    }
