@@ -71,6 +71,11 @@ STORAGE_INITIALIZER = "storage-initializer"
 MODELCAR = "modelcar"
 MODELCAR_INIT = "modelcar-init"
 POOL_NAME_VARIABLE = "INFERENCE_POOL_NAME"
+PROVISION_VOLUME = "kserve-provision-location"
+CLAIM_VOLUME = "kserve-pvc-source"
+CA_BUNDLE_VOLUME = "cabundle-cert"
+MODEL_VOLUMES = (PROVISION_VOLUME, CLAIM_VOLUME, CA_BUNDLE_VOLUME)
+"""Volumes that are added to a pod to bring the model in."""
 MODEL_PATH = "/mnt/models"
 
 PUBLIC_PORT = 8000

@@ -207,7 +207,7 @@ def facts(case: Json) -> Json:
 
 
 def _kserve_facts(case: Json) -> Json:
-    """Whether a service asks for parallelism in one pod, or for a pipeline that no config starts."""
+    """Of services: parallelism in one pod, a pipeline that no config starts, a mount whose volume nothing has."""
     named = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "LLMInferenceServiceConfig"}
     specs = [o.get("spec") or {} for o in case["objects"] if o["kind"] == "LLMInferenceService"]
     workloads = [workload for spec in specs for workload in (spec, spec.get("prefill") or {})]
@@ -217,7 +217,18 @@ def _kserve_facts(case: Json) -> Json:
         "parallelInOnePod": any("tensor" in one or 1 < one.get("data", 1) <= one.get("dataLocal", 1) for one in alone),
         "builtInPipeline": any("pipeline" in one for one in groups)
         and not any(name.endswith("pipeline-parallel") for name in named),
+        "mountWithoutVolume": any(_mounts_nothing(one.get(key) or {}) for one in workloads for key in _TEMPLATES),
     }
+
+
+_TEMPLATES = ("template", "worker")
+_PRESETS_VOLUMES = {"home", "dshm", "model-cache", "tls-certs"}
+
+
+def _mounts_nothing(pod: Json) -> bool:
+    known = {volume["name"] for volume in pod.get("volumes") or ()} | _PRESETS_VOLUMES
+    mounts = [mount for one in pod.get("containers") or () for mount in one.get("volumeMounts") or ()]
+    return any(mount["name"] not in known for mount in mounts)
 
 
 def _llmaz_facts(case: Json) -> Json:

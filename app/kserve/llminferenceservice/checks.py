@@ -16,19 +16,22 @@ from app.kserve.llminferenceservice import merged, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.observed import Service
 from app.kserve.llminferenceservice.types import (
+    NO_PARALLELISM,
     EndpointPickerIdentity,
     InferencePoolSpec,
     LLMInferenceServiceSpec,
     LLMModelSpec,
     NameReference,
     ObjectReference,
-    ParallelismSpec,
     RouterSpec,
     SchedulerSpec,
     WorkloadSpec,
 )
 from app.kserve.modeluri import storage_problem, url_problem
-from app.kserve.names import MAIN, MODEL_PATH, RESERVED_LABELS, Names
+from app.kserve.names import MAIN, MODEL_PATH, MODEL_VOLUMES, RESERVED_LABELS, Names
+from app.kserve.spec import presets
+from app.kserve.spec.find import choose_presets
+from app.kserve.spec.merge import SERVICE, document
 from app.kserve.spec.parallelism import doubts, unheard, unused, with_command
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
@@ -39,10 +42,12 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice, without_user
 from app.kube.fieldclass import without_effect
 from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
+from app.kube.merge import find, merge
 from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObjectMeta
 from app.kube.rules import violations
 from app.settings import Settings
+from app.workload import wholepod
 
 Json = dict[str, Any]
 
@@ -76,6 +81,8 @@ def warnings(service: Service) -> list[str]:
     found += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in workloads(spec):
         found += _workload_advice(workload, path, names, based)
+    if not based:
+        found += _missing(spec)
     if spec.router is not None:
         found += [*_router_advice(spec.router, based), *_redundant(spec), *_picker(spec.router.scheduler, names)]
     if spec.prefill is not None and not based and (spec.router is None or spec.router.scheduler is None):
@@ -324,7 +331,7 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advi
 
 def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
     """Where ``baseRefs`` may supply a worker or a template, only what no base can mend is said."""
-    parallelism = workload.parallelism or ParallelismSpec()
+    parallelism = workload.parallelism or NO_PARALLELISM
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
         yield advice(path, f"data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing")
@@ -337,6 +344,19 @@ def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -
     if not based:
         yield from unheard(with_command(workload.template), numbers, path)
         yield from unused(numbers, path)
+
+
+def _missing(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """What pods need and neither they nor the presets have; only a config of a preset's name could still have it."""
+    written = document(spec.model_dump(by_alias=True, exclude_none=True))
+    below: Json = {}
+    for suffix in choose_presets([written]):
+        below = merge(below, presets.PRESETS.get(suffix, {}), SERVICE, directives=False)
+    for pod, path in merged.templates(spec):
+        for error in wholepod.missing(
+            pod or {}, path, find(below, [str(segment) for segment in path.segments[1:]]) or {}, MODEL_VOLUMES
+        ):
+            yield advice(error.path, f"{error.body}; pods without it are refused")
 
 
 def _without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:

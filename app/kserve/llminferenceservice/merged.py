@@ -6,26 +6,29 @@ Source: KS-7.2 and KS-7.3. All violations are found, in the order of the spec: r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import orjson
 
 from app.kserve.llminferenceservice.types import (
+    NO_PARALLELISM,
     KEDAAdvanced,
     LLMInferenceServiceSpec,
-    ParallelismSpec,
     RouterSpec,
     ScalingSpec,
     SchedulerSpec,
     WorkloadSpec,
 )
+from app.kserve.names import MODEL_VOLUMES
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
 from app.kube.decode import SPEC, decode_document
 from app.kube.modelfields import check_embedded
 from app.kube.names import reserved_keys
+from app.kube.podspec import normalised
 from app.workload import wholepod
 
 Json = dict[str, Any]
@@ -38,10 +41,27 @@ SCHEDULER = ROUTER.child("scheduler")
 def check_effective(effective: Effective) -> list[field.Error]:
     """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
     errors = [*check_document(effective.document), *reserved(effective.spec)]
-    if effective.templated:
-        embedded, _ = check_embedded(effective.spec, SPEC)
-        errors += embedded or pods(effective.spec)
-    return errors
+    embedded = check_embedded(effective.spec, SPEC)[0] if effective.templated else []
+    whole = (error for pod, path in templates(effective.spec) for error in _whole(pod or {}, path))
+    return [*errors, *(embedded or (_sourced(error, effective) for error in whole))]
+
+
+def _whole(pod: Json, path: field.Path) -> Iterator[field.Error]:
+    """Everything that Kubernetes would say of a pod with which nothing is merged any more, but for the model."""
+    yield from wholepod.check(pod, path)
+    yield from wholepod.amounts(pod, path)
+    yield from wholepod.missing(pod, path, {}, MODEL_VOLUMES)
+
+
+def _sourced(error: field.Error, effective: Effective) -> field.Error:
+    """The error with the layers that it comes from, where that is not the user's spec alone."""
+    sources = [_OWN.get(source, source) for source in effective.sources((error.path, error.against))]
+    if sources in ([], list(_OWN.values())):
+        return error
+    return replace(error, body=f"{error.body} (set by {' and '.join(sources)})")
+
+
+_OWN = {"spec": "the service"}
 
 
 def check_document(document: Json) -> list[field.Error]:
@@ -91,7 +111,7 @@ def _router(router: RouterSpec) -> Iterator[field.Error]:
 
 def _parallelism(workload: WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
     """``based``: a base may have what is missing, which shows once it is merged."""
-    parallelism = workload.parallelism or ParallelismSpec()
+    parallelism = workload.parallelism or NO_PARALLELISM
     data_parallel, pipeline_parallel = parallelism.is_data_parallel, parallelism.is_pipeline_parallel
     if workload.worker is not None and not data_parallel and not pipeline_parallel and not based:
         yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
@@ -217,10 +237,11 @@ def templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, fiel
 
 
 def pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """Mistakes that no base can mend; a text that is yet to be rendered may become anything."""
-    for pod, path in templates(spec):
-        found = chain(wholepod.check(pod or {}, path), wholepod.amounts(pod or {}, path))
-        yield from (error for error in found if OPEN not in error.body)
+    """Mistakes that no base can mend: it may have what is required, and a text to be rendered may become anything."""
+    for written, path in templates(spec):
+        pod = normalised(written or {})
+        found = chain(wholepod.check(pod, path), wholepod.amounts(pod, path))
+        yield from (e for e in found if OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
 
 
 def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:

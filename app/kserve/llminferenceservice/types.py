@@ -105,6 +105,10 @@ class ParallelismSpec(KubeModel):
         return self.pipeline if self.is_pipeline_parallel else None
 
 
+NO_PARALLELISM = ParallelismSpec.model_validate({})
+"""What a workload without ``parallelism`` has."""
+
+
 class ScalingModifiers(KubeModel):
     """KEDA's formula. Must stay empty: the autoscaler sets it."""
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import Field, ValidationError
@@ -26,7 +26,7 @@ from app.kserve.spec.complete import (
     without_certificates,
 )
 from app.kserve.spec.find import choose_presets
-from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, source_of
+from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, keyed, source_of
 from app.kserve.spec.parallelism import with_parallelism
 from app.kserve.spec.render import rendered
 from app.kserve.spec.template.data import ServiceData
@@ -87,6 +87,16 @@ class Effective:
     def source(self, path: Keyed) -> str:
         """The layer that set the value at ``path`` (:func:`app.kube.merge.find`); empty when none did."""
         return source_of(self.layers, path)
+
+    def sources(self, paths: Iterable[field.Path | None]) -> list[str]:
+        """The layers that have something at each path, or at what it is a part of; each layer once."""
+        found = {}
+        for path in paths:
+            where = keyed(self.document, path.segments[1:]) if path is not None else []
+            while where and not self.source(where):
+                where.pop()
+            found[self.source(where) if where else ""] = None
+        return [source for source in found if source]
 
 
 FindConfig = Callable[[str], Layer | None]

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.kserve.modeluri import SCHEMES, InvalidURL, fetch_problem, host_problem, parse
-from app.kserve.names import MAIN, MODEL_PATH, MODELCAR, MODELCAR_INIT, STORAGE_INITIALIZER
+from app.kserve.names import (
+    CA_BUNDLE_VOLUME,
+    CLAIM_VOLUME,
+    MAIN,
+    MODEL_PATH,
+    MODELCAR,
+    MODELCAR_INIT,
+    PROVISION_VOLUME,
+    STORAGE_INITIALIZER,
+)
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP
 from app.kube.field import without_user
@@ -19,10 +28,6 @@ from app.kube.merge import merge
 from app.kube.podspec import CONTAINER, each_name_once
 
 Json = dict[str, Any]
-
-PROVISION_VOLUME = "kserve-provision-location"
-CLAIM_VOLUME = "kserve-pvc-source"
-CA_BUNDLE_VOLUME = "cabundle-cert"
 
 _MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""

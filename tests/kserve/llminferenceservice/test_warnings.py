@@ -109,7 +109,7 @@ WARNED: dict[str, tuple[Json, str]] = {
         r"spec\.router\.scheduler\.pool\.ref: .*no effect",
     ),
     "no main container": (
-        {"template": {"containers": [{"name": "side"}]}},
+        {"template": {"containers": [{"name": "side", "image": "x"}]}},
         r"spec\.template\.containers: no container is named main",
     ),
     "a scheduler that nothing routes to": ({"router": {"scheduler": {}}}, r"spec\.router\.scheduler: without"),

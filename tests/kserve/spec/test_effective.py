@@ -497,7 +497,8 @@ def test_parts_of_pools_merge_and_versions_mix() -> None:
                             "name": "main",
                             "volumeMounts": [{"name": "a", "mountPath": "/x"}, {"name": "b", "mountPath": "/x"}],
                         }
-                    ]
+                    ],
+                    "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}],
                 }
             ),
             "",

@@ -107,7 +107,7 @@ SPEAKING: dict[str, Json] = {
 @pytest.mark.parametrize("own", SPEAKING.values(), ids=list(SPEAKING))
 def test_a_template_that_speaks_for_itself_is_left_as_it_is(own: Json) -> None:
     """Byte for byte: an upgrade must not restart it."""
-    cluster, plain = (Cluster(service(template=own, **more)) for more in ({"parallelism": {"tensor": 8}}, {}))
+    cluster, plain = Cluster(service(template=own, parallelism={"tensor": 8})), Cluster(service(template=own))
     cluster.sync()
     plain.sync()
     assert cluster.answer["children"] == plain.answer["children"]
@@ -121,7 +121,7 @@ def test_a_script_that_passes_its_arguments_on_gets_them() -> None:
 @pytest.mark.parametrize("path", ["main", "prefill"])
 def test_workers_keep_their_scripts(path: str) -> None:
     """With workers the scripts have the arguments, and the templates the GPUs."""
-    group = {"worker": {}, "parallelism": {"data": 4, "dataLocal": 2, "tensor": 2}}
+    group: Json = {"worker": {}, "parallelism": {"data": 4, "dataLocal": 2, "tensor": 2}}
     cluster = Cluster(service(**group) if path == "main" else service(prefill=group))
     cluster.sync()
     name = "demo-kserve-mn" if path == "main" else "demo-kserve-mn-prefill"
@@ -135,7 +135,7 @@ def test_workers_keep_their_scripts(path: str) -> None:
     ("more", "count"), [({}, "4"), ({"template": template(resources={"limits": {GPU: "8"}})}, "8")]
 )
 def test_a_pipelines_pods_have_the_gpus_of_a_stage(path: str, more: Json, count: str) -> None:
-    group = {"worker": {}, "parallelism": {"pipeline": 2, "tensor": 4}, **more}
+    group: Json = {"worker": {}, "parallelism": {"pipeline": 2, "tensor": 4}, **more}
     cluster = Cluster(service(**group) if path == "main" else service(prefill=group))
     cluster.sync()
     name = "demo-kserve-mn" if path == "main" else "demo-kserve-mn-prefill"
