@@ -13,13 +13,11 @@ import msgspec
 import orjson
 from msgspec import Raw
 
-from app.errors import ProtocolError
-from app.kube.limits import check_text
+from app.kube.review import Envelope
 
 Json = dict[str, Any]
 
 API_VERSION = "apiextensions.k8s.io/v1"
-MAX_UID = 256
 
 
 class ConversionError(Exception):
@@ -38,42 +36,17 @@ class ConversionRequest(msgspec.Struct):
     objects: list[Raw]
 
 
-class ConversionReview(msgspec.Struct, rename="camel"):
-    """The envelope."""
-
-    api_version: str
-    kind: str
-    request: ConversionRequest
-
-
-_DECODER = msgspec.json.Decoder(ConversionReview)
-_ENCODER = msgspec.json.Encoder()
+_REVIEWS = Envelope(API_VERSION, "ConversionReview", ConversionRequest)
 
 
 def answer(convert: Convert, body: bytes) -> bytes:
     """The review's answer. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
-    request = _decode(body)
+    request = _REVIEWS.decode(body)
     try:
         converted = [_converted(convert, raw, request.desired, n) for n, raw in enumerate(request.objects)]
     except ConversionError as error:
-        return _encode({"uid": request.uid, "result": {"status": "Failed", "message": str(error)}})
-    return _encode({"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}})
-
-
-def _decode(body: bytes) -> ConversionRequest:
-    try:
-        check_text(body)
-        review = _DECODER.decode(body)
-    except RecursionError:
-        raise ProtocolError("the review is nested too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"not a ConversionReview: {str(error)[:200]}") from None
-    if review.api_version != API_VERSION or review.kind != "ConversionReview":
-        raise ProtocolError(f"only {API_VERSION} ConversionReview is supported")
-    uid = review.request.uid
-    if not 0 < len(uid) <= MAX_UID or not uid.isprintable():
-        raise ProtocolError("request.uid is missing or unusable")
-    return review.request
+        return _REVIEWS.encode({"uid": request.uid, "result": {"status": "Failed", "message": str(error)}})
+    return _REVIEWS.encode({"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}})
 
 
 def _converted(convert: Convert, raw: Raw, api_version: str, position: int) -> Raw:
@@ -101,7 +74,3 @@ def _name(document: Json) -> str:
     parts = [metadata.get(key) for key in ("namespace", "name")] if isinstance(metadata, dict) else []
     name = "/".join(part for part in parts if isinstance(part, str) and part)
     return f"{document.get('kind')} {name}"[:400]
-
-
-def _encode(response: Json) -> bytes:
-    return _ENCODER.encode({"apiVersion": API_VERSION, "kind": "ConversionReview", "response": response})

@@ -15,7 +15,8 @@ from prometheus_fastapi_instrumentator import Instrumentator
 
 from app import conversion
 from app.admission import review
-from app.families import CONVERT, KINDS
+from app.families import CONVERT, DECORATORS, KINDS
+from app.hooks.decorator import Decorator, answer_decorate
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.installation import CONVERSION_PATH
 from app.selftest import check
@@ -23,7 +24,17 @@ from app.server.body import BODIES_BYTES, Load
 from app.server.endpoint import Endpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
-from app.server.openapi import ADMISSION, CONVERSION, CUSTOMIZE, DESCRIPTION, SYNC, Hook, document, operation
+from app.server.openapi import (
+    ADMISSION,
+    CONVERSION,
+    CUSTOMIZE,
+    DESCRIPTION,
+    SYNC,
+    Hook,
+    decoration,
+    document,
+    operation,
+)
 from app.server.problems import handlers
 from app.settings import Settings
 
@@ -74,13 +85,15 @@ class Service(FastAPI):
         self.router.route_class = HookRoute
         for kind in KINDS:
             self._add_kind(kind)
+        for decorator in DECORATORS:
+            self._add_decorator(decorator)
         self._add_conversion()
         self._add_operations()
 
     def openapi(self) -> dict[str, Any]:
         """The document of ``/openapi.json``, made when it is first asked for."""
         if self.openapi_schema is None:
-            self.openapi_schema = document(super().openapi(), KINDS, self.settings, self._clock())
+            self.openapi_schema = document(super().openapi(), KINDS, DECORATORS, self.settings, self._clock())
         return self.openapi_schema
 
     def _add_kind(self, kind: Kind[Any, Any]) -> None:
@@ -105,6 +118,14 @@ class Service(FastAPI):
 
         report: Report = reviewed(kind.resource.kind)
         self._add(kind, ADMISSION, Endpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, report))
+
+    def _add_decorator(self, decorator: Decorator) -> None:
+        def decorate(body: bytes) -> bytes:
+            return answer_decorate(decorator, body)
+
+        endpoint = Endpoint(decorate, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
+        path = f"{decorator.hook_path}/sync"
+        self.add_api_route(path, endpoint.answer, methods=["POST"], **decoration(decorator))
 
     def _add_conversion(self) -> None:
         def convert(body: bytes) -> bytes:

@@ -7,11 +7,11 @@ The docstrings below are also the text of the settings table in ``docs/operation
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 PREFIX = "MODELHOOKS_"
 INTEL_GPU_RESOURCE_VARIABLE = "LLMKUBE_INTEL_GPU_RESOURCE"
@@ -47,22 +47,31 @@ def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 DEFAULT_PORT = 8443
 
-AllowedPaths = Annotated[tuple[str, ...], NoDecode, AfterValidator(_absolute), BeforeValidator(_split)]
-AllowList = Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_split)]
+
+def _namespaced(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}", name):
+        raise ValueError(f"{name!r} is not of the form namespace/name")
+    return name
+
+
+AllowedPaths = Annotated[tuple[str, ...], AfterValidator(_absolute), BeforeValidator(_split)]
+AllowList = Annotated[tuple[str, ...] | None, BeforeValidator(_split)]
 Port = Annotated[int, BeforeValidator(_not_a_service_link), Field(ge=0, le=65535)]
+NamespacedName = Annotated[str, AfterValidator(_namespaced)]
 Trimmed = Annotated[str, BeforeValidator(_stripped)]
 
 
-class Settings(BaseSettings):
-    """Every knob of the service. Immutable, so a hook's answer depends on nothing that moves."""
+class Settings(BaseModel):
+    """Every knob of the service. Immutable, so a hook's answer depends on nothing that moves.
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        frozen=True,
-        extra="ignore",
-        populate_by_name=True,
-        protected_namespaces=(),
-    )
+    What is not given is read from the environment. pydantic-settings does the same for a third of the CPU time of a
+    short command, for it brings asyncio and readers of files that nobody has.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**{**_from_environment(os.environ), **given})
 
     # The server.
 
@@ -134,10 +143,7 @@ class Settings(BaseSettings):
     llmkube_default_fsgroup: int = 102
     """`fsGroup` of pods that set no security context of their own. 0 or less: none."""
 
-    llmkube_intel_gpu_resource: Trimmed = Field(
-        default="gpu.intel.com/i915",
-        validation_alias=AliasChoices(f"{PREFIX}{INTEL_GPU_RESOURCE_VARIABLE}", INTEL_GPU_RESOURCE_VARIABLE),
-    )
+    llmkube_intel_gpu_resource: Trimmed = "gpu.intel.com/i915"
     """Extended resource of Intel GPUs. Also read without our prefix, as the Go operator has it."""
 
     llmkube_allowed_source_hosts: AllowList = None
@@ -157,6 +163,23 @@ class Settings(BaseSettings):
     llmaz_system_namespace: str = "llmaz-system"
     """Namespace of the ConfigMap `llmaz-global-config`."""
 
+    llmaz_flavor_affinity: bool = True
+    """Whether a flavor's `nodeSelector` becomes node affinity of the pods. Off, as with llmaz' own operator: for
+    clusters where a scheduler or Karpenter reads OpenModels and the annotation on the pods instead."""
+
+    llmaz_object_loader_image: str = "kserve/storage-initializer:v0.17.0"
+    """Image that fetches models from `s3://`, `gs://` and `gcs://`. Empty: only engines that load by themselves can."""
+
+    llmaz_image_volumes: bool = False
+    """Whether models of `oci://` are mounted as image volumes. Set it where every node can: Kubernetes 1.35 (or 1.33
+    with the feature gate ImageVolume), containerd 2.1 or CRI-O 1.33. Off: an init container copies the model."""
+
+    llmaz_gateway: NamespacedName = "ai-gateway/models"
+    """`namespace/name` of the Gateway that models are served behind, with the component `envoy-ai-gateway`."""
+
+    llmaz_gateway_timeout: str = Field(default="180s", pattern=r"^([0-9]{1,5}(h|m|s|ms)){1,4}$")
+    """How long a request to a model may take at that Gateway, the end of a streamed answer included."""
+
     # KServe.
 
     kserve_system_namespace: str = "kserve"
@@ -170,6 +193,24 @@ class Settings(BaseSettings):
 
     kserve_wildcard_hostname: str = "inference"
     """What stands for the `*` of a wildcard listener's hostname in a service's URL."""
+
+    kserve_priority_critical: int = 100
+    """Priority of requests for a model or adapter of criticality `Critical`."""
+
+    kserve_priority_standard: int = 0
+    """The same for `Standard`. Requests without a criticality have priority 0."""
+
+    kserve_priority_sheddable: int = -1
+    """The same for `Sheddable`. Requests below 0 may be refused while the pods are busy."""
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The settings that have a variable, by field. One of the Go operator's counts where ours is not set."""
+    known = {variable_name(name): name for name in Settings.model_fields}
+    found = {known[name]: value for name, value in environ.items() if name in known}
+    if INTEL_GPU_RESOURCE_VARIABLE in environ:
+        found.setdefault("llmkube_intel_gpu_resource", environ[INTEL_GPU_RESOURCE_VARIABLE])
+    return found
 
 
 def variable_name(field: str) -> str:

@@ -74,8 +74,8 @@ def validate(
     return errors
 
 
-def warnings(widget: Resource[WidgetSpec, WidgetStatus]) -> list[str]:
-    return ["spec.name: has no effect"] if widget.spec.name else []
+def warnings(widget: Resource[WidgetSpec, WidgetStatus]) -> list[field.Advice]:
+    return [field.advice(field.Path("spec").child("name"), "has no effect", "no-effect")] if widget.spec.name else []
 
 
 def sync(

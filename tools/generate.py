@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from app.hooks.decorator import Decorator
 from app.installation import controller_name
 from app.kube import yaml
 from app.kube.resource import CustomResource
@@ -49,9 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def everything() -> Files:
     """The generated files of this project."""
-    from app.families import RESOURCES  # noqa: PLC0415  so that the parts can be generated for other kinds in tests
+    from app.families import DECORATORS, RESOURCES  # noqa: PLC0415  so that tests can generate parts for other kinds
 
-    return {**manifests(RESOURCES, package_version()), **field_pages()}
+    version = package_version()
+    return {**manifests(RESOURCES, version), **decorators(DECORATORS, version), **field_pages()}
 
 
 def field_pages() -> Files:
@@ -153,6 +155,18 @@ def component(resources: Sequence[CustomResource], name: str) -> Files:
         "kustomization.yaml": _kustomization(["rbac.yaml"], "Component", patches=patches),
         "rbac.yaml": _text(registration.resources_role(resources, name)),
     }
+
+
+def decorators(declared: Sequence[Decorator], version: str) -> Files:
+    """A component for each: its DecoratorController."""
+    files: Files = {}
+    for decorator in declared:
+        component = {
+            "kustomization.yaml": _kustomization(["decoratorcontroller.yaml"], "Component"),
+            "decoratorcontroller.yaml": _text(registration.decorator_controller(decorator, version)),
+        }
+        files |= _below(f"metacontroller/components/{decorator.component}", component)
+    return files
 
 
 def _kustomization(resources: Iterable[str], kind: str = "Kustomization", **more: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from app.hooks.decorator import Decorator
 from app.installation import (
     ADMISSION_API,
     HOOK_HOST,
@@ -53,7 +54,23 @@ def composite_controller(resource: CustomResource, version: str) -> Object:
     }
 
 
-def _hook(resource: CustomResource, name: str, version: str, timeout: str) -> Object:
+def decorator_controller(decorator: Decorator, version: str) -> Object:
+    """The registration of a decorator, for objects that CompositeControllers have as parents too.
+
+    Metacontroller's rights on parents are enough for it. Changes of the status are not ignored: a write that one of
+    them came before is not repeated, and nothing else would ask again.
+    """
+    kinds = [label.resource for label in decorator.labels]
+    resources = [{"apiVersion": kind.api_version, "resource": kind.plural} for kind in kinds]
+    return {
+        "apiVersion": METACONTROLLER_API,
+        "kind": "DecoratorController",
+        "metadata": {"name": decorator.component, "labels": LABELS},
+        "spec": {"resources": resources, "hooks": {"sync": _hook(decorator, "sync", version, "10s")}},
+    }
+
+
+def _hook(resource: CustomResource | Decorator, name: str, version: str, timeout: str) -> Object:
     url = f"https://{HOOK_HOST}{resource.hook_path}/{name}?rev={version}"
     return {"version": "v2", "webhook": {"url": url, "timeout": timeout}}
 

@@ -12,16 +12,14 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from app.errors import ProtocolError
 from app.kube import field
-from app.kube.limits import check_text
+from app.kube.review import Envelope
 
 API_VERSION = "admission.k8s.io/v1"
 
 MAX_WARNINGS = 16
 MAX_WARNING = 240
 """The API server drops warnings over its budget, and any with a control character (HTTP-1.3)."""
-MAX_UID = 256
 
 
 class GroupVersionKind(msgspec.Struct):
@@ -55,33 +53,12 @@ class AdmissionRequest(msgspec.Struct, rename="camel"):
     old_object: ReviewedObject | None = None
 
 
-class AdmissionReview(msgspec.Struct, rename="camel"):
-    """The envelope; what else is in it, such as who asks, decides nothing."""
-
-    api_version: str
-    kind: str
-    request: AdmissionRequest
-
-
-_DECODER = msgspec.json.Decoder(AdmissionReview)
-_ENCODER = msgspec.json.Encoder()
+_REVIEWS = Envelope(API_VERSION, "AdmissionReview", AdmissionRequest)
 
 
 def decode(body: bytes) -> AdmissionRequest:
     """The request of a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
-    try:
-        check_text(body)
-        review = _DECODER.decode(body)
-    except RecursionError:
-        raise ProtocolError("the review is nested too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"not an AdmissionReview: {str(error)[:200]}") from None
-    if review.api_version != API_VERSION or review.kind != "AdmissionReview":
-        raise ProtocolError(f"only {API_VERSION} AdmissionReview is supported")
-    uid = review.request.uid
-    if not 0 < len(uid) <= MAX_UID or not uid.isprintable():
-        raise ProtocolError("request.uid is missing or unusable")
-    return review.request
+    return _REVIEWS.decode(body)
 
 
 def allow(uid: str, warnings: Sequence[str] = ()) -> bytes:
@@ -160,7 +137,7 @@ def _encode(uid: str, response: dict[str, Any], warnings: Sequence[str]) -> byte
     body = {"uid": uid, **response}
     if warnings:
         body["warnings"] = [_one_line(text) for text in warnings[:MAX_WARNINGS]]
-    return _ENCODER.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": body})
+    return _REVIEWS.encode(body)
 
 
 def _one_line(text: str) -> str:

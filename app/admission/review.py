@@ -34,7 +34,7 @@ class Verdict:
     """What is wrong with an object, and what its user should know."""
 
     errors: list[field.Error]
-    warnings: list[str]
+    warnings: list[field.Advice]
 
 
 def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
@@ -108,7 +108,11 @@ def judge(
     if before is None or not judged.errors:
         return judged
     known = set(_judge(kind, before.metadata, before.reading, None, settings).errors)
-    stale = [f"{error} (unchanged from before; accepted)" for error in judged.errors if error in known]
+    stale = [
+        field.advice(error.path, f"{error.body} (unchanged from before; accepted)")
+        for error in judged.errors
+        if error in known
+    ]
     return Verdict([error for error in judged.errors if error not in known], [*stale, *judged.warnings])
 
 
@@ -165,7 +169,7 @@ def _judge(
 
 def _rest(
     kind: Kind[Any, Any], metadata: ObjectMeta, reading: Reading[Any], settings: Settings
-) -> tuple[list[field.Error], list[str]]:
+) -> tuple[list[field.Error], list[field.Advice]]:
     """What the rules find in the part of a spec that the schema has no complaint about, and what is unknown in it.
 
     Not when the complaints alone are more than anybody is shown, nor for a spec that could not be read.

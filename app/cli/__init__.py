@@ -21,11 +21,13 @@ COMMANDS = {
     "explain": "say why an object is not ready, and who set each value of its pods",
     "status": "list what is on a cluster, with Ready and the first cause",
     "krm": "render as a function of kustomize or kpt",
+    "convert": "say objects of one family in another's words, and what has no counterpart there",
     "diff": "show which children change between two versions of manifests, and whether pods restart",
     "schema": "print the JSON schema of a kind, for editors",
     "certs": "make the CA and the serving certificate, and write them where they are needed",
     "demo": "run the service and drive the examples through it, without a cluster",
     "completion": "print what a shell has to know to complete command lines",
+    "man": "print the manual page",
 }
 """What each subcommand does, in one line of the help text."""
 NAME = "modelhooks"
@@ -71,6 +73,7 @@ group = _Lazy(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and return its exit status: 0, 1 for findings, 2 for wrong usage."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them reads about every package there is
     if f"_{NAME.upper()}_COMPLETE" in os.environ:
         group.main(prog_name=NAME)  # answers the shell and ends the process
     try:

@@ -21,7 +21,7 @@ from app.cli import options
 from app.cli.changes import Change, compare, shown
 from app.cli.kinds import find
 from app.cli.manifests import Manifest, ManifestError, collect
-from app.cli.offline import desired, in_cluster, served, settled
+from app.cli.offline import desired, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.store import Json
@@ -72,14 +72,11 @@ def command(
     old: str,
     new: str,
     output: str,
-    related: tuple[str, ...],
-    namespace: str,
-    without: tuple[str, ...],
-    exclude: tuple[str, ...],
+    world: options.World,
 ) -> int:
     """Print the differences."""
     try:
-        sides = _sides(old, new, _manifests(related, exclude), exclude, namespace, without)
+        sides = _sides(old, new, world)
         found = differences(*sides)
     except (ManifestError, NotComparable) as error:
         return options.fail("diff", error)
@@ -87,17 +84,16 @@ def command(
     return 1 if found else 0
 
 
-def _sides(
-    old: str, new: str, others: list[Manifest], exclude: Sequence[str], namespace: str, without: tuple[str, ...]
-) -> tuple[Children, Children]:
+def _sides(old: str, new: str, world: options.World) -> tuple[Children, Children]:
     """The children on both sides, from recorded answers or from manifests."""
-    before, after = _recorded(old, namespace), _recorded(new, namespace)
+    before, after = _recorded(old, world.namespace), _recorded(new, world.namespace)
     if before is not None and after is not None:
         return before, after
     if before is not None or after is not None:
         raise NotComparable("one is a recorded answer and the other is not")
-    first, second = ([*_manifests([path], exclude), *others] for path in (old, new))
-    return _applied(first, second, namespace, without)
+    others = _manifests(world.related, world.exclude)
+    first, second = ([*_manifests([path], world.exclude), *others] for path in (old, new))
+    return _applied(first, second, world.namespace, world.without)
 
 
 def _manifests(paths: Sequence[str], exclude: Sequence[str]) -> list[Manifest]:
@@ -151,11 +147,12 @@ def _applied(
     old: list[Manifest], new: list[Manifest], namespace: str, without: tuple[str, ...]
 ) -> tuple[Children, Children]:
     """The children before and after ``new`` takes the place of ``old``."""
+    _refuse_invalid([*old, *new])
     for manifests in (old, new):
         if not any(served(manifest) for manifest in manifests):
             raise NotComparable("no object of a kind that is served")
-        _refuse_invalid(manifests)
         _refuse_several(manifests, namespace)
+    old, new = ([one for one in side if identity(one, namespace) is not None] for side in (old, new))
     cluster = settled(old, namespace, without)
     before = _children(cluster)
     _replace(cluster, old, new, namespace)
@@ -164,8 +161,10 @@ def _applied(
 
 
 def _refuse_invalid(manifests: Iterable[Manifest]) -> None:
-    """An object with errors changes no child, whatever else it says."""
-    errors = [f for manifest in manifests for f in check(manifest, Settings()) if f.level == "error"]
+    """An object with errors changes no child, whatever else it says. What both sides have is checked once."""
+    settings = Settings()
+    different = {orjson.dumps(manifest.document): manifest for manifest in manifests}
+    errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
     if errors:
         raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
 

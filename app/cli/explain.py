@@ -22,13 +22,13 @@ from app.cli import options
 from app.cli.live import Source, Unreadable
 from app.cli.manifests import Manifest, ManifestError, Reading, collect, parse
 from app.cli.offline import holding, in_cluster, served, settled
-from app.cli.origins import DEFAULT, VAGUE, Known, neighbourhood, one_line, origins
+from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Known, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.sets import split
-from app.cli.simulate import Cluster, applied
+from app.cli.simulate import Cluster, created
 from app.cli.store import Json, Store
 from app.cli.validate import check
-from app.cli.world import inner_key, outer_key, stored
+from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
 from app.kube.origin import Origin
 from app.kube.resource import CustomResource
@@ -47,10 +47,7 @@ def command(
     *,
     files: tuple[str, ...],
     output: str,
-    related: tuple[str, ...],
-    namespace: str,
-    without: tuple[str, ...],
-    exclude: tuple[str, ...],
+    world: options.World,
     everything: bool,
     live: bool,
     context: str | None,
@@ -58,13 +55,16 @@ def command(
 ) -> int:
     """Print one explanation per object of ours; 1 when a file cannot be read, 2 when there is no such object."""
     try:
-        others = collect(related, exclude)
+        others = collect(world.related, world.exclude)
         if live:
-            reading, explained = Reading(), [from_cluster(on_cluster.Cluster(context), files, namespace, without)]
+            reading, explained = (
+                Reading(),
+                [from_cluster(on_cluster.Cluster(context), files, world.namespace, world.without)],
+            )
         else:
-            reading = collect(files or ("-",), exclude)
+            reading = collect(files or ("-",), world.exclude)
             options.warn("explain", reading.findings)
-            explained = explain(reading.manifests, namespace, without, others.manifests)
+            explained = explain(reading.manifests, world.namespace, world.without, others.manifests)
     except (ManifestError, Unreadable) as error:
         return options.fail("explain", error)
     if not explained:
@@ -191,10 +191,10 @@ def _completed(cluster: Cluster, kind: Kind[Any, Any], document: Json) -> Cluste
 
     Whoever saves a Deployment and its pods, but not its Service, does not say that there is none.
     """
-    objects, namespace = Store(cluster.objects), document["metadata"].get("namespace", "")
+    objects = Store(cluster.objects)
     for child in cluster.ask(kind, document)["children"]:
-        new = stored(child, namespace)
-        objects.setdefault((outer_key(new), inner_key(new)), applied(new, child, document["metadata"]["uid"], {}))
+        new = created(child, document)
+        objects.setdefault((outer_key(new), inner_key(new)), new)
     return replace(cluster, objects=objects)
 
 
@@ -265,7 +265,8 @@ def _text(explained: Json, *, everything: bool = False) -> str:
     if explained.get("next"):
         lines.append(f"  next: {explained['next']}")
     for place, rows in itertools.groupby(explained["values"], key=_place):
-        lines.append(f"  pods of {place}:")
+        kind = place.partition("/")[0]
+        lines.append(f"  {'pods of ' if kind in TEMPLATES else ''}{place}:")
         lines += _values_text(place, list(rows), everything=everything)
     return "\n".join(lines) + "\n"
 
@@ -288,8 +289,8 @@ def _rank(source: str) -> int:
 
 def _place(row: Json) -> str:
     """``Deployment/chat spec.template``: the part of a path that the values of one pod share."""
-    child, _, path = row["path"].partition(" ")
-    return f"{child} {'.'.join(path.split('.')[:2])}"
+    child = row["path"].partition(" ")[0]
+    return f"{child} {'.'.join(EXPLAINED[child.partition('/')[0]])}"
 
 
 def _condition(condition: Json) -> str:

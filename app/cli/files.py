@@ -8,20 +8,47 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 SUFFIXES = (".yaml", ".yml", ".json")
 VENDORED = frozenset({"node_modules", "vendor", "third_party", "site-packages", "__pycache__"})
 CHART = "Chart.yaml"
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml")
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def below(directory: Path, exclude: Sequence[str], passed: Counter[str]) -> Iterator[Path]:
     """The manifests of a tree, in order; ``passed`` counts what was left out, by reason.
 
-    Hidden and vendored folders, what .gitignore names, ``exclude`` (as .gitignore has it) and Helm's templates, which
-    are no manifests before they are rendered.
+    Hidden and vendored folders, what .gitignore names, ``exclude`` (as .gitignore has it), Helm's templates, which are
+    no manifests before they are rendered, and kustomize's patches, which are parts of objects.
     """
     rules = [*(_Rule(pattern, directory) for pattern in exclude), *_inherited(directory)]
-    yield from _walk(directory, rules, passed)
+    files = list(_walk(directory, rules, passed))
+    patches = {patch for file in files if file.name in KUSTOMIZATIONS for patch in _patches(file)}
+    for file in files:
+        if file.resolve() in patches:
+            passed["kustomize patches"] += 1
+        else:
+            yield file
+
+
+def _patches(kustomization: Path) -> Iterator[Path]:
+    """The files that a kustomization patches others with. One that cannot be read names none, and is a finding."""
+    try:
+        document = yaml.load(kustomization.read_bytes(), LOADER)  # noqa: S506 - a safe loader
+    except (OSError, yaml.YAMLError, RecursionError):
+        return
+    if not isinstance(document, dict):
+        return
+    for key in ("patches", "patchesJson6902", "patchesStrategicMerge"):
+        listed = document.get(key)
+        for one in listed if isinstance(listed, list) else ():
+            path = one.get("path") if isinstance(one, dict) else one
+            if isinstance(path, str) and "\n" not in path:  # a patch may stand in the list itself
+                yield (kustomization.parent / path).resolve()
 
 
 def _walk(directory: Path, rules: list[_Rule], passed: Counter[str]) -> Iterator[Path]:

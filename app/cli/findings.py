@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
 import orjson
@@ -43,6 +43,8 @@ class Finding:
     path: str
     message: str
     id: str = "advice"
+    ignored: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Ids that the object of the finding takes back."""
 
     @property
     def text(self) -> str:
@@ -57,9 +59,21 @@ Lines = Mapping[str, Sequence[str]]
 """The lines of every file that was read."""
 
 
+MUTING = "modelhooks.dev/ignore"
+"""The annotation of an object that takes findings about it back: ids, separated by commas or blanks."""
+
+
 def unmuted(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
-    """Those that no comment takes back: ``# modelhooks: ignore ID`` on the line or alone on the one above."""
-    return [f for f in findings if not any(f.id in _ignored(line) for line in _about(f, lines.get(f.file, ())))]
+    """Those that nothing takes back.
+
+    A comment ``# modelhooks: ignore ID``, on the line or alone on the one above, or the annotation of the object. What
+    keeps an object from being read, such as a YAML error, has no object to carry an annotation.
+    """
+    return [
+        f
+        for f in findings
+        if f.id not in f.ignored and not any(f.id in _ignored(line) for line in _about(f, lines.get(f.file, ())))
+    ]
 
 
 def _about(finding: Finding, lines: Sequence[str]) -> list[str]:
@@ -70,7 +84,12 @@ def _about(finding: Finding, lines: Sequence[str]) -> list[str]:
 
 def _ignored(line: str) -> list[str]:
     _, mark, rest = line.partition("# modelhooks: ignore ")
-    return rest.replace(",", " ").split() if mark else []
+    return ids_in(rest) if mark else []
+
+
+def ids_in(text: str) -> list[str]:
+    """The ids of a comment or annotation."""
+    return text.replace(",", " ").split()
 
 
 def as_text(findings: Sequence[Finding], _: Lines) -> str:
@@ -107,7 +126,8 @@ def _width() -> int:
 
 
 def as_json(findings: Sequence[Finding], _: Lines) -> str:
-    return orjson.dumps([vars(finding) for finding in findings], option=orjson.OPT_INDENT_2).decode() + "\n"
+    rows = [{key: value for key, value in vars(finding).items() if key != "ignored"} for finding in findings]
+    return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def as_github(findings: Sequence[Finding], _: Lines) -> str:

@@ -25,7 +25,11 @@ _MODULES = {
     "inference.llmaz.io": "app.llmaz.kinds",
     "serving.kserve.io": "app.kserve.kinds",
 }
-COMPONENTS = ("podmonitor", "leaderworkerset", "gateway-api", "inference-extension", "scheduler-rbac", "ca-bundle")
+COMPONENTS = (
+    *("podmonitor", "leaderworkerset", "gateway-api", "inference-extension", "scheduler-rbac", "ca-bundle"),
+    "envoy-ai-gateway",
+    *("inference-objectives", "keda", "workload-variant-autoscaler"),
+)
 """Kustomize components of child kinds that not every cluster has."""
 _FOREIGN = {
     "serving.kserve.io": frozenset(

@@ -28,16 +28,16 @@ LIST = "ResourceList"
 
 @click.command(help=options.doc(__doc__))
 @options.offline
-def command(*, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...]) -> int:
+def command(*, world: options.World) -> int:
     """Read the list from standard input and write it to standard output."""
     reading = Reading()
     try:
         text = sys.stdin.buffer.read().decode()
         reading.add(text, "<stdin>", named=True)
-        others = collect(related, exclude).manifests
-        findings = all_findings(reading, others, namespace)
+        others = collect(world.related, world.exclude).manifests
+        findings = all_findings(reading, others, world.namespace, world.without)
         ours = [manifest for manifest in reading.manifests if served(manifest)]
-        answers = answers_of([*reading.manifests, *others], ours, namespace, without)
+        answers = answers_of([*reading.manifests, *others], ours, world.namespace, world.without)
     except (ManifestError, UnicodeDecodeError) as error:
         return options.fail("krm", error)
     items = [manifest.document for manifest in reading.manifests]

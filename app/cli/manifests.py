@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from app.cli.files import below
-from app.cli.findings import Finding
+from app.cli.files import LOADER, below
+from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.yamlproblems import explain
 from app.kube import field
 
@@ -64,6 +64,14 @@ class Manifest:
     def name(self) -> str:
         metadata = self.document.get("metadata")
         return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The ids of findings that the object's annotation takes back."""
+        metadata = self.document.get("metadata")
+        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+        text = annotations.get(MUTING) if isinstance(annotations, dict) else None
+        return tuple(ids_in(text)) if isinstance(text, str) else ()
 
     def position(self, path: field.Path) -> tuple[int, int]:
         """Line and column, from 1, of the value at ``path``, or of the nearest one above it."""
@@ -190,7 +198,7 @@ def parse(text: str, file: str) -> list[Manifest]:
 def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
     """Every object of a text, and an error for each document that cannot be read."""
     try:
-        nodes = list(yaml.compose_all(text, Loader=_LOADER))
+        nodes = list(yaml.compose_all(text, Loader=LOADER))
     except (yaml.YAMLError, RecursionError):
         yield from _one_by_one(text, file)
         return
@@ -208,7 +216,7 @@ def _one_by_one(text: str, file: str) -> Iterator[Manifest | ManifestError]:
     starts = marks if marks[:1] == [0] else [0, *marks]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         try:
-            node = yaml.compose("\n" * start + "\n".join(lines[start:end]) + "\n", Loader=_LOADER)
+            node = yaml.compose("\n" * start + "\n".join(lines[start:end]) + "\n", Loader=LOADER)
         except yaml.YAMLError as error:
             line, column, message = explain(error, lines[:end])
             yield ManifestError(message, file, line, column)
@@ -225,9 +233,6 @@ def _checked(node: yaml.Node | None, file: str) -> Iterator[Manifest | ManifestE
         yield from _objects(node, file)
     except ManifestError as error:
         yield error
-
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _objects(node: yaml.Node, file: str) -> Iterator[Manifest]:

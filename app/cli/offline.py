@@ -34,8 +34,7 @@ def holding(
     for manifest in manifests:
         if not (manifest.kind and manifest.api_version) or (served(manifest) is None and not manifest.name):
             continue  # a kustomization, the values of a chart, or what validate has a finding about
-        document = in_cluster(manifest, namespace)
-        cluster.objects[outer_key(document), inner_key(document)] = document
+        cluster.put(in_cluster(manifest, namespace))
     return cluster
 
 
@@ -47,7 +46,7 @@ def settled(manifests: Iterable[Manifest], namespace: str, without: tuple[str, .
     return cluster
 
 
-def direct(settings: Settings) -> Send:
+def direct(settings: Settings, now: datetime = NOW) -> Send:
     """The hooks called as functions, at a fixed time."""
 
     @lru_cache(maxsize=1024)
@@ -60,7 +59,7 @@ def direct(settings: Settings) -> Send:
         try:
             if action == "customize":
                 return customize(hook, body)
-            return answer_sync(kind, body, settings, NOW)
+            return answer_sync(kind, body, settings, now)
         except ProtocolError as error:
             raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
@@ -106,7 +105,7 @@ def served(manifest: Manifest) -> Kind[Any, Any] | None:
 
 def desired(child: Json) -> Json:
     """A child as the hook wrote it, without what a cluster added."""
-    metadata = {k: v for k, v in child["metadata"].items() if k not in ("uid", "generation")}
+    metadata = {k: v for k, v in child["metadata"].items() if k not in ("uid", "generation", "ownerReferences")}
     metadata["labels"] = {k: v for k, v in metadata.get("labels", {}).items() if k != CONTROLLER_UID}
     annotations = {k: v for k, v in metadata.pop("annotations", {}).items() if k != LAST_APPLIED}
     if annotations:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
@@ -16,11 +18,32 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 
 
-def offline(command: CommandT) -> CommandT:
+@dataclass(frozen=True)
+class World:
     """What else is in the cluster in memory, and how files are read."""
+
+    related: tuple[str, ...] = ()
+    """More files, of which nothing is said."""
+    namespace: str = DEFAULT_NAMESPACE
+    without: tuple[str, ...] = ()
+    """Components that are not installed."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of files that are left out of a directory."""
+
+
+def offline(function: Callable[..., int]) -> Callable[..., int]:
+    """The options that are a :class:`World`, which the command takes as ``world``."""
+
+    @wraps(function)
+    def command(
+        *, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...], **others: Any
+    ) -> int:
+        return function(world=World(related, namespace, without, exclude), **others)
+
+    found: Callable[..., int] = command
     for option in _OFFLINE:
-        command = option(command)
-    return command
+        found = option(found)
+    return found
 
 
 _OFFLINE = (

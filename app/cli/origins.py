@@ -45,9 +45,16 @@ TEMPLATES = {
     "Job": ("spec", "template"),
 }
 """Where a workload has the pods it makes."""
+EXPLAINED = TEMPLATES | {
+    "HorizontalPodAutoscaler": ("spec",),
+    "InferenceObjective": ("spec",),
+    "ScaledObject": ("spec",),
+    "VariantAutoscaling": ("spec",),
+}
+"""The part of a child of which each value's source is told."""
 
 Pods = dict[str, Json]
-"""Pod templates by their place: ``Deployment/chat spec.template``."""
+"""Those parts by their place: ``Deployment/chat spec.template``."""
 
 
 Known = dict[str, list[tuple[int, ...]]]
@@ -199,9 +206,12 @@ def _pods(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Pods:
             held = cluster.objects.get((outer_key(new), inner_key(new)), {})
             metadata = {**new["metadata"], **held.get("metadata", {}), **child["metadata"]}
             found |= _pods(cluster, own, {**held, **new, "metadata": metadata, "status": held.get("status", {})})
-        elif child["kind"] in TEMPLATES and child.get("spec"):
-            spec, name = TEMPLATES[child["kind"]]
-            found[f"{child['kind']}/{child['metadata']['name']} {spec}.{name}"] = child[spec].get(name, {})
+        elif child["kind"] in EXPLAINED and child.get("spec"):
+            path = EXPLAINED[child["kind"]]
+            part = child
+            for key in path:
+                part = part.get(key, {})
+            found[f"{child['kind']}/{child['metadata']['name']} {'.'.join(path)}"] = part
     return found
 
 
@@ -247,7 +257,7 @@ def _readable(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Iterator[
 
 def _owned(document: Json, cluster: Cluster) -> bool:
     """Whether another object of ours made it: its fields are that one's."""
-    uid = (document["metadata"].get("labels") or {}).get(CONTROLLER_UID)
+    uid = owner(document)
     return bool(uid) and any(parent["metadata"]["uid"] == uid for _, parent in cluster.parents())
 
 

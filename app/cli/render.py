@@ -36,21 +36,20 @@ def command(
     *,
     files: tuple[str, ...],
     output: str,
-    related: tuple[str, ...],
-    namespace: str,
-    without: tuple[str, ...],
-    exclude: tuple[str, ...],
+    world: options.World,
     status: bool,
 ) -> int:
     """Print the children of each object of ours."""
     try:
-        reading, others = collect(files, exclude), collect(related, exclude)
+        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
         asked = [manifest for manifest in reading.manifests if served(manifest)]
-        errors = [f for f in all_findings(reading, others.manifests, namespace) if f.level == "error"]
+        errors = [
+            f for f in all_findings(reading, others.manifests, world.namespace, world.without) if f.level == "error"
+        ]
         options.warn("render", errors)
         if not asked:
             return options.fail("render", "no object of a kind that is served")
-        answers = answers_of([*reading.manifests, *others.manifests], asked, namespace, without)
+        answers = answers_of([*reading.manifests, *others.manifests], asked, world.namespace, world.without)
     except ManifestError as error:
         return options.fail("render", error)
     click.echo(_printed(answers, output, status=status), nl=False)

@@ -1,14 +1,16 @@
 """Print the JSON schema of a kind, for editors and for other checkers of YAML.
 
-An editor that knows YAML schemas completes and checks manifests with it, for example with this first line of a file:
+An editor that knows YAML schemas completes and checks manifests with it, inside pod templates, too. For one file, this
+first line of it does; for many, a setting of the editor:
 
-  # yaml-language-server: $schema=inferenceservice.json
+  # yaml-language-server: $schema=inferenceservice.inference.llmkube.dev.json
 
 KIND is a kind, its plural or a short name, with or without its group, in any case. Without KIND the kinds are listed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,10 @@ import click
 import orjson
 
 from app.cli import options
-from app.families import RESOURCES
+from app.families import KINDS, RESOURCES
+from app.kube import embedded
+from app.kube.base import KubeModel
+from app.kube.modelfields import fields
 from app.kube.resource import CustomResource
 from app.kube.schema import Schema, structural_schema
 
@@ -30,7 +35,7 @@ DIALECT = "http://json-schema.org/draft-07/schema#"
 @click.option(
     "--out-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="With --all: KIND_VERSION.json for kubeconform below the group's name, and kind.json for editors.",
+    help="With --all: GROUP/KIND_VERSION.json for kubeconform; KIND.GROUP.json, and all.json, for editors.",
 )
 def command(kind: str | None, every: bool, out_dir: Path | None) -> int:
     """Print the schema, or the list of kinds; 2 when there is no such kind, or more than one."""
@@ -49,12 +54,18 @@ def command(kind: str | None, every: bool, out_dir: Path | None) -> int:
 
 
 def _write_all(directory: Path) -> int:
-    """kubeconform's layout ``{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json``, and a flat one."""
-    for resource in RESOURCES:
+    """kubeconform's layout ``{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json``, and a flat one for editors.
+
+    Of the flat ones ``all.json`` takes an object of any kind.
+    """
+    for resource in (one.resource for kind in KINDS for one in (kind, *kind.older)):
         nested = directory / resource.group / f"{resource.kind.lower()}_{resource.version}.json"
         nested.parent.mkdir(parents=True, exist_ok=True)
-        for file in (nested, directory / f"{_full_name(resource)}.json"):
-            file.write_text(_text(resource))
+        nested.write_text(_text(resource))
+    for resource in RESOURCES:
+        (directory / f"{_full_name(resource)}.json").write_text(_text(resource))
+    any_kind = {"$schema": DIALECT, "oneOf": [{"$ref": f"{_full_name(resource)}.json"} for resource in RESOURCES]}
+    (directory / "all.json").write_bytes(orjson.dumps(any_kind, option=orjson.OPT_INDENT_2))
     return 0
 
 
@@ -68,13 +79,61 @@ def json_schema(resource: CustomResource) -> Schema:
     properties = schema["properties"]
     properties["apiVersion"]["const"] = resource.api_version
     properties["kind"]["const"] = resource.kind
+    definitions: dict[str, Schema] = {}
+    _complete(properties["spec"], resource.spec, definitions)
     required = [name for name in ("apiVersion", "kind", "metadata", "spec") if name != "spec" or resource.spec_required]
     return {
         "$schema": DIALECT,
         "title": f"{resource.kind} {resource.api_version}",
         **schema,
         "required": required,
+        "definitions": dict(sorted(definitions.items())),
     }
+
+
+def _complete(node: Schema, model: type[KubeModel], definitions: dict[str, Schema]) -> None:
+    """Say what stands in the fields that the CRD leaves open: Kubernetes' own types, as far as they are known here.
+
+    They stay open, so that a field that is newer than this release is no mistake.
+    """
+    for name, (_, shape) in fields(model).items():
+        below = node["properties"][name]
+        if shape.container:
+            below = below["items" if shape.container == "list" else "additionalProperties"]
+        if shape.embedded:
+            below["allOf"] = [_reference(shape.embedded, shape.optional, definitions)]
+        elif shape.model is not None and "properties" in below:
+            _complete(below, shape.model, definitions)
+
+
+def _reference(type_: str, optional: Collection[str], definitions: dict[str, Schema]) -> Schema:
+    """A reference to one of Kubernetes' types, which is among the definitions then, with all that it refers to."""
+    name = f"{type_}-without-{'-'.join(optional)}" if optional else type_
+    if name not in definitions:
+        definitions[name] = {}  # a type may contain itself
+        known = embedded.fields(type_)
+        properties = {key: _member(inner, container, definitions) for key, (inner, container) in known.items()}
+        required = [key for key in embedded.members(type_).required if key not in optional]
+        definitions[name] = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    return {"$ref": f"#/definitions/{name}"}
+
+
+def _member(type_: str, container: str, definitions: dict[str, Schema]) -> Schema:
+    item = _SCALARS.get(type_) or _reference(type_, (), definitions)
+    if container == "[]":
+        return {"type": "array", "items": item}
+    return {"type": "object", "additionalProperties": item} if container else item
+
+
+_SCALARS: dict[str, Schema] = {
+    "string": {"type": "string"},
+    "boolean": {"type": "boolean"},
+    "int32": {"type": "integer"},
+    "int64": {"type": "integer"},
+    "int-or-string": {"type": ["integer", "string"]},
+    "quantity": {"type": ["string", "number"]},
+    "any": {"type": "object"},
+}
 
 
 def _translated(node: Schema) -> Schema:

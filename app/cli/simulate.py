@@ -1,27 +1,30 @@
 """A cluster in memory that plays API server, Metacontroller and the workload controllers around the hooks.
 
-Enough to take examples to Ready and to show what they lead to: pods start at once, Jobs complete, claims bind, routes
-are accepted. It is no test of the protocol; ``tests/e2e`` has a real API server for that.
+The one simulation of Metacontroller: the offline commands and the tests use it, and what differs is which controllers
+play. With all of them pods start at once, Jobs complete, claims bind and routes are accepted. It is no test of the
+protocol; ``tests/e2e`` has a real API server for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from app.admission.protocol import API_VERSION
-from app.cli import world
+from app.cli import apply, world
 from app.cli.kinds import SERVED, find, judged
 from app.cli.store import Json, Store, owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
-from app.kube.names import CONTROLLER_UID, LAST_APPLIED
+from app.kube.names import CONTROLLER_UID
 
 Progress = Callable[[int], None]
 """Called for each object of each round, with the round's number."""
+Controller = Callable[[Json], Json]
+"""An object's status, as the controller of its kind would write it."""
 Send = Callable[[str, bytes], bytes]
 """Posts a body to a path of the service and returns the answer's body; raises on any other status than 200."""
 
@@ -30,7 +33,7 @@ _TIME = "2025-01-01T00:00:00Z"
 
 
 @dataclass
-class Verdict:
+class Review:
     """What admission said to one object."""
 
     allowed: bool
@@ -40,28 +43,38 @@ class Verdict:
 
 @dataclass
 class Cluster:
-    """Objects by kind and name. ``without`` names optional components that are not installed."""
+    """Objects by kind and name. ``without`` names what is not installed: components, or kinds of children."""
 
     send: Send
     without: tuple[str, ...] = ()
     objects: Store = field(default_factory=Store)
+    controllers: Mapping[str, Controller] = field(default_factory=lambda: CONTROLLERS)
+    """What plays the status of objects of each kind. That of Deployments starts pods, too."""
+    granted: frozenset[str] = world.TAKEN_FOR_GRANTED
+    """Kinds that are left out of a request while there is no object of them."""
     syncs: int = 0
     answers: dict[str, tuple[int, Json]] = field(default_factory=dict)
     """The last answer for each parent while the cluster settled, by its uid, with the hash of the request."""
+    _made: dict[tuple[str, str], tuple[Json, Json]] = field(default_factory=dict)
+    """Children as they were asked for and as they were made: the same again changes nothing."""
 
-    def apply(self, document: Json, namespace: str) -> Verdict:
+    def apply(self, document: Json, namespace: str) -> Review:
         """Store an object as the API server would: after its admission, if it is of a kind of ours."""
         kind = find(document.get("apiVersion", ""), document.get("kind", ""))
         scoped = kind is None or kind.resource.namespaced
         new = world.stored(document, namespace if scoped else "")
         written = judged(document.get("apiVersion", ""), document.get("kind", ""))
         reviewed = {**document, "metadata": new["metadata"]}
-        verdict = Verdict(True, [], []) if written is None else self._review(written, reviewed)
-        if verdict.allowed:
-            self.objects[outer_key(new), inner_key(new)] = new
-        return verdict
+        said = Review(True, [], []) if written is None else self._review(written, reviewed)
+        if said.allowed:
+            self.put(new)
+        return said
 
-    def _review(self, kind: Kind[Any, Any], document: Json) -> Verdict:
+    def put(self, document: Json) -> None:
+        """Hold an object as it is."""
+        self.objects[outer_key(document), inner_key(document)] = document
+
+    def _review(self, kind: Kind[Any, Any], document: Json) -> Review:
         resource, metadata = kind.resource, document["metadata"]
         request = {
             "uid": metadata["uid"],
@@ -75,7 +88,7 @@ class Cluster:
         response = orjson.loads(self.send(resource.admission_path, orjson.dumps(body)))["response"]
         status = response.get("status", {})
         causes = [f"{c['field']}: {c['message']}" for c in status.get("details", {}).get("causes", [])]
-        return Verdict(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
+        return Review(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
 
     def settle(self, progress: Progress = lambda _: None) -> int:
         """Sync every parent and let the controllers work until nothing changes. Returns the number of rounds.
@@ -88,8 +101,8 @@ class Cluster:
                 progress(number)
                 key = outer_key(parent), inner_key(parent)
                 if key in self.objects:  # another parent may have replaced or removed it meanwhile
-                    changed |= self._sync(kind, self.objects[key])
-            changed |= self._play()
+                    changed |= self.sync(kind, self.objects[key])
+            changed |= self.play()
             if not changed:
                 return number
         return MAX_ROUNDS
@@ -124,7 +137,7 @@ class Cluster:
 
     def request(self, kind: Kind[Any, Any], parent: Json) -> bytes:
         """What Metacontroller would post to the sync hook."""
-        return world.sync_request(kind, parent, self.objects, self.rules(kind, parent), self.without)
+        return world.sync_request(kind, parent, self.objects, self.rules(kind, parent), self.without, self.granted)
 
     def rules(self, kind: Kind[Any, Any], parent: Json) -> list[Json]:
         """The customize hook's answer."""
@@ -134,7 +147,7 @@ class Cluster:
         rules: list[Json] = orjson.loads(self.send(f"{kind.resource.hook_path}/customize", body))["relatedResources"]
         return rules
 
-    def _sync(self, kind: Kind[Any, Any], parent: Json) -> bool:
+    def sync(self, kind: Kind[Any, Any], parent: Json) -> bool:
         """Ask, and do what the answer says, unless the question is the last one again. Whether anything changed."""
         body, uid = self.request(kind, parent), parent["metadata"]["uid"]
         if uid in self.answers and self.answers[uid][0] == hash(body):
@@ -148,7 +161,7 @@ class Cluster:
         return self._reconcile(kind, parent, answer["children"]) or not same
 
     def _reconcile(self, kind: Kind[Any, Any], parent: Json, desired: Iterable[Json]) -> bool:
-        """What Metacontroller does with an answer: create, replace with a record of what was asked for, and prune."""
+        """What Metacontroller does with an answer: create, merge with a record of what was asked for, and prune."""
         uid, wanted, changed = parent["metadata"]["uid"], set(), False
         create_only = {c.key for c in kind.resource.children if c.update == "OnDelete"}
         for child in desired:
@@ -156,24 +169,31 @@ class Cluster:
             key = outer_key(new), inner_key(new)
             wanted.add(key)
             old = self.objects.get(key)
-            if old is None or (owner(old) == uid and key[0] not in create_only):
-                made = applied(new, child, uid, old or {})
-                if made != old:
-                    self.objects[key], changed = made, True
+            asked, made = self._made.get(key, (None, None))
+            if old is None:
+                made = created(child, parent)
+            elif owner(old) != uid or key[0] in create_only or (made is old and asked == child):
+                continue
+            else:
+                made = apply.updated(old, child)
+            if made != old:
+                self.objects[key], changed = made, True
+                self._made[key] = child, made
         for key in [k for k in self.objects.owned_by(uid) if k not in wanted]:
             del self.objects[key]
             changed = True
         return changed
 
-    def _play(self) -> bool:
+    def play(self) -> bool:
+        """Let the controllers of all other kinds work once. Whether anything changed."""
         changed = False
         for document in list(self.objects.values()):
-            play = _CONTROLLERS.get(document["kind"])
+            play = self.controllers.get(document["kind"])
             if play is not None and find(document["apiVersion"], document["kind"]) is None:
                 status = play(document)
                 changed |= document.get("status") != status
                 document["status"] = status
-                if document["kind"] == "Deployment":
+                if play is _workload and document["kind"] == "Deployment":
                     changed |= self._start_pods(document)
         return changed
 
@@ -195,18 +215,16 @@ class Cluster:
         return len(self.objects) > before
 
 
-def applied(new: Json, record: Json, uid: str, old: Json) -> Json:
-    """The child as it is after an answer named it: its owner, its record, and the status it had.
-
-    An answer that says no more than which child it means changes nothing of it.
-    """
-    if record.keys() <= {"apiVersion", "kind", "metadata"} and old:
-        return old
+def created(child: Json, parent: Json) -> Json:
+    """A child as it is after an answer named it for the first time: with its owner and its record, without a status."""
+    new = world.stored(child, parent["metadata"].get("namespace", ""))
+    new.pop("status", None)
     metadata = new["metadata"]
-    metadata["labels"] = {**metadata.get("labels", {}), CONTROLLER_UID: uid}
-    text = orjson.dumps(record, option=orjson.OPT_SORT_KEYS).decode()
-    metadata["annotations"] = {**metadata.get("annotations", {}), LAST_APPLIED: text}
-    return {**new, **({"status": old["status"]} if "status" in old else {})}
+    metadata["labels"] = {**(metadata.get("labels") or {}), CONTROLLER_UID: parent["metadata"]["uid"]}
+    reference = {"apiVersion": parent["apiVersion"], "kind": parent["kind"], "name": parent["metadata"]["name"]}
+    flags = {"uid": parent["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}
+    metadata["ownerReferences"] = [{**reference, **flags}]
+    return apply.with_record(new, child)
 
 
 def _condition(type_: str, reason: str = "Simulated") -> Json:
@@ -232,11 +250,13 @@ def _attached(document: Json) -> Json:
     return {"parents": [{"parentRef": r, "controllerName": "simulated", "conditions": conditions} for r in references]}
 
 
-_CONTROLLERS: dict[str, Callable[[Json], Json]] = {
+CONTROLLERS: Mapping[str, Controller] = {
     "Deployment": _workload,
     "LeaderWorkerSet": _workload,
     "Job": lambda _: {"succeeded": 1, "completionTime": _TIME, "conditions": [_condition("Complete")]},
     "PersistentVolumeClaim": lambda _: {"phase": "Bound"},
+    "HorizontalPodAutoscaler": lambda _: {"conditions": [_condition("AbleToScale"), _condition("ScalingActive")]},
+    "ScaledObject": lambda _: {"conditions": [_condition("Ready")]},
     "HTTPRoute": _attached,
     "InferencePool": _attached,
     "Gateway": lambda _: {

@@ -69,8 +69,15 @@ class Store(MutableMapping[Key, Json]):
 
 
 def owner(document: Json) -> str:
-    """The uid of the parent that Metacontroller made the object for; empty where there is none."""
-    return str(_labels(document).get(CONTROLLER_UID, ""))
+    """The uid of the parent that Metacontroller made the object for; empty where there is none.
+
+    Without its label, the owner reference says it, which other operators write, too.
+    """
+    labelled = _labels(document).get(CONTROLLER_UID)
+    if labelled:
+        return str(labelled)
+    references = document["metadata"].get("ownerReferences") or ()
+    return next((str(one.get("uid", "")) for one in references if one.get("controller")), "")
 
 
 def _labels(document: Json) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Where the certificates live in a cluster, and who has to trust the CA.
 
 The Secret holds everything. The admission configuration and the definitions of kinds with several versions want the CA
-as base64, a CompositeController as PEM text, and
-Metacontroller reads it again only when the CompositeController's ``spec`` changes, so that is where it is written:
+as base64, a CompositeController or DecoratorController as PEM text, and
+Metacontroller reads it again only when the controller's ``spec`` changes, so that is where it is written:
 ``spec.endpointConfigs``, which no manifest of ours sets, so that applying one again leaves it alone.
 """
 
@@ -54,11 +54,12 @@ class Clients:
     hook_host: str
     converted: Sequence[str] = ()
     """Names of the CustomResourceDefinitions with a conversion webhook."""
+    decorator_controllers: Sequence[str] = ()
 
     @classmethod
     def installed(cls) -> "Clients":
         """Those of our own manifests."""
-        from app.families import RESOURCES
+        from app.families import DECORATORS, RESOURCES
 
         return cls(
             webhook_configuration=NAME,
@@ -66,6 +67,7 @@ class Clients:
             composite_controllers=[controller_name(resource) for resource in RESOURCES],
             hook_host=HOOK_HOST,
             converted=[crd_name(resource) for resource in RESOURCES if resource.older],
+            decorator_controllers=[decorator.component for decorator in DECORATORS],
         )
 
     @property
@@ -82,6 +84,11 @@ class Clients:
     def composite_controller_paths(self) -> list[str]:
         """Where it has the CompositeControllers."""
         return [f"/apis/{METACONTROLLER_API}/compositecontrollers/{name}" for name in self.composite_controllers]
+
+    @property
+    def decorator_controller_paths(self) -> list[str]:
+        """Where it has the DecoratorControllers; none is there unless its component is installed."""
+        return [f"/apis/{METACONTROLLER_API}/decoratorcontrollers/{name}" for name in self.decorator_controllers]
 
 
 def texts(bundle: Bundle) -> dict[str, str]:
@@ -189,7 +196,7 @@ def _conversion(bundle: str) -> Json:
 
 
 def hooks_patch(controller: Json, trusted: str) -> Json | None:
-    """What a CompositeController lacks to trust the hosts of its hooks; None when nothing."""
+    """What a CompositeController or DecoratorController lacks to trust the hosts of its hooks; None when nothing."""
     spec = controller["spec"]
     endpoints: list[Json] = spec.get("endpointConfigs") or []
     trusting = [*endpoints]
@@ -218,7 +225,7 @@ def _spread_conversion(client: Client, clients: Clients, trusted: str) -> Iterat
 
 
 def _spread_hooks(client: Client, clients: Clients, trusted: str) -> Iterator[str]:
-    for path in clients.composite_controller_paths:
+    for path in (*clients.composite_controller_paths, *clients.decorator_controller_paths):
         if (controller := client.get(path)) and (patch := hooks_patch(controller, trusted)):
             client.merge_patch(path, patch)
             yield path

@@ -3,15 +3,18 @@
 Errors make the exit status 1. An unknown field is an error here, as it is for kubectl; warnings are fields without
 effect and the like. Objects of other kinds are passed over. With nothing to check, the exit status is 2.
 
-A comment takes a finding back, on its line or alone on the line above:
+A comment takes a finding back, on its line or alone on the line above; an annotation, all of that kind in its object:
 
   # modelhooks: ignore ID
+
+  modelhooks.dev/ignore: ID
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -50,20 +53,17 @@ def command(
     *,
     files: tuple[str, ...],
     output: str,
-    related: tuple[str, ...],
-    namespace: str,
-    without: tuple[str, ...],
-    exclude: tuple[str, ...],
+    world: options.World,
     strict: bool,
     fail_on: str,
     allow_empty: bool,
 ) -> int:
     """Print the findings; 1 when one of them is an error, 2 when there is nothing to check."""
     try:
-        reading, others = collect(files, exclude), collect(related, exclude)
+        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     except ManifestError as error:
         return options.fail("validate", error)
-    found = all_findings(reading, others.manifests, namespace, without)
+    found = all_findings(reading, others.manifests, world.namespace, world.without)
     if strict:
         found = [replace(f, level="error") if f.id == "dangling-reference" else f for f in found]
     print_findings(found, reading.lines, output)
@@ -78,7 +78,7 @@ def command(
 def print_findings(found: list[Finding], lines: Lines, output: str) -> None:
     """On standard output, for people where that is a terminal."""
     printer = as_screen if output == "text" and sys.stdout.isatty() else PRINTERS[output]
-    click.echo(printer(found, lines), nl=False)
+    click.echo(printer(found, lines), nl=False, color=False if os.environ.get("NO_COLOR") else None)
 
 
 def _summary(checked: int, errors: int, warnings: int, reading: Reading) -> str:
@@ -114,7 +114,7 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
         return [_finding(manifest, "error", field.Path(name), words, known)] if name else []
     errors, warnings = findings_of(kind, manifest.document, settings)
     found = [_finding(manifest, "error", error.place or error.path, error.body, _IDS[error.type]) for error in errors]
-    return found + [_warning(manifest, text) for text in warnings]
+    return found + [_warning(manifest, said, said.id) for said in warnings]
 
 
 _IDS = {
@@ -129,29 +129,10 @@ _IDS = {
 }
 
 
-def _warning(manifest: Manifest, text: str, id_: str = "") -> Finding:
+def _warning(manifest: Manifest, said: field.Advice, id_: str) -> Finding:
     """A warning at its place. An unknown field is an error here: a cluster would drop what somebody wrote."""
-    if not isinstance(text, field.Advice):
-        text = field.Advice(text, _named(manifest.document, text), "no-effect" if "no effect" in text else "advice")
-    level = "error" if text.id == "unknown-field" else "warning"
-    return _finding(manifest, level, text.path, text.removeprefix(f"{text.path}: "), id_ or text.id)
-
-
-def _named(document: Any, text: str) -> field.Path:
-    """The field that a line begins with: of those that the object has, the one with the longest path."""
-    best = field.Path()
-    waiting = [(field.Path(part), document.get(part)) for part in ("spec", "metadata")]
-    while waiting:
-        path, value = waiting.pop()
-        shown = str(path)
-        if not text.startswith(shown) or text[len(shown) : len(shown) + 1].isalnum():
-            continue
-        best = path
-        if isinstance(value, dict):
-            waiting += [(path.member(str(key)), item) for key, item in value.items()]
-        elif isinstance(value, list):
-            waiting += [(path.index(position), item) for position, item in enumerate(value)]
-    return best
+    level = "error" if said.id == "unknown-field" else "warning"
+    return _finding(manifest, level, said.path, said.removeprefix(f"{said.path}: "), id_)
 
 
 def check_together(
@@ -182,18 +163,13 @@ def _together(
         return
     for path, words in dangling(kind, document, cluster):
         yield _finding(manifest, "warning", path, words, "dangling-reference")
-    if kind.across is not None:
-        yield from _combined(manifest, kind.across(resource, request, settings))
-
-
-def _combined(manifest: Manifest, texts: Iterable[str]) -> Iterator[Finding]:
-    for text in texts:
-        yield _warning(manifest, text, "combination")
+    for said in kind.across(resource, request, settings) if kind.across is not None else ():
+        yield _warning(manifest, said, "combination")
 
 
 def findings_of(
     kind: Kind[Any, Any], document: dict[str, Any], settings: Settings
-) -> tuple[list[field.Error], list[str]]:
+) -> tuple[list[field.Error], list[field.Advice]]:
     """Errors and warnings of one object, by the functions that answer admission."""
     metadata, errors = decode_metadata(orjson.dumps(document.get("metadata")))
     if metadata.name and not is_dns1123_subdomain(metadata.name):
@@ -209,4 +185,4 @@ _NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit
 
 def _finding(manifest: Manifest, level: str, path: field.Path, message: str, id_: str) -> Finding:
     line, column = manifest.position(path)
-    return Finding(manifest.file, line, column, level, str(path), message, id_)
+    return Finding(manifest.file, line, column, level, str(path), message, id_, manifest.ignored)

@@ -16,6 +16,7 @@ import orjson
 from app.cli.kinds import as_stored
 from app.cli.store import Json, Store
 from app.hooks.kind import Kind
+from app.kube.resource import ChildKind
 
 
 def plural(kind: str) -> str:
@@ -53,11 +54,16 @@ def stored(document: Json, namespace: str) -> Json:
     return {**document, "metadata": metadata}
 
 
-def controller(kind: Kind[Any, Any], without: Iterable[str] = ()) -> Json:
-    """The part of a CompositeController that customize reads. ``without`` names components that are not installed."""
+def declared(kind: Kind[Any, Any], without: Iterable[str] = ()) -> list[ChildKind]:
+    """The kinds of children that a CompositeController declares; ``without`` names components or kinds left out."""
     missing = frozenset(without)
-    children = [c for c in kind.resource.children if c.component not in missing or not c.optional]
-    return {"spec": {"childResources": [{"apiVersion": c.api_version, "resource": c.plural} for c in children]}}
+    return [c for c in kind.resource.children if not c.optional or not missing & {c.component, c.kind}]
+
+
+def controller(kind: Kind[Any, Any], without: Iterable[str] = ()) -> Json:
+    """The part of a CompositeController that customize reads."""
+    children = [{"apiVersion": c.api_version, "resource": c.plural} for c in declared(kind, without)]
+    return {"spec": {"childResources": children}}
 
 
 def customize_request(kind: Kind[Any, Any], parent: Json, without: Iterable[str] = ()) -> bytes:
@@ -65,19 +71,36 @@ def customize_request(kind: Kind[Any, Any], parent: Json, without: Iterable[str]
     return orjson.dumps({"controller": controller(kind, without), "parent": parent})
 
 
+def sync_body(
+    kind: Kind[Any, Any], parent: Json, owned: Iterable[Json], related: Json, without: Iterable[str] = ()
+) -> Json:
+    """What Metacontroller would post: every declared kind is there, with the parent's children or empty."""
+    children: dict[str, Json] = {c.key: {} for c in declared(kind, without)}
+    for document in owned:
+        if (outer := outer_key(document)) in children:
+            children[outer][inner_key(document)] = document
+    return {"parent": parent, "children": children, "related": related, "finalizing": False}
+
+
+def grouped(objects: Iterable[Json]) -> dict[str, Json]:
+    """Objects by kind and name, as a request holds them."""
+    groups: dict[str, Json] = {}
+    for document in objects:
+        groups.setdefault(outer_key(document), {})[inner_key(document)] = document
+    return groups
+
+
 def sync_request(
-    kind: Kind[Any, Any], parent: Json, objects: Store, rules: Iterable[Json], without: Iterable[str] = ()
+    kind: Kind[Any, Any],
+    parent: Json,
+    objects: Store,
+    rules: Iterable[Json],
+    without: Iterable[str] = (),
+    granted: frozenset[str] | None = None,
 ) -> bytes:
     """The body Metacontroller would post: children are those of ``objects`` that carry the parent's uid."""
-    missing = frozenset(without)
-    children: dict[str, Json] = {
-        c.key: {} for c in kind.resource.children if c.component not in missing or not c.optional
-    }
-    for (outer, inner), document in objects.owned_by(parent["metadata"]["uid"]).items():
-        if outer in children:
-            children[outer][inner] = document
-    body = {"parent": parent, "children": children, "related": related(kind, rules, objects), "finalizing": False}
-    return orjson.dumps(body)
+    owned = objects.owned_by(parent["metadata"]["uid"]).values()
+    return orjson.dumps(sync_body(kind, parent, owned, related(kind, rules, objects, granted), without))
 
 
 TAKEN_FOR_GRANTED = frozenset(
@@ -88,14 +111,19 @@ TAKEN_FOR_GRANTED = frozenset(
         "StorageClass.storage.k8s.io/v1",
     }
 )
+"""Kinds that any cluster has and manifests rarely hold."""
 
 
-def related(kind: Kind[Any, Any], rules: Iterable[Json], objects: Store) -> dict[str, Json]:
+def related(
+    kind: Kind[Any, Any], rules: Iterable[Json], objects: Store, granted: frozenset[str] | None = None
+) -> dict[str, Json]:
     """What the rules of a customize answer select; every kind asked for is there, empty or not.
 
-    But for the kinds that any cluster has and manifests rarely hold: without one of them they are not judged.
+    But for those of ``granted``, :data:`TAKEN_FOR_GRANTED` unless told otherwise: without one of them they are not
+    judged.
     """
-    keys = [key for key in related_keys(kind) if objects.of_kind(key) or key not in TAKEN_FOR_GRANTED]
+    silent = TAKEN_FOR_GRANTED if granted is None else granted
+    keys = [key for key in related_keys(kind) if objects.of_kind(key) or key not in silent]
     found: dict[str, Json] = {}
     for rule in rules:
         for key in keys:

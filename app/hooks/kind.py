@@ -57,14 +57,14 @@ class Kind(Generic[SpecT, StatusT]):
     sync: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, datetime], SyncResponse]
     invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]
     validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
-    warnings: Callable[[Resource[SpecT, StatusT]], list[str]]
+    warnings: Callable[[Resource[SpecT, StatusT]], list[fields.Advice]]
     admit: Callable[[Resource[SpecT, StatusT], Settings], list[fields.Error]] = lambda *_: []
-    changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[str]] | None = None
+    changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
     deleted: Callable[[str, Settings], list[str]] | None = None
     kept: Callable[[SyncRequest[Any, Any]], list[Any]] = lambda request: keep(request.children)
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
-    across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[str]] | None = None
+    across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[fields.Advice]] | None = None
     older: tuple[Kind[Any, Any], ...] = ()
     """The kind in the older versions that it is served in: admission judges their objects as they were written."""
     upgrade: Callable[[Parent], Parent] | None = None
@@ -101,7 +101,7 @@ class Kind(Generic[SpecT, StatusT]):
 
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
     """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a request that cannot be answered."""
-    request = _decode(kind.decoder, body)
+    request = decode(kind.decoder, body)
     request.parent = _upgraded(kind, request.parent)
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     try:
@@ -185,7 +185,7 @@ def _is_sound(judged: Judged) -> bool:
 
 def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
     """A customize hook's answer. It never fails for a user's mistake: deletion waits for it too (MC-6)."""
-    request = _decode(_CUSTOMIZE, body)
+    request = decode(_CUSTOMIZE, body)
     if kind.customize is None:
         return response.encode_related([])
     parent = _upgraded(kind, request.parent)
@@ -217,7 +217,8 @@ def _upgraded(kind: Kind[Any, Any], parent: Parent) -> Parent:
 _CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)
 
 
-def _decode(decoder: Decoder[Any], body: bytes) -> Any:
+def decode(decoder: Decoder[Any], body: bytes) -> Any:
+    """A request, or :class:`ProtocolError` where it is none, or more than can be looked at."""
     check_weight(body)
     try:
         check_text(body)

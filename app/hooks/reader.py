@@ -19,7 +19,7 @@ from msgspec import Raw
 from app.hooks.memo import remembered
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_document
-from app.kube.field import MAX_ERRORS, Error, invalid, required
+from app.kube.field import MAX_ERRORS, Advice, Error, invalid, required
 from app.kube.limits import MAX_DEPTH, TOO_DEEP, control_characters, depth_exceeds, excess, may_have_controls
 from app.kube.modelfields import check_embedded, unknown_fields
 
@@ -49,13 +49,13 @@ class Reading(Generic[ModelT]):
     fits: bool = False
     """Whether what is embedded has the right types too, so that rules may rely on them."""
     fault: Fault | None = None
-    doubts: list[str] = field(default_factory=list)
+    doubts: list[Advice] = field(default_factory=list)
     """Unknown fields of what is embedded."""
     text: bytes = b""
     """What was read."""
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Advice]:
         """A line for each field that the type does not have."""
         return [*islice(unknown_fields(self.document, self.type, SPEC), MAX_UNKNOWN), *self.doubts]
 

@@ -8,7 +8,7 @@ annotation of ours, so that nothing is lost on the way there and back: see docs/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -106,6 +106,21 @@ def upgrade(parent: Parent) -> Parent:
     metadata = msgspec.structs.replace(parent.metadata, annotations=converted["metadata"].get("annotations"))
     spec = Raw(orjson.dumps(converted["spec"]))
     return msgspec.structs.replace(unchanged, metadata=metadata, spec=spec)
+
+
+def with_criticality(spec: Json, annotations: Mapping[str, str] | None) -> Json:
+    """A spec with the criticalities of models and adapters that its object has in annotations, as v1alpha1 has them."""
+    kept = {key: text for key, text in (annotations or {}).items() if key in (MODEL_CRITICALITY, LORA_CRITICALITIES)}
+    if not kept:
+        return spec
+    model = spec.get("model")
+    return {**spec, "model": _older_model(model if isinstance(model, dict) else {}, kept)}
+
+
+def adapter_criticalities(annotations: Mapping[str, str], adapters: Any) -> dict[str, str]:
+    """What an object of v1alpha2 says of its adapters, by their position."""
+    count = len(adapters) if isinstance(adapters, list) else 0
+    return _applicable(annotations.get(LORA_CRITICALITIES, ""), count)
 
 
 # Spelling: what Go's types write for a field that is absent or empty.

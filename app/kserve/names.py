@@ -1,10 +1,12 @@
-"""Names of every object of a service, and every label and annotation key. Source: KS-3.1 to KS-3.3."""
+"""Names of every object of a service, and every label, annotation and header. Source: KS-3.1 to KS-3.3."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Literal
 
+from app.kube.kinds import LEADER_WORKER_SETS
 from app.kube.names import LABEL_MAX
 
 GROUP = "serving.kserve.io"
@@ -17,7 +19,12 @@ POOL_GROUP_ALPHA = "inference.networking.x-k8s.io"
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 POOL_API = f"{POOL_GROUP}/v1"
 GATEWAY_API = f"{GATEWAY_GROUP}/v1"
-LEADER_WORKER_SET_API = "leaderworkerset.x-k8s.io/v1"
+LEADER_WORKER_SET_API = LEADER_WORKER_SETS.api_version
+OBJECTIVE_GROUP = POOL_GROUP_ALPHA
+OBJECTIVE_API = f"{OBJECTIVE_GROUP}/v1alpha2"
+AUTOSCALER_API = "autoscaling/v2"
+SCALED_OBJECT_API = "keda.sh/v1alpha1"
+VARIANT_API = "llmd.ai/v1alpha1"
 
 # Labels.
 
@@ -63,6 +70,13 @@ PROPAGATED_LWS_ANNOTATIONS = ("leaderworkerset.sigs.k8s.io",)
 """In addition, on LeaderWorkerSet objects only."""
 PROPAGATED_LABELS = ("kueue.x-k8s.io",)
 
+# Headers of requests.
+
+OBJECTIVE_HEADER = "x-gateway-inference-objective"
+"""Of a request: the name of its InferenceObjective. Without it the priority is 0."""
+MODEL_HEADER = "X-Gateway-Model-Name"
+"""Of a request: the model in its body, put there by a gateway's body-based router."""
+
 # Containers, volumes, paths.
 
 MAIN = "main"
@@ -89,6 +103,9 @@ SYSTEM_SCHEDULER_CONFIG_PREFIX = "config-scheduler-"
 
 GLOBAL_CA_BUNDLE = "global-ca-bundle"
 """KServe's name of the CA bundle's ConfigMap in every namespace but the system one."""
+
+AutoscalerKind = Literal["va", "hpa", "keda"]
+"""End of the name of a VariantAutoscaling, a HorizontalPodAutoscaler, a ScaledObject."""
 
 _HASH = 32
 
@@ -134,6 +151,10 @@ class Names:
     @property
     def multi_node_prefill(self) -> str:
         return self._child("-kserve-mn-prefill")
+
+    def autoscaler(self, kind: AutoscalerKind, *, prefill: bool) -> str:
+        """What scales the main or the prefill workload."""
+        return self._child(f"-kserve-{'prefill-' if prefill else ''}{kind}")
 
     @property
     def workload_service(self) -> str:
@@ -187,6 +208,10 @@ class Names:
     @property
     def pool(self) -> str:
         return self._child("-inference-pool")
+
+    def objective(self, adapter: str = "") -> str:
+        """The InferenceObjective of the model, or of an adapter."""
+        return self._child(f"-inference-objective{'-' if adapter else ''}{adapter}")
 
     @property
     def route(self) -> str:

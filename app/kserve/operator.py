@@ -40,6 +40,8 @@ class Ingress(_Document):
             raise ValueError("kserveIngressGateway must be namespace/name")
 
 
+AUTOSCALING_KEY = "autoscaling-wva-controller-config"
+
 CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
 """Where a CA bundle is mounted, unless somebody says otherwise."""
 
@@ -111,6 +113,33 @@ class Scheduler(_Document):
     """``scheduler``: how certificates are renewed. Nothing here acts on it, but it has to be readable like the rest."""
 
 
+class Prometheus(_Document):
+    """Where KEDA reads what the workload variant autoscaler wants, and as whom."""
+
+    url: str = ""
+    tls_insecure_skip_verify: bool = False
+    auth_modes: str = ""
+    trigger_auth_name: str = ""
+    """A TriggerAuthentication of the service's namespace, or what ``trigger_auth_kind`` says."""
+    trigger_auth_kind: str = ""
+
+
+class Autoscaling(_Document):
+    """``autoscaling-wva-controller-config``: what ScaledObjects need (KS-5.3)."""
+
+    prometheus: Prometheus = msgspec.field(default_factory=Prometheus)
+
+    @property
+    def problem(self) -> str:
+        """Why no ScaledObject can be made; empty where one can."""
+        found = self.prometheus
+        if not found.url:
+            return "prometheus.url is not set"
+        if bool(found.auth_modes) != bool(found.trigger_auth_name):
+            return "prometheus.authModes and prometheus.triggerAuthName need each other: set both or neither"
+        return ""
+
+
 class OperatorConfig(msgspec.Struct, frozen=True):
     """Every document that decides something here."""
 
@@ -120,6 +149,7 @@ class OperatorConfig(msgspec.Struct, frozen=True):
         default_factory=lambda: StorageInitializer(uid_modelcar=1010)
     )
     credentials: Credentials = msgspec.field(default_factory=Credentials)
+    autoscaling: Autoscaling = msgspec.field(default_factory=Autoscaling)
 
     @property
     def gateway(self) -> tuple[str, str]:
@@ -130,7 +160,7 @@ class OperatorConfig(msgspec.Struct, frozen=True):
 
 DocumentT = TypeVar("DocumentT", bound=_Document)
 _DECODERS: dict[type[_Document], Decoder[Any]] = {
-    type_: Decoder(type_) for type_ in (Ingress, StorageInitializer, Credentials, Scheduler)
+    type_: Decoder(type_) for type_ in (Ingress, StorageInitializer, Credentials, Scheduler, Autoscaling)
 }
 
 
@@ -141,6 +171,7 @@ def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> Op
         ("ingress", "ingress", Ingress),
         ("storageInitializer", "storage_initializer", StorageInitializer),
         ("credentials", "credentials", Credentials),
+        (AUTOSCALING_KEY, "autoscaling", Autoscaling),
     ):
         if data is not None and key in data:
             found[name] = _document(key, data[key], type_)

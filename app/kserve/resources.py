@@ -6,15 +6,27 @@ from app.kserve.llminferenceservice import v1alpha1
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.names import GATEWAY_API, GROUP, LEADER_WORKER_SET_API, POOL_API, VERSION
+from app.kserve.names import (
+    AUTOSCALER_API,
+    GATEWAY_API,
+    GROUP,
+    OBJECTIVE_API,
+    POOL_API,
+    SCALED_OBJECT_API,
+    VARIANT_API,
+    VERSION,
+)
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
+from app.kube import kinds
 from app.kube.resource import ChildKind, Column, CustomResource, Grant, RelatedKind
 
-LWS_COMPONENT = "leaderworkerset"
 GATEWAY_COMPONENT = "gateway-api"
 POOL_COMPONENT = "inference-extension"
 RBAC_COMPONENT = "scheduler-rbac"
 CA_BUNDLE_COMPONENT = "ca-bundle"
+OBJECTIVE_COMPONENT = "inference-objectives"
+KEDA_COMPONENT = "keda"
+VARIANT_COMPONENT = "workload-variant-autoscaler"
 
 _OLDER = "v1alpha1"
 _READY = ".status.conditions[?(@.type=='Ready')]"
@@ -38,21 +50,27 @@ _SERVICE = CustomResource(
         Column("URLs", ".status.addresses[*].url", priority=1),
     ),
     children=(
-        ChildKind("apps/v1", "Deployment", "deployments"),
-        ChildKind("v1", "Service", "services"),
-        ChildKind(LEADER_WORKER_SET_API, "LeaderWorkerSet", "leaderworkersets", optional=True, component=LWS_COMPONENT),
+        kinds.DEPLOYMENTS,
+        kinds.SERVICES,
+        kinds.LEADER_WORKER_SETS,
         ChildKind(GATEWAY_API, "HTTPRoute", "httproutes", optional=True, component=GATEWAY_COMPONENT),
         ChildKind(POOL_API, "InferencePool", "inferencepools", optional=True, component=POOL_COMPONENT),
         ChildKind("v1", "ServiceAccount", "serviceaccounts", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "Role", "roles", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
         ChildKind("v1", "ConfigMap", "configmaps", optional=True, component=CA_BUNDLE_COMPONENT),
+        ChildKind(AUTOSCALER_API, "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+        ChildKind(SCALED_OBJECT_API, "ScaledObject", "scaledobjects", optional=True, component=KEDA_COMPONENT),
+        ChildKind(
+            OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", optional=True, component=OBJECTIVE_COMPONENT
+        ),
+        ChildKind(VARIANT_API, "VariantAutoscaling", "variantautoscalings", optional=True, component=VARIANT_COMPONENT),
     ),
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),
-        RelatedKind("v1", "configmaps"),
+        kinds.CONFIG_MAPS,
         RelatedKind("v1", "serviceaccounts"),
-        RelatedKind("v1", "pods"),
+        kinds.PODS,
         RelatedKind("v1", "services"),
         RelatedKind(GATEWAY_API, "gateways", component=GATEWAY_COMPONENT),
         RelatedKind(GATEWAY_API, "httproutes", component=GATEWAY_COMPONENT),

@@ -47,7 +47,7 @@ def _type(name: str) -> _Type:
 
 def check(
     value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()
-) -> tuple[list[field.Error], list[str]]:
+) -> tuple[list[field.Error], list[field.Advice]]:
     """Errors and warnings of one embedded value; ``null`` counts as absent, a whole float as an integer.
 
     ``optional`` names fields of ``value`` itself that its place does not require, such as ``containers`` of a pod spec
@@ -65,7 +65,7 @@ class TypeCheck:
 
     def __init__(self) -> None:
         self.errors: list[field.Error] = []
-        self.warnings: list[str] = []
+        self.warnings: list[field.Advice] = []
 
     @property
     def full(self) -> bool:
@@ -165,6 +165,11 @@ def members(type_name: str) -> Members:
     """The fields of one of Kubernetes' types."""
     type_ = _type(type_name)
     return Members(tuple(type_.fields), type_.required)
+
+
+def fields(type_name: str) -> dict[str, tuple[str, str]]:
+    """The type of each field of one of Kubernetes' types, and ``[]`` or ``{}`` for a list or a map of it."""
+    return {key: (known.type, known.container) for key, known in _type(type_name).fields.items()}
 
 
 _TEXT = _Field("string", "")

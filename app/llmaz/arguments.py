@@ -6,7 +6,7 @@ This is not Go's template language: one word between ``{{ .`` and ``}}``, nothin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.kube import field
 from app.llmaz.names import PORT
@@ -14,9 +14,16 @@ from app.llmaz.names import PORT
 MODEL_PATH = "ModelPath"
 MODEL_NAME = "ModelName"
 DRAFT_MODEL_PATH = "DraftModelPath"
-WORDS = (MODEL_PATH, MODEL_NAME, DRAFT_MODEL_PATH)
+TENSOR_PARALLEL = "TP"
+PIPELINE_PARALLEL = "PP"
+OF_MODELS = (MODEL_PATH, MODEL_NAME, DRAFT_MODEL_PATH)
+DEGREES = (TENSOR_PARALLEL, PIPELINE_PARALLEL)
+"""Over how many devices the model is split. Without a word of the flavor's it follows from its devices."""
+WORDS = (*OF_MODELS, *DEGREES)
+"""The words that can always have a value. Every other one is a param that a flavor may have."""
 
-_PLACEHOLDER = re.compile(r"\{\{[ \t\n\f\r]*\.([0-9A-Za-z_]+)[ \t\n\f\r]*\}\}")
+_WORD = r"[0-9A-Za-z_-]+"
+_PLACEHOLDER = re.compile(rf"\{{\{{[ \t\n\f\r]*\.({_WORD})[ \t\n\f\r]*\}}\}}")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/@=+,~%-]+")
 """What may stand inside an argument, which may be a script: nothing that a shell reads as its own."""
 
@@ -30,12 +37,20 @@ def render(arguments: Sequence[str], values: Mapping[str, str]) -> list[str]:
     return [_PLACEHOLDER.sub(lambda match: _value(match, values), argument) for argument in arguments]
 
 
+_NO_VALUE = {
+    MODEL_PATH: "the model has none",
+    MODEL_NAME: "the model has none",
+    DRAFT_MODEL_PATH: "there is no draft model",
+    **dict.fromkeys(DEGREES, "the flavor's param must be a whole number, 1 or more"),
+}
+
+
 def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
     word, argument = match[1], match.string
     value = values.get(word, "")
     if not value:
-        hint = " (there is no draft model)" if word == DRAFT_MODEL_PATH else ""
-        raise ArgumentError(f"argument {argument[:80]!r}: {word} has no value{hint}")
+        hint = _NO_VALUE.get(word, "the chosen flavor has no such param")
+        raise ArgumentError(f"argument {argument[:80]!r}: {word} has no value ({hint})")
     if match.group() != argument and not _PLAIN.fullmatch(value):
         raise ArgumentError(
             f"argument {argument[:80]!r}: {word} is {value[:80]!r}, which cannot be inserted into a longer argument; "
@@ -44,9 +59,24 @@ def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
     return value
 
 
-def unknown_words(argument: str) -> Iterator[str]:
-    """Placeholders that never have a value."""
-    return (match[1] for match in _PLACEHOLDER.finditer(argument) if match[1] not in WORDS)
+def render_variable(text: str, params: Mapping[str, str]) -> str:
+    """The value of a variable with the params of a flavor in it; every other placeholder is left as it is."""
+    return _PLACEHOLDER.sub(lambda match: params.get(match[1]) or match[0], text)
+
+
+def unknown_words(argument: str, known: Collection[str] = ()) -> Iterator[str]:
+    """Placeholders that have no value but where the flavor has such a param."""
+    return (word for word in named_words(argument) if word not in WORDS and word not in known)
+
+
+def is_word(text: str) -> bool:
+    """Whether there can be a placeholder of that name."""
+    return re.fullmatch(_WORD, text) is not None
+
+
+def named_words(text: str) -> list[str]:
+    """The words of the placeholders in it, in order."""
+    return [match[1] for match in _PLACEHOLDER.finditer(text)]
 
 
 _MEANT = re.compile(r"\{\{[^{}]*\b(?:" + "|".join(WORDS) + r")\b[^{}]*\}\}")
@@ -55,6 +85,15 @@ _MEANT = re.compile(r"\{\{[^{}]*\b(?:" + "|".join(WORDS) + r")\b[^{}]*\}\}")
 def names_a_word(text: str) -> bool:
     """Whether a known word stands in braces, in whatever way."""
     return _MEANT.search(text) is not None
+
+
+def says_so(arguments: Sequence[str], options: Sequence[str]) -> bool:
+    """Whether one of the options is among the arguments, with dashes or underscores, its value beside it or in it."""
+    return not _options(arguments).isdisjoint(_options(options))
+
+
+def _options(arguments: Sequence[str]) -> set[str]:
+    return {argument.partition("=")[0].replace("_", "-") for argument in arguments if argument.startswith("-")}
 
 
 def misses(argument: str) -> bool:

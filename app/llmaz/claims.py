@@ -37,11 +37,11 @@ class ModelClaims(KubeModel):
         description="The models: exactly one main model, and one draft model for speculative decoding.",
     )
     inference_flavors: Annotated[
-        list[str] | None, honoured("the first decides the resources; all are an annotation on the pods")
+        list[str] | None, honoured("the first decides resources and params, all of them the nodes and an annotation")
     ] = Field(
         default=None,
-        description="Flavors of the main model, by name, most wanted first. The first decides the resources; absent "
-        "means the model's own first flavor.",
+        description="Flavors of the main model, by name, most wanted first. The first decides the resources, and pods "
+        "run on nodes of any of them; absent means all of the model's own.",
     )
 
 

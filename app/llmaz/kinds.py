@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects
+from app.kube import kinds
 from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Scale
 from app.llmaz.backendruntime import checks as backendruntime
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeStatus
-from app.llmaz.names import INFERENCE_API, INFERENCE_GROUP, LWS_API, MODEL_API, MODEL_GROUP, VERSION
+from app.llmaz.names import (
+    AI_GATEWAY_API,
+    ENVOY_API,
+    INFERENCE_API,
+    INFERENCE_GROUP,
+    MODEL_API,
+    MODEL_GROUP,
+    VERSION,
+)
 from app.llmaz.openmodel import checks as openmodel
 from app.llmaz.openmodel.types import OpenModelSpec, OpenModelStatus
 from app.llmaz.playground import checks as playground
@@ -23,6 +32,7 @@ from app.llmaz.status import Validity, invalid, kept
 _AGE = Column("AGE", ".metadata.creationTimestamp", "date")
 _REPLICAS = Column("REPLICAS", ".status.replicas", "integer")
 _STATUS = Column("STATUS", ".status.conditions[?(@.type=='Available')].reason")
+_GATEWAY = "envoy-ai-gateway"
 _SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
 
 OPEN_MODEL = CustomResource(
@@ -75,7 +85,7 @@ PLAYGROUND = CustomResource(
     scale=_SCALE,
     children=(
         ChildKind(INFERENCE_API, "Service", "services"),
-        ChildKind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+        kinds.AUTOSCALERS,
     ),
     related=(
         RelatedKind(MODEL_API, "openmodels"),
@@ -98,14 +108,18 @@ SERVICE = CustomResource(
     columns=(Column("NAME", ".metadata.name"), _REPLICAS, _STATUS, _AGE),
     scale=_SCALE,
     children=(
-        ChildKind("apps/v1", "Deployment", "deployments"),
-        ChildKind("v1", "Service", "services"),
-        ChildKind(LWS_API, "LeaderWorkerSet", "leaderworkersets", optional=True, component="leaderworkerset"),
+        kinds.DEPLOYMENTS,
+        kinds.SERVICES,
+        kinds.LEADER_WORKER_SETS,
+        ChildKind(ENVOY_API, "Backend", "backends", optional=True, component=_GATEWAY),
+        ChildKind(AI_GATEWAY_API, "AIServiceBackend", "aiservicebackends", optional=True, component=_GATEWAY),
+        ChildKind(AI_GATEWAY_API, "AIGatewayRoute", "aigatewayroutes", optional=True, component=_GATEWAY),
     ),
     related=(
         RelatedKind(MODEL_API, "openmodels"),
-        RelatedKind("v1", "configmaps"),
-        RelatedKind("v1", "pods"),
+        kinds.CONFIG_MAPS,
+        kinds.PODS,
+        RelatedKind(AI_GATEWAY_API, "aigatewayroutes", component=_GATEWAY),
     ),
 )
 

@@ -5,6 +5,7 @@ Source: LZ-1.5, LZ-4.6, LZ-9.
 
 from __future__ import annotations
 
+from app.kube.kinds import LEADER_WORKER_SETS
 from app.kube.names import LABEL_MAX
 from app.kube.objects import ObjectMeta
 
@@ -13,7 +14,11 @@ INFERENCE_GROUP = "inference.llmaz.io"
 VERSION = "v1alpha1"
 MODEL_API = f"{MODEL_GROUP}/{VERSION}"
 INFERENCE_API = f"{INFERENCE_GROUP}/{VERSION}"
-LWS_API = "leaderworkerset.x-k8s.io/v1"
+LWS_API = LEADER_WORKER_SETS.api_version
+GATEWAY_GROUP = "gateway.networking.k8s.io"
+ENVOY_GROUP = "gateway.envoyproxy.io"
+ENVOY_API = f"{ENVOY_GROUP}/v1alpha1"
+AI_GATEWAY_API = "aigateway.envoyproxy.io/v1beta1"
 
 # Labels and annotations.
 
@@ -64,13 +69,22 @@ def load_balancer(service: str) -> str:
     return f"{service}-lb"
 
 
+def gateway_objects(service: str) -> str:
+    """Name of the three objects that put a Service's model behind the gateway.
+
+    The gateway writes an HTTPRoute of the AIGatewayRoute's name over whatever has that name, so none is used that
+    somebody might choose for a route.
+    """
+    return f"{service}-llmaz"
+
+
 def loader_container(position: int) -> str:
     """Name of the init container that fetches the model at that position, the main model being 0."""
     return LOADER if position == 0 else f"{LOADER}-{position}"
 
 
-def host_volume(position: int, *, alone: bool) -> str:
-    """Name of the volume that shows a directory of the node; ``alone`` when no loader needs a volume beside it."""
+def mounted_volume(position: int, *, alone: bool) -> str:
+    """Name of the volume that shows a directory of the node or of an image; ``alone`` when no loader needs one too."""
     return MODEL_VOLUME if alone and position == 0 else f"{MODEL_VOLUME}-{position}"
 
 

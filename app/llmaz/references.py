@@ -13,15 +13,17 @@ from app.hooks.protocol import RelatedResource, one
 from app.hooks.reader import read_related
 from app.kube import field
 from app.kube.base import Json
+from app.kube.conditions import parse_rfc3339, rfc3339
 from app.kube.decode import SPEC
 from app.kube.names import is_label_value
 from app.kube.podspec import stored
-from app.llmaz import source
+from app.llmaz import flavors, source
 from app.llmaz.backendruntime.checks import unusable
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.names import SKIP_LOADER
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
-from app.llmaz.source import Hub, ObjectStore, Source
+from app.llmaz.source import Host, Hub, Image, ObjectStore, Source
+from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
 
@@ -50,6 +52,9 @@ class Model:
     family: str
     source: Source
     flavors: tuple[Flavor, ...]
+    owned_by: str
+    created_at: str | None
+    """RFC 3339 in UTC: what the model says, else when its object was created, if that is known."""
 
     @property
     def served_name(self) -> str:
@@ -64,7 +69,7 @@ def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> lis
         resource = one(group, name)
         if resource is None:
             return Cause(Stage.MODEL, f"OpenModel {name} does not exist", Obstacle.MODEL_NOT_FOUND)
-        model = _model(name, bytes(resource.spec))
+        model = _model(resource, bytes(resource.spec))
         if isinstance(model, str):
             return Cause(Stage.MODEL, f"OpenModel {name} cannot be used: {model}", Obstacle.MODEL_INVALID)
         found.append(model)
@@ -91,7 +96,8 @@ def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime |
     return found
 
 
-def _model(name: str, raw: bytes) -> Model | str:
+def _model(resource: RelatedResource, raw: bytes) -> Model | str:
+    name = resource.metadata.name
     reading = read_related(raw, OpenModelSpec)
     spec, errors = reading.spec, reading.errors
     if spec is None or errors:
@@ -103,8 +109,18 @@ def _model(name: str, raw: bytes) -> Model | str:
         found = source.read(spec.source)
     except source.SourceError as error:
         return f"{SPEC.child('source')}: {error}"
-    config = spec.inference_config
-    return Model(name, spec.family_name, found, tuple((config.flavors if config else None) or ()))
+    offered = flavors.of(spec)
+    bad = list(flavors.unusable(offered))
+    if bad:
+        return field.aggregate(bad)
+    created = _utc(spec.created_at or resource.metadata.creation_timestamp)
+    return Model(name, spec.family_name, found, offered, owned_by=spec.owned_by, created_at=created)
+
+
+def _utc(time: str | None) -> str | None:
+    """The form in which Kubernetes has times."""
+    moment = parse_rfc3339(time) if time else None
+    return None if moment is None else rfc3339(moment)
 
 
 def _runtime(raw: bytes) -> Runtime | str:
@@ -123,24 +139,46 @@ def _runtime(raw: bytes) -> Runtime | str:
     return Runtime(spec, {name: stored(handler) for name, handler in handlers.items() if handler is not None})
 
 
-def unloadable(models: list[Model], *, skip: bool) -> Cause | None:
-    """A model that the loader cannot fetch, so that a pod would never start."""
-    for model in models:
-        found = model.source
-        if not skip and isinstance(found, ObjectStore) and found.protocol != "oss":
-            text = (
-                f"OpenModel {model.name}: the loader cannot fetch from {found.protocol}; let the engine do it, with "
-                f'the annotation {SKIP_LOADER}: "true"'
-            )
-            return Cause(Stage.MODEL, text, Obstacle.MODEL_NOT_LOADABLE)
+def unloadable(models: list[Model], settings: Settings, *, skip: bool) -> Cause | None:
+    """A model that no loader can fetch, so that a pod would never start."""
+    for model in models if not skip else ():
+        problem = _unloadable(model.source, models, settings)
+        if problem:
+            return Cause(Stage.MODEL, f"OpenModel {model.name}: {problem}", Obstacle.MODEL_NOT_LOADABLE)
     return None
+
+
+def _unloadable(found: Source, models: list[Model], settings: Settings) -> str:
+    if isinstance(found, ObjectStore) and found.protocol != "oss" and not settings.llmaz_object_loader_image:
+        return (
+            f"the loader cannot fetch from {found.protocol}; let the engine do it, with the annotation "
+            f'{SKIP_LOADER}: "true"'
+        )
+    if not isinstance(found, Image):
+        return ""
+    if found.is_whole and not mounts_images(models, settings):
+        return "an image as a whole can be mounted, but not copied; name a directory of it"
+    place = found.path(skip=False)
+    others = (model.name for model in models if model.source != found and model.source.path(skip=False) == place)
+    other = next(others, "")
+    return f"its files would be in one directory with those of OpenModel {other}" if other else ""
+
+
+def mounts_images(models: list[Model], settings: Settings) -> bool:
+    """Whether models in images are mounted. Beside one that is loaded they are copied.
+
+    A mount cannot be made inside the directory of what is loaded, which engines see read-only.
+    """
+    return settings.llmaz_image_volumes and all(isinstance(model.source, Host | Image) for model in models)
 
 
 def notes(models: list[Model], *, skip: bool) -> Iterator[str]:
     """What may go wrong with models that engines fetch themselves."""
     for model in models if skip else ():
         found = model.source
-        if isinstance(found, ObjectStore) and found.protocol == "gcs":
+        if isinstance(found, ObjectStore) and found.uri.lower().startswith("gcs:"):
             yield f"OpenModel {model.name}: the engine gets a gcs:// address, but most engines expect gs://"
+        if isinstance(found, Image):
+            yield f"OpenModel {model.name}: the engine gets an oci:// address, which few can fetch"
         if isinstance(found, Hub) and found.hub == "ModelScope":
             yield f"OpenModel {model.name}: the engine gets a bare model ID, which most look up on Hugging Face"

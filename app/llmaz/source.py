@@ -5,12 +5,16 @@ Source: LZ-2.1 to LZ-2.3.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from app.kube.hosts import FORBIDDEN, is_metadata_host, refusal, without_port
 from app.llmaz.names import MODELS_DIR
 from app.llmaz.openmodel.types import ModelHub, ModelSource
+
+_LONGEST_REFERENCE = 512
+"""More than any registry takes."""
 
 
 class SourceError(ValueError):
@@ -42,7 +46,7 @@ class ObjectStore:
     """A directory or file in a bucket."""
 
     protocol: str
-    """``oss``, ``s3`` or ``gcs``."""
+    """``oss``, ``s3`` or ``gcs``, also of an address that has Google's own word for it, ``gs``."""
     bucket: str
     endpoint: str
     """Of oss only."""
@@ -54,6 +58,40 @@ class ObjectStore:
             return self.uri
         last = self.key.rpartition("/")[2]
         return MODELS_DIR + (last if ".gguf" in self.key else f"models--{last}")
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the address is that of one file. Source: LZ-2.7."""
+        return ".gguf" in self.key.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A directory or file in a container image."""
+
+    reference: str
+    """What a container would name as its image."""
+    directory: str
+    """Relative to the image's root; empty for the root itself."""
+    filename: str
+    """The one file in the directory that counts; empty where all do."""
+    uri: str
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all that is in the image."""
+        return not self.directory and not self.filename
+
+    @property
+    def place(self) -> str:
+        """The directory in the pod where the directory of the image is seen."""
+        last = self.reference.rpartition("/")[2]
+        return f"{MODELS_DIR}models--{last.partition('@')[0].partition(':')[0]}"
+
+    def path(self, *, skip: bool) -> str:
+        if skip:
+            return self.uri
+        return f"{self.place}/{self.filename}" if self.filename else self.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +118,9 @@ class Ollama:
         return self.uri if skip else f"{MODELS_DIR}models--{self.name.rpartition('/')[2]}"
 
 
-Source: TypeAlias = Hub | ObjectStore | Host | Ollama
+Source: TypeAlias = Hub | ObjectStore | Image | Host | Ollama
 
-PROTOCOLS = ("gcs", "oss", "s3", Ollama.protocol, "host")
+PROTOCOLS = ("gcs", "gs", "oci", "oss", "s3", Ollama.protocol, "host")
 
 
 def read(source: ModelSource) -> Source:
@@ -116,8 +154,10 @@ def parse_uri(uri: str) -> Source:
         raise SourceError(f"unknown protocol, use one of {', '.join(PROTOCOLS)}")
     if protocol == "oss":
         return _oss(address, uri)
-    if protocol in ("s3", "gcs"):
+    if protocol in ("s3", "gcs", "gs"):
         return _bucket(protocol, address, uri)
+    if protocol == "oci":
+        return _image(address, uri)
     if protocol == "host":
         return _host(address)
     if not address:
@@ -141,7 +181,33 @@ def _bucket(protocol: str, address: str, uri: str) -> ObjectStore:
     if not (slash and bucket and key):
         raise SourceError(f"must be {protocol}://<bucket>/<path>, with no part empty")
     _check_key(key)
-    return ObjectStore(protocol, bucket, "", key, uri)
+    return ObjectStore("gcs" if protocol == "gs" else protocol, bucket, "", key, uri)
+
+
+_PART = r"[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha(?:256:[0-9a-f]{64}|512:[0-9a-f]{128}))?"
+)
+"""Registry, repository, tag and digest."""
+_IMAGE_DIRECTORY = "/models"
+"""Where KServe's images of models have them too (LZ-2.2)."""
+
+
+def _image(address: str, uri: str) -> Image:
+    """What follows a ``#`` is the path inside the image."""
+    reference, _, path = address.partition("#")
+    path = path or _IMAGE_DIRECTORY
+    if len(reference) > _LONGEST_REFERENCE or not _REFERENCE.fullmatch(reference):
+        raise SourceError(
+            "must be oci://<image>, for example oci://registry.example.com/models/llama:v1, with # and the directory "
+            f"of the weights if that is not {_IMAGE_DIRECTORY}"
+        )
+    if not path.startswith("/") or {".", ".."} & set(path.split("/")):
+        raise SourceError("what follows the # must be an absolute path in the image, without . and ..")
+    parts = [part for part in path.split("/") if part]
+    filename = parts.pop() if parts and ".gguf" in parts[-1] else ""
+    return Image(reference, "/".join(parts), filename, uri)
 
 
 def _check_host(bucket: str, endpoint: str) -> None:

@@ -3,9 +3,8 @@
 from app.hooks.kind import Kind
 from app.llmkube.inferenceservice import checks as inferenceservice_checks
 from app.llmkube.inferenceservice import sync as inferenceservice
+from app.llmkube.model import checks as model_checks
 from app.llmkube.model import sync as model
-from app.llmkube.model import validation as model_rules
-from app.llmkube.model.warnings import warnings as model_warnings
 from app.llmkube.resources import INFERENCE_SERVICE, MODEL
 
 KINDS = (
@@ -15,9 +14,9 @@ KINDS = (
         related=model.Related,
         sync=model.sync,
         invalid=model.invalid,
-        validate=model_rules.validate,
-        warnings=model_warnings,
-        admit=model_rules.admit,
+        validate=model_checks.validate,
+        warnings=model_checks.warnings,
+        admit=model_checks.admit,
         customize=model.customize,
         judges_changes=False,
     ),

@@ -1,5 +1,6 @@
 """The family's kinds as the outside sees them: names, columns, children, related objects (LK-1.1)."""
 
+from app.kube import kinds
 from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Scale
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.model.types import ModelSpec, ModelStatus
@@ -30,7 +31,7 @@ MODEL = CustomResource(
     ),
     related=(
         RelatedKind("v1", "persistentvolumeclaims"),
-        RelatedKind("v1", "pods"),
+        kinds.PODS,
         RelatedKind("v1", "nodes"),
         RelatedKind("storage.k8s.io/v1", "storageclasses"),
     ),
@@ -58,14 +59,14 @@ INFERENCE_SERVICE = CustomResource(
     ),
     scale=Scale(".spec.replicas", ".status.replicas"),
     children=(
-        ChildKind("apps/v1", "Deployment", "deployments"),
-        ChildKind("v1", "Service", "services"),
-        ChildKind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+        kinds.DEPLOYMENTS,
+        kinds.SERVICES,
+        kinds.AUTOSCALERS,
         ChildKind(POD_MONITOR_API, "PodMonitor", "podmonitors", optional=True, component="podmonitor"),
     ),
     related=(
         RelatedKind(API_VERSION, "models"),
-        RelatedKind("v1", "pods"),
+        kinds.PODS,
         RelatedKind("v1", "persistentvolumeclaims"),
         RelatedKind("discovery.k8s.io/v1", "endpointslices"),
         RelatedKind(API_VERSION, "inferenceservices"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import orjson
@@ -16,6 +17,7 @@ import orjson
 from app import conversion
 from app.admission import review
 from app.families import CONVERT
+from app.hooks.decorator import Decorator, answer_decorate
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.kube.resource import CustomResource
 from app.server.samples import METADATA, NAME, NAMES, SAMPLES
@@ -65,6 +67,19 @@ def operation(resource: CustomResource, hook: Hook) -> Json:
     return {**_operation(component, summary, resource.family), "description": resource.description}
 
 
+def decoration(decorator: Decorator) -> Json:
+    """Arguments of ``add_api_route`` that describe a decorator's hook."""
+    kinds = ", ".join(label.resource.kind for label in decorator.labels)
+    summary = f"Labels of one {kinds}"
+    description = f"The hook of the DecoratorController of the component {decorator.component}."
+    return {**_operation(_decoration(decorator), summary, decorator.family), "description": description}
+
+
+def _decoration(decorator: Decorator) -> str:
+    """What its components are called."""
+    return decorator.component.title().replace("-", "")
+
+
 def _operation(component: str, summary: str, tag: str) -> Json:
     content = {what: _content(component + what) for what in ("Request", "Response")}
     refusal = {"application/json": {"schema": {"$ref": f"{_SCHEMAS}Refusal"}}}
@@ -93,7 +108,13 @@ CONVERSION = {
 """Arguments of ``add_api_route`` that describe the conversion webhook."""
 
 
-def document(base: Json, kinds: Sequence[Kind[Any, Any]], settings: Settings, now: datetime) -> Json:
+def document(
+    base: Json,
+    kinds: Sequence[Kind[Any, Any]],
+    decorators: Sequence[Decorator],
+    settings: Settings,
+    now: datetime,
+) -> Json:
     """FastAPI's document (``base``) with the schemas and examples that the routes refer to."""
     schemas: Json = dict(_COMMON)
     examples: Json = _conversion_examples(kinds)
@@ -103,6 +124,10 @@ def document(base: Json, kinds: Sequence[Kind[Any, Any]], settings: Settings, no
         for older in kind.older:
             schemas |= _version_schemas(older)
             examples |= _called(_admission(older, sample(older.resource), settings))
+    for decorator in decorators:
+        schemas |= _decorator_schemas(decorator)
+        asked = {"controller": {}, "object": sample(decorator.labels[0].resource), "attachments": {}, "related": {}}
+        examples |= _called([(_decoration(decorator), asked, partial(answer_decorate, decorator))])
     return {**base, "components": {"schemas": schemas, "examples": examples}}
 
 
@@ -130,6 +155,25 @@ def _schemas(kind: Kind[Any, Any]) -> Json:
         )
         found[CUSTOMIZE.component(resource, "Response")] = _ref("CustomizeResponse")
     return found
+
+
+def _decorator_schemas(decorator: Decorator) -> Json:
+    request = {
+        "controller": {"type": "object", "description": "The DecoratorController."},
+        "object": {"oneOf": [_ref(_title(label.resource)) for label in decorator.labels]},
+        "attachments": _ref("ObjectsByKind"),
+        "related": _ref("ObjectsByKind"),
+        "finalizing": {"type": "boolean"},
+    }
+    values = {"type": "object", "additionalProperties": {"type": ["string", "null"]}}
+    response = {
+        "labels": {**values, "description": "To write; null takes one away."},
+        "attachments": _array(_ref("Object")),
+    }
+    return {
+        f"{_decoration(decorator)}Request": _object(request, "object"),
+        f"{_decoration(decorator)}Response": _object(response, "labels", "attachments"),
+    }
 
 
 def _version_schemas(kind: Kind[Any, Any]) -> Json:

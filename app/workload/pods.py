@@ -61,7 +61,7 @@ def _begun(pods: list[ObservedPod]) -> str:
     return min(pod.metadata.creation_timestamp or "" for pod in pods)
 
 
-def findings(pod: ObservedPod) -> list[Trouble]:
+def troubles(pod: ObservedPod) -> list[Trouble]:
     """The troubles of one pod that is not ready; at least one."""
     status = pod.status
     if status.phase == "Failed":
@@ -70,10 +70,10 @@ def findings(pod: ObservedPod) -> list[Trouble]:
     if scheduled is not None and scheduled.status == "False":
         return [_unscheduled(scheduled)]
     first, others = status.init_container_statuses or [], status.container_statuses or []
-    init = [finding for container in first[:MAX_CONTAINERS] if (finding := _init(container))]
+    init = [found for container in first[:MAX_CONTAINERS] if (found := _init(container))]
     if init:
         return init
-    main = [finding for container in others[:MAX_CONTAINERS] if (finding := _main(container))]
+    main = [found for container in others[:MAX_CONTAINERS] if (found := _main(container))]
     return main or [_otherwise(pod)]
 
 

@@ -19,12 +19,12 @@ from itertools import islice
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
-from app.workload.pods import Trouble, counts, failures, findings, newest_first
+from app.workload.pods import Trouble, counts, failures, newest_first, troubles
 from app.workload.rollout import ROLLING_OUT
 
 MAX_CAUSES = 8
 """Causes that a message spells out; the others are only counted."""
-MAX_FINDINGS = 4000
+MAX_TROUBLES = 4000
 """Troubles of pods that are looked at in one revision: of all containers of some hundred pods."""
 MAX_TEXT = 600
 """Length of one cause's text."""
@@ -122,13 +122,13 @@ def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
 
 
 def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
-    troubles = ((finding, pod) for pod in pods if counts(pod) for finding in dict.fromkeys(findings(pod)))
+    shown = ((trouble, pod) for pod in pods if counts(pod) for trouble in dict.fromkeys(troubles(pod)))
     found: dict[Trouble, list[str]] = {}
-    for finding, pod in islice(troubles, MAX_FINDINGS):
-        found.setdefault(finding, []).append(pod.metadata.name)
+    for trouble, pod in islice(shown, MAX_TROUBLES):
+        found.setdefault(trouble, []).append(pod.metadata.name)
     return ordered(
-        Cause(finding.stage, one_line(f"{_pods(names)}: {finding.text}"), finding.reason)
-        for finding, names in found.items()
+        Cause(trouble.stage, one_line(f"{_pods(names)}: {trouble.text}"), trouble.reason)
+        for trouble, names in found.items()
     )
 
 

@@ -177,9 +177,6 @@ def _names(pod: Json, path: field.Path) -> Iterator[field.Error]:
     for key in ("hostname", "subdomain"):
         if pod.get(key) and not is_dns1123_label(pod[key]):
             yield field.invalid(path.child(key), pod[key], "must be at most 63 lower case letters, digits and '-'")
-    grace = pod.get("terminationGracePeriodSeconds")
-    if grace is not None and grace < 0:
-        yield field.invalid(path.child("terminationGracePeriodSeconds"), grace, "must be 0 or more")
     if pod.get("shareProcessNamespace") and pod.get("hostPID"):
         error = field.invalid(path.child("shareProcessNamespace"), value=True, detail="hostPID is true; remove one")
         yield replace(error, against=path.child("hostPID"))

@@ -30,7 +30,6 @@ from tests.bench import desk, load, payloads, search, settled
 from tests.bench.payloads import Case
 from tests.e2e.processes import free_port
 
-RECORDED = Path(__file__).parents[3] / "shared" / "bench"
 ADMISSION = "/validate-inference-llmkube-dev-v1alpha1-inferenceservice"
 SYNC = "/llmkube/inferenceservices/sync"
 SERVER_CORE, LOAD_CORE = 0, 1
@@ -56,18 +55,15 @@ def main() -> int:
 
 
 def _cases() -> list[Case]:
-    cases = [
+    recorded_sync, recorded_review = settled.recorded()
+    return [
         Case("sync, 3 pods", SYNC, payloads.inference_service_sync(), 8, 0.20),
         Case("admission", ADMISSION, payloads.inference_service_review(), 1, 0.28),
         Case("sync, Playground", *settled.playground(), 8, 0.20),
         Case("sync, llmaz Service", *settled.llmaz_service(), 8, 0.20),
+        Case("sync, recorded", SYNC, recorded_sync, 8, 0.20),
+        Case("admission, recorded", ADMISSION, recorded_review, 1, 0.28),
     ]
-    if RECORDED.is_dir():
-        cases += [
-            Case("sync, recorded", SYNC, (RECORDED / "sync-typical.json").read_bytes(), 8, 0.20),
-            Case("admission, recorded", ADMISSION, (RECORDED / "review-typical.json").read_bytes(), 1, 0.28),
-        ]
-    return cases
 
 
 def _compare(case: Case, seconds: float, rounds: int) -> None:

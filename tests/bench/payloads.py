@@ -175,13 +175,18 @@ def inference_service_review() -> bytes:
     new = _inference_service()
     old = copy.deepcopy(new)
     old["spec"]["replicas"] = 2
+    return review(new, old)
+
+
+def review(new: Json, old: Json) -> bytes:
+    """An update of an InferenceService under admission."""
     identity = {"group": "inference.llmkube.dev", "version": "v1alpha1", "kind": "InferenceService"}
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "kind": identity,
         "operation": "UPDATE",
-        "name": "chat",
-        "namespace": "team-a",
+        "name": new["metadata"]["name"],
+        "namespace": new["metadata"]["namespace"],
         "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
         "object": new,
         "oldObject": old,

@@ -13,11 +13,16 @@ from app.cli.manifests import parse
 from app.cli.offline import settled
 from app.families import find
 from app.kube.names import LAST_APPLIED
-from tests.bench.payloads import managed_fields
+from app.settings import Settings
+from tests.bench.payloads import managed_fields, review
+from tests.contract import recordings
+from tests.contract.world import World
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "team-a"
+RECORDED = "d-pod-two-first-gpu"
+"""A recorded service with its Deployment, its Model and two pods."""
 
 
 def sync_request(documents: list[Json], kind_name: str, name: str) -> tuple[str, bytes]:
@@ -31,14 +36,29 @@ def sync_request(documents: list[Json], kind_name: str, name: str) -> tuple[str,
     )
     kind = find(parent["apiVersion"], kind_name)
     assert kind is not None
-    body = orjson.loads(cluster.request(kind, parent))
+    return f"{kind.resource.hook_path}/sync", _dressed(cluster.request(kind, parent))
+
+
+def _dressed(request: bytes) -> bytes:
+    """The request with what a real API server adds to every object in it."""
+    body = orjson.loads(request)
     body["controller"] = {"kind": "CompositeController", "metadata": {"managedFields": managed_fields(30)}, "spec": {}}
     _dress(body["parent"], 35)
     for document in _objects(body["children"]):
         _dress(document, 60, recorded=True)
     for document in _objects(body["related"]):
         _dress(document, 35)
-    return f"{kind.resource.hook_path}/sync", orjson.dumps(body)
+    return orjson.dumps(body)
+
+
+def recorded() -> tuple[bytes, bytes]:
+    """What Metacontroller and the API server would send about a recorded InferenceService: a sync, and its update."""
+    case = next(case for case in recordings.replayed("llmkube") if case["name"] == RECORDED)
+    world = World(case, Settings(llmkube_allowed_host_paths=("/",)))
+    world.run()
+    request = _dressed(world.request("InferenceService"))
+    service = orjson.loads(request)["parent"]
+    return request, review(service, {**service, "spec": {**service["spec"], "replicas": 2}})
 
 
 def _objects(groups: dict[str, dict[str, Json]]) -> Iterator[Json]:

@@ -24,10 +24,12 @@ CLIENTS = trust.Clients(
     composite_controllers=["llmkube-models", "not-installed"],
     hook_host="modelhooks.modelhooks-system:443",
     converted=["widgets.example.dev"],
+    decorator_controllers=["llmaz-labels"],
 )
 ADMISSION = CLIENTS.webhook_configuration_path
 (DEFINITION,) = CLIENTS.definition_paths
 CONTROLLER = CLIENTS.composite_controller_paths[0]
+(DECORATOR,) = CLIENTS.decorator_controller_paths
 
 
 class ApiServer(Client):
@@ -260,3 +262,14 @@ def test_outside_a_cluster_apply_says_what_is_missing(
 def test_a_token_is_never_sent_in_the_clear() -> None:
     with pytest.raises(ApiError, match="https"):
         Client("http://127.0.0.1:8080", "", "token")
+
+
+def test_a_decorator_that_is_installed_trusts_the_ca_too(api: ApiServer) -> None:
+    webhook = {"url": "https://modelhooks.modelhooks-system:443/llmaz/labels/sync"}
+    api.objects[DECORATOR] = {"metadata": {}, "spec": {"hooks": {"sync": {"version": "v2", "webhook": webhook}}}}
+
+    assert apply(api) == 0
+
+    assert api.written == [ADMISSION, DEFINITION, CONTROLLER, DECORATOR, SECRET.path]
+    trusted = api.objects[CONTROLLER]["spec"]["endpointConfigs"]
+    assert api.objects[DECORATOR]["spec"]["endpointConfigs"] == trusted

@@ -2,14 +2,18 @@
 
 import importlib
 import os
+import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
 
 from app import cli
+from app.cli import man
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +47,29 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
 def test_the_shell_is_told_how_to_complete(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["completion", shell]) == 0
     assert "_MODELHOOKS_COMPLETE" in capsys.readouterr().out
+
+
+def test_the_manual_page_has_every_command_and_option(capsys: pytest.CaptureFixture[str]) -> None:
+    """As people read it: a wrong request would be a line on standard error."""
+    assert cli.main(["man"]) == 0
+    page = capsys.readouterr().out
+    if shutil.which("groff") is not None:
+        command = ["groff", "-man", "-ww", "-Tutf8", "-P-cbou"]
+        done = subprocess.run(command, input=page, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+    context = click.Context(cli.group)
+    for name in cli.COMMANDS:
+        found = cli.group.get_command(context, name)
+        assert found is not None
+        assert f".SS {name} " in page
+        for option in (o for p in found.params if isinstance(p, click.Option) for o in p.opts):
+            assert option.replace("-", "\\-") in page
+
+
+def test_the_manual_page_and_the_documentation_say_the_same_of_exit_statuses() -> None:
+    """One table in two forms."""
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "docs" / "cli.md").read_text(), re.MULTILINE)
+    assert {status: text.replace("`", "") for status, text in rows} == man.EXIT_STATUS
 
 
 def test_a_command_is_completed() -> None:

@@ -144,3 +144,11 @@ def test_related_objects_may_be_in_other_files(command: Command) -> None:
     assert command("diff", *files).status == 0  # without its Model, a service has no children yet
     result = command("diff", *files, "--with", command.file("m.yaml", model()))
     assert (result.status, "pods restart" in result.out) == (1, True)
+
+
+def test_what_no_cluster_holds_is_passed_over(command: Command) -> None:
+    """A kustomization among the files is no object."""
+    kustomization = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": ["a.yaml"]}
+    old = command.file("old.yaml", model(), service(), kustomization)
+    new = command.file("new.yaml", model(), service({"contextSize": 8192}), kustomization)
+    assert [row["kind"] for row in command("diff", old, new, "-o", "json").json["children"]] == ["Deployment.apps/v1"]

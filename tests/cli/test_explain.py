@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -276,3 +277,43 @@ def test_objects_that_differ_in_names_alone_are_explained_alike(command: Command
         alone = explained(command, model("m"), one)
         name = f"InferenceService/{one['metadata']['name']}"
         assert together[name]["values"] == alone[name]["values"]
+
+
+def test_autoscalers_and_objectives_have_sources_too(command: Command) -> None:
+    """Of KServe: fields of the spec, a base's, annotations that stand for fields, and the operator's settings."""
+    settings = {"prometheus": {"url": "https://prometheus:9090"}}
+    operator = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "inferenceservice-config", "namespace": "kserve"},
+        "data": {"autoscaling-wva-controller-config": json.dumps(settings)},
+    }
+    base = {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceServiceConfig",
+        "metadata": {"name": "base", "namespace": "default"},
+        "spec": {"scaling": {"maxReplicas": 4, "wva": {"keda": {"pollingInterval": 9}}}},
+    }
+    served = {
+        "apiVersion": "serving.kserve.io/v1alpha1",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "chat", "namespace": "default"},
+        "spec": {
+            "baseRefs": [{"name": "base"}],
+            "model": {"uri": "hf://org/model", "criticality": "Critical"},
+            "scaling": {"minReplicas": 2, "maxReplicas": 5, "wva": {"keda": {}}},
+            "router": {"scheduler": {}},
+        },
+    }
+    one = explained(command, operator, base, served)["LLMInferenceService/chat"]
+    found = {row["path"]: row["source"] for row in one["values"]}
+    scaled = "ScaledObject/chat-kserve-keda spec"
+    assert found[f"{scaled}.minReplicaCount"] == "spec.scaling.minReplicas"
+    assert found[f"{scaled}.maxReplicaCount"] == "spec.scaling.maxReplicas"
+    assert found[f"{scaled}.pollingInterval"] == "LLMInferenceServiceConfig/base spec.scaling.wva.keda.pollingInterval"
+    trigger = f"{scaled}.triggers[wva-desired-replicas].metadata"
+    prometheus = "ConfigMap/inferenceservice-config autoscaling-wva-controller-config"
+    assert found[f"{trigger}.serverAddress"] == prometheus
+    assert found[f"{trigger}.threshold"] == "default"
+    objective = found["InferenceObjective/chat-inference-objective spec.priority"]
+    assert objective == "setting MODELHOOKS_KSERVE_PRIORITY_CRITICAL"

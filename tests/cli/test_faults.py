@@ -173,6 +173,26 @@ def test_a_comment_takes_a_finding_back(command: Command) -> None:
     assert command("validate", path, "--fail-on", "warning").status == (0 if finding["line"] > 5 else 1)
 
 
+def test_an_annotation_takes_findings_back(command: Command) -> None:
+    """Those of its object with the ids that it lists, and no others."""
+    noted = {"modelhooks.dev/ignore": "no-effect, unknown-field"}
+    wrong = {"contextSize": 1024, "maxTokens": 5, "resources": {"gpuMemory": "8Gi", "memory": "4 GB"}}
+    muted, plain = service(wrong, "a"), service(wrong, "b")
+    muted["metadata"]["annotations"] = noted
+    found = command("validate", "-o", "json", command.file("a.yaml", muted)).json
+    assert [row["id"] for row in found] == ["invalid-value"]
+    others = command("validate", "-o", "json", command.file("b.yaml", plain)).json
+    assert {row["id"] for row in others} == {"invalid-value", "unknown-field", "no-effect"}
+
+
+@pytest.mark.parametrize("value", [None, 5, {}, []])
+def test_an_annotation_that_is_no_text_takes_nothing_back(command: Command, value: object) -> None:
+    """It is a finding of its own, or nothing."""
+    document = service({"maxTokens": 5})
+    document["metadata"]["annotations"] = {"modelhooks.dev/ignore": value}
+    assert "unknown-field" in command("validate", "-o", "json", command.file("a.yaml", document)).out
+
+
 def test_a_deployment_that_goes_stops_its_pods(command: Command) -> None:
     old = command.file("old.yaml", model(), service())
     out = command("diff", old, command.file("new.yaml", model())).out

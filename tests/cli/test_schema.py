@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
+import yaml
 
+from app.cli.kinds import SERVED
 from app.cli.schema import json_schema
-from app.families import RESOURCES
-from tests.cli.files import Command
+from app.families import KINDS, RESOURCES
+from tests.cli.files import Command, Json
+
+ROOT = Path(__file__).parents[2]
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -17,9 +24,73 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
     yield schema
     for inner in schema.get("properties", {}).values():
         yield from nodes(inner)
+    for inner in schema.get("definitions", {}).values():
+        yield from nodes(inner)
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
             yield from nodes(schema[key])
+
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+
+
+def mistakes(schema: Any, value: Any, root: Any, path: str = "") -> Iterator[str]:
+    """What a checker of JSON schemas says of a value, as far as our schemas go: types, fields, forms."""
+    parts = [*schema.get("allOf", ())]
+    if "$ref" in schema:
+        parts.append(root["definitions"][schema["$ref"].rpartition("/")[2]])
+    for part in parts:
+        yield from mistakes(part, value, root, path)
+    if "anyOf" in schema and all(list(mistakes(part, value, root, path)) for part in schema["anyOf"]):
+        yield f"{path}: no alternative"
+    wanted = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", ())
+    if wanted and not any(is_of(one, value) for one in wanted):
+        yield f"{path}: not {wanted}"
+    else:
+        yield from mistakes_below(schema, value, root, path)
+
+
+def is_of(type_: str, value: Any) -> bool:
+    """A boolean is no number, whatever Python says."""
+    return isinstance(value, TYPES[type_]) and (type_ == "boolean") == isinstance(value, bool)
+
+
+def mistakes_below(schema: Any, value: Any, root: Any, path: str) -> Iterator[str]:
+    """In a map, a list or a scalar of the right type."""
+    if isinstance(value, dict):
+        yield from mistakes_of_fields(schema, value, root, path)
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from mistakes(schema.get("items", {}), item, root, f"{path}[{position}]")
+    elif value != schema.get("const", value) or value not in schema.get("enum", [value]):
+        yield f"{path}: not one of the values"
+    elif isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
+        yield f"{path}: not of the form"
+
+
+def mistakes_of_fields(schema: Any, value: Json, root: Any, path: str) -> Iterator[str]:
+    yield from (f"{path}.{key}: missing" for key in schema.get("required", ()) if key not in value)
+    for key, item in value.items():
+        inner = schema.get("properties", {}).get(key, schema.get("additionalProperties", {}))
+        if inner is False:
+            yield f"{path}.{key}: unknown"
+        elif isinstance(inner, dict):
+            yield from mistakes(inner, item, root, f"{path}.{key}")
+
+
+def said(document: Json) -> list[str]:
+    """The mistakes of an object by the schema of its kind and version."""
+    served = [one.resource for kind in KINDS for one in (kind, *kind.older)]
+    type_ = document["apiVersion"], document["kind"]
+    schema = json_schema(next(one for one in served if (one.api_version, one.kind) == type_))
+    return list(mistakes(schema, document, schema))
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: f"{resource.kind}.{resource.group}")
@@ -42,6 +113,69 @@ def test_what_is_embedded_stays_open() -> None:
     spec = json_schema(resource)["properties"]["spec"]
     assert "additionalProperties" not in spec["properties"]["env"]["items"]
     assert "additionalProperties" not in json_schema(resource)["properties"]["metadata"]
+
+
+def test_the_examples_fit_the_schemas() -> None:
+    """Every object of ours, but for those that are there to be refused."""
+    documents = [
+        document
+        for file in sorted((ROOT / "examples").rglob("*.yaml"))
+        if "rejected" not in file.parts
+        for document in yaml.safe_load_all(file.read_text())
+        if document
+        and document.get("apiVersion", "").partition("/")[0] in SERVED
+        and document["kind"] in SERVED[document["apiVersion"].partition("/")[0]]
+    ]
+    assert len(documents) > 30
+    assert [mistake for document in documents for mistake in said(document)] == []
+
+
+def pods(**spec: Any) -> Json:
+    """A service of KServe with that pod template."""
+    found = {"model": {"uri": "hf://a/b"}, "template": spec}
+    return {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService", "metadata": {}, "spec": found}
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        (
+            {"containers": [{"name": "main", "env": [{"name": "A", "value": 1}]}]},
+            ".containers[0].env[0].value: not ['string']",
+        ),
+        ({"containers": [{"image": "x"}]}, ".containers[0].name: missing"),
+        (
+            {"containers": [{"name": "main", "ports": [{"containerPort": "http"}]}]},
+            ".ports[0].containerPort: not ['integer']",
+        ),
+        ({"nodeSelector": {"a": True}}, ".nodeSelector.a: not ['string']"),
+        ({"tolerations": {}}, ".tolerations: not ['array']"),
+    ],
+)
+def test_pod_templates_are_known_inside(template: Json, expected: str) -> None:
+    """Types and required fields of Kubernetes' own, at their places."""
+    (mistake,) = said(pods(**template))
+    assert mistake.endswith(expected)
+
+
+def test_a_pod_template_may_leave_its_containers_to_a_preset() -> None:
+    """And hold fields that are newer than this release."""
+    assert said(pods(nodeSelector={"a": "b"}, fieldOfTheFuture=1)) == []
+    assert (
+        said(pods(containers=[{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1, "memory": "8Gi"}}}])) == []
+    )
+
+
+def test_both_layouts(command: Command, tmp_path: Path) -> None:
+    """kubeconform's by group, kind and version, also of older versions; the editors' by full name, and one for all."""
+    assert command("schema", "--all", "--out-dir", str(tmp_path)).status == 0
+    written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.json")}
+    assert "inference.llmaz.io/playground_v1alpha1.json" in written
+    assert {f"serving.kserve.io/llminferenceservice_{version}.json" for version in ("v1alpha1", "v1alpha2")} <= written
+    flat = {f"{resource.kind.lower()}.{resource.group}.json" for resource in RESOURCES}
+    assert flat <= written
+    alternatives = orjson.loads((tmp_path / "all.json").read_bytes())["oneOf"]
+    assert {one["$ref"] for one in alternatives} == flat
 
 
 @pytest.mark.parametrize(

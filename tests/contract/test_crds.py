@@ -36,6 +36,7 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     ("backendruntimes|openmodels|playgrounds|services", r"status\.conditions.*", ".*"): CONDITIONS,
     ("backendruntimes|openmodels|playgrounds|services", ".*", "pattern"): QUANTITY,
     ("playgrounds|services", "status", "required"): "whoever writes a part of a status must not be refused",
+    ("backendruntimes", r"spec\.recommendedConfigs\[\]\.paramArgs.*", "property"): "arguments that follow the flavor",
     (SERVICES, r".*\.selector(\.matchLabels)?\{\}|.*\.endpointPickerRef\.group", "minLength"): "it may be empty",
     (f"{SERVICES}|{CONFIGS}", r"status\.conditions", "x-kubernetes-list-.*"): CONDITIONS,
     (f"{SERVICES}|{CONFIGS}", r"status\.conditions\[\]\.status", "enum"): CONDITIONS,

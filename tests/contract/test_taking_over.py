@@ -13,24 +13,17 @@ from typing import Any
 
 import pytest
 
+from app.cli import apply
 from app.hooks.template import KEPT
 from app.kube.names import LAST_APPLIED
 from tests.contract import recordings
-from tests.contract import world as worlds
 from tests.contract.defaults import defaulted
 from tests.contract.recordings import FAMILIES, Json
 from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, expanded, key
-from tests.e2e.standin import apply
 
 TEMPLATE = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate"}
 PARENTS = {"llmkube": "InferenceService", "llmaz": "Service", "kserve": "LLMInferenceService"}
-
-
-@pytest.fixture(autouse=True)
-def _merge(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The replay's world merges as the stand-in for Metacontroller does, which the real one's traces are held to."""
-    monkeypatch.setattr(worlds, "merged", apply.merge)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -110,15 +103,15 @@ def _world(case: Json, form: Callable[[Json], Json]) -> World:
     objects = {key(item): item for item in case["objects"]}
     objects |= {key(item): form(item) for item in case["expect"].get("children") or []}
     world = World({**case, "objects": list(objects.values())}, settings(case))
-    for item in world.objects.values():
+    owners = {(item["kind"], item["metadata"]["name"]): item["metadata"]["uid"] for item in world.objects.values()}
+    for item in copy.deepcopy(list(world.objects.values())):
         (item["metadata"].get("annotations") or {}).pop(LAST_APPLIED, None)
         status = (case["expect"].get("status") or {}).get(f"{item['kind']}/{item['metadata']['name']}")
         if status is not None:
             item["status"] = expanded(status)
-    owners = {(item["kind"], item["metadata"]["name"]): item["metadata"]["uid"] for item in world.objects.values()}
-    for item in world.objects.values():
         for owner in item["metadata"].get("ownerReferences") or []:
             owner["uid"] = owners.get((owner["kind"], owner["name"]), "")
+        world.put(item)
     return world
 
 

@@ -146,7 +146,7 @@ def test_x04_a_namespace_in_a_template_moves_nothing(service: Service, cluster: 
     assert is_allowed(reviewing(service, document)) is not None
     children = is_contained(syncing(service, request(cluster, document)))
     assert {child["metadata"]["namespace"] for child in children} == {"ns"}
-    assert {child["metadata"]["name"] for child in children} == {"there", "there-lb"}
+    assert {child["metadata"]["name"] for child in children} == {"there", "there-lb", "there-llmaz"}
 
 
 def test_r15_what_cannot_change(service: Service, cluster: Cluster) -> None:

@@ -37,7 +37,11 @@ _PACKAGES = {
 }
 PROGRAMS = tuple(_PACKAGES)
 
-# The custom resources that some children are made of: name -> (module, file inside it).
+_MONITORING = "example/prometheus-operator-crd/monitoring.coreos.com_{}.yaml"
+_AI_GATEWAY = "manifests/charts/ai-gateway-crds-helm/templates/aigateway.envoyproxy.io_{}.yaml"
+_ENVOY_GATEWAY = "charts/gateway-helm/charts/crds/crds/generated/gateway.envoyproxy.io_{}.yaml"
+
+# The custom resources that some children and the components in manifests/ are made of: name -> (module, file in it).
 _CRDS = {
     "leaderworkersets": ("sigs.k8s.io/lws", "config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml"),
     "gateways": ("sigs.k8s.io/gateway-api", "config/crd/standard/gateway.networking.k8s.io_gateways.yaml"),
@@ -47,9 +51,31 @@ _CRDS = {
         "sigs.k8s.io/gateway-api-inference-extension",
         "config/crd/bases/inference.networking.k8s.io_inferencepools.yaml",
     ),
-    "podmonitors": (
-        "github.com/prometheus-operator/prometheus-operator",
-        "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
+    **{
+        name: (module, folder.format(name))
+        for module, folder, names in (
+            (
+                "github.com/prometheus-operator/prometheus-operator",
+                _MONITORING,
+                ("podmonitors", "servicemonitors", "prometheuses"),
+            ),
+            ("github.com/envoyproxy/ai-gateway", _AI_GATEWAY, ("aigatewayroutes", "aiservicebackends")),
+            (
+                "github.com/envoyproxy/gateway",
+                _ENVOY_GATEWAY,
+                ("backends", "envoyproxies", "clienttrafficpolicies"),
+            ),
+        )
+        for name in names
+    },
+    "inferenceobjectives": (
+        "sigs.k8s.io/gateway-api-inference-extension",
+        "config/crd/bases/inference.networking.x-k8s.io_inferenceobjectives.yaml",
+    ),
+    "scaledobjects": ("github.com/kedacore/keda/v2", "config/crd/bases/keda.sh_scaledobjects.yaml"),
+    "variantautoscalings": (
+        "github.com/llm-d/llm-d-workload-variant-autoscaler",
+        "config/crd/bases/llmd.ai_variantautoscalings.yaml",
     ),
 }
 
@@ -88,7 +114,7 @@ def directory() -> Path:
 
 
 def optional_crds(*names: str) -> list[Path]:
-    """CRD files of optional child kinds, by plural (`httproutes`, ...); all of them without names."""
+    """CRD files of what not every cluster has, by plural (`httproutes`, ...); all of them without names."""
     return [_module_directory("crds", module) / path for module, path in (_CRDS[name] for name in names or _CRDS)]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.families import RESOURCES
+from app.families import DECORATORS, RESOURCES
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
@@ -17,8 +17,9 @@ _HERE = Path(__file__).parent
 
 
 def optional_components() -> list[str]:
-    """Every optional child kind's component, in the order of the registry."""
-    return list(dict.fromkeys(child.component for r in RESOURCES for child in r.children if child.optional))
+    """Every optional child kind's component, in the order of the registry, and every decorator's."""
+    kinds = dict.fromkeys(child.component for r in RESOURCES for child in r.children if child.optional)
+    return [*kinds, *(decorator.component for decorator in DECORATORS)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,7 +42,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 @pytest.fixture(scope="session")
 def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """modelhooks as its users install it, with every optional child kind."""
+    """modelhooks as its users install it, with every optional child kind and every decorator."""
     control_plane.install_crds(*binaries.optional_crds())
     with Installation(control_plane, tmp_path_factory.mktemp("installation"), optional_components()) as installed:
         yield installed

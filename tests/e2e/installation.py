@@ -109,9 +109,9 @@ class Installation:
         }
 
     def _hook_patches(self) -> list[dict[str, Any]]:
-        """Replace the addresses in every CompositeController, and nothing else of the URL."""
+        """Replace the addresses in every controller, and nothing else of the URL."""
         patches = []
-        for document in self._shipped("CompositeController"):
+        for document in [*self._shipped("CompositeController"), *self._decorators()]:
             changes = [
                 {
                     "op": "replace",
@@ -120,7 +120,7 @@ class Installation:
                 }
                 for hook, declared in document["spec"]["hooks"].items()
             ]
-            target = {"kind": "CompositeController", "name": document["metadata"]["name"]}
+            target = {"kind": document["kind"], "name": document["metadata"]["name"]}
             patches.append({"target": target, "patch": yaml.safe_dump(changes)})
         return patches
 
@@ -145,6 +145,11 @@ class Installation:
     def _shipped(self, kind: str) -> list[dict[str, Any]]:
         rendered = self.cluster.kubectl("kustomize", str(QUICKSTART)).stdout
         return [document for document in yaml.safe_load_all(rendered) if document["kind"] == kind]
+
+    def _decorators(self) -> list[dict[str, Any]]:
+        """The DecoratorControllers of the components."""
+        files = [COMPONENTS / name / "decoratorcontroller.yaml" for name in self.components]
+        return [yaml.safe_load(file.read_text()) for file in files if file.exists()]
 
     def _make_certificates(self) -> None:
         """Run the command of the shipped Job, under the shipped ServiceAccount and its rights."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from app.cli.apply import updated
 from app.families import RESOURCES, find
 from app.workload.waiting import PATIENCE
 from tests.e2e import binaries
@@ -23,7 +24,6 @@ from tests.e2e.generated.coverage import reachable, written
 from tests.e2e.generated.draw import Json
 from tests.e2e.generated.world import Answer, World, admitted, key, refusals
 from tests.e2e.installation import ROOT
-from tests.e2e.standin.apply import updated
 
 pytestmark = pytest.mark.e2e
 

@@ -320,3 +320,23 @@ def test_a_pipeline(gateway: Installation, namespace: str) -> None:
     assert pods["size"] == 2
     for pod in (pods["leaderTemplate"], pods["workerTemplate"]):
         assert pod["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "8"}
+
+
+def test_who_contradict_each_other_together_are_named_together(gateway: Installation, namespace: str) -> None:
+    """A base requests other GPUs than the service limits: each is fine alone."""
+    cluster = gateway.cluster
+
+    def one(kind: str, name: str, part: str, amount: str, **more: Any) -> dict[str, Any]:
+        server = {"name": "main", "resources": {part: {"nvidia.com/gpu": amount}}}
+        spec = {"template": {"containers": [server]}, **more}
+        metadata = {"name": name}
+        return {"apiVersion": "serving.kserve.io/v1alpha2", "kind": kind, "metadata": metadata, "spec": spec}
+
+    model = {"model": {"uri": "hf://a/b"}, "baseRefs": [{"name": "four"}]}
+    for document in (
+        one("LLMInferenceServiceConfig", "four", "requests", "4"),
+        one("LLMInferenceService", "eight", "limits", "8", **model),
+    ):
+        cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
+    said = f"(set by LLMInferenceServiceConfig {namespace}/four and the service)"
+    wait_until(lambda: said in ready(cluster, namespace, "eight").get("message", ""), "both names in Ready", 30, 0.5)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -217,6 +218,145 @@ def test_a_changed_flavor_reaches_every_user(cluster: ControlPlane, namespace: s
 def gpus(cluster: ControlPlane, namespace: str, name: str) -> str:
     template = cluster.get("deployment", name, "-n", namespace)["spec"]["template"]
     return str(template["spec"]["containers"][0]["resources"]["limits"].get("nvidia.com/gpu", ""))
+
+
+@pytest.fixture
+def nodes(control_plane: ControlPlane) -> Iterator[None]:
+    """Two more nodes, with a GPU of their own each."""
+    (node,) = (
+        d for d in yaml.safe_load_all((Path(__file__).parent / "cluster.yaml").read_text()) if d["kind"] == "Node"
+    )
+    names = ["first", "second"]
+    for name in names:
+        labels = {"kubernetes.io/hostname": name, "example.com/gpu": name}
+        control_plane.kubectl(
+            "create", "-f", "-", input=json.dumps({**node, "metadata": {"name": name, "labels": labels}})
+        )
+    control_plane.kubectl("wait", "--for=condition=Ready", "nodes", *names, "--timeout=60s")
+    yield
+    control_plane.kubectl("delete", "nodes", *names)
+
+
+def test_flavors_decide_the_nodes(cluster: ControlPlane, nodes: None, namespace: str) -> None:
+    """The first flavor's where there are such, those of the claim where it names some, and no others."""
+    flavors = [{"name": name, "nodeSelector": {"example.com/gpu": name}} for name in ("none", "first", "second")]
+    apply(cluster, namespace, model("placed", inferenceConfig={"flavors": flavors}))
+    claim = {"modelName": "placed", "inferenceFlavors": ["second"]}
+    nowhere = {"modelName": "placed", "inferenceFlavors": ["none"]}
+    apply(
+        cluster,
+        namespace,
+        playground("any", "placed"),
+        playground("claimed", "placed", modelClaim=claim),
+        playground("nowhere", "placed", modelClaim=nowhere),
+    )
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/any", f"{PLAYGROUNDS}/claimed")
+    assert placed(cluster, namespace, "any") == ["first"]
+    assert placed(cluster, namespace, "claimed") == ["second"]
+    expect_reason(cluster, namespace, "nowhere", "Unschedulable")
+    assert "node affinity" in ready(cluster, namespace, PLAYGROUNDS, "nowhere")["message"]
+
+
+def placed(cluster: ControlPlane, namespace: str, name: str) -> list[str]:
+    """The nodes of a Playground's pods."""
+    pods = cluster.get("pods", "-n", namespace, "-l", f"llmaz.io/inference-service={name}")["items"]
+    return [pod["spec"].get("nodeName", "") for pod in pods]
+
+
+def test_params_of_flavors(cluster: ControlPlane, namespace: str) -> None:
+    """Four GPUs give the shipped engine four parts; the user's word counts, and one GPU changes nothing."""
+    flavors = [{"name": str(count), "limits": {"nvidia.com/gpu": count}} for count in (4, 1)]
+    flavors[0]["params"] = {"STAGES": "7"}
+    apply(cluster, namespace, model("split", inferenceConfig={"flavors": flavors}))
+    one = {"modelName": "split", "inferenceFlavors": ["1"]}
+    apply(
+        cluster,
+        namespace,
+        playground("four", "split"),
+        playground("told", "split", backendRuntimeConfig={"args": ["-tp", "2"]}),
+        playground("one", "split", modelClaim=one),
+    )
+    wait_ready(cluster, namespace, *(f"{PLAYGROUNDS}/{name}" for name in ("four", "told", "one")))
+    alone = arguments(cluster, namespace, "one")
+    assert "--tensor-parallel-size" not in alone
+    assert arguments(cluster, namespace, "four") == [*alone, "--tensor-parallel-size", "4"]
+    assert arguments(cluster, namespace, "told") == [*alone, "-tp", "2"]
+    engine: dict[str, Any] = {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "BackendRuntime",
+        "metadata": {"name": f"staged-{namespace}"},
+        "spec": {
+            "image": "registry.example.com/staged",
+            "version": "1",
+            "envs": [{"name": "STAGES", "value": "{{ .STAGES }}"}],
+            "recommendedConfigs": [{"name": "default", "args": ["--stages={{ .STAGES }}"]}],
+        },
+    }
+    config = {"backendName": engine["metadata"]["name"]}
+    apply(cluster, namespace, engine, playground("staged", "split", backendRuntimeConfig=config))
+    try:
+        wait_ready(cluster, namespace, f"{PLAYGROUNDS}/staged")
+        assert arguments(cluster, namespace, "staged") == ["--stages=7"]
+        container = cluster.get("deployment", "staged", "-n", namespace)["spec"]["template"]["spec"]["containers"][0]
+        assert container["env"] == [{"name": "STAGES", "value": "7"}]
+    finally:
+        cluster.kubectl("delete", "backendruntime", engine["metadata"]["name"])
+
+
+def arguments(cluster: ControlPlane, namespace: str, name: str) -> list[str]:
+    template = cluster.get("deployment", name, "-n", namespace)["spec"]["template"]
+    found: list[str] = template["spec"]["containers"][0]["args"]
+    return found
+
+
+SOURCES = {
+    "image": ("oci://registry.example.com/models/qwen2:0.5b", "registry.example.com/models/qwen2:0.5b"),
+    "bucket": ("s3://example-models/qwen2", "kserve/storage-initializer:v0.17.0"),
+    "google": ("gs://example-models/qwen2", "kserve/storage-initializer:v0.17.0"),
+    "aliyun": ("oss://models.oss.example.com/qwen2", "inftyai/model-loader:v0.0.10"),
+}
+
+
+def test_sources_of_models(cluster: ControlPlane, namespace: str) -> None:
+    """Each has a container that fetches it to where the engine looks for it."""
+    for name, (uri, _) in SOURCES.items():
+        apply(cluster, namespace, model(name, source={"uri": uri}), playground(name, name))
+    wait_ready(cluster, namespace, *(f"{PLAYGROUNDS}/{name}" for name in SOURCES))
+    for name, (_, wanted) in SOURCES.items():
+        pod = cluster.get("deployment", name, "-n", namespace)["spec"]["template"]["spec"]
+        (loader,) = pod["initContainers"]
+        assert loader["image"] == wanted
+        assert "/workspace/models/models--qwen2" in arguments(cluster, namespace, name)
+    apply(cluster, namespace, model("whole", source={"uri": "oci://qwen2:1#/"}), playground("whole", "whole"))
+    expect_reason(cluster, namespace, "whole", "ModelNotLoadable")
+
+
+def test_image_volumes(
+    runtimes: Installation, cluster: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nodes can mount images, the API server gets, and takes, a volume of the image in place of a container."""
+    monkeypatch.setenv("MODELHOOKS_LLMAZ_IMAGE_VOLUMES", "true")
+    runtimes.stop_service()
+    runtimes.start_service()
+    try:
+        reference = "registry.example.com/models/qwen2:0.5b"
+        apply(cluster, namespace, model("mounted", source={"uri": f"oci://{reference}#/w"}))
+        apply(cluster, namespace, playground("mounted", "mounted"))
+        wait_ready(cluster, namespace, f"{PLAYGROUNDS}/mounted")
+        (pod,) = cluster.get("pods", "-n", namespace, "-l", "llmaz.io/inference-service=mounted")["items"]
+        assert "initContainers" not in pod["spec"]
+        volume = next(volume for volume in pod["spec"]["volumes"] if volume["name"] == "model-volume")
+        assert volume["image"] == {"reference": reference, "pullPolicy": "IfNotPresent"}
+        mounts = pod["spec"]["containers"][0]["volumeMounts"]
+        mount = next(mount for mount in mounts if mount["name"] == "model-volume")
+        place = {"mountPath": "/workspace/models/models--qwen2", "subPath": "w", "readOnly": True}
+        assert {key: mount[key] for key in place} == place
+        before, after = quiet(cluster, namespace, WRITTEN, 5)
+        assert before == after
+    finally:
+        monkeypatch.undo()
+        runtimes.stop_service()
+        runtimes.start_service()
 
 
 def test_a_model_deleted_while_in_use(cluster: ControlPlane, namespace: str) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
+from app.cli import apply
 from app.hooks.kind import answer_sync
 from app.hooks.template import KEPT
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
-from tests.e2e.standin import apply
 from tests.widgets import NOW, WIDGET, widget
 
 Json = dict[str, Any]

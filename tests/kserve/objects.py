@@ -1,19 +1,17 @@
-"""Objects of the family for tests: as little as each test needs to say, and a cluster that plays Metacontroller."""
+"""Objects of the family for tests: as little as each test needs to say, and what one service sees of a cluster."""
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
-from app.admission.protocol import ReviewedObject
-from app.admission.review import Verdict, judge
-from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.admission.review import Verdict
+from app.cli import simulate
+from app.cli.offline import direct
+from app.hooks.kind import Kind
 from app.kserve.kinds import KINDS
-from app.kube.objects import ObjectMeta
 from app.settings import Settings
+from tests import hookcalls
 
 Json = dict[str, Any]
 
@@ -23,16 +21,6 @@ SERVICE_KIND, CONFIG_KIND = KINDS
 RBAC_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding"})
 OPTIONAL_KINDS = frozenset({"LeaderWorkerSet", "HTTPRoute", "InferencePool"})
 API_VERSION = "serving.kserve.io/v1alpha2"
-KIND_OF_PLURAL = {
-    "llminferenceserviceconfigs": "LLMInferenceServiceConfig",
-    "configmaps": "ConfigMap",
-    "serviceaccounts": "ServiceAccount",
-    "pods": "Pod",
-    "services": "Service",
-    "gateways": "Gateway",
-    "httproutes": "HTTPRoute",
-    "inferencepools": "InferencePool",
-}
 
 
 def service(name: str = "demo", *, uri: str | None = URI, notes: Json | None = None, **spec: Any) -> Json:
@@ -68,24 +56,15 @@ def gateway(name: str = "kserve-ingress-gateway", namespace: str = "kserve", **c
     }
 
 
-# Admission.
-
-
 def kind_of(document: Json) -> Kind[Any, Any]:
-    found: Kind[Any, Any] = next(kind for kind in KINDS if kind.resource.kind == document["kind"])
-    return found
+    return hookcalls.kind_of(KINDS, document)
 
 
 def admit(document: Json, old: Json | None = None, settings: Settings | None = None) -> Verdict:
     """What admission says of an object, by its version; with ``old``, of an update."""
-    metadata = msgspec.convert(document["metadata"], ObjectMeta)
     kind = kind_of(document)
     served = next(k for k in (*kind.older, kind) if k.resource.api_version == document["apiVersion"])
-    return judge(served, metadata, _reviewed(document), _reviewed(old) if old else None, settings or Settings())
-
-
-def _reviewed(document: Json) -> ReviewedObject:
-    return msgspec.json.decode(msgspec.json.encode(document), type=ReviewedObject)
+    return hookcalls.admit(served, document, old, settings)
 
 
 def fields(document: Json, old: Json | None = None) -> list[tuple[str, str]]:
@@ -93,11 +72,16 @@ def fields(document: Json, old: Json | None = None) -> list[tuple[str, str]]:
     return [(str(error.path), error.type.value.removeprefix("FieldValue")) for error in admit(document, old).errors]
 
 
-# Hooks.
+def customize(
+    document: Json, optional: frozenset[str] = OPTIONAL_KINDS, settings: Settings | None = None
+) -> list[Json]:
+    """The rules of a customize hook's answer; ``optional`` are those kinds of children that are declared."""
+    kind = kind_of(document)
+    return hookcalls.customize(kind, document, without=hookcalls.optional_kinds(kind) - optional, settings=settings)
 
 
 class Cluster:
-    """What one service sees: its children and the objects around it. Syncing applies the answer."""
+    """What one service sees, as the test says it: its children and the objects around it. A sync applies the answer."""
 
     def __init__(
         self, parent: Json, *related: Json, optional: frozenset[str] = OPTIONAL_KINDS, settings: Settings | None = None
@@ -105,40 +89,25 @@ class Cluster:
         self.parent = parent
         self.related = list(related)
         self.settings = settings or Settings()
-        self.declared = [
-            child for child in SERVICE_KIND.resource.children if not child.optional or child.kind in optional
-        ]
+        self.optional = optional
         self.children: list[Json] = []
         self.answer: Json = {}
 
     def sync(self, now: datetime = NOW) -> Json:
-        """One call of the hook; children appear as answered, with a generation and the status they had."""
-        body = {
-            "parent": self.parent,
-            "children": self._grouped(self.children, {child.key: {} for child in self.declared}),
-            "related": self._related(),
-            "finalizing": False,
-        }
-        self.answer = json.loads(answer_sync(kind_of(self.parent), json.dumps(body).encode(), self.settings, now))
-        known = {self._identity(child): child for child in self.children}
-        self.children = [self._observed(child, known.get(self._identity(child))) for child in self.answer["children"]]
+        """One call of the hook; no controller plays, so the children have the status that the test reports."""
+        kind = kind_of(self.parent)
+        without = (*(hookcalls.optional_kinds(kind) - self.optional),)
+        cluster = simulate.Cluster(direct(self.settings, now), without, granted=frozenset())
+        for document in (*self.related, *self.children, self.parent):
+            cluster.put(document)
+        cluster.sync(kind, self.parent)
+        uid = self.parent["metadata"]["uid"]
+        self.answer = cluster.answers[uid][1]
+        held = {(child["kind"], child["metadata"]["name"]): child for child in cluster.children(self.parent)}
+        asked = [(child["kind"], child["metadata"]["name"]) for child in self.answer["children"]]
+        self.children = [held[identity] for identity in asked if identity in held]
         self.parent = {**self.parent, "status": self.answer["status"]}
         return self.answer
-
-    def _related(self) -> Json:
-        """What the customize hook asks for; a kind of which there is nothing is there and empty."""
-        groups: Json = {}
-        for rule in customize(self.parent, frozenset(child.kind for child in self.declared), self.settings):
-            key = f"{KIND_OF_PLURAL[rule['resource']]}.{rule['apiVersion']}"
-            asked = [
-                item
-                for item in self.related
-                if f"{item['kind']}.{item['apiVersion']}" == key
-                and rule.get("namespace", item["metadata"]["namespace"]) == item["metadata"]["namespace"]
-                and item["metadata"]["name"] in rule.get("names", [item["metadata"]["name"]])
-            ]
-            self._grouped(asked, groups).setdefault(key, {})
-        return groups
 
     def settle(self, now: datetime = NOW) -> Json:
         """Syncs until the answer repeats."""
@@ -162,37 +131,12 @@ class Cluster:
         return {(child["kind"], child["metadata"]["name"]) for child in self.answer["children"]}
 
     def condition(self, type_: str) -> Json | None:
-        found: Json | None = next((c for c in self.answer["status"]["conditions"] if c["type"] == type_), None)
-        return found
+        return hookcalls.condition(self.answer, type_) or None
 
     def says(self, type_: str) -> str | None:
         """``True``, the reason of a condition that is not, or ``None`` where there is none."""
         found = self.condition(type_)
         return None if found is None else "True" if found["status"] == "True" else found.get("reason", found["status"])
-
-    @staticmethod
-    def _identity(child: Json) -> tuple[str, str]:
-        return child["kind"], child["metadata"]["name"]
-
-    @staticmethod
-    def _observed(answered: Json, before: Json | None) -> Json:
-        annotations = {
-            **answered["metadata"].get("annotations", {}),
-            "metacontroller.k8s.io/last-applied-configuration": json.dumps(answered),
-        }
-        metadata = {**answered["metadata"], "uid": "u", "generation": 1, "annotations": annotations}
-        return {
-            **answered,
-            "metadata": metadata,
-            **({"status": before["status"]} if before and "status" in before else {}),
-        }
-
-    @staticmethod
-    def _grouped(objects: list[Json], groups: Json) -> Json:
-        for item in objects:
-            key = f"{item['metadata']['namespace']}/{item['metadata']['name']}"
-            groups.setdefault(f"{item['kind']}.{item['apiVersion']}", {})[key] = item
-        return groups
 
 
 AVAILABLE: Json = {
@@ -217,19 +161,3 @@ DEFAULT_PARENT: Json = {
     "name": "kserve-ingress-gateway",
     "namespace": "kserve",
 }
-
-
-def customize(
-    document: Json, optional: frozenset[str] = OPTIONAL_KINDS, settings: Settings | None = None
-) -> list[Json]:
-    """The rules of a customize hook's answer."""
-    kind = kind_of(document)
-    plurals = [
-        {"apiVersion": child.api_version, "resource": child.plural}
-        for child in kind.resource.children
-        if not child.optional or child.kind in optional
-    ]
-    body = {"controller": {"spec": {"childResources": plurals}}, "parent": document}
-    answer = json.loads(answer_customize(kind, json.dumps(body).encode(), settings or Settings()))
-    rules: list[Json] = answer["relatedResources"]
-    return rules

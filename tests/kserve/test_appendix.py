@@ -174,7 +174,7 @@ def test_b_without_router() -> None:
     seen = cluster(OPT, router=None)
     host = "facebook-opt-125m-single-kserve-workload-svc.default.svc.cluster.local"
     assert seen.answer["status"]["addresses"] == [{"url": f"http://{host}:8000"}]
-    assert "url" not in seen.answer["status"]
+    assert seen.answer["status"]["url"] == f"http://{host}:8000"
     assert seen.says("RouterReady") == "True"
 
 

@@ -99,7 +99,6 @@ MISTAKES: dict[str, tuple[Json, str]] = {
     "a message policy": (main(terminationMessagePolicy="Logs"), "containers[0].terminationMessagePolicy"),
     "a user": ({"securityContext": {"runAsUser": -1}}, "securityContext.runAsUser"),
     "a probe": (main(livenessProbe={"httpGet": {"port": 0}}), "containers[0].livenessProbe.httpGet.port"),
-    "a negative grace period": ({"terminationGracePeriodSeconds": -1}, "terminationGracePeriodSeconds"),
 }
 
 

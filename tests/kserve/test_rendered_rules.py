@@ -49,7 +49,7 @@ WAYS = {
 
 def verdict(document: Json) -> tuple[list[Any], list[str]]:
     judged = admit(document)
-    return [(str(error.path), error.type) for error in judged.errors], judged.warnings
+    return [(str(error.path), error.type) for error in judged.errors], [*judged.warnings]
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))

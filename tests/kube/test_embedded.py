@@ -19,7 +19,7 @@ def errors(value: Any, type_name: str, **options: Any) -> list[str]:
 
 
 def warnings(value: Any, type_name: str) -> list[str]:
-    return embedded.check(value, type_name, PATH)[1]
+    return [str(one) for one in embedded.check(value, type_name, PATH)[1]]
 
 
 def wrong(where: str, value: str, words: str) -> str:

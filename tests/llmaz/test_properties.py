@@ -30,12 +30,26 @@ from tests.llmaz.world import (
 )
 
 names = st.sampled_from(["opt", "small", "", "a.b", "x" * 70])
-texts = st.one_of(st.text(max_size=12), st.sampled_from(["{{ .ModelPath }}", "{{ .ModelName }} x", "--port", "$(A)"]))
+texts = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(["{{ .ModelPath }}", "{{ .ModelName }} x", "{{ .TP }}", "2", "--port", "$(A)"]),
+)
 quantities = st.one_of(st.sampled_from(["1", "500m", "2Gi", "1e3", "-1", "x", "0.5"]), st.integers(-2, 2**40))
 amounts = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "bad key!"]), quantities, max_size=3)
 resources = st.fixed_dictionaries({}, optional={"limits": amounts, "requests": amounts})
 uris = st.sampled_from(
-    ["oss://b.e/p", "s3://b/p", "gcs://b/p", "host:///srv/m", "host:///dev/shm", "ollama://m", "x", "oss://b.e/p.gguf"]
+    [
+        *(
+            "oss://b.e/p",
+            "oss://b.e/p.gguf",
+            "s3://b/p",
+            "gs://b/p.gguf",
+            "oci://i:1",
+            "oci://a/i#/",
+            "oci://b/i#/x.gguf",
+        ),
+        *("host:///srv/m", "host:///dev/shm", "host:///workspace/models/models--i", "ollama://m", "x"),
+    ]
 )
 hubs = st.fixed_dictionaries(
     {"modelID": texts},
@@ -51,7 +65,15 @@ sources = st.one_of(
     st.just({"modelHub": {"modelID": "a/b"}}),
 )
 flavors = st.lists(
-    st.fixed_dictionaries({"name": st.sampled_from(["a", "b"])}, optional={"limits": amounts}), max_size=3
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(["a", "b"])},
+        optional={
+            "limits": amounts,
+            "nodeSelector": st.dictionaries(st.sampled_from(["gpu", "a.b/c", "bad key!"]), texts, max_size=2),
+            "params": st.dictionaries(st.sampled_from(["TP", "PP", "X-Y", "ModelName"]), texts, max_size=3),
+        },
+    ),
+    max_size=3,
 )
 variables = st.one_of(
     st.fixed_dictionaries(
@@ -104,6 +126,12 @@ presets = st.lists(
         {"name": st.sampled_from(["default", "speculative-decoding", "other"])},
         optional={
             "args": st.lists(texts, max_size=3),
+            "paramArgs": st.lists(
+                st.fixed_dictionaries(
+                    {"param": st.sampled_from(["TP", "X-Y", ""])}, optional={"args": st.lists(texts, max_size=2)}
+                ),
+                max_size=2,
+            ),
             "resources": resources,
             "sharedMemorySize": quantities,
             "scaleTrigger": triggers,

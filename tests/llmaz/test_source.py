@@ -27,6 +27,7 @@ URIS = {
     "oss file": ("oss://bucket.endpoint/modelPath/weight.gguf", "/workspace/models/weight.gguf"),
     "the protocol's case does not matter": ("OSS://bucket.endpoint/a/b", "/workspace/models/models--b"),
     "gguf anywhere in the path": ("s3://bucket/x.gguf.d/part", "/workspace/models/part"),
+    "gs is another word for gcs": ("gs://bucket/a/b", "/workspace/models/models--b"),
     "gcs": ("gcs://bucket/a/b", "/workspace/models/models--b"),
     "a trailing slash leaves no name": ("oss://b.e/p/", "/workspace/models/models--"),
 }
@@ -46,6 +47,26 @@ def test_oss_parts() -> None:
     assert found == source.ObjectStore(
         "oss", "bucket", "oss-eu.example.com", "models/v1.0/x", "oss://bucket.oss-eu.example.com/models/v1.0/x"
     )
+
+
+IMAGES = {
+    "a directory that is not named": ("oci://example.com/a/qwen2:0.5b", ("models", ""), "models--qwen2"),
+    "a directory": ("oci://qwen2#/srv//weights/", ("srv/weights", ""), "models--qwen2"),
+    "a file": ("oci://a:5000/qwen2@sha256:" + "0" * 64 + "#/w/q4.gguf", ("w", "q4.gguf"), "models--qwen2/q4.gguf"),
+    "a file at the root": ("oci://qwen2:1#/q4.gguf", ("", "q4.gguf"), "models--qwen2/q4.gguf"),
+    "the image as a whole": ("oci://qwen2:1#/", ("", ""), "models--qwen2"),
+}
+
+
+@pytest.mark.parametrize(("uri", "inside", "path"), IMAGES.values(), ids=IMAGES.keys())
+def test_images(uri: str, inside: tuple[str, str], path: str) -> None:
+    """The place in the image follows the number sign; the name in the pod is that of the repository."""
+    found = source.parse_uri(uri)
+    assert isinstance(found, source.Image)
+    assert found.reference == uri.removeprefix("oci://").partition("#")[0]
+    assert (found.directory, found.filename) == inside
+    assert found.path(skip=False) == f"/workspace/models/{path}"
+    assert found.path(skip=True) == uri
 
 
 def test_host() -> None:
@@ -73,7 +94,16 @@ def test_hub_wins() -> None:
         "",
         "invalid_uri",
         "oss://a://b",
-        "gs://b/p",
+        "gs://b",
+        "oci://",
+        "oci:///x",
+        "oci://Registry/Qwen",
+        "oci://registry.example.com/qwen:",
+        "oci://registry.example.com/qwen@sha256:1",
+        "oci://user:secret@registry.example.com/qwen",
+        "oci://registry.example.com/qwen:1#models",
+        "oci://registry.example.com/qwen:1#/../etc",
+        "oci://" + "a/" * 500 + "a",
         "hf://a/b",
         "oss://endpoint/model/to/path",
         "oss://bucket.endpoint",

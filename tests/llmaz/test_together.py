@@ -12,6 +12,7 @@ from app.admission import review
 from app.cli.manifests import read
 from app.cli.validate import check_together
 from app.settings import Settings
+from tests.hookcalls import encode
 from tests.llmaz.world import (
     PLAYGROUND,
     SERVICE,
@@ -19,7 +20,6 @@ from tests.llmaz.world import (
     Json,
     child,
     condition,
-    encode,
     model,
     model_at,
     observed,
@@ -83,7 +83,10 @@ def test_from_a_playground_to_its_pods() -> None:
 
 
 TOGETHER: dict[str, tuple[list[Json], str]] = {
-    "LZ-N17 s3 without skipping the loader": ([playground(), model_at("s3://b/x"), runtime()], "cannot fetch from s3"),
+    "LZ-N39 an image as a whole": (
+        [playground(), model_at("oci://x:1#/"), runtime()],
+        "can be mounted, but not copied",
+    ),
     "LZ-N18 a model for another engine": (
         [playground(), model_at("ollama://m"), runtime()],
         "cannot fetch",
@@ -100,7 +103,7 @@ TOGETHER: dict[str, tuple[list[Json], str]] = {
         [service(modelClaims={"models": [{"name": "opt"}], "inferenceFlavors": ["x"]}), model()],
         "has no flavor x",
     ),
-    "LZ-N17 of a Service": ([service(), model_at("gcs://b/x")], "cannot fetch from gcs"),
+    "LZ-N39 of a Service": ([service(), model_at("oci://x:1#/")], "can be mounted, but not copied"),
 }
 
 

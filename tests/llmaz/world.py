@@ -1,29 +1,23 @@
-"""Objects of the family and one call of a hook, for the family's tests."""
+"""Objects of the family, for its tests."""
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-import msgspec
-import orjson
-
-from app.admission.protocol import ReviewedObject
-from app.admission.review import Verdict, judge
-from app.hooks.kind import Kind, answer_customize, answer_sync
-from app.kube.objects import ObjectMeta
+from app.admission.review import Verdict
+from app.hooks.kind import Kind
 from app.llmaz.kinds import KINDS
 from app.settings import Settings
+from tests import hookcalls
+from tests.hookcalls import NOW, Json, admit, child, condition, observed
 
-Json = dict[str, Any]
+__all__ = ["NOW", "Json", "admit", "child", "condition", "observed"]
 
 OPEN_MODEL, BACKEND_RUNTIME, PLAYGROUND, SERVICE = KINDS
 NAMESPACE = "team"
 UID = "11111111-0000-0000-0000-000000000001"
-NOW = datetime(2030, 1, 1, tzinfo=UTC)
 LONG_AGO = "2029-06-01T00:00:00Z"
-LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
 
 
 def model(name: str = "opt", /, **spec: Any) -> Json:
@@ -106,84 +100,44 @@ def config(text: str, namespace: str = "llmaz-system") -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"config.data": text}}
 
 
-def encode(value: Any) -> bytes:
-    """JSON, also of numbers that orjson does not write."""
-    return json.dumps(value).encode()
-
-
-def observed(child: Json, **parts: Any) -> Json:
-    """A child as the cluster shows it after Metacontroller applied what the hook returned."""
-    metadata = {**child["metadata"], "annotations": {**child["metadata"].get("annotations", {})}}
-    metadata["annotations"][LAST_APPLIED] = orjson.dumps(child).decode()
-    metadata |= {"uid": "22222222-0000-0000-0000-000000000002", "generation": 1}
-    return {**child, "metadata": metadata, **parts}
-
-
-def _grouped(objects: list[Json], kinds: tuple[str, ...] = ()) -> Json:
-    groups: Json = {key: {} for key in kinds}
-    for item in objects:
-        metadata = item["metadata"]
-        inner = "/".join(part for part in (metadata.get("namespace", ""), metadata["name"]) if part)
-        groups.setdefault(f"{item['kind']}.{item['apiVersion']}", {})[inner] = item
-    return groups
-
-
 def sync(
     kind: Kind[Any, Any],
     parent: Json,
     *related: Json,
     children: list[Json] | None = None,
     optional: bool = True,
+    gateway: bool = False,
     settings: Settings | None = None,
     now: datetime = NOW,
 ) -> Json:
-    """One call of the sync hook, through bytes; ``optional`` declares the optional child kinds too."""
-    declared = tuple(child.key for child in kind.resource.children if optional or not child.optional)
-    request = {
-        "parent": parent,
-        "children": _grouped(children or [], declared),
-        "related": _grouped(list(related)),
-        "finalizing": False,
-    }
-    answer: Json = orjson.loads(answer_sync(kind, encode(request), settings or Settings(), now))
-    return answer
+    """One call of the sync hook; ``optional`` declares LeaderWorkerSets, ``gateway`` what the gateway takes."""
+    without = _without(kind, optional=optional, gateway=gateway)
+    return hookcalls.sync(kind, parent, related, children or (), without=without, settings=settings, now=now)
 
 
-def customize(kind: Kind[Any, Any], parent: Json, settings: Settings | None = None, *declared: Json) -> list[Json]:
-    controller = {"spec": {"childResources": list(declared)}}
-    request = encode({"parent": parent, "controller": controller})
-    rules: list[Json] = orjson.loads(answer_customize(kind, request, settings or Settings()))["relatedResources"]
-    return rules
+def _without(kind: Kind[Any, Any], *, optional: bool, gateway: bool) -> frozenset[str]:
+    """The optional kinds of children that are not declared."""
+    declared = {"leaderworkerset": optional, "envoy-ai-gateway": gateway}
+    return frozenset(c.kind for c in kind.resource.children if c.optional and not declared[c.component])
 
 
-def child(answer: Json, kind: str, api_version: str = "") -> Json:
-    """The child of that kind."""
-    found: list[Json] = [c for c in answer["children"] if c["kind"] == kind and api_version in c["apiVersion"]]
-    assert len(found) == 1, [c["kind"] for c in answer["children"]]
-    return found[0]
-
-
-def condition(answer: Json, type_: str) -> Json:
-    conditions: list[Json] = answer["status"]["conditions"]
-    return next((c for c in conditions if c["type"] == type_), {})
+def customize(
+    kind: Kind[Any, Any],
+    parent: Json,
+    settings: Settings | None = None,
+    *,
+    optional: bool = False,
+    gateway: bool = False,
+) -> list[Json]:
+    """The rules of a customize answer; what is declared as for :func:`sync`."""
+    without = _without(kind, optional=optional, gateway=gateway)
+    return hookcalls.customize(kind, parent, without=without, settings=settings)
 
 
 def state(answer: Json, type_: str) -> tuple[str, str]:
     """Status and reason of a condition."""
     found = condition(answer, type_)
     return found.get("status", ""), found.get("reason", "")
-
-
-def admit(kind: Kind[Any, Any], item: Json, old: Json | None = None) -> Verdict:
-    """The webhook's verdict."""
-
-    def reviewed(given: Json) -> ReviewedObject:
-        return ReviewedObject(
-            metadata=msgspec.Raw(encode(given["metadata"])), spec=msgspec.Raw(encode(given.get("spec")))
-        )
-
-    metadata = msgspec.convert(item["metadata"], ObjectMeta)
-    return judge(kind, metadata, reviewed(item), None if old is None else reviewed(old), Settings())
 
 
 def paths(verdict: Verdict) -> list[str]:

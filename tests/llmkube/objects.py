@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
-from app.admission.protocol import ReviewedObject
-from app.admission.review import Verdict, judge
-from app.hooks.kind import Kind, answer_customize, answer_sync
-from app.kube.objects import ObjectMeta
+from app.admission.review import Verdict
+from app.hooks.kind import Kind
 from app.llmkube.kinds import KINDS
 from app.settings import Settings
+from tests import hookcalls
+from tests.hookcalls import Json
 
-Json = dict[str, Any]
+__all__ = ["Json"]
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 URL = "https://example.com/model.gguf"
@@ -46,21 +43,17 @@ def _parent(kind: str, name: str, spec: Json, status: Json | None) -> Json:
 
 
 def kind_of(document: Json) -> Kind[Any, Any]:
-    found: Kind[Any, Any] = next(kind for kind in KINDS if kind.resource.kind == document["kind"])
-    return found
+    return hookcalls.kind_of(KINDS, document)
 
 
 def admit(document: Json, settings: Settings | None = None) -> Verdict:
     """What admission says of a new object."""
-    metadata = msgspec.convert(document["metadata"], ObjectMeta)
-    reviewed = msgspec.json.decode(msgspec.json.encode(document), type=ReviewedObject)
-    return judge(kind_of(document), metadata, reviewed, None, settings or ALL_PATHS)
+    return hookcalls.admit(kind_of(document), document, None, settings or ALL_PATHS)
 
 
 def verdict_of_update(before: Json, after: Json, settings: Settings) -> Verdict:
     """What admission says of a change."""
-    old, new = (msgspec.json.decode(msgspec.json.encode(item), type=ReviewedObject) for item in (before, after))
-    return judge(kind_of(after), msgspec.convert(after["metadata"], ObjectMeta), new, old, settings)
+    return hookcalls.admit(kind_of(after), after, before, settings)
 
 
 def errors(document: Json, settings: Settings | None = None) -> list[str]:
@@ -68,7 +61,7 @@ def errors(document: Json, settings: Settings | None = None) -> list[str]:
 
 
 def warned(document: Json) -> list[str]:
-    return admit(document).warnings
+    return [*admit(document).warnings]
 
 
 def sync(
@@ -80,33 +73,13 @@ def sync(
 ) -> Json:
     """A sync hook's answer. Every child and related kind that the family declares is there, empty where it has none."""
     kind = kind_of(document)
-    groups: Json = {child.key: {} for child in kind.resource.children if not child.optional}
-    body = {
-        "parent": document,
-        "children": _grouped(children or [], groups),
-        "related": _grouped(related or [], {}),
-        "finalizing": False,
-    }
-    answer: Json = json.loads(answer_sync(kind, json.dumps(body).encode(), settings or ALL_PATHS, now))
-    return answer
-
-
-def _grouped(objects: list[Json], groups: Json) -> Json:
-    for item in objects:
-        metadata = item["metadata"]
-        key = f"{metadata['namespace']}/{metadata['name']}" if "namespace" in metadata else metadata["name"]
-        groups.setdefault(f"{item['kind']}.{item['apiVersion']}", {})[key] = item
-    return groups
+    without, given = hookcalls.optional_kinds(kind), settings or ALL_PATHS
+    return hookcalls.sync(kind, document, related or (), children or (), without=without, settings=given, now=now)
 
 
 def customize(document: Json, settings: Settings | None = None) -> list[Json]:
     """The rules of a customize hook's answer."""
-    kind = kind_of(document)
-    plurals = [{"apiVersion": c.api_version, "resource": c.plural} for c in kind.resource.children]
-    body = {"controller": {"spec": {"childResources": plurals}}, "parent": document}
-    answer = json.loads(answer_customize(kind, json.dumps(body).encode(), settings or Settings()))
-    rules: list[Json] = answer["relatedResources"]
-    return rules
+    return hookcalls.customize(kind_of(document), document, settings=settings)
 
 
 def child(answer: Json, kind: str) -> Json | None:
@@ -117,16 +90,9 @@ def child(answer: Json, kind: str) -> Json | None:
 
 
 def condition(answer: Json, type_: str) -> Json | None:
-    found: Json | None = next((c for c in answer["status"]["conditions"] if c["type"] == type_), None)
-    return found
+    return hookcalls.condition(answer, type_) or None
 
 
 def observed(answered: Json, status: Json | None = None) -> Json:
     """A child as the cluster shows it after it was applied: with Metacontroller's record of what we sent."""
-    record = json.dumps(answered)
-    metadata = {
-        **answered["metadata"],
-        "uid": f"uid-{answered['metadata']['name']}",
-        "annotations": {"metacontroller.k8s.io/last-applied-configuration": record},
-    }
-    return {**answered, "metadata": metadata, "status": status or {}}
+    return hookcalls.observed(answered, status=status or {})

@@ -10,13 +10,18 @@ import pytest
 import yaml
 
 from app import installation
-from app.families import RESOURCES
+from app.families import DECORATORS, RESOURCES
+from app.kserve import names as kserve
+from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, MODEL_FAMILY, MODEL_NAME
+from app.llmkube import names as llmkube
+from app.llmkube.runtimes.registry import RUNTIMES
 from app.server.run import QUIET_WITHIN_SECONDS
 from app.settings import DEFAULT_PORT, Settings, variable_name
 from tools import registration
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
+COMPONENTS = sorted(MANIFESTS.glob("components/*"))
 FILES = sorted(path for path in MANIFESTS.rglob("*.yaml") if path.name != "kustomization.yaml")
 
 Json = dict[str, Any]
@@ -105,7 +110,7 @@ def test_the_lame_duck_outlasts_the_readiness_probe() -> None:
 
 def test_environment_variables_are_settings() -> None:
     known = {variable_name(name) for name in Settings.model_fields}
-    used = {v["name"] for path in FILES for o in objects(path) for v in _env(o)}
+    used = {v["name"] for path in FILES if "components" not in path.parts for o in objects(path) for v in _env(o)}
 
     assert used
     assert used <= known
@@ -128,7 +133,10 @@ def test_the_certificates_account_may_touch_our_objects_by_name_and_no_others() 
     assert secrets["resourceNames"] == ["modelhooks-tls"]
     assert webhooks["resourceNames"] == [installation.NAME]
     assert definitions["resourceNames"] == [installation.crd_name(r) for r in RESOURCES if r.older]
-    assert {installation.controller_name(resource) for resource in RESOURCES} <= set(controllers["resourceNames"])
+    assert {*map(installation.controller_name, RESOURCES), *(d.component for d in DECORATORS)} <= set(
+        controllers["resourceNames"]
+    )
+    assert controllers["resources"] == ["compositecontrollers", "decoratorcontrollers"]
     assert all(rule["verbs"] == ["get", "patch"] for rule in (secrets, webhooks, definitions, controllers))
 
 
@@ -138,6 +146,44 @@ def test_cert_manager_makes_the_names_that_are_verified_and_where_the_hooks_are(
     leaf = find("overlays/cert-manager/certificates.yaml", "Certificate", "modelhooks-tls")["spec"]
     assert leaf["dnsNames"] == service_names(installation.NAME, installation.NAMESPACE, "cluster.local")
     assert f"host: {installation.HOOK_HOST}" in (MANIFESTS / "overlays/cert-manager/kustomization.yaml").read_text()
+
+
+def test_the_gateway_is_the_one_that_routes_name() -> None:
+    gateway = find("components/envoy-ai-gateway/gateway.yaml", "Gateway", "models")["metadata"]
+
+    assert Settings().llmaz_gateway == f"{gateway['namespace']}/{gateway['name']}"
+
+
+def test_the_chat_page_asks_the_gateways_proxy() -> None:
+    proxy = find("components/envoy-ai-gateway/gateway.yaml", "EnvoyProxy", "models")["spec"]["provider"]["kubernetes"]
+    page = find("components/open-webui/open-webui.yaml", "Deployment", "open-webui")
+    (address,) = [v["value"] for v in _env(page) if v["name"] == "OPENAI_API_BASE_URLS"]
+
+    assert address == f"http://{proxy['envoyService']['name']}.envoy-gateway-system.svc.cluster.local/v1"
+
+
+def test_the_scheduler_is_the_one_that_llmazs_pods_name() -> None:
+    settings = find("components/inftyai-scheduler/scheduler.yaml", "ConfigMap", CONFIG_MAP)
+    (profiles,) = (
+        o["profiles"] for o in objects(MANIFESTS / "components" / "inftyai-scheduler" / "scheduler-config.yaml")
+    )
+
+    assert settings["metadata"]["namespace"] == Settings().llmaz_system_namespace
+    assert yaml.safe_load(settings["data"][CONFIG_KEY]) == {"scheduler-name": profiles[0]["schedulerName"]}
+
+
+def test_prometheus_asks_the_engines_that_have_metrics() -> None:
+    """By the labels that the families' pods have."""
+    monitors = {o["metadata"]["name"]: o["spec"] for o in objects(MANIFESTS / "components/prometheus/podmonitors.yaml")}
+    (runtimes,) = monitors["llmkube"]["selector"]["matchExpressions"]
+    picker = monitors["kserve-endpoint-picker"]["selector"]["matchLabels"]
+
+    assert runtimes["key"] == llmkube.LABEL_RUNTIME
+    assert runtimes["values"] == sorted(name for name, runtime in RUNTIMES.items() if runtime.scraped)
+    assert monitors["llmaz"]["selector"]["matchExpressions"] == [{"key": MODEL_NAME, "operator": "Exists"}]
+    assert monitors["llmaz"]["podTargetLabels"] == [MODEL_NAME, MODEL_FAMILY]
+    assert monitors["kserve"]["selector"]["matchLabels"].items() <= kserve.workload_selector("chat").items()
+    assert picker.items() <= kserve.component_labels("chat", kserve.COMPONENT_SCHEDULER).items()
 
 
 def test_llmkubes_priority_classes() -> None:
@@ -161,16 +207,18 @@ def test_kustomizations_name_what_is_there(path: Path) -> None:
     kustomization = yaml.safe_load(path.read_text())
     patches = [patch["path"] for patch in kustomization.get("patches", []) if "path" in patch]
 
-    for name in [*kustomization["resources"], *patches]:
+    files = [name for made in kustomization.get("configMapGenerator", []) for name in made.get("files", [])]
+
+    for name in [*kustomization["resources"], *patches, *files]:
         target = (path.parent / name).resolve()
         assert target.is_file() or (target / "kustomization.yaml").is_file(), name
-    listed = {(path.parent / name).resolve() for name in [*kustomization["resources"], *patches]}
+    listed = {(path.parent / name).resolve() for name in [*kustomization["resources"], *patches, *files]}
     assert {p.resolve() for p in path.parent.glob("*.yaml") if p != path} <= listed
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")
-@pytest.mark.parametrize("path", sorted(MANIFESTS.glob("overlays/*")), ids=lambda p: p.name)
-def test_kustomize_builds_each_overlay(path: Path) -> None:
+@pytest.mark.parametrize("path", [*sorted(MANIFESTS.glob("overlays/*")), *COMPONENTS], ids=lambda p: p.name)
+def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
     done = subprocess.run(["kubectl", "kustomize", path], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 
 from app import cli
-from app.families import RESOURCES
+from app.families import DECORATORS, RESOURCES
 from app.kube.resource import ChildKind, CustomResource
 from app.server import metrics
 
@@ -134,7 +134,7 @@ def test_every_component_is_documented() -> None:
     section = (ROOT / "docs" / "install.md").read_text().partition("| Component |")[2].partition("###")[0]
     rows = dict(re.findall(r"^\| `([\w-]+)` \| (.+?) \|", section, re.MULTILINE))
     optional = [child for resource in RESOURCES for child in resource.children if child.optional]
-    assert set(rows) == {child.component for child in optional}
+    assert set(rows) == {child.component for child in optional} | {decorator.component for decorator in DECORATORS}
     assert [child.kind for child in optional if child.kind not in rows[child.component]] == []
 
 

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from app import selftest
-from app.families import KINDS, RESOURCES
+from app.families import DECORATORS, KINDS, RESOURCES
 from app.hooks.kind import Kind
 from app.installation import CONVERSION_PATH
 from app.main import create_app
@@ -59,7 +59,7 @@ def test_a_process_that_cannot_answer_is_not_ready(broken: str, status: int, mon
     assert (answer.status_code, answer.json()["status"]) == (status, "self-test failed" if broken else "ok")
 
 
-HOOKS = {CONVERSION_PATH} | {
+HOOKS = {CONVERSION_PATH, *(f"{decorator.hook_path}/sync" for decorator in DECORATORS)} | {
     path
     for kind in KINDS
     for path in (
@@ -103,7 +103,7 @@ def test_the_document_describes_every_hook() -> None:
     """With schemas and examples that exist; what an example says is answered, is answered."""
     app, found = create_app(Settings(), clock=lambda: NOW), documented()
     assert set(found["paths"]) == HOOKS
-    assert len(HOOKS) == 8 + 5 + (8 + 2) + 1
+    assert len(HOOKS) == 8 + 5 + (8 + 2) + 1 + 1
     assert references(found) <= {f"#/components/{p}/{name}" for p, part in found["components"].items() for name in part}
 
     async def ask() -> None:

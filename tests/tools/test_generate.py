@@ -11,6 +11,7 @@ import yaml
 from pydantic import Field
 
 from app.families import RESOURCES
+from app.hooks.decorator import Decorator, Label
 from app.kube.base import KubeModel
 from app.kube.resource import ChildKind
 from tests.kube.widget import Part, widget
@@ -245,4 +246,19 @@ def test_a_component_adds_its_kinds_to_the_controllers_that_own_them(tree: Path)
         "toys-widgets": ["deployments", "services", "jobs", "routes"],
         "toys-gadgets": ["routes", "gateways"],
         "toys-gizmos": [],
+    }
+
+
+def test_a_decorator_is_a_component_of_its_own() -> None:
+    """With all that Metacontroller needs, but for the rights on parents, which it has."""
+    label = Label(widget(), "toys.example.dev/model", lambda spec: str(spec.model_ref))
+    files = generate.decorators([Decorator("toys", "models", (label,))], "1.2.3")
+    folder = "metacontroller/components/toys-models"
+    assert sorted(files) == [f"{folder}/decoratorcontroller.yaml", f"{folder}/kustomization.yaml"]
+    controller = yaml.safe_load(files[f"{folder}/decoratorcontroller.yaml"])
+    url = "https://modelhooks.modelhooks-system:443/toys/models/sync?rev=1.2.3"
+    assert (controller["kind"], controller["metadata"]["name"]) == ("DecoratorController", "toys-models")
+    assert controller["spec"] == {
+        "resources": [{"apiVersion": "toys.example.dev/v1alpha1", "resource": "widgets"}],
+        "hooks": {"sync": {"version": "v2", "webhook": {"url": url, "timeout": "10s"}}},
     }

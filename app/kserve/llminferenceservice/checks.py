@@ -9,9 +9,10 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from app.hooks.sendable import clashes
+from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.llminferenceservice import merged, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.observed import Service
@@ -28,7 +29,7 @@ from app.kserve.llminferenceservice.types import (
     WorkloadSpec,
 )
 from app.kserve.modeluri import storage_problem, url_problem
-from app.kserve.names import MAIN, MODEL_PATH, MODEL_VOLUMES, RESERVED_LABELS, Names
+from app.kserve.names import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, RESERVED_LABELS, Names
 from app.kserve.spec import presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
@@ -69,18 +70,18 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     return errors
 
 
-def warnings(service: Service) -> list[str]:
+def warnings(service: Service) -> list[field.Advice]:
     """Every warning (KS-7.6): settings that nothing acts on, and combinations that rarely serve.
 
     Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
     """
     spec, _ = as_decided(service)
     names, based = Names(service.metadata.name), bool(spec.base_refs)
-    found: list[str] = [*_model_advice(spec), *_name_advice(service.metadata.name, spec)]
-    found += [said for said in without_effect(spec, SPEC) if not str(said.path).endswith(".scaling")]
+    found: list[field.Advice] = [*_model_advice(spec), *_name_advice(service.metadata.name, spec)]
+    found += [*without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
     found += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in workloads(spec):
-        found += _workload_advice(workload, path, names, based)
+        found += _workload_advice(workload, path, based)
     if not based:
         found += _missing(spec)
     if spec.router is not None:
@@ -293,6 +294,42 @@ def _has_model(pod: Json | None) -> bool:
     return bool(main.get("command")) or any(path in (MODEL_PATH, posixpath.dirname(MODEL_PATH)) for path in mounted)
 
 
+def _criticality_advice(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Criticalities, a field or an annotation by the version, that no request comes to know of (KS-4.9)."""
+    router = spec.router
+    http = router.route.http if router is not None and router.route is not None else None
+    for path, word in _criticalities(metadata, spec):
+        if word not in get_args(v1alpha1.Criticality):
+            yield advice(
+                path, f"must be {', '.join(get_args(v1alpha1.Criticality))}, or nothing comes of it", "no-effect"
+            )
+        elif (router is None or router.scheduler is None) and not spec.base_refs:
+            detail = "without router.scheduler no endpoint picker sees the requests"
+            yield advice(path, f"accepted, no effect; {detail}", "no-effect")
+        elif http is not None and http.refs:
+            detail = "HTTPRoutes of your own have to set it, or clients to send it"
+            yield advice(path, f"counts for requests that name the InferenceObjective in {OBJECTIVE_HEADER}; {detail}")
+
+
+def _criticalities(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterator[tuple[field.Path, str]]:
+    """Those of the model and of its adapters, each at its field or annotation."""
+    model, notes = spec.model, metadata.annotations or {}
+    places = {
+        key: field.Path("metadata").child("annotations").key(key) for key in (MODEL_CRITICALITY, LORA_CRITICALITIES)
+    }
+    if isinstance(model, v1alpha1.ModelSpec) and model.criticality is not None:
+        yield SPEC.child("model", "criticality"), model.criticality
+    if notes.get(MODEL_CRITICALITY):
+        yield places[MODEL_CRITICALITY], notes[MODEL_CRITICALITY]
+    adapters = model.lora.adapters if model is not None and model.lora is not None else None
+    for position, adapter in enumerate(adapters if isinstance(adapters, list) else ()):
+        if isinstance(adapter, dict) and isinstance(adapter.get("criticality"), str):
+            path = SPEC.child("model", "lora", "adapters").index(position).child("criticality")
+            yield path, adapter["criticality"]
+    for word in adapter_criticalities(notes, adapters).values():
+        yield places[LORA_CRITICALITIES], word
+
+
 def _name_advice(name: str, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     groups = spec.worker is not None or (spec.prefill is not None and spec.prefill.worker is not None)
     if groups and len(name) > LONGEST_MULTI_NODE_NAME:
@@ -300,18 +337,7 @@ def _name_advice(name: str, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield advice(NAME, f"{len(name)} characters; {room}")
 
 
-def _workload_advice(workload: WorkloadSpec, path: field.Path, names: Names, based: bool) -> Iterator[Advice]:
-    if workload.scaling is not None:
-        main = path is SPEC
-        if workload.worker is not None:
-            target = f"LeaderWorkerSet {names.multi_node if main else names.multi_node_prefill}"
-        else:
-            target = f"Deployment {names.main if main else names.prefill}"
-        message = (
-            "stored but not acted on; the number of replicas is left alone, attach a HorizontalPodAutoscaler to "
-            f"{target}"
-        )
-        yield advice(path.child("scaling"), message, "no-effect")
+def _workload_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
     yield from _labels(workload.labels, path.child("labels"))
     yield from _parallelism_advice(workload, path.child("parallelism"), based)
     for key, pod in (("template", workload.template), ("worker", workload.worker)):

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from app.hooks import sendable
 from app.kserve.llminferenceservice.types import (
     NO_PARALLELISM,
     KEDAAdvanced,
@@ -30,6 +31,7 @@ from app.kube.modelfields import check_embedded
 from app.kube.names import reserved_keys
 from app.kube.podspec import normalised
 from app.workload import wholepod
+from app.workload.behavior import check_behavior
 
 Json = dict[str, Any]
 
@@ -196,6 +198,8 @@ def _scaling(workload: WorkloadSpec, scaling: ScalingSpec, path: field.Path) -> 
         yield field.invalid(path.child("wva"), "object", "hpa and keda are mutually exclusive; remove one")
     if wva.hpa is None and wva.keda is None:
         yield field.required(path.child("wva"), "set hpa or keda")
+    if wva.hpa is not None:
+        yield from _behavior(wva.hpa.behavior, path.child("wva", "hpa", "behavior"))
     if wva.keda is not None:
         keda = path.child("wva", "keda")
         yield from _advanced(wva.keda.advanced, keda.child("advanced"))
@@ -213,6 +217,14 @@ def _advanced(advanced: KEDAAdvanced | None, path: field.Path) -> Iterator[field
     hpa = advanced.horizontal_pod_autoscaler_config
     if hpa is not None and hpa.name:
         yield field.forbidden(path.child("horizontalPodAutoscalerConfig", "name"), "must be empty: the name is fixed")
+    if hpa is not None:
+        yield from _behavior(hpa.behavior, path.child("horizontalPodAutoscalerConfig", "behavior"))
+
+
+def _behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
+    """What the API server would refuse, or Metacontroller lose, when the autoscaler is made."""
+    yield from check_behavior(behavior, path)
+    yield from sendable.check(behavior, path)
 
 
 def _idle(idle: int | None, lowest: int | None, path: field.Path, keda: field.Path) -> Iterator[field.Error]:

@@ -16,18 +16,22 @@ from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.names import (
     API_VERSION,
+    AUTOSCALER_API,
     GATEWAY_API,
     GATEWAY_GROUP,
     GATEWAY_NAME_LABEL,
     GLOBAL_CA_BUNDLE,
     LEADER_WORKER_SET_API,
     NAME,
+    OBJECTIVE_API,
     OPERATOR_CONFIG,
     PART_OF,
     PART_OF_VALUE,
     POOL_API,
     POOL_GROUP,
+    SCALED_OBJECT_API,
     SYSTEM_SCHEDULER_CONFIG_PREFIX,
+    VARIANT_API,
     Names,
 )
 from app.kserve.operator import OperatorConfig, operator_config
@@ -109,6 +113,16 @@ class ObservedPoolSpec(Observed):
     selector: PoolSelector = msgspec.field(default_factory=PoolSelector)
 
 
+class ConditionsStatus(Observed):
+    conditions: list[Condition] | None = None
+
+
+class ObservedScaler(ObservedObject):
+    """A HorizontalPodAutoscaler or a ScaledObject."""
+
+    status: ConditionsStatus = msgspec.field(default_factory=ConditionsStatus)
+
+
 class ObservedPool(ObservedObject):
     """An InferencePool, managed or referenced."""
 
@@ -174,6 +188,10 @@ class Children(
         "roles": "Role.rbac.authorization.k8s.io/v1",
         "config_maps": "ConfigMap.v1",
         "role_bindings": "RoleBinding.rbac.authorization.k8s.io/v1",
+        "autoscalers": f"HorizontalPodAutoscaler.{AUTOSCALER_API}",
+        "scaled_objects": f"ScaledObject.{SCALED_OBJECT_API}",
+        "objectives": f"InferenceObjective.{OBJECTIVE_API}",
+        "variants": f"VariantAutoscaling.{VARIANT_API}",
     },
 ):
     """Observed children by kind; ``None`` where the kind is not declared."""
@@ -187,6 +205,10 @@ class Children(
     roles: dict[str, ObservedRole] | None = None
     role_bindings: dict[str, ObservedBinding] | None = None
     config_maps: dict[str, ObservedObject] | None = None
+    autoscalers: dict[str, ObservedScaler] | None = None
+    scaled_objects: dict[str, ObservedScaler] | None = None
+    variants: dict[str, ObservedObject] | None = None
+    objectives: dict[str, ObservedObject] | None = None
 
 
 class Related(

@@ -5,22 +5,24 @@ The decisions themselves are those of the two phases: :mod:`app.kserve.workload.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.hooks.protocol import one
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import Related, Request, Service, Surroundings, surroundings
-from app.kserve.names import STOP
-from app.kserve.operator import OperatorConfigError
+from app.kserve.names import OPERATOR_CONFIG, STOP
+from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
 from app.kserve.spec.effective import Effective, Inputs, combine
-from app.kserve.spec.find import ConfigFinder, layer, pinned
+from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
 from app.kserve.workload.plan import MissingAccountError, WorkloadError, workload_plan
+from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.objects import ObjectMeta
-from app.kube.origin import Origin, item_key
+from app.kube.origin import Origin, item_key, leaves
 from app.kube.podspec import MERGE_KEYS
 from app.settings import Settings
 
@@ -43,7 +45,7 @@ def effective_spec(service: Service, request: Request, around: Surroundings, set
     finder = ConfigFinder(
         related.configs, related.config_maps, service.metadata.namespace, operator.system_namespace, prefix
     )
-    own = layer("spec", bytes(request.parent.spec))
+    own = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
     pins = pins_of(service, settings)
     effective = combine(Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config))
     if errors := check_effective(effective):
@@ -82,7 +84,24 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
     if scheduler is not None and scheduler.template is not None:
         place = f"Deployment/{around.names.scheduler} spec.template"
         found += _pod(effective, scheduler.template, ["router", "scheduler", "template"], place)
-    return found
+    return [*found, *_triggers(effective, around)]
+
+
+def _triggers(effective: Effective, around: Surroundings) -> Iterator[Origin]:
+    """What ScaledObjects have of the operator's settings."""
+    for plan in scaling_plans(effective.spec, around.names):
+        made = (child for child in scaling_children(plan, around) if child["kind"] == "ScaledObject")
+        for path, value in itertools.chain.from_iterable(leaves(child["spec"], SPEC) for child in made):
+            if str(path).endswith(_OPERATORS):
+                yield Origin(f"ScaledObject/{plan.scaler} {path}", value, PROMETHEUS)
+
+
+PROMETHEUS = f"ConfigMap/{OPERATOR_CONFIG} {AUTOSCALING_KEY}"
+"""Source of where Prometheus is and as whom it is asked."""
+_OPERATORS = (
+    *(f".metadata.{key}" for key in ("serverAddress", "unsafeSsl", "authModes")),
+    *(f".authenticationRef.{key}" for key in ("name", "kind")),
+)
 
 
 def _pod(effective: Effective, pod: Json, base: Sequence[str], place: str) -> list[Origin]:
@@ -112,7 +131,7 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
 # For ``modelhooks validate`` on files with a service and its configs. In the cluster it is ``PresetsCombined``.
 
 
-def across(service: Service, request: Request, settings: Settings) -> list[str]:
+def across(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Why there would be no pods; nothing where an object that the service names is not among the related ones."""
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)

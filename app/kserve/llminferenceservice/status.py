@@ -12,6 +12,7 @@ from datetime import datetime
 from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
+    SCALING_CONDITIONS,
     TOP_LEVEL,
     WORKLOAD_CONDITIONS,
     Condition,
@@ -38,6 +39,8 @@ def status(
         ledger.set(ConditionType.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
         ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
+        for condition in (*SCALING_CONDITIONS, ConditionType.CRITICALITY_APPLIED):
+            ledger.remove(condition)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
@@ -73,7 +76,7 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
 def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
     result = outcome.workloads
     if result is not None:
-        for condition in WORKLOAD_CONDITIONS:
+        for condition in (*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS):
             state = result.states.get(condition)
             if state is not None:
                 ledger.set(condition, state)
@@ -84,7 +87,7 @@ def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
     ):  # a condition of the topology that was may be false still: it decides nothing
         ledger.set(ConditionType.WORKLOADS_READY, next(iter(result.states.values())))
     elif result is not None or outcome.stopped:
-        ledger.set(ConditionType.WORKLOADS_READY, ledger.first_false(WORKLOAD_CONDITIONS))
+        ledger.set(ConditionType.WORKLOADS_READY, ledger.first_false((*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS)))
     else:
         ledger.set_unknown(ConditionType.WORKLOADS_READY)
 
@@ -149,7 +152,8 @@ def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
         found += [cause for cause in said if cause is not None]
     if router is not None:
         found += router.causes
-        found += [f.cause for f in router.states.values() if f is not None and f.cause is not None]
+        said = (state.cause for type_ in ROUTER_CONDITIONS if (state := router.states.get(type_)) is not None)
+        found += [cause for cause in said if cause is not None]
     return found
 
 

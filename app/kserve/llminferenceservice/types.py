@@ -22,6 +22,7 @@ FailureMode = Literal["FailOpen", "FailClose"]
 # Classes of fields that several types, or both kinds, have alike.
 
 _REPLICAS = "left as it is in the cluster where it is not set"
+_EMPTY = honoured("refused unless it is empty")
 _ON_SERVER = honoured("arguments and GPUs of the server, unless the template has its own")
 _ON_PODS = honoured("on the workload's pods; the service's own on prefill pods too, unless prefill has others")
 _ON_PICKER = honoured("on the scheduler's pods")
@@ -119,7 +120,7 @@ class ScalingModifiers(KubeModel):
 
 
 class HorizontalPodAutoscalerConfig(KubeModel):
-    name: str = Field("", description="Must be empty: the autoscaler's name is fixed.")
+    name: Annotated[str, _EMPTY] = Field("", description="Must be empty: the autoscaler's name is fixed.")
     behavior: Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")] | None = Field(
         None, description="How fast replicas come and go."
     )
@@ -135,7 +136,9 @@ class KEDAAdvanced(KubeModel):
     restore_to_original_replica_count: bool = Field(
         False, description="Whether replicas go back to their number before KEDA when it leaves."
     )
-    scaling_modifiers: ScalingModifiers | None = Field(None, description="KEDA's formula; must stay empty.")
+    scaling_modifiers: Annotated[ScalingModifiers | None, _EMPTY] = Field(
+        None, description="KEDA's formula; must stay empty."
+    )
 
 
 class KEDAFallback(KubeModel):
@@ -199,18 +202,22 @@ class WVASpec(KubeModel):
         )
     )
 
-    variant_cost: str = Field(
+    variant_cost: Annotated[str, passed_through("to the VariantAutoscaling")] = Field(
         "10.0", description="Cost of one replica, to compare variants by.", pattern=DECIMAL_PATTERN
     )
-    hpa: HPASpec | None = Field(None, description="Scale by a HorizontalPodAutoscaler.")
-    keda: KEDASpec | None = Field(None, description="Scale by KEDA.")
+    hpa: Annotated[HPASpec | None, passed_through("to the HorizontalPodAutoscaler")] = Field(
+        None, description="Scale by a HorizontalPodAutoscaler."
+    )
+    keda: Annotated[KEDASpec | None, passed_through("to the ScaledObject; needs KEDA and its component")] = Field(
+        None, description="Scale by KEDA, which has to be installed."
+    )
 
 
 _IDLE = "!has(self.wva) || !has(self.wva.keda) || !has(self.wva.keda.idleReplicaCount)"
 
 
 class ScalingSpec(KubeModel):
-    """Autoscaling. Stored and checked, not acted on: attach a HorizontalPodAutoscaler of your own."""
+    """Autoscaling: the number of replicas is the autoscaler's."""
 
     model_config = ConfigDict(
         json_schema_extra=cel(
@@ -228,7 +235,9 @@ class ScalingSpec(KubeModel):
         )
     )
 
-    min_replicas: Int32 | None = Field(None, description="Fewest replicas.", ge=1)
+    min_replicas: Annotated[Int32 | None, defaulted("1; what a new workload starts with")] = Field(
+        None, description="Fewest replicas, with which the workload starts; 1 when not set.", ge=1
+    )
     max_replicas: Int32 | None = Field(None, description="Most replicas.", ge=1)
     wva: WVASpec | None = Field(None, description="The autoscaler.")
 
@@ -244,13 +253,9 @@ class WorkloadSpec(KubeModel):
     replicas: Annotated[Int32 | None, honoured(_REPLICAS)] = Field(
         None, description="Copies of the workload; left alone when not set.", ge=0
     )
-    scaling: Annotated[
-        ScalingSpec | None,
-        no_effect(
-            "the number of replicas is left alone; attach an autoscaler",
-            "checked and stored; attach an autoscaler of your own",
-        ),
-    ] = Field(None, description="Autoscaling. Stored, not acted on.")
+    scaling: Annotated[ScalingSpec | None, HONOURED] = Field(
+        None, description="Autoscaling, in place of replicas: by a HorizontalPodAutoscaler or by KEDA."
+    )
     parallelism: ParallelismSpec | None = Field(None, description="How one replica is spread over GPUs and nodes.")
     labels: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Labels for the pods.")
     annotations: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Annotations for the pods.")
@@ -456,6 +461,10 @@ class ConditionType(StrEnum):
     HTTP_ROUTES_READY = "HTTPRoutesReady"
     INFERENCE_POOL_READY = "InferencePoolReady"
     SCHEDULER_WORKLOAD_READY = "SchedulerWorkloadReady"
+    SCALING_READY = "ScalingReady"
+    PREFILL_SCALING_READY = "PrefillScalingReady"
+    CRITICALITY_APPLIED = "CriticalityApplied"
+    """Ours: whether requests get the priority that ``criticality`` asks for. Nothing depends on it (KS-4.9)."""
     CHILDREN_CREATED = "ChildrenCreated"
     """Ours: false while a child is not there, or not as it was asked for, absent otherwise. Its time tells how long."""
 
@@ -467,6 +476,8 @@ WORKLOAD_CONDITIONS = (
     ConditionType.PREFILL_WORKER_WORKLOAD_READY,
 )
 """In the order in which the first false one decides ``WorkloadsReady`` (KS-6.3)."""
+SCALING_CONDITIONS = (ConditionType.SCALING_READY, ConditionType.PREFILL_SCALING_READY)
+"""After those, where a workload has ``scaling``; a service that is stopped has none of them (KS-5.4)."""
 ROUTER_CONDITIONS = (
     ConditionType.GATEWAYS_READY,
     ConditionType.HTTP_ROUTES_READY,
@@ -489,6 +500,16 @@ class Reason(StrEnum):
     """A preset or baseRef is missing, does not render, or makes an invalid spec; nothing was changed."""
     RECONCILE_MULTI_NODE_ERROR = "ReconcileMultiNodeWorkloadError"
     RECONCILE_SINGLE_NODE_ERROR = "ReconcileSingleNodeWorkloadError"
+    RECONCILE_SCALING_ERROR = "ReconcileScalingError"
+    """The operator's settings lack what a ScaledObject needs."""
+    HPA_PROGRESSING = "HPAProgressing"
+    SCALED_OBJECT_PROGRESSING = "ScaledObjectProgressing"
+    """The autoscaler has not said anything yet."""
+    NO_SCHEDULER = "NoScheduler"
+    """No endpoint picker sees the requests."""
+    UNKNOWN_CRITICALITY = "UnknownCriticality"
+    NOT_ROUTED = "NotRouted"
+    """The managed route does not give all objectives to requests."""
     SCHEDULER_RECONCILE_ERROR = "SchedulerReconcileError"
     HTTP_ROUTE_RECONCILE_ERROR = "HTTPRouteReconcileError"
     """The route is written, but its URLs cannot be found out."""

@@ -8,15 +8,16 @@ from pydantic import Field
 
 from app.kserve.llminferenceservice import types
 from app.kube.base import KubeModel
-from app.kube.fieldclass import DEFAULTED, NO_EFFECT
+from app.kube.fieldclass import DEFAULTED, honoured
 from app.kube.gatewayapi import PortNumber
 
 Criticality = Literal["Critical", "Standard", "Sheddable"]
+CRITICALITY = honoured("with router.scheduler, and where InferenceObjectives and their component are installed")
 
 
 class ModelSpec(types.LLMModelSpec):
-    criticality: Annotated[Criticality | None, NO_EFFECT] = Field(
-        None, description="Importance of requests. Stored, not acted on."
+    criticality: Annotated[Criticality | None, CRITICALITY] = Field(
+        None, description="Importance of requests: an InferenceObjective, where the cluster has the kind."
     )
 
 

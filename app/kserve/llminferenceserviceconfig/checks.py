@@ -102,7 +102,7 @@ def _installation(settings: Settings) -> tuple[tuple[str, str], str]:
     return OperatorConfig(system).gateway, system
 
 
-def warnings(config: Config) -> list[str]:
+def warnings(config: Config) -> list[field.Advice]:
     """Fields without effect, and what services that use the config as it is would be refused for."""
     refused = (
         advice(error.path, f"{error.body}; a service has to replace the list") for error in merge_clashes(config.spec)
@@ -110,7 +110,7 @@ def warnings(config: Config) -> list[str]:
     return [*without_effect(config.spec, SPEC), *refused]
 
 
-def update_warnings(config: Config, old: Config, settings: Settings) -> list[str]:
+def update_warnings(config: Config, old: Config, settings: Settings) -> list[field.Advice]:
     """A shared preset that changes, changes every service that uses it; additions alone are expected (KS-C04)."""
     name = config.metadata.name
     if not is_well_known(name, settings) or _is_within(_dump(old.spec), _dump(config.spec)):

@@ -9,13 +9,12 @@ from pydantic import Field
 from app.kserve.llminferenceservice import v1alpha1
 from app.kserve.llminferenceservice.types import MATCH_LABELS, PICKER_NAME, POOL_SPEC
 from app.kserve.llminferenceserviceconfig import types
-from app.kube.fieldclass import NO_EFFECT
 from app.kube.gatewayapi import PortNumber
 
 
 class ConfigModelSpec(types.ConfigModelSpec):
-    criticality: Annotated[v1alpha1.Criticality | None, NO_EFFECT] = Field(
-        None, description="Importance of requests. Stored, not acted on."
+    criticality: Annotated[v1alpha1.Criticality | None, v1alpha1.CRITICALITY] = Field(
+        None, description="Importance of requests: an InferenceObjective, where the cluster has the kind."
     )
 
 

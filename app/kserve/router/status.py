@@ -10,11 +10,20 @@ from collections.abc import Iterable
 from app.hooks.protocol import one
 from app.kserve.llminferenceservice.observed import ObservedPool, ObservedRoute, ParentReference
 from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import COMPONENT_WORKLOAD, GATEWAY_GROUP, ROLE_BOTH, ROLE_DECODE, workload_labels
+from app.kserve.names import (
+    COMPONENT_WORKLOAD,
+    GATEWAY_GROUP,
+    OBJECTIVE_HEADER,
+    ROLE_BOTH,
+    ROLE_DECODE,
+    workload_labels,
+)
 from app.kserve.results import HOLDS, ConditionState, by_condition, fails
+from app.kserve.router.objectives import criticalities, priorities, unnamed
 from app.kserve.router.view import RouterError, RouterView
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedDeployment
+from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.rollout import rolling_out, rollout
 
@@ -24,6 +33,10 @@ INSTALL_GATEWAY_API = (
 INSTALL_POOLS = (
     "InferencePools are not declared to Metacontroller: install the CRDs of the Gateway API inference extension and "
     "the component inference-extension"
+)
+INSTALL_OBJECTIVES = (
+    "InferenceObjectives are not declared to Metacontroller: install the CRDs of the Gateway API inference extension "
+    "and the component inference-objectives"
 )
 
 
@@ -48,6 +61,31 @@ def pool_state(view: RouterView) -> ConditionState | None:
     if managed is None:
         return fails(Reason.WAITING_FOR_GATEWAY, f"InferencePool {name} does not exist yet")
     return _judged_pool(managed)
+
+
+def criticality_state(view: RouterView, settings: Settings) -> ConditionState | None:
+    """Whether ``criticality`` has the effect that it should have; ``None`` where there is none."""
+    written, known = criticalities(view.spec.model), priorities(settings)
+    if not written:
+        return None
+    if view.scheduler is None:
+        return fails(Reason.NO_SCHEDULER, f"{_NO_EFFECT}: without router.scheduler no endpoint picker sees requests")
+    if view.children.objectives is None:
+        return fails(Reason.KIND_NOT_INSTALLED, f"{_NO_EFFECT}: {INSTALL_OBJECTIVES}")
+    if strange := sorted({text for text in written.values() if text not in known}):
+        text = f"criticality is one of {', '.join(known)}, and not {', '.join(strange)}"
+        return fails(Reason.UNKNOWN_CRITICALITY, text)
+    missed = unnamed(view.managed_route, view.objectives) if view.managed_route is not None else []
+    if missed:
+        text = (
+            f"HTTPRoute {view.names.route} does not set {OBJECTIVE_HEADER} to {', '.join(o.name for o in missed)}: its "
+            "own rules decide about that header, or there is no room for more; clients have to send it themselves"
+        )
+        return fails(Reason.NOT_ROUTED, text)
+    return HOLDS
+
+
+_NO_EFFECT = "criticality has no effect"
 
 
 def _judged_pool(pool: ObservedPool) -> ConditionState:

@@ -17,8 +17,16 @@ from app.kserve.llminferenceservice.types import Address, ConditionType, Reason
 from app.kserve.names import PUBLIC_PORT, Names
 from app.kserve.results import ConditionState, RouterResult, fails
 from app.kserve.router import scheduler
+from app.kserve.router.objectives import Objective, inference_objective, objectives
 from app.kserve.router.scheduler import inference_pool
-from app.kserve.router.status import gateways_state, pool_state, routes_state, scheduler_state, stranger_causes
+from app.kserve.router.status import (
+    criticality_state,
+    gateways_state,
+    pool_state,
+    routes_state,
+    scheduler_state,
+    stranger_causes,
+)
 from app.kserve.router.urls import GatewayView, URLError, addresses, urls
 from app.kserve.router.view import RouterError, RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
@@ -50,10 +58,11 @@ class _Work:
 
 def route_requests(spec: EffectiveSpec, around: Surroundings, settings: Settings) -> RouterResult:
     """The router's children, conditions and addresses, for a service that is not stopped."""
-    work = _Work(RouterView(spec, around), settings)
+    work = _Work(RouterView(spec, around, _objectives(spec, around, settings)), settings)
     try:
         check_references(work.view, work.states)
         _schedule(work)
+        _prioritize(work)
         _expose(work)
         _judge(work)
     except RouterError as error:
@@ -93,16 +102,17 @@ def _observed(around: Surroundings) -> Iterable[ObservedObject]:
         children.service_accounts,
         children.roles,
         children.role_bindings,
+        children.objectives,
     )
     for group in groups:
         for key in sorted(group or ()):
             child = (group or {})[key]
-            if (child.kind, child.metadata.name) in mine:
+            if child.kind == "InferenceObjective" or (child.kind, child.metadata.name) in mine:
                 yield child
 
 
 def _owned(names: Names) -> frozenset[tuple[str, str]]:
-    """Kind and name of every object that the router makes."""
+    """Kind and name of every object that the router makes, but for objectives, which are all its own."""
     return frozenset(
         {
             ("Deployment", names.scheduler),
@@ -169,11 +179,26 @@ def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
         raise RouterError(ConditionType.SCHEDULER_WORKLOAD_READY, Reason.SCHEDULER_RECONCILE_ERROR, text)
 
 
+def _objectives(spec: EffectiveSpec, around: Surroundings, settings: Settings) -> list[Objective]:
+    """The objectives to make."""
+    scheduled = spec.router is not None and spec.router.scheduler is not None
+    declared = around.children.objectives is not None
+    return objectives(spec.model, around.names, settings) if scheduled and declared else []
+
+
+def _prioritize(work: _Work) -> None:
+    """The objectives of the model and its adapters."""
+    view = work.view
+    for objective in view.objectives:
+        work.children.append(inference_objective(objective, view.names, view.namespace, view.pool))
+    work.states[ConditionType.CRITICALITY_APPLIED] = criticality_state(view, work.settings)
+
+
 def _expose(work: _Work) -> None:
     """The managed route, and the URLs of every route."""
     view = work.view
     if not view.wants_route or view.children.routes is None:
-        work.addresses = [workload_address(view.names, view.namespace, work.settings.cluster_domain)]
+        _within(work)
         return
     specs = [route.spec for route in view.referenced_routes()]
     managed, spec = view.managed_route, view.managed_spec
@@ -195,10 +220,18 @@ def _expose(work: _Work) -> None:
     except URLError as error:
         raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
     work.url, work.addresses = addresses(found, work.settings.cluster_domain)
+    if not found:
+        _within(work)
+
+
+def _within(work: _Work) -> None:
+    """The address inside the cluster, which every service has."""
+    address = workload_address(work.view.names, work.view.namespace, work.settings.cluster_domain)
+    work.url, work.addresses = address.url, [address]
 
 
 def workload_address(names: Names, namespace: str, cluster_domain: str) -> Address:
-    """Where a service without a route answers: within the cluster, by its workload Service."""
+    """Where a service answers whose route has no address: within the cluster, by its workload Service."""
     return Address(url=f"http://{names.workload_service}.{namespace}.svc.{cluster_domain}:{PUBLIC_PORT}")
 
 

@@ -66,9 +66,10 @@ def urls(route: RouteSpec, namespace: str, around: GatewayView) -> list[str]:
 
 
 def addresses(urls: Iterable[str], cluster_domain: str) -> tuple[str, list[Address]]:
-    """The first URL that is reachable from outside, or an empty text; and every URL with its kind, sorted."""
+    """The first URL that is reachable from outside, else the first of all; and every URL with its kind, sorted."""
     named = [Address(name=_name(url, cluster_domain), url=url) for url in sorted(set(urls))]
-    return next((address.url for address in named if address.name == EXTERNAL), ""), named
+    best = sorted(named, key=lambda address: address.name != EXTERNAL)
+    return (best[0].url if best else ""), named
 
 
 # Listeners.

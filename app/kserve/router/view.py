@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from app.kserve.llminferenceservice.observed import (
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
+from app.kserve.router.objectives import Objective, with_objectives
 from app.kserve.router.route import as_observed, http_route, pool_group
 from app.kserve.spec.effective import EffectiveHTTP, EffectiveRouter, EffectiveScheduler, EffectiveSpec
 from app.workload.cause import Stage
@@ -44,6 +45,8 @@ class RouterView:
 
     spec: EffectiveSpec
     around: Surroundings
+    objectives: Sequence[Objective] = ()
+    """Those that are made."""
 
     @property
     def namespace(self) -> str:
@@ -88,7 +91,9 @@ class RouterView:
             return None
         managed_pool = self.scheduler is not None and not self.pool_ref
         observed = one(self.children.routes, self.names.route, self.namespace)
-        return http_route(self.names, self.namespace, self.http.spec, pool_group(observed) if managed_pool else None)
+        group = pool_group(observed) if managed_pool else None
+        route = http_route(self.names, self.namespace, self.http.spec, group)
+        return with_objectives(route, self.objectives, self.pool) if self.objectives else route
 
     @cached_property
     def managed_spec(self) -> RouteSpec | None:
@@ -135,6 +140,11 @@ class RouterView:
         """Name of the user's own InferencePool."""
         pool = self.scheduler.pool if self.scheduler is not None else None
         return pool.ref.name if pool is not None and pool.ref is not None else ""
+
+    @property
+    def pool(self) -> str:
+        """Name of the pool that requests go to."""
+        return self.pool_ref or self.names.pool
 
     @property
     def made_scheduler(self) -> EffectiveScheduler | None:

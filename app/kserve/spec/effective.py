@@ -62,10 +62,14 @@ class EffectiveRouter(types.RouterSpec):
     scheduler: EffectiveScheduler | None = Field(None, description="The endpoint picker.")
 
 
+class EffectiveModel(ConfigModelSpec):
+    criticality: str | None = Field(None, description="Of v1alpha1; v1alpha2 has it in an annotation.")
+
+
 class EffectiveSpec(types.LLMInferenceServiceSpec):
     """A merged and rendered spec. What goes into children is plain JSON."""
 
-    model: ConfigModelSpec | None = Field(None, description="Which model is served.")
+    model: EffectiveModel | None = Field(None, description="Which model is served.")
     router: EffectiveRouter | None = Field(None, description="How requests reach the model.")
 
 
@@ -90,7 +94,7 @@ class Effective:
 
     def sources(self, paths: Iterable[field.Path | None]) -> list[str]:
         """The layers that have something at each path, or at what it is a part of; each layer once."""
-        found = {}
+        found: dict[str, None] = {}
         for path in paths:
             where = keyed(self.document, path.segments[1:]) if path is not None else []
             while where and not self.source(where):

@@ -6,12 +6,14 @@ A config is looked for in the service's namespace, then in the system namespace,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from app.hooks.protocol import Parent, one
 from app.hooks.reader import read_related
+from app.kserve.conversion import with_criticality
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.names import PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kserve.spec import presets
@@ -19,7 +21,7 @@ from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, do
 from app.kube import field
 from app.kube.base import Json
 from app.kube.merge import find
-from app.kube.objects import ObservedConfigMap
+from app.kube.objects import ObjectMeta, ObservedConfigMap
 
 DIRECTIVE = b'"$patch"'
 """Only a spec with this in it can have merge directives."""
@@ -46,7 +48,8 @@ class ConfigFinder:
         for namespace in self._namespaces:
             found = one(self._configs, name, namespace)
             if found is not None:
-                return _checked(f"LLMInferenceServiceConfig {namespace}/{name}", bytes(found.spec))
+                source = f"LLMInferenceServiceConfig {namespace}/{name}"
+                return annotated(_checked(source, bytes(found.spec)), found.metadata)
         preset = presets.PRESETS.get(name.removeprefix(self._prefix)) if name.startswith(self._prefix) else None
         return Layer(f"preset {name}", preset) if preset is not None else None
 
@@ -79,6 +82,12 @@ def _checked(source: str, raw: bytes) -> Layer:
 def layer(source: str, raw: bytes) -> Layer:
     """A spec in JSON as a layer of the merge."""
     return _layer(source, orjson.loads(raw), raw)
+
+
+def annotated(layer: Layer, metadata: ObjectMeta) -> Layer:
+    """The layer with what v1alpha2 keeps in its object's annotations."""
+    spec = with_criticality(layer.spec, metadata.annotations)
+    return layer if spec is layer.spec else replace(layer, spec=spec)
 
 
 def _layer(source: str, spec: Any, raw: bytes) -> Layer:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.hooks.kept import kept_replicas
+from app.kserve.llminferenceservice.types import ScalingSpec
 from app.kserve.names import PROPAGATED_ANNOTATIONS, PROPAGATED_LABELS, PROPAGATED_LWS_ANNOTATIONS
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
@@ -57,15 +58,27 @@ def selector(base: Mapping[str, str], pods: Mapping[str, str]) -> Labels:
 # From the object in place: replicas that somebody else may set, an account that cannot be taken away.
 
 
-def replicas(wanted: int | None, observed: ObservedDeployment | ObservedLeaderWorkerSet | None) -> int | None:
+def replicas(
+    wanted: int | None,
+    observed: ObservedDeployment | ObservedLeaderWorkerSet | None,
+    scaling: ScalingSpec | None = None,
+) -> int | None:
     """What to send as ``spec.replicas``: the user's number, else whatever is there, ``None`` to leave the field out.
 
     A number that was sent once and is no longer wanted must be sent on as observed: left out, it would be deleted, and
-    the API server would fall back to 1 (KS-9.1).
+    the API server would fall back to 1 (KS-9.1). With ``scaling`` the workload starts with the fewest replicas, and is
+    started with as many, which no autoscaler does.
     """
-    if wanted is not None or observed is None:
+    if wanted is not None:
         return wanted
+    if scaling is not None and (observed is None or observed.spec.replicas == 0):
+        return fewest(scaling)
     return kept_replicas(observed)
+
+
+def fewest(scaling: ScalingSpec) -> int:
+    """Replicas below which nobody scales."""
+    return scaling.min_replicas or 1
 
 
 def with_account(pod: Json, observed: ObservedDeployment | None, kept: str) -> Json:

@@ -214,7 +214,7 @@ class _Planner:
             labels=labels,
             annotations=self._passed.annotations,
             selector=kept_selector(selector(base, pods), seen, pods),
-            replicas=replicas(side.spec.replicas, observed),
+            replicas=replicas(side.spec.replicas, observed, side.spec.scaling),
             pod=PodPlan(
                 pods,
                 laid_over(self._passed.annotations, side.annotations),
@@ -254,7 +254,7 @@ class _Planner:
             name=side.group_name,
             labels=laid_over(own, self._passed.labels),
             annotations=self._passed.group_annotations,
-            replicas=replicas(spec.replicas, observed),
+            replicas=replicas(spec.replicas, observed, spec.scaling),
             size=size,
             leader=leader,
             worker=pod(spec.worker or {}, own, live.worker_template if live is not None else None),

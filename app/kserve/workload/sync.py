@@ -16,6 +16,7 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.cabundle import ca_bundle_causes, ca_bundle_children
 from app.kserve.workload.children import accounts, current, deployment, leader_worker_set, outlived, workload_service
 from app.kserve.workload.plan import WorkloadError, WorkloadPlan, workload_plan
+from app.kserve.workload.scaling import scaling_children, scaling_plans, scaling_state
 from app.kserve.workload.status import deployment_state, leader_worker_set_state
 from app.kube.objects import ObservedPod
 from app.workload.cause import Cause, Stage
@@ -30,8 +31,11 @@ def make_workloads(spec: EffectiveSpec, around: Surroundings) -> WorkloadResult:
     except WorkloadError as error:
         state = fails(error.reason, str(error), Stage.MODEL)
         return WorkloadResult([], {error.condition: state}, failed=True)
+    scaled = scaling_plans(spec, around.names)
     return WorkloadResult(
-        _workload_children(plan, around), _workload_states(plan, around), _workload_causes(plan, around)
+        [*_workload_children(plan, around), *(c for one_ in scaled for c in scaling_children(one_, around))],
+        _workload_states(plan, around) | {one_.condition: scaling_state(one_, around) for one_ in scaled},
+        _workload_causes(plan, around),
     )
 
 

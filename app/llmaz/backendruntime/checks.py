@@ -5,14 +5,24 @@ Source: LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from app.hooks import sendable
 from app.kube import field
 from app.kube.decode import SPEC
+from app.kube.field import nearest
 from app.llmaz import scaling
-from app.llmaz.arguments import MODEL_PATH, WORDS, misses, names_a_word, port_warnings, unknown_words
+from app.llmaz.arguments import (
+    MODEL_PATH,
+    OF_MODELS,
+    WORDS,
+    misses,
+    named_words,
+    names_a_word,
+    port_warnings,
+    unknown_words,
+)
 from app.llmaz.backendruntime.types import (
     DEFAULT_PRESET,
     BackendRuntime,
@@ -63,6 +73,10 @@ def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
             detail = f"{path}: another preset is already named {field.go_quote(config.name)}; choose a different name"
             yield under_upstreams_path("spec.args.name", field.forbidden(path.child("name"), detail))
         seen.add(config.name)
+        for place, added in enumerate(config.param_args or ()):
+            if not added.param:
+                where = path.child("paramArgs").index(place).child("param")
+                yield field.required(where, "name the param of the flavor, for example TP")
         if config.resources is not None:
             for low, detail in low_limits(config.resources, path.child("resources")):
                 yield under_upstreams_path("spec.resources", field.forbidden(low, f"{low}: {detail}"))
@@ -79,9 +93,9 @@ def _trigger(config: RecommendedConfig, path: field.Path) -> Iterator[field.Erro
     yield from scaling.check(config.scale_trigger.hpa, path.child("hpa"))
 
 
-def warnings(runtime: BackendRuntime) -> list[str]:
+def warnings(runtime: BackendRuntime) -> list[field.Advice]:
     spec = runtime.spec
-    found: list[str] = [*_image(spec), *_not_rendered(spec)]
+    found: list[field.Advice] = [*_image(spec), *_not_rendered(spec)]
     for position, config in enumerate(spec.recommended_configs or ()):
         found += _preset(config, PRESETS.index(position))
     found += podrules.env_warnings(spec.envs or [], SPEC.child("envs"))
@@ -109,27 +123,44 @@ def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
 
 def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
     """Placeholders where they stay as they are (LZ-3.3)."""
-    texts = [(SPEC.child("command").index(position), text) for position, text in enumerate(spec.command or ())]
-    for position, variable in enumerate(spec.envs or ()):
-        texts.append((SPEC.child("envs").index(position).child("value"), variable.get("value") or ""))
-    for where, text in texts:
+    for position, text in enumerate(spec.command or ()):
         if names_a_word(text):
             yield field.advice(
-                where, "placeholders are only replaced in the args of presets; this one is passed on as written"
+                SPEC.child("command").index(position),
+                "placeholders are only replaced in the args of presets; this one is passed on as written",
+            )
+    for position, variable in enumerate(spec.envs or ()):
+        text = variable.get("value") or ""
+        if misses(text) or not set(OF_MODELS).isdisjoint(named_words(text)):
+            yield field.advice(
+                SPEC.child("envs").index(position).child("value"),
+                "only params of the flavor, such as {{ .TP }}, are replaced in a variable; this placeholder is passed "
+                "on as written",
             )
 
 
-def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[field.Advice]:
-    known = ", ".join(WORDS)
-    for position, argument in enumerate(config.args or ()):
-        where = path.child("args").index(position)
-        for word in unknown_words(argument):
+def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> Iterator[field.Advice]:
+    for position, argument in enumerate(args):
+        where = path.index(position)
+        for word in unknown_words(argument, known):
+            near = nearest(word, WORDS)
+            hint = f"did you mean {near}?" if near else "an argument of paramArgs is left out where it has not"
             yield field.advice(
-                where, f"unknown placeholder {{{{ .{word} }}}}, so no Playground can use the preset; known are {known}"
+                where,
+                f"{{{{ .{word} }}}} has a value only where the model's flavor has a param {word}; other Playgrounds "
+                f"cannot use the preset ({hint})",
             )
         if misses(argument):
             yield field.advice(where, f"this placeholder is not replaced; write it like {{{{ .{MODEL_PATH} }}}}")
-    yield from port_warnings(config.args or [], path.child("args"))
+    yield from port_warnings(args, path)
+
+
+def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[field.Advice]:
+    yield from _placeholders(config.args or [], path.child("args"), known=())
+    for position, added in enumerate(config.param_args or ()):
+        yield from _placeholders(
+            added.args or [], path.child("paramArgs").index(position).child("args"), (added.param,)
+        )
     yield from accelerator_warnings(config.resources, path.child("resources"))
     if config.scale_trigger is not None and config.scale_trigger.hpa is not None:
         yield from scaling.warnings(config.scale_trigger.hpa, path.child("scaleTrigger", "hpa"))

@@ -20,6 +20,22 @@ DEFAULT_PRESET = "default"
 SPECULATIVE_PRESET = "speculative-decoding"
 
 
+class ParamArguments(KubeModel):
+    """Arguments that depend on the flavor."""
+
+    param: Annotated[str, HONOURED] = Field(
+        description="Name of the param. TP and PP count as set where the model is split over more than one device."
+    )
+    args: Annotated[list[str] | None, honoured("with placeholders replaced, after args")] = Field(
+        default=None, description="Arguments that are added where the flavor has the param."
+    )
+    unless: Annotated[list[str] | None, HONOURED] = Field(
+        default=None,
+        description="Other names of these options. Where the Playground's own args have one of them, or one of args, "
+        "nothing is added.",
+    )
+
+
 class RecommendedConfig(KubeModel):
     """A preset: arguments and resources that go well together."""
 
@@ -29,7 +45,11 @@ class RecommendedConfig(KubeModel):
     )
     args: Annotated[list[str] | None, honoured("with placeholders replaced")] = Field(
         default=None,
-        description="Arguments of the engine; {{ .ModelPath }}, {{ .ModelName }}, {{ .DraftModelPath }} are replaced.",
+        description="Arguments of the engine; {{ .ModelPath }}, {{ .ModelName }}, {{ .DraftModelPath }} are replaced, "
+        "and the params of the flavor: {{ .TP }}, {{ .PP }} and any other.",
+    )
+    param_args: list[ParamArguments] | None = Field(
+        default=None, description="Arguments that are only added where the flavor has a param."
     )
     resources: Annotated[Resources | None, honoured("each unless the Playground, or the model's flavor, has it")] = (
         Field(default=None, description="CPU and memory of the engine; accelerators belong into the model's flavors.")
@@ -57,7 +77,7 @@ class BackendRuntimeSpec(KubeModel):
         default=None, description="Command of the container; absent means the image's own."
     )
     envs: Annotated[list[EnvVar] | None, honoured("the last of several entries of one name")] = Field(
-        default=None, description="Environment of the container."
+        default=None, description="Environment of the container; the params of the flavor are replaced in its values."
     )
     lifecycle: Annotated[Lifecycle | None, PASSED_THROUGH] = Field(
         default=None, description="Hooks around the container's start and end."

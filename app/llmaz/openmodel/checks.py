@@ -5,16 +5,18 @@ Source: LZ-2.7, LZ-OM01 to LZ-OM08, LZ-N10 to LZ-N16.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from math import prod
 
 from app.kube import field
 from app.kube.conditions import parse_rfc3339
 from app.kube.decode import SPEC
 from app.kube.field import without_user
 from app.kube.names import is_label_value
-from app.llmaz import source
+from app.llmaz import flavors, source
+from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
 from app.llmaz.checks import model_name
-from app.llmaz.names import SKIP_LOADER
+from app.llmaz.flavors import FLAVORS
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel, OpenModelSpec
 from app.llmaz.quantities import check_amounts
 from app.settings import Settings
@@ -42,9 +44,10 @@ def _family(spec: OpenModelSpec) -> Iterator[field.Error]:
 
 
 def _flavors(spec: OpenModelSpec) -> Iterator[field.Error]:
-    config, path = spec.inference_config, SPEC.child("inferenceConfig", "flavors")
-    for position, flavor in enumerate((config.flavors if config else None) or ()):
-        yield from check_amounts(flavor.limits, path.index(position).child("limits"))
+    offered = flavors.of(spec)
+    for position, flavor in enumerate(offered):
+        yield from check_amounts(flavor.limits, FLAVORS.index(position).child("limits"))
+    yield from flavors.unusable(offered)
 
 
 def _source(given: ModelSource) -> Iterator[field.Error]:
@@ -75,9 +78,8 @@ def _hub(hub: ModelHub) -> Iterator[field.Error]:
             yield field.invalid(_HUB.child(name), patterns, "cannot be combined with filename; remove one of the two")
 
 
-def warnings(model: OpenModel) -> list[str]:
-    config = model.spec.inference_config
-    return [*_source_warnings(model.spec.source), *_flavors_warnings((config.flavors if config else None) or [])]
+def warnings(model: OpenModel) -> list[field.Advice]:
+    return [*_source_warnings(model.spec.source), *_flavors_warnings(flavors.of(model.spec))]
 
 
 def _source_warnings(given: ModelSource) -> Iterator[field.Advice]:
@@ -106,13 +108,7 @@ def _uri(uri: str) -> Iterator[field.Advice]:
     except source.SourceError:
         return
     path = _SOURCE.child("uri")
-    if not isinstance(found, source.ObjectStore):
-        return
-    if found.protocol != "oss":
-        yield field.advice(
-            path,
-            f'the loader cannot fetch from {found.protocol}; workloads must have the annotation {SKIP_LOADER}: "true"',
-        )
+    if not isinstance(found, source.ObjectStore) or found.protocol != "oss":
         return
     last = found.key.rpartition("/")[2]
     if not last:
@@ -124,13 +120,34 @@ def _uri(uri: str) -> Iterator[field.Advice]:
         )
 
 
-def _flavors_warnings(flavors: list[Flavor]) -> Iterator[field.Advice]:
-    path: field.Path = SPEC.child("inferenceConfig", "flavors")
+def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[field.Advice]:
     seen: set[str] = set()
-    for position, flavor in enumerate(flavors):
-        where = path.index(position).child("name")
+    for position, flavor in enumerate(offered):
+        where = FLAVORS.index(position).child("name")
         if not flavor.name:
             yield field.advice(where, "empty, so no claim can choose this flavor")
         elif flavor.name in seen:
             yield field.advice(where, f'"{flavor.name}" is listed twice; only the first is used')
         seen.add(flavor.name)
+        yield from _params(flavor, FLAVORS.index(position).child("params"))
+
+
+def _params(flavor: Flavor, path: field.Path) -> Iterator[field.Advice]:
+    """What no placeholder can stand for, and a split over other devices than there are (LZ-N34)."""
+    given = flavor.params or {}
+    for name, value in given.items():
+        if name in OF_MODELS:
+            yield field.advice(path.key(name), "ignored: this placeholder stands for the model's own value")
+        elif not is_word(name):
+            yield field.advice(path.key(name), "no placeholder can have this name; use letters, digits, '-' and '_'")
+        elif name in DEGREES and not flavors.degree(value):
+            yield field.advice(
+                path.key(name),
+                f"must be a whole number, 1 or more; {field.go_quote(value)} stops Playgrounds that use it",
+            )
+    words, devices = flavors.words(flavor), flavors.devices(flavor)
+    degrees = [words[name] for name in DEGREES]
+    if devices and given.keys() & set(DEGREES) and all(degrees) and prod(map(int, degrees)) != devices:
+        yield field.advice(
+            path, f"TP {words['TP']} times PP {words['PP']} is not the number of devices in limits, {devices}"
+        )

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from app.kube.base import DateTime, KubeModel
 from app.kube.conditions import Condition
-from app.kube.fieldclass import DEFAULTED, HONOURED, honoured, passed_through
+from app.kube.fieldclass import DEFAULTED, HONOURED, honoured
 from app.kube.resource import Resource
 from app.llmaz.quantities import Quantity
 from app.llmaz.status import Status
@@ -43,8 +43,9 @@ class ModelSource(KubeModel):
     model_hub: ModelHub | None = Field(default=None, description="A repository on a model hub. Wins over uri.")
     uri: Annotated[str | None, honoured("unless modelHub is set")] = Field(
         default=None,
-        description="The weights elsewhere: oss://bucket.endpoint/path, s3://bucket/path, gcs://bucket/path, "
-        "ollama://model, or host:///path for a directory that every node has.",
+        description="The weights elsewhere: oss://bucket.endpoint/path, s3://bucket/path, gs://bucket/path or "
+        "gcs://bucket/path, oci://image:tag for an image with the weights in /models, or oci://image:tag#/path for one "
+        "with them elsewhere, ollama://model, or host:///path for a directory that every node has.",
     )
 
 
@@ -58,15 +59,21 @@ class Flavor(KubeModel):
     )
     node_selector: Annotated[
         dict[str, str] | None,
-        passed_through("to programs that read OpenModels: the InftyAI scheduler, llmaz's Karpenter"),
+        honoured(
+            "as node affinity of the pods; read by the scheduler alone with MODELHOOKS_LLMAZ_FLAVOR_AFFINITY=false"
+        ),
     ] = Field(
         default=None,
-        description="Labels of the nodes with this accelerator. Read by the InftyAI scheduler and llmaz's Karpenter.",
+        description="Labels of the nodes with this accelerator. Pods run on nodes of one of the wanted flavors, of an "
+        "earlier one if they can. Absent means any node.",
     )
-    params: Annotated[
-        dict[str, str] | None,
-        passed_through("to programs that read OpenModels: the InftyAI scheduler, llmaz's Karpenter"),
-    ] = Field(default=None, description="Notes for other programs, such as INSTANCE-TYPE. Nothing here reads them.")
+    params: Annotated[dict[str, str] | None, honoured("where the BackendRuntime has a placeholder of that name")] = (
+        Field(
+            default=None,
+            description="Values of placeholders such as {{ .TP }} in a BackendRuntime. TP and PP are how many devices "
+            "the model is split over by tensors and by layers; without TP it is all devices of limits.",
+        )
+    )
 
 
 class InferenceConfig(KubeModel):
@@ -85,11 +92,12 @@ class OpenModelSpec(KubeModel):
     )
     source: ModelSource = Field(description="Where the weights come from.")
     inference_config: InferenceConfig | None = Field(default=None, description="What serving the model takes.")
-    owned_by: Annotated[str, passed_through("to programs that list models")] = Field(
-        default="llmaz", description="Who owns the model, for listings of models. Nothing here reads it."
+    owned_by: Annotated[str, honoured("with the component envoy-ai-gateway")] = Field(
+        default="llmaz", description="Who owns the model, in the gateway's list of models."
     )
-    created_at: Annotated[DateTime | None, passed_through("to programs that list models")] = Field(
-        default=None, description="When the model was made, for listings of models. Nothing here reads it."
+    created_at: Annotated[DateTime | None, honoured("with the component envoy-ai-gateway")] = Field(
+        default=None,
+        description="When the model was made, in the gateway's list of models. Absent: when the OpenModel was created.",
     )
 
 

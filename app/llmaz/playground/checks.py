@@ -97,9 +97,9 @@ def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
         yield from scaling.unsendable(trigger.hpa, path)
 
 
-def warnings(playground: Playground) -> list[str]:
+def warnings(playground: Playground) -> list[field.Advice]:
     spec = playground.spec
-    found: list[str] = list(workload_warnings(playground.metadata))
+    found: list[field.Advice] = list(workload_warnings(playground.metadata))
     if spec.model_claim is not None:
         found += claim_warnings(spec.model_claim.model_name, SPEC.child("modelClaim", "modelName"))
     if spec.model_claims is not None:
@@ -150,14 +150,14 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
         yield from scaling.warnings(elastic.scale_trigger.hpa, ELASTIC.child("scaleTrigger", "hpa"))
 
 
-def against_related(playground: Playground, request: Request, settings: Settings) -> list[str]:
+def against_related(playground: Playground, request: Request, settings: Settings) -> list[field.Advice]:
     """Why nothing would be made, or what to know of it; nothing where what it names is not among the objects."""
     related, spec = request.related or Related(), playground.spec
     backend = DEFAULT_BACKEND if spec.backend_runtime_config is None else spec.backend_runtime_config.backend_name
     named = [(related.models, model.name) for model in models(spec).models or ()]
     if any(one(group, name) is None for group, name in [*named, (related.runtimes, backend)]):
         return []
-    decided = plan(playground, related)
+    decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):
         return [field.advice(SPEC, note) for note in decided.notes]
     path = SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")

@@ -7,7 +7,8 @@ from app.kube.desired import HorizontalPodAutoscaler, HorizontalPodAutoscalerSpe
 from app.llmaz.claims import main_first
 from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
 from app.llmaz.playground.plan import Plan
-from app.llmaz.scaling import behavior, metrics
+from app.llmaz.scaling import metrics
+from app.workload.behavior import stored_behavior
 
 GRACE_SECONDS = 130
 """How long a pod may take to finish its requests when it is ended."""
@@ -81,6 +82,6 @@ def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
             min_replicas=scaling.least,
             max_replicas=scaling.most,
             metrics=metrics(scaling.trigger),
-            behavior=behavior(scaling.trigger),
+            behavior=stored_behavior(scaling.trigger.behavior),
         ),
     )

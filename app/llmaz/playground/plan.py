@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.kube.base import Json
 from app.kube.podspec import each_name_once, stored
-from app.llmaz import references
+from app.llmaz import flavors, references
 from app.llmaz.arguments import (
+    DEGREES,
     DRAFT_MODEL_PATH,
     MODEL_NAME,
     MODEL_PATH,
     ArgumentError,
+    named_words,
     render,
+    render_variable,
+    says_so,
 )
 from app.llmaz.backendruntime.types import (
     DEFAULT_PRESET,
@@ -24,12 +28,14 @@ from app.llmaz.backendruntime.types import (
 )
 from app.llmaz.claims import ModelReference, main_first, speculative
 from app.llmaz.names import SKIP_LOADER, skips_loader
+from app.llmaz.openmodel.types import Flavor
 from app.llmaz.playground.observed import Related
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason, models
 from app.llmaz.quantities import Resources, below
 from app.llmaz.references import Model, Runtime
 from app.llmaz.scaling import HPATrigger
 from app.llmaz.source import Ollama
+from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
 _NO_CONFIG = BackendRuntimeConfig()
@@ -66,7 +72,7 @@ class Plan:
     """What the user should know, although it stops nothing."""
 
 
-def plan(playground: Playground, related: Related) -> Plan | Cause:
+def plan(playground: Playground, related: Related, settings: Settings) -> Plan | Cause:
     """The plan, or why there is none: then everything stays as it is."""
     spec, metadata = playground.spec, playground.metadata
     claimed = models(spec).models or []
@@ -74,7 +80,7 @@ def plan(playground: Playground, related: Related) -> Plan | Cause:
     if isinstance(found, Cause):
         return found
     skip = skips_loader(metadata)
-    cannot = references.unloadable(found, skip=skip)
+    cannot = references.unloadable(found, settings, skip=skip)
     if cannot is not None:
         return cannot
     config = spec.backend_runtime_config or _NO_CONFIG
@@ -94,8 +100,11 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
     base = preset(runtime, chosen)
     if base is None:
         return _no_preset(config.backend_name, chosen, runtime)
+    flavor = flavors.chosen(found[0].flavors, claims.inference_flavors or [])
+    params = flavors.words(flavor)
+    given = [*(base.args or ()), *_param_args(base, params, config.args or [])]
     try:
-        args = render(base.args or (), _values(found, skip=skip))
+        args = render(given, {**params, **_values(found, skip=skip)})
     except ArgumentError as error:
         text = f"preset {chosen} of BackendRuntime {config.backend_name}: {error}"
         return Cause(Stage.SPEC, text, Reason.ARGUMENT_NOT_RENDERABLE)
@@ -111,11 +120,15 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
         image=f"{runtime.image}:{version}",
         runtime=engine,
         args=[*args, *(config.args or ())],
-        env=[stored(one) for one in each_name_once([*(runtime.envs or ()), *(config.envs or ())])],
+        env=[stored(one) for one in each_name_once([*_variables(runtime, params), *(config.envs or ())])],
         resources=merged_resources(base.resources, config.resources),
         shared_memory=config.shared_memory_size or base.shared_memory_size,
         scaling=scaling,
-        notes=[*_engine_notes(found[0], config, runtime), *_scaling_notes(spec, scaling)],
+        notes=[
+            *_engine_notes(found[0], config, runtime),
+            *_scaling_notes(spec, scaling),
+            *_degree_notes(flavor, base, runtime),
+        ],
     )
 
 
@@ -131,6 +144,23 @@ def _values(found: list[Model], *, skip: bool) -> dict[str, str]:
     if len(found) > 1:
         values[DRAFT_MODEL_PATH] = found[1].source.path(skip=skip)
     return values
+
+
+def _param_args(base: RecommendedConfig, params: Mapping[str, str], own: Sequence[str]) -> Iterator[str]:
+    """The arguments for what the flavor says, unless the Playground's own say it. Source: LZ-3.5.
+
+    Being split over one device is what every engine does by itself, so nothing says it.
+    """
+    for added in base.param_args or ():
+        is_set = added.param in params and (added.param not in DEGREES or params[added.param] != "1")
+        if is_set and not says_so(own, [*(added.args or ()), *(added.unless or ())]):
+            yield from added.args or ()
+
+
+def _variables(runtime: BackendRuntimeSpec, params: Mapping[str, str]) -> Iterator[Json]:
+    for variable in runtime.envs or ():
+        value = variable.get("value")
+        yield {**variable, "value": render_variable(value, params)} if value else variable
 
 
 def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]) -> Scaling | None:
@@ -158,6 +188,17 @@ def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None) -> Iterator[st
     """An elastic Playground that nothing scales (LZ-N25)."""
     if spec.elastic_config is not None and scaling is None:
         yield "elasticConfig has no effect, because neither it nor the preset has a scaleTrigger"
+
+
+def _degree_notes(flavor: Flavor | None, base: RecommendedConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
+    """A split that the flavor asks for and the engine is not told of (LZ-N35)."""
+    added = (argument for one in base.param_args or () for argument in one.args or ())
+    texts = [*(base.args or ()), *added, *(variable.get("value") or "" for variable in runtime.envs or ())]
+    told = {word for text in texts for word in named_words(text)}
+    given = (flavor.params if flavor is not None else None) or {}
+    for word in DEGREES:
+        if flavor is not None and given.get(word, "1") != "1" and word not in told:
+            yield f"flavor {flavor.name}: {word} has no effect, because the preset has no placeholder for it"
 
 
 def merged_resources(preset: Resources | None, playground: Resources | None) -> dict[str, dict[str, str]]:

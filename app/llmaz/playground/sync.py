@@ -19,7 +19,7 @@ from app.workload.waiting import RESYNC
 def sync(playground: Playground, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """The inference Service and the autoscaler; or everything as it is, when they cannot be known."""
     related = request.related or Related()
-    decided = _conflict(playground, request.children, related) or plan(playground, related)
+    decided = _conflict(playground, request.children, related) or plan(playground, related, settings)
     if isinstance(decided, Cause):
         judged = aborted(playground.status, decided, now, replicas=playground.spec.replicas)
         return SyncResponse(status=judged, children=kept(request))

@@ -184,9 +184,9 @@ def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iter
         yield field.invalid(ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0")
 
 
-def warnings(service: Service) -> list[str]:
+def warnings(service: Service) -> list[field.Advice]:
     spec, template = service.spec, service.spec.workload_template
-    found: list[str] = [*workload_warnings(service.metadata)]
+    found: list[field.Advice] = [*workload_warnings(service.metadata)]
     if spec.model_claims is not None:
         found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     found += _alone(template) if is_single(template) else _grouped(template)
@@ -197,10 +197,10 @@ def warnings(service: Service) -> list[str]:
     return found
 
 
-def update_warnings(service: Service, old: Service, settings: Settings) -> list[str]:
+def update_warnings(service: Service, old: Service, settings: Settings) -> list[field.Advice]:
     """What upstream lets an update do, and what cannot come of it."""
     before, after = old.spec.workload_template, service.spec.workload_template
-    found: list[str] = []
+    found: list[field.Advice] = []
     if not has_runner(after.worker_template):
         where = WORKER.child("spec", "containers")
         found.append(
@@ -305,7 +305,7 @@ _OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INV
 """Why there would be no pods, though nothing is wrong with the files."""
 
 
-def against_related(service: Service, request: Request, settings: Settings) -> list[str]:
+def against_related(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Why nothing would be made, or what to know of it; nothing where a model is not among the objects."""
     related, claims = request.related or Related(), service.spec.model_claims
     if any(one(related.models, model.name) is None for model in (claims.models if claims else None) or ()):

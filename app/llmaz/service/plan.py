@@ -8,8 +8,9 @@ from enum import StrEnum
 
 from app.hooks.protocol import one
 from app.kube.objects import ObservedLeaderWorkerSet
-from app.llmaz import globalconfig, references
+from app.llmaz import flavors, globalconfig, references
 from app.llmaz.claims import ModelClaims, main_first
+from app.llmaz.flavors import Nodes
 from app.llmaz.globalconfig import GlobalConfig
 from app.llmaz.names import deployment_selector, leader_selector, skips_loader
 from app.llmaz.references import Model
@@ -47,10 +48,17 @@ class Plan:
     models: list[Model]
     """The main model first."""
     flavors: list[str]
+    """As claimed."""
     accelerators: dict[str, str]
     """Requests and limits of the engine that the chosen flavor says."""
+    nodes: Nodes
+    """Where the flavors let the pods run."""
     skip: bool
     config: GlobalConfig
+    object_loader: str
+    """Image of the loader for buckets of s3 and Google Cloud; empty where there is none."""
+    mounts_images: bool
+    """Whether models in images are mounted; otherwise they are copied."""
     selector: dict[str, str]
     """What finds the pods that take requests."""
     notes: list[str]
@@ -64,8 +72,7 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     models = references.models(related.models, [model.name for model in main_first(claims.models or [])])
     if isinstance(models, Cause):
         return models
-    skip = skips_loader(metadata)
-    cannot = references.unloadable(models, skip=skip)
+    cannot = references.unloadable(models, settings, skip=skips_loader(metadata))
     if cannot is not None:
         return cannot
     config = globalconfig.read(related.configmaps, settings)
@@ -75,16 +82,22 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     workload = _workload(spec.workload_template, observed)
     if workload is Workload.LEADER_WORKER_SET and children.leaderworkersets is None:
         return _required(metadata.name)
-    return _decide(service, models, config, observed, skip=skip)
+    return _decide(service, models, config, observed, settings)
 
 
 def _decide(
-    service: Service, models: list[Model], config: GlobalConfig, observed: ObservedLeaderWorkerSet | None, *, skip: bool
+    service: Service,
+    models: list[Model],
+    config: GlobalConfig,
+    observed: ObservedLeaderWorkerSet | None,
+    settings: Settings,
 ) -> Plan:
     """The plan of a Service whose models are there, and whatever runs its pods."""
     spec, metadata = service.spec, service.metadata
     template, workload = spec.workload_template, _workload(spec.workload_template, observed)
-    flavors = (spec.model_claims or ModelClaims()).inference_flavors or []
+    claimed, offered = (spec.model_claims or ModelClaims()).inference_flavors or [], models[0].flavors
+    chosen = flavors.chosen(offered, claimed)
+    skip = skips_loader(metadata)
     size = _size(template, observed)
     return Plan(
         name=metadata.name,
@@ -96,13 +109,16 @@ def _decide(
         sub_groups=_sub_groups(template, size, observed),
         rollout=spec.rollout_strategy,
         models=models,
-        flavors=flavors,
-        accelerators=_accelerators(models[0], flavors),
+        flavors=claimed,
+        accelerators=dict((chosen.limits if chosen is not None else None) or {}),
+        nodes=flavors.nodes(flavors.wanted(offered, claimed)) if settings.llmaz_flavor_affinity else Nodes(),
         skip=skip,
         config=config,
+        object_loader=settings.llmaz_object_loader_image,
+        mounts_images=references.mounts_images(models, settings),
         selector=_selector(workload, metadata.name),
         notes=[
-            *_flavor_notes(models[0], flavors),
+            *flavors.notes(models[0].name, offered, claimed),
             *references.notes(models, skip=skip),
             *_group_notes(template, size, observed, workload),
         ],
@@ -161,24 +177,6 @@ def _whole(kind: str, each: int | None, size: int) -> SubGroups | None:
 def divides(policy: SubGroupPolicy, size: int) -> bool:
     """Whether groups of that size fall into whole subgroups."""
     return _whole(policy.sub_group_policy_type, policy.sub_group_size, size) is not None
-
-
-def _accelerators(main: Model, flavors: list[str]) -> dict[str, str]:
-    """The limits of the flavor that is claimed first, or of the model's first flavor."""
-    if not main.flavors:
-        return {}
-    chosen = flavors[0] if flavors else main.flavors[0].name
-    flavor = next((flavor for flavor in main.flavors if flavor.name == chosen), None)
-    return dict((flavor.limits if flavor is not None else None) or {})
-
-
-def _flavor_notes(main: Model, flavors: list[str]) -> Iterator[str]:
-    """Flavors that the model does not have (LZ-T16, LZ-N14)."""
-    known = [flavor.name for flavor in main.flavors]
-    for position, name in enumerate(flavors):
-        if name not in known:
-            effect = ", so the pods get no accelerators" if position == 0 else ""
-            yield f"OpenModel {main.name} has no flavor {name}{effect}; its flavors are: {', '.join(known) or 'none'}"
 
 
 def _group_notes(

@@ -1,4 +1,4 @@
-"""A pod template with the model in it: by an init container, by the engine, or from the node.
+"""A pod template with the model in it: by an init container, by the engine, from the node or from an image.
 
 Source: LZ-2.4 to LZ-2.6, LZ-4.3 in its order, LZ-9.
 """
@@ -6,12 +6,13 @@ Source: LZ-2.4 to LZ-2.6, LZ-4.3 in its order, LZ-9.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import orjson
 
 from app.kube.base import Json
 from app.kube.podspec import stored
+from app.llmaz.flavors import add_affinity
 from app.llmaz.names import (
     FLAVORS,
     MODEL_FAMILY,
@@ -19,12 +20,12 @@ from app.llmaz.names import (
     MODEL_VOLUME,
     MODELS_DIR,
     RUNNER,
-    host_volume,
     loader_container,
+    mounted_volume,
 )
 from app.llmaz.references import Model
 from app.llmaz.service.plan import Plan
-from app.llmaz.source import Host, Hub, ObjectStore
+from app.llmaz.source import Host, Hub, Image, ObjectStore
 
 
 def worker(plan: Plan) -> Json:
@@ -59,6 +60,7 @@ def _template(plan: Plan, given: Json, *, labelled: bool) -> Json:
     else:
         _add_loaders(spec, plan)
     _add_volumes(spec, plan)
+    add_affinity(spec, plan.nodes)
     if labelled:
         _add_labels(template, plan)
     runner = _runner(spec)
@@ -87,26 +89,27 @@ def _add_credentials(spec: Json, models: Iterable[Model]) -> None:
 def _add_loaders(spec: Json, plan: Plan) -> None:
     first: Json = next(iter(spec.get("containers", ())), {})
     loaders = [
-        container
+        {"name": loader_container(position), **container, "volumeMounts": [_MODELS]}
         for position, model in enumerate(plan.models)
-        if (container := _init_container(model, position, plan.config.loader_image, first.get("env", [])))
+        if (container := _loader(model, plan, first.get("env", [])))
     ]
     if loaders:
         spec["initContainers"] = [*spec.get("initContainers", ()), *loaders]
 
 
+_MODELS: Json = {"name": MODEL_VOLUME, "mountPath": MODELS_DIR}
+
+
 def _add_volumes(spec: Json, plan: Plan) -> None:
-    """An empty directory for what is loaded, and directories of the node; each mounted for reading (LZ-2.5, LZ-T02)."""
-    volumes: list[Json] = []
-    mounts: list[Json] = []
-    loads = not plan.skip and not all(isinstance(model.source, Host) for model in plan.models)
-    if loads:
-        volumes.append({"name": MODEL_VOLUME, "emptyDir": {}})
-        mounts.append({"name": MODEL_VOLUME, "mountPath": MODELS_DIR, "readOnly": True})
-    for position, directory in enumerate(_host_directories(plan.models)):
-        name = host_volume(position, alone=not loads)
-        volumes.append({"name": name, "hostPath": {"path": directory}})
-        mounts.append({"name": name, "mountPath": directory, "readOnly": True})
+    """An empty directory for what is loaded; directories of the node and of images; each read-only (LZ-2.5, LZ-T02)."""
+    mounted = list(_mounted(plan))
+    loads = not plan.skip and not all(_is_mounted(model, plan) for model in plan.models)
+    volumes: list[Json] = [{"name": MODEL_VOLUME, "emptyDir": {}}] if loads else []
+    mounts: list[Json] = [{**_MODELS, "readOnly": True}] if loads else []
+    for position, (volume, mount) in enumerate(mounted):
+        name = mounted_volume(position, alone=not loads)
+        volumes.append({"name": name, **volume})
+        mounts.append({"name": name, **mount, "readOnly": True})
     if volumes:
         spec["volumes"] = [*spec.get("volumes", ()), *volumes]
     runner = _runner(spec)
@@ -114,9 +117,20 @@ def _add_volumes(spec: Json, plan: Plan) -> None:
         runner["volumeMounts"] = [*runner.get("volumeMounts", ()), *mounts]
 
 
-def _host_directories(models: Iterable[Model]) -> list[str]:
-    """Each directory once, although two models may lie in it."""
-    return list(dict.fromkeys(model.source.directory for model in models if isinstance(model.source, Host)))
+def _is_mounted(model: Model, plan: Plan) -> bool:
+    return isinstance(model.source, Host) or (isinstance(model.source, Image) and plan.mounts_images)
+
+
+def _mounted(plan: Plan) -> Iterator[tuple[Json, Json]]:
+    """Volumes that need no loader, and their mounts. Each directory once, although two models may lie in it."""
+    seen: set[str] = set()
+    for found in (model.source for model in plan.models if _is_mounted(model, plan)):
+        if isinstance(found, Host) and found.directory not in seen:
+            seen.add(found.directory)
+            yield {"hostPath": {"path": found.directory}}, {"mountPath": found.directory}
+        elif isinstance(found, Image) and not plan.skip:
+            part = {"subPath": found.directory} if found.directory else {}
+            yield {"image": {"reference": found.reference}}, {"mountPath": found.place, **part}
 
 
 def _add_labels(template: Json, plan: Plan) -> None:
@@ -165,7 +179,7 @@ _KEYS["gcs"] = _KEYS["s3"]
 
 
 def _credentials(model: Model) -> list[Json]:
-    """The variables with which its source is read; none for models of the node and of an engine."""
+    """The variables with which its source is read; none for models of the node, of an image and of an engine."""
     found = model.source
     kind = "hub" if isinstance(found, Hub) else found.protocol if isinstance(found, ObjectStore) else ""
     return [_from_secret(name, _SECRETS[kind], key) for name, key in _KEYS.get(kind, {}).items()]
@@ -175,24 +189,63 @@ def _from_secret(name: str, secret: str, key: str) -> Json:
     return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key, "optional": True}}}
 
 
-def _init_container(model: Model, position: int, image: str, inherited: list[Json]) -> Json | None:
-    """The loader of the model, ``None`` for a model that is not loaded.
+def _loader(model: Model, plan: Plan, inherited: list[Json]) -> Json | None:
+    """What fetches the model, ``None`` for a model that is not loaded.
 
-    ``inherited`` is the environment of the pod's first container. What tells the loader what to do always wins over it;
-    credentials of the user's own always win over ours. No name stands twice (LZ-T04).
+    ``inherited`` is the environment of the pod's first container.
     """
+    found = model.source
+    if isinstance(found, Image):
+        return None if plan.mounts_images else _copier(found)
+    if isinstance(found, ObjectStore) and found.protocol != "oss":
+        keys = _credentials(model) if found.protocol == "s3" else []  # Google Cloud knows the pod's own account
+        return _from_bucket(found, plan.object_loader, _environment([], inherited, keys))
     orders = _orders(model)
     if not orders:
         return None
+    return {"image": plan.config.loader_image, "env": _environment(orders, inherited, _credentials(model))}
+
+
+def _environment(orders: list[Json], inherited: list[Json], credentials: list[Json]) -> list[Json]:
+    """What tells the loader what to do always wins over what it inherits; the user's own credentials win over ours.
+
+    No name stands twice (LZ-T04).
+    """
     told = {entry["name"] for entry in orders}
     own = [entry for entry in inherited if entry["name"] not in told]
     has = {entry["name"] for entry in own}
+    return [*own, *orders, *(entry for entry in credentials if entry["name"] not in has)]
+
+
+def _copier(image: Image) -> Json:
+    """The image itself, which copies its files out of it."""
+    files = "/" + "/".join(part for part in (image.directory, image.filename or ".") if part)
     return {
-        "name": loader_container(position),
-        "image": image,
-        "env": [*own, *orders, *(entry for entry in _credentials(model) if entry["name"] not in has)],
-        "volumeMounts": [{"name": MODEL_VOLUME, "mountPath": MODELS_DIR}],
+        "image": image.reference,
+        "command": ["/bin/sh", "-c", 'mkdir -p "$1" && cp -R "$0" "$1"', *map(_literal, (files, image.place))],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
     }
+
+
+def _from_bucket(store: ObjectStore, image: str, env: list[Json]) -> Json:
+    """KServe's storage initializer, or one with its arguments: an address and where to put what is there.
+
+    It takes the address for the beginning of names, so that of a directory ends in a slash.
+    """
+    scheme = "gs" if store.protocol == "gcs" else store.protocol
+    address = f"{scheme}://{store.bucket}/{store.key.rstrip('/')}"
+    where = (address, MODELS_DIR) if store.is_file else (f"{address}/", store.path(skip=False))
+    return {
+        "image": image,
+        "args": [_literal(text) for text in where],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        **({"env": env} if env else {}),
+    }
+
+
+def _literal(text: str) -> str:
+    """Text in which the kubelet finds no ``$(VARIABLE)``: an address does not get to see the environment."""
+    return text.replace("$", "$$")
 
 
 def _orders(model: Model) -> list[Json]:

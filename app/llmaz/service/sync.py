@@ -11,7 +11,7 @@ from app.hooks.protocol import SyncResponse, one
 from app.hooks.sendable import clashes
 from app.kube import field
 from app.kube.base import Json
-from app.llmaz.service import pods, status
+from app.llmaz.service import gateway, pods, status
 from app.llmaz.service.children import deployment, leader_worker_set, load_balancing_service
 from app.llmaz.service.observed import Children, Related, Request
 from app.llmaz.service.plan import Plan, Workload, plan
@@ -33,10 +33,12 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     if isinstance(made, Cause):
         return _aborted(service, made, request, now)
     observed = _observed(decided, request.children, made.selector)
-    waited = _outstanding(service, made.children, request.children, now)
+    children = [*made.children, *gateway.objects(decided, request.children, settings)]
+    waited = _outstanding(service, children, request.children, now)
+    notes = [*decided.notes, *gateway.notes(decided, request.children, related)]
     return SyncResponse(
-        status=status.judged(service.status, observed, related.pods, waited, decided.notes, now),
-        children=made.children,
+        status=status.judged(service.status, observed, related.pods, waited, notes, now),
+        children=children,
         resync_after_seconds=RESYNC if waited else None,
     )
 

@@ -224,7 +224,7 @@ def _tokens(spec: InferenceServiceSpec) -> Errors:
 # Warnings: what does nothing, and what is probably not meant.
 
 
-def warnings(service: Service) -> list[str]:
+def warnings(service: Service) -> list[field.Advice]:
     """What admission says of a service that it accepts. It sees the service alone, nothing of its Model."""
     spec, known = service.spec, runtime(service.spec.runtime)
     written = spec.model_dump(by_alias=True, exclude_defaults=True)
@@ -329,7 +329,7 @@ def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
 
 
-def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[str]:
+def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[field.Advice]:
     """What does not fit together with the Model; nothing where that is not among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec

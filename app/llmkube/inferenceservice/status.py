@@ -28,8 +28,8 @@ from app.llmkube.inferenceservice.types import (
     Reason,
     SchedulingStatus,
 )
+from app.llmkube.model.status import stamp
 from app.llmkube.runtimes.registry import RUNTIMES, runtime
-from app.llmkube.updated import stamp
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, missing

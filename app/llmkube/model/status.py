@@ -2,50 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import TypeVar
 
 import msgspec
 
 from app.kube import field
-from app.kube.conditions import Conditions, seconds_since, since
+from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
 from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
-from app.llmkube.model.earlier import DownloadJob
-from app.llmkube.model.holdups import cannot_mount, holdups, last_failure
-from app.llmkube.model.job import pause
+from app.llmkube.inferenceservice.types import InferenceServiceStatus
+from app.llmkube.model.observed import (
+    DownloadJob,
+    ObservedNode,
+    complete,
+    failed_at,
+    refreshed,
+    report,
+    wrong_sha256,
+)
 from app.llmkube.model.plan import Plan
-from app.llmkube.model.report import complete, failed_at, human_size, refreshed, report, wrong_sha256
 from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
 from app.llmkube.source import SourceClass, recorded_key
-from app.llmkube.updated import stamp
 from app.workload.cause import Cause, Stage
+from app.workload.pods import failures
 from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
-from app.workload.waiting import RESYNC, absent_causes
+from app.workload.waiting import RESYNC, absent_causes, waited_in_vain
 
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30
 CLAIM_PENDING_SECONDS = 10
-
-
-class NodeStatus(msgspec.Struct):
-    capacity: dict[str, str | int] | None = None
-
-
-class ObservedNode(msgspec.Struct):
-    """A node, as far as its hardware goes."""
-
-    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
-
-
-class ObservedStorageClass(msgspec.Struct, rename={"binding_mode": "volumeBindingMode"}):
-    binding_mode: str = ""
+FIRST_PAUSE, LONGEST_PAUSE = 300, 3600
+MOUNT_SECONDS = 120
+"""A pod that has a node for this long and still waits for its volumes: the file to copy is not there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class Observation:
     """What a Model's status is judged by."""
 
     job: DownloadJob | None
@@ -81,7 +77,7 @@ class Verdict:
     resync: float | None = None
 
 
-def verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
+def verdict(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Verdict:
     """The phase, by source class."""
     if observed.problem:
         problem = observed.problem
@@ -103,7 +99,7 @@ def verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime
     return Verdict(Phase.READY, Reason.WORKLOAD_RESOLVED, who)
 
 
-def _claim_verdict(plan: Plan, observed: Observed) -> Verdict:
+def _claim_verdict(plan: Plan, observed: Observation) -> Verdict:
     """A pvc source: the claim has to exist, and to have a volume unless it gets one with its first pod (LK-T-20)."""
     name, claim = plan.source.claim, observed.claim
     cause = claim_cause(name, claim)
@@ -120,7 +116,7 @@ def _claim_verdict(plan: Plan, observed: Observed) -> Verdict:
     return Verdict(Phase.PENDING, Reason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
 
 
-def _job_verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
+def _job_verdict(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Verdict:
     """An http or local source: what the Job made of it."""
     job = observed.job
     if job is None:
@@ -143,13 +139,13 @@ def _job_verdict(plan: Plan, observed: Observed, previous: ModelStatus, now: dat
     return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
 
-def _unobserved(plan: Plan, observed: Observed, previous: ModelStatus, now: datetime) -> Verdict:
+def _unobserved(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Verdict:
     """The Job is not there yet, because it was just asked for, or because its name is taken."""
     causes = tuple(_absent([f"Job {plan.job}", *_missing_claim(plan, observed)], plan, previous, now))
     return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
 
 
-def _missing_claim(plan: Plan, observed: Observed) -> list[str]:
+def _missing_claim(plan: Plan, observed: Observation) -> list[str]:
     return [f"PersistentVolumeClaim {plan.claim}"] if plan.makes_claim and observed.claim is None else []
 
 
@@ -172,6 +168,11 @@ def retry_due(job: ObservedJob, attempt: int, previous: ModelStatus, now: dateti
     return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= pause(attempt)
 
 
+def pause(attempt: int) -> int:
+    """Seconds that a failed Job stays before the next one: five minutes, doubling to an hour."""
+    return min(FIRST_PAUSE << min(attempt - 1, 8), LONGEST_PAUSE)
+
+
 def _busy(plan: Plan) -> Phase:
     return Phase.COPYING if plan.source.kind is SourceClass.LOCAL else Phase.DOWNLOADING
 
@@ -188,8 +189,53 @@ def _doing(plan: Plan) -> str:
     return "copies" if plan.source.kind is SourceClass.LOCAL else "downloads"
 
 
+# What holds up a Job that has neither completed nor given up: its claim, its pods, or that it has none.
+
+
+def holdups(job: ObservedJob, pods: Sequence[ObservedPod], claim: ObservedClaim | None, now: datetime) -> list[Cause]:
+    """The causes that the cluster shows. A claim that is absent is for the caller, who knows since when."""
+    unbound = claim_cause(claim.metadata.name, claim) if claim is not None else None
+    return [*([unbound] if unbound else ()), *_without_pods(job, now), *job_causes(job, pods)]
+
+
+def _without_pods(job: ObservedJob, now: datetime) -> Iterator[Cause]:
+    """A Job whose pods are refused says so in its events only; that it never had one shows in its counts."""
+    name, status = job.metadata.name, job.status
+    if is_true(status.conditions, "Suspended"):
+        yield Cause(Stage.QUOTA, f"Job {name} is suspended: whoever queues it has not let it start", "JobSuspended")
+    elif not (status.active or status.failed or status.succeeded) and waited_in_vain(
+        job.metadata.creation_timestamp, now
+    ):
+        text = (
+            f"Job {name} has no pod: a quota or a policy of the API server refuses it (the Job's events have its words)"
+        )
+        yield Cause(Stage.QUOTA, text, "JobWithoutPods")
+
+
+def last_failure(pods: Sequence[ObservedPod]) -> Iterator[Cause]:
+    """How the latest pod of a Job ended, while the Job tries again."""
+    ended = [pod for pod in pods if pod.status.phase == "Failed"]
+    latest = max(ended, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.name), default=None)
+    words = "; ".join(failures(latest)) if latest else ""
+    if words:
+        yield Cause(Stage.MODEL, f"the last attempt failed: {words}", "AttemptFailed")
+
+
+def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
+    """A pod has a node, and its containers are not made for long: a missing hostPath file is never an exit."""
+    for pod in pods:
+        scheduled = next(
+            (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True"), None
+        )
+        age = seconds_since(scheduled.last_transition_time, now) if scheduled else None
+        waits = [s.state.waiting for s in pod.status.container_statuses or ()]
+        if age is not None and age >= MOUNT_SECONDS and any(w and w.reason == "ContainerCreating" for w in waits):
+            return True
+    return False
+
+
 def status(
-    plan: Plan, metadata: ObjectMeta, observed: Observed, judged: Verdict, previous: ModelStatus, now: datetime
+    plan: Plan, metadata: ObjectMeta, observed: Observation, judged: Verdict, previous: ModelStatus, now: datetime
 ) -> ModelStatus:
     """The status to write. What the verdict does not touch stays: foreign conditions, what a file said of itself."""
     key = recorded_key(plan.source, metal=plan.metal)
@@ -234,7 +280,7 @@ def _size(plan: Plan, kept: ModelStatus) -> str:
     return kept.size if plan.download else "0"
 
 
-def _with_report(status: ModelStatus, observed: Observed) -> ModelStatus:
+def _with_report(status: ModelStatus, observed: Observation) -> ModelStatus:
     """What is known of the file: from the Job, and later from the pods that fetched it anew, the latest of them."""
     known_from_pods = observed.refreshes and status.sha256
     found = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
@@ -247,6 +293,19 @@ def _with_report(status: ModelStatus, observed: Observed) -> ModelStatus:
         source_etag=found.etag or status.source_etag,
         source_content_length=found.size,
     )
+
+
+_UNITS = "KMGTPE"
+
+
+def human_size(size: int) -> str:
+    """``1.5 KiB``; bytes below 1024 (LK-2.5)."""
+    if size < 1024:
+        return f"{size} B"
+    value, unit = size / 1024, 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}iB"
 
 
 def _conditions(
@@ -299,6 +358,17 @@ def _amount(quantity: str | int) -> Decimal:
         return parse(str(quantity))
     except QuantityError:
         return Decimal(0)
+
+
+StatusT = TypeVar("StatusT", ModelStatus, InferenceServiceStatus)
+
+
+def stamp(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
+    """The status with the time of its last change, which moves only when something else in it does (LK-5.6)."""
+    unchanged = msgspec.structs.replace(status, last_updated=previous.last_updated)
+    if unchanged == previous and previous.last_updated:
+        return unchanged
+    return msgspec.structs.replace(status, last_updated=rfc3339(now))
 
 
 def invalid(metadata: ObjectMeta, previous: ModelStatus, errors: Sequence[field.Error], now: datetime) -> ModelStatus:

@@ -6,47 +6,35 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from app.hooks.kept import keep, keep_child
-from app.hooks.protocol import RelatedRule, SyncRequest, SyncResponse, every, one
+from app.hooks.protocol import SyncRequest, SyncResponse, every, one
 from app.kube import field
 from app.kube.desired import Job
 from app.kube.objects import ObservedClaim
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.model import status as judge
-from app.llmkube.model.claim import claim, size_problem
-from app.llmkube.model.claims import ModelPod, fetching, going, is_earlier_models
-from app.llmkube.model.earlier import DownloadJob, keys_to_keep, told
-from app.llmkube.model.job import attempts, job
-from app.llmkube.model.plan import Plan, accelerator_resource, operator_claim, plan, source_claim
-from app.llmkube.model.report import pods_of
-from app.llmkube.model.status import Observed, ObservedNode, ObservedStorageClass
+from app.llmkube.model.children import claim, job, keys_to_keep, size_problem
+from app.llmkube.model.observed import (
+    Children,
+    DownloadJob,
+    Related,
+    attempts,
+    customize,
+    fetching,
+    going,
+    is_earlier_models,
+    pods_of,
+    told,
+)
+from app.llmkube.model.plan import Plan, operator_claim, plan
+from app.llmkube.model.status import Observation
 from app.llmkube.model.types import ModelSpec, ModelStatus, Reason
 from app.llmkube.source import SourceClass
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
-_RENAMED = {"jobs": "Job.batch/v1", "claims": "PersistentVolumeClaim.v1"}
-_RELATED = {
-    "claims": "PersistentVolumeClaim.v1",
-    "pods": "Pod.v1",
-    "nodes": "Node.v1",
-    "classes": "StorageClass.storage.k8s.io/v1",
-}
-
-
-class Children(msgspec.Struct, rename=_RENAMED):
-    jobs: dict[str, DownloadJob] | None = None
-    claims: dict[str, ObservedClaim] | None = None
-
-
-class Related(msgspec.Struct, rename=_RELATED):
-    claims: dict[str, ObservedClaim] | None = None
-    pods: dict[str, ModelPod] | None = None
-    nodes: dict[str, ObservedNode] | None = None
-    classes: dict[str, ObservedStorageClass] | None = None
+__all__ = ["Children", "Related", "customize", "invalid", "sync"]
 
 
 Request = SyncRequest[Children, Related]
@@ -83,7 +71,9 @@ def _plan(model: Model, shared: bool, children: Children, related: Related, sett
     return other if chosen or (plain and is_earlier_models(plain, metadata)) else usual
 
 
-def _observe(plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings) -> Observed:
+def _observe(
+    plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings
+) -> Observation:
     tried = [found for found in attempts(every(children.jobs), plan.job) if not found[1].metadata.deletion_timestamp]
     attempt, wanted = tried[0] if tried else (1, None)
     if plan.source.kind is SourceClass.PVC:
@@ -92,7 +82,7 @@ def _observe(plan: Plan, children: Children, related: Related, previous: ModelSt
         claim = one(children.claims if plan.makes_claim else related.claims, plan.claim, plan.namespace)
     storage_class = (claim.spec.storage_class_name if claim else None) or ""
     bound_by = one(related.classes, storage_class)
-    return Observed(
+    return Observation(
         job=wanted,
         attempt=attempt,
         pods=pods_of(names.attempt_name(plan.job, attempt), every(related.pods)) if plan.job else (),
@@ -129,7 +119,7 @@ def _problem(
 
 
 def _job(
-    plan: Plan, observed: Observed, related: Related, previous: ModelStatus, settings: Settings, now: datetime
+    plan: Plan, observed: Observation, related: Related, previous: ModelStatus, settings: Settings, now: datetime
 ) -> Job | None:
     """The wanted Job, or the next one where it failed long enough ago. One that is there keeps what it was told."""
     if plan.download is None:
@@ -142,7 +132,9 @@ def _job(
     return job(plan, plan.download, observed.attempt + (there is not None), kept, settings)
 
 
-def _children(plan: Plan, observed: Observed, present: Children, wanted: Job | None, settings: Settings) -> list[Any]:
+def _children(
+    plan: Plan, observed: Observation, present: Children, wanted: Job | None, settings: Settings
+) -> list[Any]:
     """The wanted Job, and every claim: a claim is never taken away.
 
     Jobs of earlier sources go; a claim that the source does not need any more may still be mounted, and holds data.
@@ -164,21 +156,3 @@ def invalid(
 ) -> ModelStatus:
     """The status of a Model with errors; its children stay."""
     return judge.invalid(model.metadata, model.status, errors, now)
-
-
-def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """What a Model's answer depends on besides its children. From the spec only: Metacontroller keeps the rules."""
-    namespace, rules = model.metadata.namespace, []
-    usual = plan(model.metadata, model.spec, operator_claim=False, settings=settings)
-    asked = (source_claim(model.spec), operator_claim(model.spec, settings), usual.claim)
-    claims = [name for name in asked if name]
-    if claims:
-        rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, names=tuple(claims)))
-    if source_claim(model.spec):
-        rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
-    elif settings.watch_pods and usual.job:
-        selector = {"matchLabels": names.model_pod_labels(model.metadata.name)}
-        rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
-    if settings.llmkube_watch_nodes and accelerator_resource(model.spec, settings):
-        rules.append(RelatedRule("v1", "nodes", label_selector={}))
-    return rules

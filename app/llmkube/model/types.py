@@ -50,6 +50,19 @@ class Sharding(KubeModel):
     )
 
 
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+
+
+def layers(entry: str) -> tuple[int, int] | None:
+    """First and last layer of a ``start-end`` entry of ``layerSplit`` (LK-3.4), ``None`` for another form."""
+    start, dash, end = entry.partition("-")
+    numbers = start.strip(), end.strip()
+    if not dash or not all(_NUMBER.fullmatch(number) for number in numbers):
+        return None
+    first, last = (int(number) for number in numbers)
+    return (first, last) if 0 <= first <= last else None
+
+
 class GPU(KubeModel):
     """The GPUs of one pod."""
 

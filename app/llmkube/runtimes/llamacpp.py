@@ -8,9 +8,8 @@ from math import gcd
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.model.types import ModelSpec
+from app.llmkube.model.types import ModelSpec, layers
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
-from app.llmkube.sharding import layers
 from app.llmkube.source import SourceClass, parse
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest

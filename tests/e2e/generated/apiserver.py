@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import orjson
 
+from app.cli.apply import updated, with_record
 from app.kube.names import CONTROLLER_UID
 from tests.e2e.generated.draw import Json
-from tests.e2e.standin.apply import updated, with_record
 from tests.e2e.standin.children import owner_reference
 
 STRICT = {"fieldValidation": "Strict"}

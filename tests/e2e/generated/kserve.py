@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY
 from app.kserve.llminferenceservice.types import (
     ConfigMapKey,
     HTTPRouteConfig,
@@ -19,6 +20,7 @@ from app.kserve.llminferenceservice.types import (
     SchedulerSpec,
 )
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
+from app.kserve.operator import AUTOSCALING_KEY
 from app.kube.gatewayapi import HTTPRouteSpec
 from tests.e2e.generated import pods, routes
 from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
@@ -27,6 +29,7 @@ from tests.e2e.generated.pods import pod
 
 API_VERSION = "serving.kserve.io/v1alpha2"
 _MAIN = "main"
+_CRITICALITIES = ("Critical", "Standard", "Sheddable", "Urgent")
 _SCHEDULER: Json = {
     "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
     "kind": "EndpointPickerConfig",
@@ -215,13 +218,15 @@ def documents(number: int, namespace: str, variant: int) -> list[Json]:
         else:
             router.setdefault("route", d.model(RouteSpec, http=d.model(HTTPRouteConfig)))
     found = [_gateway(), _config_map(namespace), *(_account(name, namespace) for name in ("default", "runner"))]
-    if number % 3 == 0:
-        found += _ca_bundle()
+    found += _system(bundle=number % 3 == 0)
     if d.chance(0.3):
         base = d.model(LLMInferenceServiceConfigSpec, without=("scaling",) if "replicas" in spec else ("replicas",))
         spec["baseRefs"] = [{"name": f"base-{number}"}]
         found.append(_object("LLMInferenceServiceConfig", f"base-{number}", namespace, base))
-    notes = {"annotations": {"serving.kserve.io/stop": "true"}} if d.chance(0.05) else {}
+    annotations = {"serving.kserve.io/stop": "true"} if d.chance(0.05) else {}
+    if d.chance(0.4):
+        annotations |= {MODEL_CRITICALITY: d.choice(_CRITICALITIES), LORA_CRITICALITIES: '{"0": "Sheddable"}'}
+    notes = {"annotations": annotations} if annotations else {}
     labels = {"labels": d.of(LABELS)} if d.chance(0.3) else {}
     service = _object("LLMInferenceService", f"llm-{number}", namespace, spec)
     service["metadata"] |= {**notes, **labels}
@@ -245,10 +250,14 @@ def _account(name: str, namespace: str) -> Json:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
 
 
-def _ca_bundle() -> list[Json]:
-    """The operator's settings that name a CA bundle, and the bundle."""
-    settings = {"storageInitializer": json.dumps({"caBundleConfigMapName": "bundle"})}
-    texts = {"inferenceservice-config": settings, "bundle": {"cabundle.crt": "-----BEGIN CERTIFICATE-----"}}
+def _system(*, bundle: bool) -> list[Json]:
+    """The operator's settings, which may name a CA bundle, and the bundle."""
+    prometheus = {"url": "https://prometheus:9090", "authModes": "bearer", "triggerAuthName": "prometheus"}
+    settings = {AUTOSCALING_KEY: json.dumps({"prometheus": prometheus})}
+    texts = {"inferenceservice-config": settings}
+    if bundle:
+        settings["storageInitializer"] = json.dumps({"caBundleConfigMapName": "bundle"})
+        texts["bundle"] = {"cabundle.crt": "-----BEGIN CERTIFICATE-----"}
     return [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "kserve"}, "data": data}
         for name, data in texts.items()

@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=5, help="parents of one controller that run at a time")
     parser.add_argument("--discovery-interval", type=_seconds, default=5.0, help="seconds, with or without an s")
-    parser.add_argument("--target-label-selector", default="", help="only CompositeControllers with these labels")
+    parser.add_argument("--target-label-selector", default="", help="only controllers with these labels")
     parser.add_argument("--verbose", action="store_true", help="log failed runs and lost watches")
     flags = parser.parse_args()
     logging.basicConfig(

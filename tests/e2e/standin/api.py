@@ -16,7 +16,9 @@ import httpx
 import orjson
 import yaml
 
-from .objects import Obj, encode, group_of, name_of, namespace_of, uid_of
+from app.cli.apply import Obj, encode
+
+from .objects import group_of, name_of, namespace_of, uid_of
 
 CONFLICT_PAUSES = (0.01, 0.05, 0.25)
 """Pauses before the second, third and fourth attempt of a read-modify-write (MC-10.3, step 2)."""

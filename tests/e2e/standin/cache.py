@@ -11,8 +11,10 @@ from typing import Any
 
 import httpx
 
+from app.cli.apply import Obj, meta
+
 from .api import Api, ApiError, Resource
-from .objects import Obj, controller_ref, key_of, meta, namespace_of
+from .objects import controller_ref, key_of, namespace_of
 
 log = logging.getLogger(__name__)
 

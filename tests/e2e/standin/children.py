@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from app.cli.apply import Obj, canonical, meta, updated, with_record
+
 from .api import Api, ApiError, Resource
-from .apply import updated, with_record
 from .discovery import Discovery, UnknownKind
-from .objects import (
-    Obj,
-    canonical,
-    controller_ref,
-    gvk_order,
-    key_of,
-    labels_of,
-    meta,
-    name_of,
-    namespace_of,
-    terminating,
-    uid_of,
-)
+from .objects import controller_ref, gvk_order, key_of, labels_of, name_of, namespace_of, terminating, uid_of
 from .selectors import Match
 
 Kind = tuple[str, str]

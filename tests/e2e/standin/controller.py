@@ -10,6 +10,8 @@ from typing import Any
 
 import httpx
 
+from app.cli.apply import Obj, canonical, copy, meta
+
 from .api import Api, ApiError, Resource
 from .cache import Handler, Informer, Informers
 from .children import ChildWriter, Claimer, ObjectMap, SyncError, aggregate, check_labels
@@ -18,16 +20,12 @@ from .discovery import Discovery, UnknownKind
 from .events import Recorder
 from .hooks import ConfigError, Connection, HookError, ProcessDies, SyncAnswer, TooManyRequests, Webhook, resolve
 from .objects import (
-    Obj,
-    canonical,
     controller_ref,
-    copy,
     finalizers_of,
     generation_of,
     group_of,
     key_of,
     labels_of,
-    meta,
     name_of,
     namespace_of,
     terminating,
@@ -191,7 +189,7 @@ class Controller:
 
     def _spawn(self, work: asyncio.Task[None] | Coroutine[Any, Any, None]) -> None:
         task = work if isinstance(work, asyncio.Task) else asyncio.create_task(work)
-        task.add_done_callback(_report)
+        task.add_done_callback(report)
         self._tasks.append(task)
 
     async def _work(self) -> None:
@@ -382,7 +380,8 @@ def _as_sent_to_hooks(spec_object: Obj) -> Obj:
     return seen
 
 
-def _report(task: asyncio.Task[None]) -> None:
+def report(task: asyncio.Task[None]) -> None:
+    """End the process with a worker that failed: no test should wait for it."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("a worker ended", exc_info=error)
         os._exit(2)

@@ -7,11 +7,13 @@ import logging
 import time
 from collections.abc import Callable
 
+from app.cli.apply import Obj
+
 from .cache import Handler, Informer, Informers
 from .children import ObjectMap, SyncError
 from .discovery import Discovery, UnknownKind
 from .hooks import HookError, ProcessDies, TooManyRequests, Webhook
-from .objects import Obj, generation_of, key_of, labels_of, name_of, namespace_of, uid_of
+from .objects import generation_of, key_of, labels_of, name_of, namespace_of, uid_of
 from .request import customize_request
 from .selectors import label_selector
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import httpx
 
+from app.cli.apply import Obj
+
 from .api import Api, ApiError
-from .objects import Obj, name_of, namespace_of, uid_of
+from .objects import name_of, namespace_of, uid_of
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,10 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
+from app.cli.apply import Obj
+
 from .api import Api, ApiError
-from .objects import Obj, name_of, namespace_of
+from .objects import name_of, namespace_of
 
 DEFAULT_TIMEOUT = 10.0
 IDLE_CONNECTIONS, IDLE_SECONDS = 2, 90.0
@@ -138,6 +140,14 @@ class Webhook:
             finalized=bool(decoded.get("finalized")),
         )
 
+    def decode_decorator(self, body: bytes) -> tuple[dict[str, str | None], dict[str, str | None]]:
+        """Labels and annotations of a DecoratorController's answer, or `HookError`."""
+        decoded, unknown = self._decode(body, "DecoratorHookResponse", _DECORATOR_FIELDS)
+        self._complain(unknown)
+        if decoded.get("status") is not None or decoded.get("attachments") or decoded.get("finalized"):
+            self._refuse("the stand-in writes labels and annotations only")
+        return decoded.get("labels") or {}, decoded.get("annotations") or {}
+
     def decode_customize(self, body: bytes) -> list[Obj | None]:
         """The rules of a `customize` answer, or `HookError`."""
         decoded, unknown = self._decode(body, "CustomizeHookResponse", _CUSTOMIZE_FIELDS)
@@ -218,10 +228,21 @@ _SYNC_FIELDS: dict[str, tuple[type, ...]] = {
     "finalized": (bool,),
 }
 _CUSTOMIZE_FIELDS: dict[str, tuple[type, ...]] = {"relatedResources": (list,)}
+_DECORATOR_FIELDS: dict[str, tuple[type, ...]] = {
+    "labels": (dict,),
+    "annotations": (dict,),
+    "status": (dict,),
+    "attachments": (list,),
+    "resyncAfterSeconds": (int, float),
+    "finalized": (bool,),
+}
 _RULE_FIELDS = frozenset({"apiVersion", "resource", "labelSelector", "namespaceSelector", "namespace", "names"})
 _GO_TYPES = {
     "status": "map[string]interface {}",
     "children": "[]*unstructured.Unstructured",
+    "attachments": "[]*unstructured.Unstructured",
+    "labels": "map[string]*string",
+    "annotations": "map[string]*string",
     "resyncAfterSeconds": "float64",
     "finalized": "bool",
     "relatedResources": "[]*v1alpha1.RelatedResourceRule",

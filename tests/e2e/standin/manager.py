@@ -1,96 +1,112 @@
-"""Starts, restarts and stops a controller for each CompositeController object (MC-2.6, MC-7.7)."""
+"""Starts, restarts and stops a controller for each CompositeController and DecoratorController (MC-2.6, MC-7.7)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 
 import httpx
+
+from app.cli.apply import Obj, canonical
 
 from .api import Api, ApiError
 from .cache import Handler
 from .controller import Controller, Machinery
+from .decorator import Decorator
 from .discovery import UnknownKind
 from .hooks import ConfigError, StartupPanic
-from .objects import Obj, canonical, group_of, key_of, labels_of, version_of
+from .objects import group_of, key_of, labels_of, name_of, version_of
 from .queue import WorkQueue
 from .selectors import Match
 
 log = logging.getLogger(__name__)
 
+_API = "metacontroller.k8s.io/v1alpha1"
+_KINDS: dict[str, type[Controller | Decorator]] = {
+    "compositecontrollers": Controller,
+    "decoratorcontrollers": Decorator,
+}
+
 
 class Manager:
-    """The loop over CompositeControllers, one at a time."""
+    """The loop over their objects, one at a time. A key is the kind's plural, a space and the name."""
 
     def __init__(self, api: Api, workers: int, discovery_interval: float, selects: Match) -> None:
         self._api = api
         self._interval = discovery_interval
         self._selects = selects
         self._machinery = Machinery(api, workers)
-        self._running: dict[str, tuple[Controller, Obj]] = {}
+        self._running: dict[str, tuple[Controller | Decorator, Obj]] = {}
         self._queue = WorkQueue()
 
     async def run(self) -> None:
         """Work until cancelled."""
         machinery = self._machinery
         await self._first_discovery()
-        resource = machinery.discovery.resource("metacontroller.k8s.io/v1alpha1", "compositecontrollers")
-        informer = machinery.informers.use(resource)
-        informer.add_handler(Handler(self._changed, lambda _old, new: self._changed(new), self._changed))
+        informers = {plural: machinery.informers.use(machinery.discovery.resource(_API, plural)) for plural in _KINDS}
+        for plural, informer in informers.items():
+            changed = partial(self._changed, plural)
+            informer.add_handler(Handler(changed, partial(self._updated, plural), changed))
         async with asyncio.TaskGroup() as group:
             group.create_task(machinery.discovery.run(self._interval))
             group.create_task(machinery.recorder.run())
             while True:
-                name = await self._queue.get()
+                key = await self._queue.get()
+                plural, _, name = key.partition(" ")
                 try:
-                    await self._reconcile(name, informer.get(name))
+                    await self._reconcile(key, informers[plural].get(name))
                 except (ConfigError, UnknownKind, StartupPanic, ApiError, httpx.HTTPError) as error:
                     log.info("controller %s: %s", name, error)
-                    self._queue.add_rate_limited(name)
+                    self._queue.add_rate_limited(key)
                 else:
-                    self._queue.forget(name)
+                    self._queue.forget(key)
                 finally:
-                    self._queue.done(name)
+                    self._queue.done(key)
 
     async def _first_discovery(self) -> None:
-        """Wait until the API server has the CompositeController kind."""
+        """Wait until the API server has the kinds of Metacontroller."""
         while True:
             try:
                 await self._machinery.discovery.refresh()
-                if self._machinery.discovery.find("metacontroller.k8s.io/v1alpha1", "compositecontrollers"):
+                if all(self._machinery.discovery.find(_API, plural) for plural in _KINDS):
                     return
             except (ApiError, httpx.HTTPError) as error:
                 log.info("discovery failed: %s", error)
             await asyncio.sleep(0.5)
 
-    def _changed(self, obj: Obj) -> None:
+    def _changed(self, plural: str, obj: Obj) -> None:
         if self._selects(labels_of(obj)):
-            self._queue.add(key_of(obj))
+            self._queue.add(f"{plural} {key_of(obj)}")
 
-    async def _reconcile(self, name: str, obj: Obj | None) -> None:
+    def _updated(self, plural: str, _old: Obj, new: Obj) -> None:
+        self._changed(plural, new)
+
+    async def _reconcile(self, key: str, obj: Obj | None) -> None:
         if obj is None:
-            await self._stop(name)
+            await self._stop(key)
             return
-        if not await self._parent_has_status(obj):
+        kind, name = _KINDS[key.partition(" ")[0]], name_of(obj)
+        if kind is Controller and not await self._parent_has_status(obj):
             self._event(obj, "Warning", "SyncError", f"[{name}] Sync error - ignoring, CRD has no status subresource")
             return
-        if name in self._running and canonical(self._running[name][1]["spec"]) == canonical(obj["spec"]):
+        if key in self._running and canonical(self._running[key][1]["spec"]) == canonical(obj["spec"]):
             return
-        await self._stop(name)
+        await self._stop(key)
         try:
-            controller = await Controller.create(self._machinery, obj)
+            controller = await kind.create(self._machinery, obj)
         except (ConfigError, UnknownKind) as error:
             self._event(obj, "Warning", "CreateError", f"Cannot create new controller: {error}")
             raise
         controller.start()
-        self._running[name] = (controller, obj)
+        self._running[key] = (controller, obj)
         self._event(obj, "Normal", "Started", f"Started controller: {name}")
 
-    async def _stop(self, name: str) -> None:
-        if name in self._running:
-            controller, obj = self._running.pop(name)
+    async def _stop(self, key: str) -> None:
+        if key in self._running:
+            controller, obj = self._running.pop(key)
             await controller.stop()
-            self._event(obj, "Normal", "Stopped", f"Stopped controller: {name}")
+            self._event(obj, "Normal", "Stopped", f"Stopped controller: {controller.name}")
 
     async def _parent_has_status(self, obj: Obj) -> bool:
         """Whether the parent's CRD has a status subresource; a missing CRD is an error without an Event (MC-2.6)."""

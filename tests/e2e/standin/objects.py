@@ -8,47 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
-Obj = dict[str, Any]
-
-LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
-
-
-def canonical(value: Any) -> bytes:
-    """Bytes that are equal when two JSON values are: `1` and `1.0` differ, null and absent too, key order is free."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-
-
-def as_sent(value: Any) -> Any:
-    """The value as Go writes it: a float without a fraction loses its `.0` (MC-1.2: `8080.0` is sent as `8080`)."""
-    if isinstance(value, dict):
-        return {key: as_sent(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [as_sent(item) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(value)
-    return value
-
-
-def encode(value: Any) -> bytes:
-    """JSON as it goes over the wire and into the last-applied record; sorted, so equal values are equal bytes."""
-    return orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS)
-
-
-def copy(value: Any) -> Any:
-    """A deep copy of a JSON value."""
-    if isinstance(value, dict):
-        return {key: copy(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [copy(item) for item in value]
-    return value
-
-
-def meta(obj: Mapping[str, Any]) -> Obj:
-    """The metadata, or an empty map where it is missing or no map."""
-    found = obj.get("metadata")
-    return found if isinstance(found, dict) else {}
+from app.cli.apply import Obj, meta
 
 
 def name_of(obj: Mapping[str, Any]) -> str:

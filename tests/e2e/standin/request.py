@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import orjson
 
+from app.cli.apply import Obj
+
 from .children import ObjectMap
-from .objects import Obj, gvk_key
+from .objects import gvk_key
 
 
 def hook_request(controller: Obj, parent: Obj, children: ObjectMap, related: ObjectMap, finalizing: bool) -> bytes:
@@ -22,6 +24,11 @@ def hook_request(controller: Obj, parent: Obj, children: ObjectMap, related: Obj
 def customize_request(controller: Obj, parent: Obj) -> bytes:
     """The body of a `customize` call."""
     return _body(controller=controller, parent=parent)
+
+
+def decorator_request(controller: Obj, obj: Obj) -> bytes:
+    """The body of a `sync` call of a DecoratorController that attaches nothing and asks for nothing."""
+    return _body(controller=controller, object=obj, attachments={}, related={}, finalizing=False)
 
 
 def _body(**parts: object) -> bytes:

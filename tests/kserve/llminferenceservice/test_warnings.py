@@ -25,12 +25,6 @@ WARNED: dict[str, tuple[Json, str]] = {
     "adapters": ({"model": {"uri": "hf://a/b", "lora": {"adapters": []}}}, r"spec\.model\.lora: .*no effect"),
     "no model": ({"uri": None}, r"spec\.model: without a model"),
     "ingress": ({"router": {"ingress": {}}}, r"spec\.router\.ingress: .*no effect"),
-    "scaling": (SCALING, r"spec\.scaling: stored but not acted on.*Deployment demo-kserve$"),
-    "scaling of the prefill workload": (
-        {"prefill": SCALING, "router": FULL_ROUTER},
-        r"spec\.prefill\.scaling: .*Deployment demo-kserve-prefill$",
-    ),
-    "scaling of groups": ({**WORKER, **SCALING}, r"spec\.scaling: .*LeaderWorkerSet demo-kserve-mn$"),
     "a reserved label": ({"labels": {"llm-d.ai/role": "x"}}, r"spec\.labels\[llm-d\.ai/role\]: overrides"),
     "a reserved label of the scheduler": (
         {"router": {"route": {}, "scheduler": {"labels": {"app.kubernetes.io/name": "x"}}}},
@@ -172,6 +166,53 @@ def test_warnings(case: str) -> None:
     assert verdict.errors == []
     assert [w for w in verdict.warnings if re.search(pattern, w)], verdict.warnings
     assert len(verdict.warnings) == 1, verdict.warnings
+
+
+@pytest.mark.parametrize("scaled", [SCALING, {"prefill": SCALING, "router": FULL_ROUTER}, {**WORKER, **SCALING}])
+def test_scaling_is_acted_on(scaled: Json) -> None:
+    """Whether the kinds that it needs are installed is said by the status."""
+    assert admit(service(**scaled)).warnings == []
+
+
+MODEL = "internal.serving.kserve.io/model-criticality"
+ADAPTERS = "internal.serving.kserve.io/lora-criticalities"
+OWN_ROUTE: Json = {"route": {"http": {"refs": [{"name": "mine"}]}}, "scheduler": {}}
+
+
+@pytest.mark.parametrize(
+    ("word", "router", "warning"),
+    [
+        ("Critical", FULL_ROUTER, ""),
+        (
+            "Critical",
+            {"route": {}},
+            "accepted, no effect; without router.scheduler no endpoint picker sees the requests",
+        ),
+        (
+            "Critical",
+            OWN_ROUTE,
+            "counts for requests that name the InferenceObjective in x-gateway-inference-objective",
+        ),
+        ("Urgent", FULL_ROUTER, "must be Critical, Standard, Sheddable, or nothing comes of it"),
+    ],
+)
+def test_criticality(word: str, router: Json, warning: str) -> None:
+    """As a field of v1alpha1, and as v1alpha2 has it: for a model and an adapter alike."""
+    model = {"uri": "hf://a/b", "lora": {"adapters": [{"name": "c", "uri": "hf://c/d"}]}}
+    notes = {MODEL: word, ADAPTERS: f'{{"0": "{word}"}}'}
+    found = [w for w in admit(service(model=model, router=router, notes=notes)).warnings if "model.lora" not in w]
+    expected = [f"metadata.annotations[{key}]: {warning}" for key in (MODEL, ADAPTERS)] if warning else []
+    assert [w[: len(e)] for w, e in zip(found, expected, strict=True)] == expected
+    if word == "Critical":
+        model = {
+            **model,
+            "criticality": word,
+            "lora": {"adapters": [{"name": "c", "uri": "x://", "criticality": word}]},
+        }
+        written = {**service(model=model, router=router), "apiVersion": "serving.kserve.io/v1alpha1"}
+        places = [w.partition(":")[0] for w in admit(written).warnings if "criticality" in w]
+        adapter = "spec.model.lora.adapters[0].criticality"
+        assert places == (["spec.model.criticality", adapter] if warning else [])
 
 
 def test_long_names_of_groups() -> None:

@@ -11,7 +11,6 @@ Json = dict[str, Any]
 
 def status(**spec: Any) -> Json:
     cluster = Cluster(config(**spec))
-    cluster.declared = []
     answer = cluster.sync()
     assert answer["children"] == []
     found: Json = answer["status"]

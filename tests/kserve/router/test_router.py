@@ -196,11 +196,17 @@ def test_a_full_service_comes_up() -> None:
 def test_without_a_route_the_service_answers_within_the_cluster() -> None:
     """With the scheme and the port that work."""
     made = cluster(None)
-    assert made.answer["status"]["addresses"] == [
-        {"url": "http://demo-kserve-workload-svc.default.svc.cluster.local:8000"}
-    ]
-    assert "url" not in made.answer["status"]
+    url = "http://demo-kserve-workload-svc.default.svc.cluster.local:8000"
+    assert made.answer["status"]["addresses"] == [{"url": url}]
+    assert made.answer["status"]["url"] == url
     assert made.says("RouterReady") == "True"
+
+
+def test_a_route_whose_gateway_has_no_address_yet() -> None:
+    """The service answers within the cluster all the same."""
+    url = "http://demo-kserve-workload-svc.default.svc.cluster.local:8000"
+    status = cluster(MANAGED, gateway(addresses=[])).answer["status"]
+    assert (status["url"], status["addresses"]) == (url, [{"url": url}])
 
 
 def test_urls_that_cannot_be_found_out() -> None:

@@ -167,7 +167,7 @@ def test_what_a_url_is_called(host: str, name: str) -> None:
     """By who can reach it; loopback is nobody's private network."""
     url, (address,) = addresses([f"http://{host}/"], "cluster.local")
     assert address.name == name
-    assert url == (address.url if name == "gateway-external" else "")
+    assert url == address.url
 
 
 def test_addresses_are_sorted_and_the_first_external_one_is_the_url() -> None:

@@ -297,10 +297,11 @@ def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
 
 def test_pods_that_cannot_download_hear_of_the_endpoint() -> None:
     """Where a Secret is used and nothing says where the bucket is: its annotations are not read."""
+    labels = {"app.kubernetes.io/name": "demo", "app.kubernetes.io/part-of": "llminferenceservice"}
     waiting = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "p", "namespace": "default", "labels": {"app.kubernetes.io/name": "demo"}},
+        "metadata": {"name": "p", "namespace": "default", "labels": labels},
         "status": {"phase": "Pending"},
     }
     cluster = Cluster(service(uri="s3://b/m"), account("default", secrets=[{"name": "s"}]), waiting)

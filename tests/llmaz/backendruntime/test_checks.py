@@ -40,6 +40,10 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         runtime(lifecycle={"preStop": {"sleep": {"seconds": -1}}}),
         ["spec.lifecycle.preStop.sleep.seconds"],
     ),
+    "arguments for no param": (
+        preset(paramArgs=[{"param": "", "args": ["x"]}]),
+        ["spec.recommendedConfigs[0].paramArgs[0].param"],
+    ),
     "a variable without a name": (runtime(envs=[{"value": "x"}]), ["spec.envs[0].name"]),
 }
 
@@ -65,7 +69,12 @@ def test_two_low_limits_are_two_errors() -> None:
 
 
 WARNED = {
-    "LZ-N20 an unknown placeholder": (preset(args=["{{ .TP }}"]), "args[0]"),
+    "LZ-N20 a placeholder that few models fill": (preset(args=["{{ .Foo }}"]), "args[0]: {{ .Foo }} has a value only"),
+    "LZ-N20 a misspelt placeholder": (preset(args=["{{ .modelPath }}"]), "did you mean ModelPath?"),
+    "LZ-N20 another's param": (
+        preset(paramArgs=[{"param": "TP", "args": ["--x", "{{ .TP }}", "{{ .Foo }}"]}]),
+        "spec.recommendedConfigs[0].paramArgs[0].args[2]: {{ .Foo }} has a value only",
+    ),
     "LZ-N22 no default": (runtime(recommendedConfigs=[{"name": "x"}]), "configName"),
     "LZ-N24 no metrics": (preset(scaleTrigger={"hpa": {}}), "80 percent"),
     "LZ-N30 an accelerator": (preset(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
@@ -91,6 +100,14 @@ def test_warned(item: Json, part: str) -> None:
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
 
 
+def test_params_of_flavors_are_fine() -> None:
+    """In arguments that are only there with them, and in variables; the degrees are always there."""
+    added = {"param": "MAX-LEN", "args": ["--max-model-len={{ .MAX-LEN }}"], "unless": ["--max-len"]}
+    item = preset(args=["--tp", "{{ .TP }}"], paramArgs=[added])
+    item["spec"]["envs"] = [{"name": "DEVICES", "value": "{{ .TP }} of {{ .INSTANCE-TYPE }}"}]
+    assert admit(BACKEND_RUNTIME, item).warnings == []
+
+
 def test_a_newer_handler_is_fine() -> None:
     """Of a Kubernetes that this service does not know yet."""
     hook = {"preStop": {"future": {"x": 1}}}
@@ -107,6 +124,7 @@ def test_a_registry_with_a_port_is_fine() -> None:
     item = runtime(
         image="localhost:5000/engine",
         readinessProbe={"httpGet": {"port": "http"}},
+        envs=[{"name": "TEMPLATE", "value": "{{ messages }}"}],
         recommendedConfigs=[{"name": "default", "args": ["--template", "{{ messages }}", "--port", "8080"]}],
     )
     assert admit(BACKEND_RUNTIME, item).warnings == []

@@ -16,6 +16,9 @@ ACCEPTED: dict[str, Json] = {
     "one file": model(source={"modelHub": {"modelID": "a/b", "filename": "f.gguf"}}),
     "patterns": model(source={"modelHub": {"modelID": "a/b", "allowPatterns": ["*"], "ignorePatterns": ["x"]}}),
     "an object store": model_at("oss://bucket.endpoint/models/meta-llama-3-8B"),
+    "Google's own word": model_at("gs://bucket/models/x"),
+    "an image": model_at("oci://registry.example.com:5000/models/qwen2:0.5b"),
+    "a file of an image": model_at("OCI://qwen2@sha256:" + "a" * 64 + "#/weights/q4.gguf"),
     "the node": model_at("host:///models/meta-llama-3-8B"),
     "eight flavors": model(inferenceConfig={"flavors": [{"name": str(n)} for n in range(8)]}),
     "a name with two dashes": model("qwen2-0--5b"),
@@ -60,6 +63,12 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         model(inferenceConfig={"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": "0.5"}}]}),
         ["spec.inferenceConfig.flavors[0].limits[nvidia.com/gpu]"],
     ),
+    "a label that no node can have": (
+        model(inferenceConfig={"flavors": [{"name": "a", "nodeSelector": {"a b": "x", "c": "y z"}}]}),
+        ["spec.inferenceConfig.flavors[0].nodeSelector", "spec.inferenceConfig.flavors[0].nodeSelector[c]"],
+    ),
+    "an image in capitals": (model_at("oci://registry.example.com/Qwen:1"), ["spec.source.uri"]),
+    "a path out of the image": (model_at("oci://example/qwen:1#/models/../etc"), ["spec.source.uri"]),
     "several at once": (model(familyName="!", source={"uri": "x"}), ["spec.familyName", "spec.source.uri"]),
 }
 
@@ -82,12 +91,20 @@ def test_spec_absent() -> None:
     assert paths(admit(OPEN_MODEL, item)) == ["spec.familyName", "spec.source"]
 
 
+def params(**given: str) -> Json:
+    """A model with a flavor of four GPUs and these params."""
+    return model(inferenceConfig={"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": 4}, "params": given}]})
+
+
 WARNED = {
     "LZ-N10 two sources": (model(source={"modelHub": {"modelID": "a/b"}, "uri": "s3://b/x"}), "spec.source.uri"),
     "LZ-N12 a flavor twice": (model(inferenceConfig={"flavors": [{"name": "a"}, {"name": "a"}]}), "flavors[1].name"),
     "LZ-T23 a directory with a dot": (model_at("oss://b.e/models/Qwen2.5-7B"), "spec.source.uri"),
     "LZ-T23 a trailing slash": (model_at("oss://b.e/models/"), "spec.source.uri"),
-    "LZ-T03 a protocol the loader lacks": (model_at("s3://b/x"), "skip-model-loader"),
+    "LZ-N34 a degree that is no number": (params(TP="four"), '"four" stops Playgrounds that use it'),
+    "LZ-N34 a split over other devices": (params(TP="2", PP="1"), "TP 2 times PP 1 is not the number of devices"),
+    "a word of the model's": (params(ModelPath="x"), "params[ModelPath]: ignored"),
+    "a name that no placeholder has": (params(**{"a b": "x"}), "params[a b]: no placeholder can have this name"),
     "a comma in a pattern": (hub(allowPatterns=["a,b"]), "allowPatterns[0]"),
     "an unknown field": (model(familyname="x"), 'did you mean "familyName"?'),
 }
@@ -99,6 +116,11 @@ def test_warned(item: Json, part: str) -> None:
     verdict = admit(OPEN_MODEL, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+def test_fitting_params() -> None:
+    """A split over all devices, and notes for other programs, are nothing to warn of."""
+    assert admit(OPEN_MODEL, params(**{"TP": "2", "PP": "2", "INSTANCE-TYPE": "p4d.24xlarge"})).warnings == []
 
 
 def test_status_tells_validity() -> None:

@@ -213,7 +213,7 @@ MISSING: dict[str, tuple[Json, list[Json], str]] = {
         [model_at("ollama://a;b"), preset(args=["run {{ .ModelName }}"])],
         "ArgumentNotRenderable",
     ),
-    "s3 without skipping the loader": (playground(), [model_at("s3://b/x"), runtime()], "ModelNotLoadable"),
+    "a whole image, which nothing can copy": (playground(), [model_at("oci://x:1#/"), runtime()], "ModelNotLoadable"),
 }
 
 

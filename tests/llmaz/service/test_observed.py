@@ -5,8 +5,6 @@ from __future__ import annotations
 from app.settings import Settings
 from tests.llmaz.world import NAMESPACE, SERVICE, customize, service
 
-LWS = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "resource": "leaderworkersets"}
-
 
 def test_rules() -> None:
     """Its models, the family's ConfigMap in the operator's namespace, and its own pods."""
@@ -19,7 +17,7 @@ def test_rules() -> None:
 
 def test_pods_of_a_group() -> None:
     """Where LeaderWorkerSet is declared, its pods too."""
-    rules = customize(SERVICE, service(), Settings(), LWS)
+    rules = customize(SERVICE, service(), Settings(), optional=True)
     assert rules[-1]["labelSelector"] == {"matchLabels": {"leaderworkerset.sigs.k8s.io/name": "chat"}}
     assert [rule["resource"] for rule in rules].count("pods") == 2
 

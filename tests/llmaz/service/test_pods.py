@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.settings import Settings
 from tests.llmaz.world import (
     RUNNER,
     SERVICE,
@@ -27,8 +28,9 @@ HF = {"secretKeyRef": {"name": "modelhub-secret", "key": "HF_TOKEN", "optional":
 SKIP = {"llmaz.io/skip-model-loader": "true"}
 
 
-def template(item: Json, *related: Json) -> Json:
-    found: Json = child(sync(SERVICE, item, *related), "Deployment")["spec"]["template"]
+def template(item: Json, *related: Json, **settings: Any) -> Json:
+    answer = sync(SERVICE, item, *related, settings=Settings(**settings))
+    found: Json = child(answer, "Deployment")["spec"]["template"]
     return found
 
 
@@ -80,6 +82,114 @@ def test_loader_of_an_object_store() -> None:
     ]
     assert told["OSS_ACCESS_KEY_ID"]["secretKeyRef"]["name"] == "oss-access-secret"
     assert list(told)[-1] == "OSS_ACCESS_KEY_SECRET"
+
+
+AWS = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
+BUCKETS: dict[str, tuple[str, list[str], list[str]]] = {
+    "s3": ("s3://b/models/m", ["s3://b/models/m/", "/workspace/models/models--m"], AWS),
+    "with a slash": ("S3://b/m/", ["s3://b/m/", "/workspace/models/models--"], AWS),
+    "a file": ("s3://b/m/q4.gguf", ["s3://b/m/q4.gguf", "/workspace/models/"], AWS),
+    "Google Cloud, as the pod's account": ("gs://b/m", ["gs://b/m/", "/workspace/models/models--m"], []),
+    "by upstream's name": ("gcs://b/m.gguf", ["gs://b/m.gguf", "/workspace/models/"], []),
+    "a variable is no text of an address": (
+        "s3://b/$(AWS_SECRET_ACCESS_KEY)",
+        ["s3://b/$$(AWS_SECRET_ACCESS_KEY)/", "/workspace/models/models--$$(AWS_SECRET_ACCESS_KEY)"],
+        AWS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("uri", "args", "keys"), BUCKETS.values(), ids=BUCKETS.keys())
+def test_loader_of_buckets(uri: str, args: list[str], keys: list[str]) -> None:
+    """KServe's storage initializer puts the files where the engine looks for them."""
+    spec = template(service(), model_at(uri))["spec"]
+    (loader,) = spec["initContainers"]
+    assert (loader["name"], loader["image"]) == ("model-loader", "kserve/storage-initializer:v0.17.0")
+    assert loader["args"] == args
+    assert [env(loader)[key]["secretKeyRef"]["name"] for key in keys] == ["aws-access-secret"] * len(keys)
+    assert list(env(loader)) == keys
+    assert ("env" in loader) == bool(keys)
+    assert loader["volumeMounts"] == [{"name": "model-volume", "mountPath": "/workspace/models/"}]
+    assert spec["volumes"] == [{"name": "model-volume", "emptyDir": {}}]
+
+
+def test_loader_of_buckets_is_the_operators_choice() -> None:
+    """With what the engine knows of the store. Without an image, engines have to load by themselves."""
+    given = [{"name": "AWS_ENDPOINT_URL", "value": "http://minio"}, {"name": "AWS_ACCESS_KEY_ID", "value": "own"}]
+    item = service(worker=pods({**RUNNER, "env": given}))
+    (loader,) = template(item, model_at("s3://b/m"), llmaz_object_loader_image="l:1")["spec"]["initContainers"]
+    assert loader["image"] == "l:1"
+    assert [entry["name"] for entry in loader["env"]] == ["AWS_ENDPOINT_URL", *AWS]
+    assert loader["env"][1]["value"] == "own"
+    for uri in ("s3://b/m", "gs://b/m"):
+        answer = sync(SERVICE, item, model_at(uri), settings=Settings(llmaz_object_loader_image=""))
+        assert answer["children"] == []
+        assert state(answer, "Ready") == ("False", "ModelNotLoadable")
+        assert 'skip-model-loader: "true"' in condition(answer, "Ready")["message"]
+
+
+IMAGES: dict[str, tuple[str, str, str]] = {
+    "a directory": ("oci://e.com/m/qwen:1", "/models/.", "models"),
+    "another": ("oci://e.com/m/qwen:1#/srv/w/", "/srv/w/.", "srv/w"),
+    "a file": ("oci://e.com/m/qwen:1#/srv/q4.gguf", "/srv/q4.gguf", "srv"),
+}
+
+
+@pytest.mark.parametrize(("uri", "copied", "part"), IMAGES.values(), ids=IMAGES.keys())
+def test_model_in_an_image(uri: str, copied: str, part: str) -> None:
+    """Copied by a container of that image, or mounted where the operator says that nodes can."""
+    spec = template(service(), model_at(uri))["spec"]
+    (loader,) = spec["initContainers"]
+    assert (loader["name"], loader["image"]) == ("model-loader", "e.com/m/qwen:1")
+    assert loader["command"][2:] == [
+        'mkdir -p "$1" && cp -R "$0" "$1"',
+        copied,
+        "/workspace/models/models--qwen",
+    ]
+    assert spec["volumes"] == [{"name": "model-volume", "emptyDir": {}}]
+    mounted = template(service(), model_at(uri), llmaz_image_volumes=True)["spec"]
+    assert "initContainers" not in mounted
+    assert mounted["volumes"] == [{"name": "model-volume", "image": {"reference": "e.com/m/qwen:1"}}]
+    assert runner({"spec": mounted})["volumeMounts"] == [
+        {"name": "model-volume", "mountPath": "/workspace/models/models--qwen", "subPath": part, "readOnly": True}
+    ]
+
+
+def test_model_in_an_image_of_nothing_else() -> None:
+    """Mounted as a whole. An engine that loads by itself gets the address, and a note."""
+    of = model_at("oci://qwen:1#/")
+    mounted = template(service(), of, llmaz_image_volumes=True)["spec"]
+    assert "subPath" not in runner({"spec": mounted})["volumeMounts"][0]
+    for mounts in (False, True):
+        skipping = sync(SERVICE, service(annotations=SKIP), of, settings=Settings(llmaz_image_volumes=mounts))
+        assert "volumes" not in child(skipping, "Deployment")["spec"]["template"]["spec"]
+        assert "oci:// address" in condition(skipping, "Ready")["message"]
+
+
+TWO = {"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}
+
+
+def test_images_beside_other_models() -> None:
+    """A mount cannot be made in a directory that is mounted read-only: beside a loaded model an image is copied."""
+    image = model_at("oci://qwen:1", "small")
+    loaded = template(service(modelClaims=TWO), model(), image, llmaz_image_volumes=True)["spec"]
+    assert names(loaded["initContainers"]) == ["model-loader", "model-loader-1"]
+    assert names(loaded["volumes"]) == ["model-volume"]
+    host = model_at("host:///srv/m")
+    mounted = template(service(modelClaims=TWO), host, image, llmaz_image_volumes=True)["spec"]
+    assert "initContainers" not in mounted
+    assert [sorted(volume) for volume in mounted["volumes"]] == [["hostPath", "name"], ["image", "name"]]
+    assert names(mounted["volumes"]) == ["model-volume", "model-volume-1"]
+
+
+@pytest.mark.parametrize("mounts", [True, False])
+def test_two_images_of_one_name(mounts: bool) -> None:
+    """Their files would be mixed up."""
+    related = [model_at("oci://a/qwen:7b"), model_at("oci://b/qwen:1b", "small")]
+    settings = Settings(llmaz_image_volumes=mounts)
+    answer = sync(SERVICE, service(modelClaims=TWO), *related, settings=settings)
+    assert state(answer, "Ready") == ("False", "ModelNotLoadable")
+    assert "one directory with those of OpenModel small" in condition(answer, "Ready")["message"]
 
 
 def test_loader_inherits_the_first_containers_environment() -> None:

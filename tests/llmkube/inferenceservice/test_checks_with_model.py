@@ -52,7 +52,7 @@ def judge(model: dict[str, Any], service: dict[str, Any]) -> list[str]:
     known = Parent("v1", "Model", ObjectMeta(name="m", namespace="ns"), spec=Raw(orjson.dumps(model)))
     parent = Parent("v1", "InferenceService", ObjectMeta(name="s", namespace="ns"))
     request = SyncRequest(parent, Children(), Related(models={"ns/m": known}))
-    return across(Resource(parent.metadata, spec, InferenceServiceStatus()), request, Settings())
+    return [*across(Resource(parent.metadata, spec, InferenceServiceStatus()), request, Settings())]
 
 
 @pytest.mark.parametrize(("rule", "model", "service", "words"), CASES)

@@ -6,27 +6,21 @@ import copy
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
-from app.hooks.kind import answer_customize, answer_sync
-from app.kube.names import LAST_APPLIED
+from app.cli.apply import updated
+from app.cli.world import inner_key
 from app.llmkube.kinds import KINDS
 from app.llmkube.source import parse
 from app.settings import Settings
-from tests.e2e.standin.apply import merge
+from tests import hookcalls
+from tests.hookcalls import Json, child, condition
 
-Json = dict[str, Any]
+__all__ = ["Json", "child", "condition"]
 
 KIND = next(kind for kind in KINDS if kind.resource.kind == "InferenceService")
 API_VERSION = KIND.resource.api_version
 NAMESPACE = "ns1"
 SETTINGS = Settings()
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
-OUTER = {
-    "Deployment": "Deployment.apps/v1",
-    "Service": "Service.v1",
-    "HorizontalPodAutoscaler": "HorizontalPodAutoscaler.autoscaling/v2",
-}
 POD_MONITOR = "PodMonitor.monitoring.coreos.com/v1"
 HTTP_SOURCE = "https://example.com/model.gguf"
 
@@ -55,19 +49,6 @@ def model(name: str = "m", *, phase: str = "Ready", status: Json | None = None, 
     }
 
 
-def key(item: Json) -> str:
-    namespace = item["metadata"].get("namespace", "")
-    return f"{namespace}/{item['metadata']['name']}" if namespace else str(item["metadata"]["name"])
-
-
-def grouped(items: tuple[Json, ...]) -> dict[str, dict[str, Json]]:
-    """Objects as a v2 request holds them."""
-    groups: dict[str, dict[str, Json]] = {}
-    for item in items:
-        groups.setdefault(f"{item['kind']}.{item['apiVersion']}", {})[key(item)] = item
-    return groups
-
-
 def sync(
     parent: Json,
     *related: Json,
@@ -77,28 +58,13 @@ def sync(
     declared: tuple[str, ...] = (),
 ) -> Json:
     """The decoded answer of one sync. ``declared``: outer keys of optional child kinds."""
-    observed: dict[str, dict[str, Json]] = {outer: {} for outer in (*OUTER.values(), *declared)}
-    body = {
-        "parent": parent,
-        "children": {**observed, **grouped(children)},
-        "related": grouped(related),
-        "finalizing": False,
-    }
-    decoded: Json = orjson.loads(answer_sync(KIND, orjson.dumps(body), settings, now))
-    return decoded
+    without = hookcalls.optional_kinds(KIND) - {outer.partition(".")[0] for outer in declared}
+    return hookcalls.sync(KIND, parent, related, children, without=without, settings=settings, now=now)
 
 
 def customize(parent: Json, settings: Settings = SETTINGS) -> list[Json]:
     """The rules of a customize answer."""
-    body = orjson.dumps({"parent": parent, "controller": {"spec": {"childResources": []}}})
-    rules: list[Json] = orjson.loads(answer_customize(KIND, body, settings))["relatedResources"]
-    return rules
-
-
-def child(answer: Json, kind: str) -> Json:
-    """The child of that kind; fails when there is none."""
-    (found,) = [item for item in answer["children"] if item["kind"] == kind]
-    return dict(found)
+    return hookcalls.customize(KIND, parent, without=hookcalls.optional_kinds(KIND), settings=settings)
 
 
 def kinds(answer: Json) -> list[str]:
@@ -118,25 +84,16 @@ def args(answer: Json) -> str:
     return " ".join(container(answer).get("args", []))
 
 
-def condition(answer: Json, type_: str) -> Json:
-    """A condition of the status; empty when there is none."""
-    return next((c for c in answer["status"].get("conditions", []) if c["type"] == type_), {})
-
-
 def applied(answer: Json, before: tuple[Json, ...] = (), **status: Json) -> tuple[Json, ...]:
     """The children as they are after Metacontroller applied the answer; ``status`` by kind overrides."""
-    old = {(item["kind"], key(item)): item for item in before}
+    old = {(item["kind"], inner_key(item)): item for item in before}
     result = []
     for wanted in answer["children"]:
-        present = old.get((wanted["kind"], key(wanted)), {})
-        record = orjson.loads(present.get("metadata", {}).get("annotations", {}).get(LAST_APPLIED, "{}"))
-        item = merge(copy.deepcopy(present), record, wanted)
-        item["metadata"].setdefault("annotations", {})[LAST_APPLIED] = orjson.dumps(wanted).decode()
-        item["metadata"].setdefault("uid", f"uid-{wanted['kind']}")
-        item["metadata"].setdefault("generation", 1)
+        present = old.get((wanted["kind"], inner_key(wanted)))
+        item = hookcalls.observed(wanted) if present is None else updated(present, wanted)
         if wanted["kind"] == "Deployment":
-            item["spec"].setdefault("replicas", 1)
-        item["status"] = status.get(wanted["kind"], present.get("status", {}))
+            item["spec"] = {"replicas": 1, **item["spec"]}
+        item["status"] = status.get(wanted["kind"], (present or {}).get("status", {}))
         result.append(item)
     return tuple(result)
 

@@ -1,0 +1,177 @@
+"""The three-way merge of dynamic apply (MC-3.2 and MC-10.3): observed, last applied, desired."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from app.kube.names import LAST_APPLIED
+
+Obj = dict[str, Any]
+
+MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
+"""Keys by which a list of objects is taken for a map, in order of preference."""
+
+SYSTEM_FIELDS = (
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+)
+"""Metadata that only the API server writes: always as observed."""
+
+
+def canonical(value: Any) -> bytes:
+    """Bytes that are equal when two JSON values are: `1` and `1.0` differ, null and absent too, key order is free."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def as_sent(value: Any) -> Any:
+    """The value as Go writes it: a float without a fraction loses its `.0` (MC-1.2: `8080.0` is sent as `8080`)."""
+    if isinstance(value, dict):
+        return {key: as_sent(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_sent(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """JSON as it goes over the wire and into the last-applied record; sorted, so equal values are equal bytes."""
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS) if _WHOLE_FLOAT.search(text) else text
+
+
+_WHOLE_FLOAT = re.compile(rb"[0-9](\.0|e[+]?[0-9]+)([,\]}]|$)")
+"""What :func:`as_sent` would change, and now and then the end of a text that looks like it."""
+
+
+def copy(value: Any) -> Any:
+    """A deep copy of a JSON value."""
+    if isinstance(value, dict):
+        return {key: copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy(item) for item in value]
+    return value
+
+
+def meta(obj: Mapping[str, Any]) -> Obj:
+    """The metadata, or an empty map where it is missing or no map."""
+    found = obj.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def merge(observed: Any, record: Any, desired: Any) -> Any:
+    """The merged value; `observed` decides its type, a record or wish of another type counts as empty."""
+    if isinstance(observed, dict):
+        return _merge_map(
+            observed, record if isinstance(record, dict) else {}, desired if isinstance(desired, dict) else {}
+        )
+    if isinstance(observed, list):
+        was = record if isinstance(record, list) else []
+        # A wish that is no list leaves null, not [], behind: the value itself comes one sync later (MC-3.2, t11).
+        return _merge_list(observed, was, desired if isinstance(desired, list) else None)
+    return desired
+
+
+def _merge_map(observed: Mapping[str, Any], record: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {key: value for key, value in observed.items() if key not in record or key in desired}
+    for key, value in desired.items():
+        merged[key] = merge(observed.get(key), record.get(key), value)
+    return merged
+
+
+def _merge_list(observed: list[Any], record: list[Any], desired: list[Any] | None) -> list[Any] | None:
+    wanted = desired or []
+    key = merge_key(observed, record, wanted)
+    if key is None:
+        return desired
+    # Two entries with one key fall together here, as they do in the real one (MC-3.2, t31): the last wins.
+    merged = _merge_map(_keyed(observed, key), _keyed(record, key), _keyed(wanted, key))
+    result = [merged[_text(item[key])] for item in observed if _text(item[key]) in merged]
+    seen = {_text(item[key]) for item in observed}
+    for item in wanted:
+        text = _text(item[key])
+        if text not in seen:
+            seen.add(text)
+            result.append(merged[text])
+    return result
+
+
+def merge_key(*lists: list[Any]) -> str | None:
+    """The first known key that every element of every list has, or None when the lists are replaced."""
+    elements = [element for each in lists for element in each]
+    if not elements or not all(isinstance(element, dict) for element in elements):
+        return None
+    return next((key for key in MERGE_KEYS if all(key in element for element in elements)), None)
+
+
+def _keyed(elements: list[Any], key: str) -> dict[str, Any]:
+    return {_text(element[key]): element for element in elements}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return orjson.dumps(as_sent(value)).decode()
+
+
+def last_applied(obj: Mapping[str, Any]) -> Obj:
+    """The parsed record, empty when there is none."""
+    text = (meta(obj).get("annotations") or {}).get(LAST_APPLIED)
+    if not text:
+        return {}
+    record = orjson.loads(text)
+    return record if isinstance(record, dict) else {}
+
+
+def with_record(obj: Obj, desired: Obj) -> Obj:
+    """`obj` with `desired` as its last-applied record.
+
+    Annotations that are not all strings are lost altogether (MC-1.2, t36).
+    """
+    annotations = meta(obj).get("annotations")
+    if not isinstance(annotations, dict) or not all(isinstance(value, str) for value in annotations.values()):
+        annotations = {}
+    metadata = {**meta(obj), "annotations": {**annotations, LAST_APPLIED: encode(desired).decode()}}
+    return {**obj, "metadata": metadata}
+
+
+def without_record(obj: Obj) -> Obj:
+    """`obj` without a last-applied record of its own: an echoed one must not nest (MC-3.2)."""
+    metadata = meta(obj)
+    annotations = metadata.get("annotations")
+    if not isinstance(annotations, dict) or LAST_APPLIED not in annotations:
+        return obj
+    left = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
+    return {**obj, "metadata": {**metadata, "annotations": left}}
+
+
+def updated(observed: Obj, desired: Obj) -> Obj:
+    """What an update of `observed` towards `desired` would write."""
+    wanted = without_record(desired)
+    record = last_applied(observed)
+    merged: Obj = copy(merge(observed, record, wanted))
+    was, metadata = meta(observed), meta(merged)
+    for field in SYSTEM_FIELDS:
+        if field in was:
+            metadata[field] = copy(was[field])
+        else:
+            metadata.pop(field, None)
+    if "status" in observed:
+        merged["status"] = copy(observed["status"])
+    else:
+        merged.pop("status", None)
+    merged = with_record(merged, wanted)
+    if canonical(record) == canonical(as_sent(wanted)):
+        # The same record in other bytes (written by the real Metacontroller) is no difference.
+        merged["metadata"]["annotations"][LAST_APPLIED] = was["annotations"][LAST_APPLIED]
+    return merged

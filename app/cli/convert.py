@@ -1,0 +1,86 @@
+"""Convert objects of one family into another's, with an account of what has no counterpart there.
+
+Between Model and InferenceService (llmkube), OpenModel and Playground (llmaz), and LLMInferenceService (kserve). The
+new objects are printed on standard output, and they pass validate. What is lost is listed on standard error, each value
+at its place with the reason: nothing is dropped silently. --output json has objects and account in one.
+
+The exit status is 0 when everything was carried over, 1 when something is lost, 2 when there is nothing to convert.
+"""
+
+from __future__ import annotations
+
+import click
+import orjson
+
+from app.cli import options
+from app.cli.counterparts import FAMILIES
+from app.cli.findings import Finding
+from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli.store import Json
+from app.cli.translate import Entry, Translation, family_of, translate
+from app.cli.validate import check
+from app.kube.yaml import dump_all
+from app.settings import Settings
+
+
+@click.command(help=options.doc(__doc__))
+@options.files
+@click.option("--to", required=True, type=click.Choice(list(FAMILIES)), help="The family to convert to.")
+@options.output("yaml", "json")
+@options.offline
+def command(*, files: tuple[str, ...], to: str, output: str, world: options.World) -> int:
+    """Print the objects, and what is lost."""
+    try:
+        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+        asked = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
+        problems = [*reading.findings, *_errors([*asked, *others.manifests])]
+        if problems:
+            return options.fail("convert", "\n".join(["what has errors is not converted:", *map(str, problems)]))
+        if not asked:
+            return options.fail("convert", f"no object of another family than {to}")
+        result = translate(asked, to, others.manifests)
+    except ManifestError as error:
+        return options.fail("convert", error)
+    if output == "json":
+        click.echo(orjson.dumps(_json(result), option=orjson.OPT_INDENT_2).decode())
+    else:
+        click.echo(dump_all(result.documents) if result.documents else "", nl=False)
+    for line in _account(result):
+        click.echo(line, err=True)
+    return 1 if result.lost else 0
+
+
+def _errors(manifests: list[Manifest]) -> list[Finding]:
+    settings = Settings()
+    return [found for one in manifests for found in check(one, settings) if found.level == "error"]
+
+
+def _account(result: Translation) -> list[str]:
+    lines = [f"{_place(one)}: lost: {one.object} {one.path}{_shown(one)}: {one.reason}" for one in result.lost]
+    lines += [f"added: {name} {path}: {orjson.dumps(value).decode()}" for name, path, value in result.added]
+    counts = f"{len(result.documents)} objects made, {len(result.carried)} values carried over, {len(result.lost)} lost"
+    return [*lines, counts]
+
+
+def _place(one: Entry) -> str:
+    line, column = one.manifest.position(one.path)
+    return f"{one.manifest.file}:{line}:{column}"
+
+
+def _shown(one: Entry) -> str:
+    return "" if isinstance(one.value, (dict, list)) else f" ({orjson.dumps(one.value).decode()})"
+
+
+def _json(result: Translation) -> Json:
+    return {
+        "objects": result.documents,
+        "carried": [{**_row(one), "to": list(one.target)} for one in result.carried],
+        "lost": [{**_row(one), "reason": one.reason} for one in result.lost],
+        "added": [{"object": name, "path": str(path), "value": value} for name, path, value in result.added],
+    }
+
+
+def _row(one: Entry) -> Json:
+    line, column = one.manifest.position(one.path)
+    place = {"file": one.manifest.file, "line": line, "column": column}
+    return {"object": one.object, "path": str(one.path), "value": one.value, **place}

@@ -1,0 +1,364 @@
+"""What the three families have in common: for each fact about a served model, the field in which a family says it.
+
+A fact is read from one family's field and written to another's. Whatever stands in no table has no counterpart, and
+:mod:`app.cli.translate` lists it. Values change their form on the way where the families write them differently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.llmkube.source import SourceClass
+from app.llmkube.source import parse as llmkube_source
+
+Json = dict[str, Any]
+Step = str | int
+EACH = "*"
+"""In a path: each key of a map, which makes facts of their own."""
+MAIN = "[main]"
+"""In a path: the item of a list that is called ``main``."""
+
+
+class NoCounterpart(Exception):
+    """Why a value cannot be said in the other family."""
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Field:
+    """One fact, and where a family says it: ``part`` is ``service`` or ``model``, the object that has the field.
+
+    ``fact`` has a ``{}`` where the path has an :data:`EACH`. A field without ``write`` is only read.
+    """
+
+    fact: str
+    part: str
+    path: tuple[Step, ...]
+    read: Callable[[Any], Any] = same
+    write: Callable[[Any], Any] | None = same
+    unless: Callable[[Json], str] = lambda _: ""
+    """Why the field says nothing in this object; empty where it does."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family says its facts."""
+
+    title: str
+    group: str
+    """How the groups of its API end."""
+    service: tuple[str, str]
+    """apiVersion and kind of what serves."""
+    model: tuple[str, str] | None
+    """apiVersion and kind of the model, where it is an object of its own."""
+    links: tuple[tuple[Step, ...], ...]
+    """Where a service may name its model."""
+    fields: tuple[Field, ...]
+    runtime: str
+    """The runtime of a service that names none."""
+    implied: frozenset[str] = frozenset()
+    """Facts that need no field here: the form of the objects says them."""
+    model_scoped: bool = True
+    """Whether the model lies in a namespace."""
+    hints: Mapping[tuple[Step, ...], str] = field(default_factory=dict)
+    """What to do about parts of a service that have no counterpart elsewhere."""
+    serves_as: Callable[[str], str] = lambda _: ""
+    """The name under which a model of that address is served, where that cannot be chosen."""
+    apart: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Facts that are not said beside another one, with that one and the reason."""
+    required: Callable[[str, str], Iterable[tuple[str, tuple[Step, ...], Any]]] = lambda *_: ()
+    """What an object must say beside its facts, by the model's address and the runtime: part, path and value."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why facts, or all that begin with a word, are not said here."""
+
+
+def _whole(value: Any) -> int:
+    """A number of devices, which Kubernetes takes as a text, too."""
+    text = str(value)
+    if not re.fullmatch(r"[0-9]{1,3}", text):
+        raise NoCounterpart("only whole numbers of GPUs can be said there")
+    return int(text)
+
+
+# Addresses of models. A fact is an address with a scheme: hf://, https://, pvc://, s3://, gs://, oss://, host://, …
+
+
+def _from_llmkube(text: str) -> str:
+    source = llmkube_source(text)
+    if source.kind is SourceClass.REPOSITORY:
+        return f"hf://{source.repository}"
+    return f"host://{source.path}" if source.kind is SourceClass.LOCAL else text
+
+
+def _repository(address: str) -> str:
+    """``owner/name`` of an address on the Hugging Face Hub; empty for any other."""
+    scheme, _, rest = address.partition("://")
+    return rest if scheme == "hf" and re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", rest) else ""
+
+
+def _to_llmkube(address: str) -> str:
+    scheme, _, rest = address.partition("://")
+    if repository := _repository(address):
+        return repository
+    if scheme in ("http", "https", "pvc"):
+        return address
+    if scheme == "host":
+        return f"file://{rest}"
+    raise NoCounterpart(f"LLMKube fetches no {scheme}:// addresses")
+
+
+def _from_llmaz(text: str) -> str:
+    return text.replace("gcs://", "gs://", 1) if text.startswith("gcs://") else text
+
+
+def _hub(name: str) -> None:
+    if name != "Huggingface":
+        raise NoCounterpart("no other family fetches from ModelScope")
+
+
+def _to_hub(address: str) -> str:
+    if repository := _repository(address):
+        return repository
+    raise NoCounterpart("not on the Hugging Face Hub")
+
+
+def _to_uri(address: str) -> str:
+    scheme, _, rest = address.partition("://")
+    if scheme not in ("s3", "gs", "oss", "host", "ollama"):
+        raise NoCounterpart(f"llmaz fetches no {scheme}:// addresses")
+    return f"gcs://{rest}" if scheme == "gs" else address
+
+
+def _to_kserve(address: str) -> str:
+    scheme = address.partition("://")[0]
+    if scheme not in ("hf", "s3", "pvc", "oci"):
+        raise NoCounterpart(f"KServe fetches no {scheme}:// addresses")
+    return address
+
+
+def _served_by_repository(text: str) -> str:
+    """vLLM serves a model under what it was told to load."""
+    if repository := _repository(_from_llmkube(text)):
+        return repository
+    raise NoCounterpart("")
+
+
+def _known_runtime(*names: str) -> Callable[[str], str]:
+    def write(name: str) -> str:
+        if name not in names:
+            raise NoCounterpart(f"nothing there starts {name}")
+        return name
+
+    return write
+
+
+def _always_vllm(name: str) -> None:
+    if name != "vllm":
+        raise NoCounterpart(f"KServe's presets start vLLM, not {name}")
+
+
+# When a field says nothing, and what has to be said beside the facts.
+
+
+def _at(document: Json, *path: Step) -> Any:
+    value: Any = document
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _from_another_hub(model: Json) -> str:
+    hub = _at(model, "spec", "source", "modelHub", "name")
+    return f"no other family fetches from {hub}" if hub not in (None, "Huggingface") else ""
+
+
+def _several_flavors(model: Json) -> str:
+    several = len(_at(model, "spec", "inferenceConfig", "flavors") or ()) > 1
+    return "a choice of flavors exists only in llmaz" if several else ""
+
+
+def _other_gpus(model: Json) -> str:
+    hardware = _at(model, "spec", "hardware") or {}
+    said = {hardware.get("accelerator"), (hardware.get("gpu") or {}).get("vendor")}
+    return "only GPUs of NVIDIA are converted" if said & {"intel", "amd", "rocm", "metal"} else ""
+
+
+def _of_llmkube(address: str, runtime: str) -> Iterator[tuple[str, tuple[Step, ...], Any]]:
+    if runtime != "llamacpp" and not address.endswith(".gguf"):
+        yield "model", ("spec", "format"), "safetensors"
+    if _repository(address):
+        yield "service", ("spec", "skipModelInit"), True
+
+
+def _of_llmaz(address: str, _: str) -> Iterator[tuple[str, tuple[Step, ...], Any]]:
+    word = re.sub(r"[^a-z0-9]+", "-", address.rstrip("/").rpartition("/")[2].lower()).strip("-")
+    yield "model", ("spec", "familyName"), word[:50].rstrip("-") or "model"
+
+
+# Facts of the objects' metadata, which all families say alike.
+
+_METADATA = (
+    Field("name", "service", ("metadata", "name")),
+    Field("namespace", "service", ("metadata", "namespace")),
+    Field("label {}", "service", ("metadata", "labels", EACH)),
+    Field("annotation {}", "service", ("metadata", "annotations", EACH)),
+)
+_MODEL_METADATA = (
+    Field("model name", "model", ("metadata", "name")),
+    Field("model label {}", "model", ("metadata", "labels", EACH)),
+    Field("model annotation {}", "model", ("metadata", "annotations", EACH)),
+)
+
+_LLMKUBE = Family(
+    title="LLMKube",
+    group="llmkube.dev",
+    service=("inference.llmkube.dev/v1alpha1", "InferenceService"),
+    model=("inference.llmkube.dev/v1alpha1", "Model"),
+    links=(("spec", "modelRef"),),
+    runtime="llamacpp",
+    implied=frozenset({"container", "model namespace", "hub", "flavor name"}),
+    required=_of_llmkube,
+    serves_as=_repository,
+    hints={("spec", "vllmConfig"): "what vLLM needs of it can be written as arguments"},
+    reasons={
+        "limits ": "LLMKube sets no limits, except for GPUs",
+        "requests ": "LLMKube requests only CPU and memory",
+        "served name": "LLMKube serves a model under its repository's name",
+        "revision": "LLMKube fetches the newest revision of a repository",
+    },
+    fields=(
+        *_METADATA,
+        *_MODEL_METADATA,
+        Field("model namespace", "model", ("metadata", "namespace")),
+        Field("address", "model", ("spec", "source"), _from_llmkube, _to_llmkube),
+        Field("served name", "model", ("spec", "source"), _served_by_repository, None),
+        Field("runtime", "service", ("spec", "runtime"), same, _known_runtime("llamacpp", "vllm", "tgi")),
+        Field("replicas", "service", ("spec", "replicas")),
+        Field("least replicas", "service", ("spec", "autoscaling", "minReplicas")),
+        Field("most replicas", "service", ("spec", "autoscaling", "maxReplicas")),
+        Field("image", "service", ("spec", "image")),
+        Field("arguments", "service", ("spec", "extraArgs")),
+        Field("environment", "service", ("spec", "env")),
+        Field("requests cpu", "service", ("spec", "resources", "cpu"), same, str),
+        Field("requests memory", "service", ("spec", "resources", "hostMemory"), same, None),
+        Field("requests memory", "service", ("spec", "resources", "memory"), same, str),
+        Field("limits nvidia.com/gpu", "model", ("spec", "hardware", "gpu", "count"), same, None, _other_gpus),
+        Field("limits nvidia.com/gpu", "service", ("spec", "resources", "gpu"), same, _whole),
+        Field("node label {}", "service", ("spec", "nodeSelector", EACH)),
+        Field("tolerations", "service", ("spec", "tolerations")),
+        Field("pull secrets", "service", ("spec", "imagePullSecrets")),
+        Field("runtime class", "service", ("spec", "runtimeClassName")),
+        Field("priority class", "service", ("spec", "priorityClassName")),
+        Field("pod security", "service", ("spec", "podSecurityContext")),
+        Field("container security", "service", ("spec", "securityContext")),
+        Field("pod label {}", "service", ("spec", "podLabels", EACH)),
+        Field("pod annotation {}", "service", ("spec", "podAnnotations", EACH)),
+        Field("tensor parallelism", "service", ("spec", "vllmConfig", "tensorParallelSize")),
+    ),
+)
+
+_FLAVOR = ("spec", "inferenceConfig", "flavors", 0)
+_LLMAZ = Family(
+    title="llmaz",
+    group="llmaz.io",
+    service=("inference.llmaz.io/v1alpha1", "Playground"),
+    model=("llmaz.io/v1alpha1", "OpenModel"),
+    model_scoped=False,
+    links=(("spec", "modelClaim", "modelName"), ("spec", "modelClaims", "models", 0, "name")),
+    runtime="vllm",
+    implied=frozenset({"container", "model namespace"}),
+    required=_of_llmaz,
+    reasons={
+        "served name": "llmaz serves a model under the name of its OpenModel",
+        "image": "the image is that of the BackendRuntime; version chooses its tag",
+        "tensor parallelism": "llmaz shards by the GPUs of a flavor, which the BackendRuntime's arguments name",
+    },
+    fields=(
+        *_METADATA,
+        *_MODEL_METADATA,
+        Field("served name", "model", ("metadata", "name"), same, None),
+        Field("hub", "model", ("spec", "source", "modelHub", "name"), _hub, None),
+        Field(
+            "address",
+            "model",
+            ("spec", "source", "modelHub", "modelID"),
+            lambda text: f"hf://{text}",
+            _to_hub,
+            _from_another_hub,
+        ),
+        Field("address", "model", ("spec", "source", "uri"), _from_llmaz, _to_uri),
+        Field("revision", "model", ("spec", "source", "modelHub", "revision")),
+        Field(
+            "runtime",
+            "service",
+            ("spec", "backendRuntimeConfig", "backendName"),
+            same,
+            _known_runtime("llamacpp", "vllm", "tgi", "sglang", "ollama", "tensorrt-llm"),
+        ),
+        Field("replicas", "service", ("spec", "replicas")),
+        Field("least replicas", "service", ("spec", "elasticConfig", "minReplicas")),
+        Field("most replicas", "service", ("spec", "elasticConfig", "maxReplicas")),
+        Field("arguments", "service", ("spec", "backendRuntimeConfig", "args")),
+        Field("environment", "service", ("spec", "backendRuntimeConfig", "envs")),
+        Field("flavor name", "model", (*_FLAVOR, "name"), same, None, _several_flavors),
+        Field("limits nvidia.com/gpu", "model", (*_FLAVOR, "limits", "nvidia.com/gpu"), str, same, _several_flavors),
+        Field("requests {}", "service", ("spec", "backendRuntimeConfig", "resources", "requests", EACH)),
+        Field("limits {}", "service", ("spec", "backendRuntimeConfig", "resources", "limits", EACH)),
+        Field("node label {}", "model", (*_FLAVOR, "nodeSelector", EACH), same, same, _several_flavors),
+    ),
+)
+
+_POD = ("spec", "template")
+_CONTAINER = (*_POD, "containers", MAIN)
+_KSERVE = Family(
+    title="KServe",
+    group="serving.kserve.io",
+    service=("serving.kserve.io/v1alpha2", "LLMInferenceService"),
+    model=None,
+    links=(),
+    runtime="vllm",
+    implied=frozenset({"link", "model namespace", "hub", "flavor name"}),
+    apart={"arguments": ("tensor parallelism", "a preset with parallelism reads them from VLLM_ADDITIONAL_ARGS only")},
+    reasons={
+        "model ": "KServe has the model in the service, not in an object of its own",
+        "least replicas": "KServe scales by a WorkloadVariantAutoscaler, which has to be configured",
+        "most replicas": "KServe scales by a WorkloadVariantAutoscaler, which has to be configured",
+        "revision": "KServe fetches the newest revision of a repository",
+    },
+    fields=(
+        *_METADATA,
+        Field("address", "service", ("spec", "model", "uri"), same, _to_kserve),
+        Field("served name", "service", ("spec", "model", "name")),
+        Field("runtime", "service", (), same, _always_vllm),
+        Field("replicas", "service", ("spec", "replicas")),
+        Field("container", "service", (*_CONTAINER, "name"), same, None),
+        Field("image", "service", (*_CONTAINER, "image")),
+        Field("arguments", "service", (*_CONTAINER, "args")),
+        Field("environment", "service", (*_CONTAINER, "env")),
+        Field("requests {}", "service", (*_CONTAINER, "resources", "requests", EACH)),
+        Field("limits {}", "service", (*_CONTAINER, "resources", "limits", EACH), same, str),
+        Field("node label {}", "service", (*_POD, "nodeSelector", EACH)),
+        Field("tolerations", "service", (*_POD, "tolerations")),
+        Field("pull secrets", "service", (*_POD, "imagePullSecrets")),
+        Field("runtime class", "service", (*_POD, "runtimeClassName")),
+        Field("priority class", "service", (*_POD, "priorityClassName")),
+        Field("pod security", "service", (*_POD, "securityContext")),
+        Field("container security", "service", (*_CONTAINER, "securityContext")),
+        Field("pod label {}", "service", ("spec", "labels", EACH)),
+        Field("pod annotation {}", "service", ("spec", "annotations", EACH)),
+        Field("tensor parallelism", "service", ("spec", "parallelism", "tensor")),
+    ),
+)
+
+FAMILIES: Mapping[str, Family] = {"llmkube": _LLMKUBE, "llmaz": _LLMAZ, "kserve": _KSERVE}
+OF_ONE_RUNTIME = ("image", "arguments")
+"""Facts that mean something to the runtime they were written for, and to no other."""

@@ -1,0 +1,77 @@
+"""Print the manual page of modelhooks, made from the commands' own help.
+
+modelhooks man | man --local-file -
+
+modelhooks man > ~/.local/share/man/man1/modelhooks.1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from app.cli.options import doc
+
+EXIT_STATUS = {
+    "0": "Nothing wrong; for diff, nothing changes.",
+    "1": (
+        "Findings (validate: errors, or also warnings with --fail-on warning); something changes (diff); something is "
+        "lost (convert); something is not ready (status); a file or object with errors beside those that were printed "
+        "(render, explain, krm)."
+    ),
+    "2": (
+        "Wrong usage, no such file, nothing to check (validate without --allow-empty), nothing to print, a cluster "
+        "that cannot be read."
+    ),
+    "130": "Interrupted.",
+}
+"""What every exit status means; docs/cli.md has the same table."""
+
+
+@click.command(help=doc(__doc__))
+def command() -> int:
+    """Print the page."""
+    click.echo("\n".join(_page()))
+    return 0
+
+
+def _page() -> Iterator[str]:
+    from app.cli import COMMANDS, NAME, group
+
+    yield f'.TH {NAME.upper()} 1 "" "{NAME}" "User Commands"'
+    yield ".SH NAME"
+    yield f"{NAME} \\- {_text(group.help or '').rstrip('.')}"
+    yield ".SH SYNOPSIS"
+    yield f".B {NAME}\n[\\fB\\-\\-version\\fR] \\fICOMMAND\\fR [\\fIARGUMENT\\fR]..."
+    yield ".SH COMMANDS"
+    context = click.Context(group, info_name=NAME)
+    for name in COMMANDS:
+        found = group.get_command(context, name)
+        assert found is not None, "the group knows its commands"
+        yield from _command(name, found, click.Context(found, info_name=name, parent=context))
+    yield ".SH EXIT STATUS"
+    for status, meaning in EXIT_STATUS.items():
+        yield f".TP\n.B {status}\n{_text(meaning)}"
+    yield ".SH ENVIRONMENT"
+    yield ".TP\n.B NO_COLOR\nNo colour, also on a terminal."
+    yield ".TP\n.B KUBECONFIG\nThe cluster of status and explain \\-\\-live."
+
+
+def _command(name: str, found: click.Command, context: click.Context) -> Iterator[str]:
+    usage = " ".join(found.collect_usage_pieces(context))
+    yield f".SS {_text(name)} {_text(usage)}"
+    for part in (found.help or "").split("\n\n"):
+        plain = part.startswith("\b\n")
+        lines = [_text(line) for line in part.removeprefix("\b\n").splitlines()]
+        yield from ([".PP", ".nf", *lines, ".fi"] if plain else [".PP", *lines])
+    for parameter in found.params:
+        record = parameter.get_help_record(context)
+        if record is not None:
+            yield f".TP\n.B {_text(record[0])}\n{_text(record[1])}"
+
+
+def _text(line: str) -> str:
+    """Text of a roff document: hyphens that can be searched for, and nothing taken for a request."""
+    escaped = line.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -1,0 +1,415 @@
+"""Objects of one family said in another's, with an account of every value: where it went, or why it has no counterpart.
+
+Nothing is dropped silently: the account is made of the leaves of the objects that were read, and what no table of
+:mod:`app.cli.counterparts` has carried over is in it as lost. What the other family's rules refuse is taken out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.cli.counterparts import EACH, FAMILIES, MAIN, OF_ONE_RUNTIME, Family, NoCounterpart, Step
+from app.cli.kinds import as_stored, find
+from app.cli.manifests import Manifest
+from app.cli.store import Json
+from app.cli.validate import findings_of
+from app.kube.field import Path
+from app.settings import Settings
+
+Keys = tuple[Step, ...]
+Place = tuple[str, Keys]
+"""``service`` or ``model``, and a path in it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What became of one part of an object that was read."""
+
+    manifest: Manifest
+    keys: Keys
+    value: Any
+    target: tuple[str, ...] = ()
+    """Objects and fields that say it now; empty where it is lost."""
+    reason: str = ""
+    """Why it is lost."""
+
+    @property
+    def path(self) -> Path:
+        return path_of(self.keys)
+
+    @property
+    def object(self) -> str:
+        return f"{self.manifest.kind}/{self.manifest.name}"
+
+
+@dataclass
+class Translation:
+    """The objects of the other family, and the account."""
+
+    documents: list[Json] = field(default_factory=list)
+    carried: list[Entry] = field(default_factory=list)
+    lost: list[Entry] = field(default_factory=list)
+    added: list[tuple[str, Path, Any]] = field(default_factory=list)
+    """What nobody said and the other family needs to be told: object, field and value."""
+
+
+def family_of(manifest: Manifest) -> str:
+    """The family of an object's kind; empty for any other object."""
+    if find(manifest.api_version, manifest.kind) is None:
+        return ""
+    group = manifest.api_version.partition("/")[0]
+    return next(name for name, one in FAMILIES.items() if group.endswith(one.group))
+
+
+def translate(manifests: Iterable[Manifest], to: str, others: Iterable[Manifest] = ()) -> Translation:
+    """The objects of all other families in the words of ``to``. ``others`` are models that services may name."""
+    result, target = Translation(), FAMILIES[to]
+    asked = [(m, FAMILIES[name]) for m in manifests if (name := family_of(m)) not in ("", to)]
+    models = {_identity(m, m.document["metadata"].get("namespace")): m for m in (*others, *(m for m, _ in asked))}
+    used: set[int] = set()
+    for manifest, source in asked:
+        if manifest.kind == source.service[1]:
+            model = models.get(_model_of(manifest, source))
+            used |= {id(manifest), id(model)}
+            parts = {"service": manifest} if model is None else {"service": manifest, "model": model}
+            _One(source, target, parts).run(result)
+    for manifest, source in asked:
+        if id(manifest) in used:
+            continue
+        if source.model is not None and manifest.kind == source.model[1]:
+            _One(source, target, {"model": manifest}).run(result)
+        else:
+            words = f"{target.title} has nothing like a {manifest.kind}"
+            result.lost.append(Entry(manifest, (), manifest.document, reason=words))
+    return result
+
+
+def _identity(manifest: Manifest, namespace: str | None) -> tuple[str, str, str]:
+    return manifest.kind, namespace or "", manifest.name
+
+
+def _model_of(manifest: Manifest, source: Family) -> tuple[str, str, str]:
+    """Kind, namespace and name of the model that a service names."""
+    if source.model is None:
+        return "", "", ""
+    names = [str(value) for link in source.links for _, _, value in _found(manifest.document, link)]
+    namespace = manifest.document["metadata"].get("namespace") or "" if source.model_scoped else ""
+    return source.model[1], namespace, names[0] if names else ""
+
+
+@dataclass(frozen=True)
+class _Fact:
+    value: Any
+    place: Place | None
+    """Where it was said; a default was said nowhere."""
+
+
+class _One:
+    """A service and its model, or one of the two."""
+
+    def __init__(self, source: Family, target: Family, parts: Mapping[str, Manifest]) -> None:
+        self.source, self.target, self.parts = source, target, parts
+        self.read = {part: as_stored(manifest.document) for part, manifest in parts.items()}
+        self.unread: dict[Place, str] = {}
+        """Why a field says nothing that can be carried."""
+        self.facts = self._facts()
+        self.placed: dict[str, Place] = {}
+        """Where each fact went; no path where the form of the objects says it."""
+        self.refused: dict[str, str] = {}
+        """Why a fact is not said."""
+        self.made: dict[str, Json] = {}
+        self.added: list[tuple[str, Keys, Any]] = []
+
+    def run(self, result: Translation) -> None:
+        """Make the objects, and account for every leaf of what was read."""
+        reason = self._make()
+        if reason:
+            self.made, self.placed, self.added = {}, {}, []
+        names = {part: f"{one['kind']}/{one['metadata']['name']}" for part, one in self.made.items()}
+        result.documents += [
+            self.made[p] for p in ("model", "service") if self.made.get(p) not in (None, *result.documents)
+        ]
+        result.added += [(names[part], path_of(keys), value) for part, keys, value in self.added]
+        for part, manifest in self.parts.items():
+            self._account(result, part, manifest, names, reason)
+
+    # Reading.
+
+    def _facts(self) -> dict[str, _Fact]:
+        """What the objects say, by the tables; the first place that says something counts."""
+        facts: dict[str, _Fact] = {}
+        for one in self.source.fields:
+            document = self.read.get(one.part, {})
+            for keys, each, value in _found(document, one.path) if one.path else ():
+                reason = one.unless(document) or self._foreign(keys)
+                try:
+                    if not reason:
+                        facts.setdefault(one.fact.format(each), _Fact(one.read(value), (one.part, keys)))
+                except NoCounterpart as why:
+                    reason = str(why)
+                if reason:
+                    self.unread[one.part, keys] = reason
+        for link in self.source.links if "service" in self.parts else ():
+            for keys, _, value in _found(self.read["service"], link):
+                facts.setdefault("link", _Fact(value, ("service", keys)))
+        if "service" in self.parts:
+            facts.setdefault("runtime", _Fact(self.source.runtime, None))
+        return facts
+
+    def _foreign(self, keys: Keys) -> str:
+        """Why a label or annotation means nothing to the other family; empty where it may."""
+        key = str(keys[-1])
+        if keys[0] != "metadata" or "/" not in key:
+            return ""
+        group = key.partition("/")[0]
+        if group in _OF_TOOLS:
+            return _BY_CLUSTER
+        return f"only {self.source.title} reads it" if group.endswith(self.source.group) else ""
+
+    # Writing.
+
+    def _make(self) -> str:
+        """Say every fact. Why there can be no object of the other family, or nothing."""
+        if self.parts.keys() == {"model"} and self.target.model is None:
+            return f"{self.target.title} has the model in the service, and no service among the files uses this one"
+        if "address" not in self.facts:
+            said = [why for (_, keys), why in self.unread.items() if keys[1:2] in (("source",), ("model",))]
+            return said[0] if said else "its model is not among the files; --with reads more of them"
+        self._begin()
+        runtime = self.facts.pop("runtime", None)
+        ordered = {**({"runtime": runtime} if runtime else {}), **self.facts}  # others depend on whether it is said
+        self.facts = ordered
+        for name, fact in ordered.items():
+            self._say(name, fact)
+        if "address" not in self.placed:
+            return self.refused["address"]
+        required = self.target.required(str(self.facts["address"].value), str(runtime.value if runtime else ""))
+        for part, keys, value in required:
+            if part in self.made and not list(_found(self.made[part], keys)):
+                _put(self.made[part], keys, value)
+                self.added.append((part, keys, value))
+        return self._valid()
+
+    def _begin(self) -> None:
+        """The objects with what is no field's: types, names, and the link between the two."""
+        target = self.target
+        service_name = self.facts["name"].value if "name" in self.facts else ""
+        if "service" in self.parts:
+            self.made["service"] = {
+                "apiVersion": target.service[0],
+                "kind": target.service[1],
+                "metadata": {},
+                "spec": {},
+            }
+        if target.model is None:
+            return
+        self.made["model"] = _object(target.model)
+        if target.model_scoped and "namespace" in self.facts:
+            self.made["model"]["metadata"]["namespace"] = self.facts["namespace"].value
+        if "service" not in self.parts:
+            return
+        name = self.facts["model name"].value if "model name" in self.facts else service_name
+        _put(self.made["service"], target.links[0], name)
+        self.placed["link"] = "service", target.links[0]
+        if "model name" not in self.facts:
+            _put(self.made["model"], ("metadata", "name"), name)
+            self.added.append(("model", ("metadata", "name"), name))
+
+    def _say(self, name: str, fact: _Fact) -> None:
+        """Write a fact where the other family says it."""
+        if name in self.placed:
+            return
+        if name in self.target.implied:
+            self.placed[name] = next(iter(self.made)), ()
+            return
+        if name == "served name" and fact.value == self.target.serves_as(str(self.facts["address"].value)):
+            self.placed[name] = next(iter(self.made)), ()
+            return
+        reason = self._against(name)
+        for one in self.target.fields if not reason else ():
+            each = _key(one.fact, name)
+            if one.write is None or one.part not in self.made or each is None:
+                continue
+            try:
+                value = one.write(fact.value)
+            except NoCounterpart as why:
+                self.refused[name] = str(why)
+                continue
+            keys = tuple(each if step == EACH else step for step in one.path)
+            if keys:
+                _put(self.made[one.part], keys, value)
+                self.placed[name] = one.part, keys
+                if fact.place is None:
+                    self.added.append((one.part, keys, value))
+            else:
+                self.placed[name] = one.part, ()
+            return
+        said = [why for word, why in self.target.reasons.items() if name.startswith(word)]
+        self.refused.setdefault(name, (reason or (said or [f"{self.target.title} has no counterpart"])[0]))
+
+    def _against(self, name: str) -> str:
+        """Why a fact is not said beside what else is said; empty where nothing is against it."""
+        if name in OF_ONE_RUNTIME and "runtime" in self.refused:
+            return f"written for {self.facts['runtime'].value}"
+        other, reason = self.target.apart.get(name, ("", ""))
+        return reason if other in self.facts else ""
+
+    def _valid(self) -> str:
+        """Take out what the other family's rules refuse. Why nothing valid is left, or nothing."""
+        for part, document in self.made.items():
+            kind = find(document["apiVersion"], document["kind"])
+            assert kind is not None
+            while errors := findings_of(kind, document, Settings())[0]:
+                keys = (errors[0].place or errors[0].path).segments
+                name = next((n for n, (p, k) in self.placed.items() if p == part and k and _overlap(k, keys)), "")
+                if not name or name in ("name", "link", "address"):
+                    return f"{self.target.title} refuses it: {errors[0]}"
+                _remove(document, self.placed.pop(name)[1])
+                self.added = [one for one in self.added if one[:2] != (part, keys)]
+                self.refused[name] = f"{self.target.title} refuses it: {errors[0].body}"
+        return ""
+
+    # The account.
+
+    def _account(
+        self, result: Translation, part: str, manifest: Manifest, names: Mapping[str, str], whole: str
+    ) -> None:
+        document, lost = self.read[part], {}
+        went: dict[Keys, list[str]] = {}
+        for name, fact in self.facts.items():
+            if fact.place is not None and fact.place[0] == part and name in self.placed:
+                where, keys = self.placed[name]
+                went.setdefault(fact.place[1], []).append(f"{names[where]} {path_of(keys)}".rstrip())
+        reasons = {keys: why for (where, keys), why in self.unread.items() if where == part}
+        for name, why in self.refused.items():
+            place = self.facts[name].place
+            if place is not None and place[0] == part:
+                reasons.setdefault(place[1], why)
+        for keys, value in leaves(document):
+            around = [keys[:end] for end in range(len(keys), 0, -1)]
+            targets = next((went[k] for k in around if k in went), None)
+            if whole:
+                lost[keys] = whole
+            elif targets is not None:
+                result.carried.append(Entry(manifest, keys, value, target=tuple(targets)))
+            elif keys not in (("apiVersion",), ("kind",)):
+                said = next((reasons[k] for k in around if k in reasons), "")
+                lost[keys] = said or self._without(keys)
+        result.lost += [Entry(manifest, k, value, reason=why) for k, value, why in _collapsed(document, (), lost)]
+        if part == "service" and not whole and self.facts["runtime"].place is None and "runtime" in self.refused:
+            keys = next((one.path for one in self.source.fields if one.fact == "runtime"), ("spec",))
+            result.lost.append(Entry(manifest, keys, self.facts["runtime"].value, reason=self.refused["runtime"]))
+
+    def _without(self, keys: Keys) -> str:
+        """Why there is no fact at all."""
+        if keys[0] == "status" or (keys[0] == "metadata" and keys[1] in _SERVER_FIELDS):
+            return _BY_CLUSTER
+        hint = next((text for path, text in self.source.hints.items() if keys[: len(path)] == path), "")
+        return f"{self.target.title} has no counterpart{'; ' if hint else ''}{hint}"
+
+
+_BY_CLUSTER = "the cluster writes it"
+_SERVER_FIELDS = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"}
+)
+_OF_TOOLS = frozenset({"kubectl.kubernetes.io", "metacontroller.k8s.io"})
+
+
+def _key(pattern: str, name: str) -> str | None:
+    """What stands for the ``{}`` of a field's fact in a name; empty for a fact without, ``None`` for another fact."""
+    before, mark, _ = pattern.partition("{}")
+    if mark:
+        return name.removeprefix(before) if name.startswith(before) and len(name) > len(before) else None
+    return "" if name == pattern else None
+
+
+def _object(type_: tuple[str, str]) -> Json:
+    return {"apiVersion": type_[0], "kind": type_[1], "metadata": {}, "spec": {}}
+
+
+def path_of(keys: Keys) -> Path:
+    """A path as messages show it."""
+    path = Path()
+    for step in (0 if step == MAIN else step for step in keys):  # of what is written there is only one
+        path = path.index(step) if isinstance(step, int) else path.member(step)
+    return path
+
+
+def leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    """Every value that has none below it; an empty map or list is one."""
+    items: Iterable[tuple[Step, Any]] = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    below = [leaf for key, item in items for leaf in leaves(item, (*keys, key))]
+    yield from below or [(keys, value)]
+
+
+def _found(value: Any, path: tuple[Step, ...], keys: Keys = (), each: str = "") -> Iterator[tuple[Keys, str, Any]]:
+    """What stands at a path of the tables: its own path, the key that stood for :data:`EACH`, and the value."""
+    if not path:
+        yield keys, each, value
+        return
+    step, rest = path[0], path[1:]
+    if step == EACH and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _found(item, rest, (*keys, key), key)
+    elif step == MAIN and isinstance(value, list):
+        for position, item in enumerate(value):
+            if isinstance(item, dict) and item.get("name") == "main":
+                yield from _found(item, rest, (*keys, position), each)
+    elif isinstance(step, int):
+        if isinstance(value, list) and step < len(value):
+            yield from _found(value[step], rest, (*keys, step), each)
+    elif isinstance(value, dict) and step in value:
+        yield from _found(value[step], rest, (*keys, step), each)
+
+
+def _put(document: Json, path: tuple[Step, ...], value: Any) -> None:
+    """Set a value at a path of the tables; a list has one item, with the name it needs."""
+    here: Any = document
+    for step, following in zip(path, (*path[1:], None), strict=True):
+        if step in (MAIN, 0):
+            if not here:
+                here.append({"name": "main"} if step == MAIN else {"name": "default"})
+            here = here[0]
+        elif following is None:
+            here[step] = value
+        else:
+            here = here.setdefault(step, [] if following in (MAIN, 0) else {})
+
+
+def _remove(document: Json, path: tuple[Step, ...]) -> None:
+    """Take a value out again, with what is empty then."""
+    around: list[tuple[Any, Step]] = []
+    here: Any = document
+    for step in path:
+        key = 0 if step == MAIN else step
+        around.append((here, key))
+        here = here[key]
+    for holder, key in reversed(around):
+        del holder[key]
+        if holder and holder not in ([{"name": "main"}], [{"name": "default"}], {"name": "main"}, {"name": "default"}):
+            return
+
+
+def _overlap(keys: Keys, other: Keys) -> bool:
+    """Whether one path is at or below the other."""
+    plain = tuple(0 if step == MAIN else step for step in keys)
+    length = min(len(plain), len(other))
+    return plain[:length] == other[:length]
+
+
+def _collapsed(value: Any, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, Any, str]]:
+    """The lost leaves, with the largest part in place of leaves that are lost together and for one reason."""
+    own = [lost.get(leaf) for leaf, _ in leaves(value, keys)]
+    if len(set(own)) == 1 and own[0] is not None and len(keys) > 1:
+        return [(keys, value, own[0])]
+    if isinstance(value, dict):
+        return [row for key, item in value.items() for row in _collapsed(item, (*keys, key), lost)]
+    if isinstance(value, list):
+        return [row for position, item in enumerate(value) for row in _collapsed(item, (*keys, position), lost)]
+    return [(keys, value, reason)] if (reason := lost.get(keys)) is not None else []

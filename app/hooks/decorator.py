@@ -1,0 +1,81 @@
+"""Labels on parents, which a CompositeController cannot write: the hook of a DecoratorController. Source: MC-9.
+
+Each decorator is a kustomize component of its own, and nothing else depends on what it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from app.errors import ProtocolError
+from app.hooks.kind import decode
+from app.hooks.protocol import Parent
+from app.hooks.reader import read_related
+from app.kube.names import is_label_value
+from app.kube.resource import CustomResource
+from app.kube.stored import Decoder
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label of one kind; ``value`` makes it from the spec. An empty text, or one that is no label value, is none."""
+
+    resource: CustomResource
+    key: str
+    value: Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Decorator:
+    """The labels that one DecoratorController writes, at most one for each kind."""
+
+    family: str
+    name: str
+    labels: tuple[Label, ...]
+
+    @property
+    def component(self) -> str:
+        """Name of the DecoratorController, and of the kustomize component that declares it."""
+        return f"{self.family}-{self.name}"
+
+    @property
+    def hook_path(self) -> str:
+        """As a kind's: ``/sync`` is below."""
+        return f"/{self.family}/{self.name}"
+
+
+class DecorateRequest(msgspec.Struct):
+    """One call of a decorator's sync hook."""
+
+    object: Parent
+
+
+_REQUEST: Decoder[DecorateRequest] = Decoder(DecorateRequest)
+
+
+def answer_decorate(decorator: Decorator, body: bytes) -> bytes:
+    """The labels of one object; null takes one away. Of an object that cannot be read they stay as they are.
+
+    No ``status``, which leaves the one that the CompositeController writes alone. Raises :class:`ProtocolError` for an
+    object of another kind.
+    """
+    parent = decode(_REQUEST, body).object
+    labels: dict[str, str | None] = {}
+    label = _label(decorator, parent)
+    spec = read_related(parent.spec, label.resource.spec).spec
+    if spec is not None:
+        value = label.value(spec)
+        labels[label.key] = value if value and is_label_value(value) else None
+    return msgspec.json.encode({"labels": labels, "attachments": []})
+
+
+def _label(decorator: Decorator, parent: Parent) -> Label:
+    for label in decorator.labels:
+        if (label.resource.kind, label.resource.api_version) == (parent.kind, parent.api_version):
+            return label
+    known = ", ".join(label.resource.kind for label in decorator.labels)
+    raise ProtocolError(f"object is none of {known}")

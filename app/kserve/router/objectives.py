@@ -1,0 +1,191 @@
+"""Criticality: one InferenceObjective for the model and for each adapter that has one. Source: KS-4.9.
+
+The endpoint picker reads the objective that a request names in a header, and serves the requests of a higher priority
+first. So the managed route names one wherever it sends requests to the pool: the model's, but an adapter's for requests
+that name that adapter in the header of a body-based router.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.kserve.names import (
+    COMPONENT_ROUTER,
+    MODEL_HEADER,
+    OBJECTIVE_API,
+    OBJECTIVE_HEADER,
+    POOL_GROUP,
+    Names,
+    component_labels,
+)
+from app.kserve.spec.effective import EffectiveModel
+from app.settings import Settings
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """How important the requests for one model are."""
+
+    name: str
+    priority: int
+    adapter: str = ""
+    """Name of the LoRA adapter; empty for the model itself."""
+
+
+def priorities(settings: Settings) -> dict[str, int]:
+    """Priority by criticality."""
+    return {
+        "Critical": settings.kserve_priority_critical,
+        "Standard": settings.kserve_priority_standard,
+        "Sheddable": settings.kserve_priority_sheddable,
+    }
+
+
+def criticalities(model: EffectiveModel | None) -> dict[str, str]:
+    """What was written, by the adapter's name; by an empty one for the model itself."""
+    if model is None:
+        return {}
+    adapters = model.lora.adapters if model.lora is not None else None
+    found = {"": model.criticality or ""}
+    for adapter in adapters if isinstance(adapters, list) else ():
+        if isinstance(adapter, dict) and isinstance(adapter.get("name"), str) and adapter["name"]:
+            found[adapter["name"]] = str(adapter.get("criticality") or "")
+    return {name: text for name, text in found.items() if text}
+
+
+def objectives(model: EffectiveModel | None, names: Names, settings: Settings) -> list[Objective]:
+    """The model's objective first, then the adapters' by name. Words that mean nothing have none."""
+    known = priorities(settings)
+    return [
+        Objective(names.objective(_segment(adapter)), known[text], adapter)
+        for adapter, text in sorted(criticalities(model).items())
+        if text in known
+    ]
+
+
+_UNFIT = re.compile(r"[^a-z0-9.-]+")
+
+
+def _segment(adapter: str) -> str:
+    """An adapter's name as part of an object's: itself, or what is left of it with a hash, so that no two are equal."""
+    left = _UNFIT.sub("-", adapter.lower()).strip("-.")
+    if left == adapter:
+        return left
+    digest = hashlib.sha256(adapter.encode()).hexdigest()[:8]
+    return f"{left}-{digest}".lstrip("-")
+
+
+# The objects.
+
+
+def inference_objective(objective: Objective, names: Names, namespace: str, pool: str) -> Json:
+    """One object. A pool of the older API group is none that is made here."""
+    return {
+        "apiVersion": OBJECTIVE_API,
+        "kind": "InferenceObjective",
+        "metadata": {
+            "name": objective.name,
+            "namespace": namespace,
+            "labels": component_labels(names.service, COMPONENT_ROUTER),
+        },
+        "spec": {
+            "priority": objective.priority,
+            "poolRef": {"group": POOL_GROUP, "kind": "InferencePool", "name": pool},
+        },
+    }
+
+
+# The route.
+
+_MAX_RULES, _MAX_MATCHES, _MAX_ALL_MATCHES, _MAX_HEADERS = 16, 64, 128, 16
+"""Of the Gateway API: rules of a route, matches of a rule, matches of a route, headers that one filter sets."""
+
+
+def with_objectives(route: Json, wanted: Sequence[Objective], pool: str) -> Json:
+    """The route that names the objectives of requests to the pool; those of adapters where there is room for all."""
+    rules = list(_rules(route["spec"].get("rules") or (), wanted, pool))
+    if not _has_room(rules):
+        of_model = [objective for objective in wanted if not objective.adapter]
+        rules = list(_rules(route["spec"].get("rules") or (), of_model, pool))
+    return {**route, "spec": {**route["spec"], "rules": rules}} if rules else route
+
+
+def unnamed(route: Json, wanted: Iterable[Objective]) -> list[Objective]:
+    """The objectives that the route gives to no request."""
+    named = {
+        header.get("value")
+        for rule in route["spec"].get("rules") or ()
+        for step in rule.get("filters") or ()
+        for header in (step.get("requestHeaderModifier") or {}).get("set") or ()
+    }
+    return [objective for objective in wanted if objective.name not in named]
+
+
+def _has_room(rules: Sequence[Json]) -> bool:
+    """Whether one route may have so many rules and matches."""
+    matches = [len(rule.get("matches") or ()) for rule in rules]
+    return len(rules) <= _MAX_RULES and max(matches, default=0) <= _MAX_MATCHES and sum(matches) <= _MAX_ALL_MATCHES
+
+
+def _rules(rules: Iterable[Json], wanted: Sequence[Objective], pool: str) -> Iterator[Json]:
+    """Each rule, after a copy of it for each adapter. More headers are a closer match than fewer."""
+    adapters = [objective for objective in wanted if objective.adapter]
+    own = next((objective.name for objective in wanted if not objective.adapter), "")
+    for rule in rules:
+        if not any((b.get("kind"), b.get("name")) == ("InferencePool", pool) for b in rule.get("backendRefs") or ()):
+            yield rule
+            continue
+        given: list[Json] = rule.get("matches") or [{}]
+        for objective in adapters:
+            if matches := _of_adapter(given, objective.adapter):
+                nameless = {key: value for key, value in rule.items() if key != "name"}  # no two rules may have one
+                yield _with_header({**nameless, "matches": matches}, objective.name)
+        rest = [match for match in given if not any(_is_about(match, objective.adapter) for objective in adapters)]
+        if rest:
+            left = rule if rest == given else {**rule, "matches": rest}
+            yield _with_header(left, own) if own else left
+
+
+def _of_adapter(matches: Iterable[Json], adapter: str) -> list[Json]:
+    """The matches for requests to an adapter: those that are about it, and the others that are about no model."""
+    header = {"type": "Exact", "name": MODEL_HEADER, "value": adapter}
+    return [
+        match if _is_about(match, adapter) else {**match, "headers": [*(match.get("headers") or ()), header]}
+        for match in matches
+        if _is_about(match, adapter) or not _models(match)
+    ]
+
+
+def _is_about(match: Json, adapter: str) -> bool:
+    return any(model == adapter or model.endswith(f"/models/{adapter}") for model in _models(match))
+
+
+def _models(match: Json) -> list[str]:
+    """The models that a match wants a request to be for: a name, or one below its publisher's."""
+    headers: list[Json] = match.get("headers") or []
+    return [str(h.get("value")) for h in headers if str(h.get("name")).lower() == MODEL_HEADER.lower()]
+
+
+def _with_header(rule: Json, objective: str) -> Json:
+    """The rule that sets the header, unless it does something to that header already."""
+    steps = list(rule.get("filters") or ())
+    present = next((step for step in steps if step.get("type") == _MODIFIER), None)
+    modifier: Json = {} if present is None else present.get("requestHeaderModifier") or {}
+    changed = [item.get("name") for key in ("set", "add") for item in modifier.get(key) or ()]
+    changed += modifier.get("remove") or ()
+    given = list(modifier.get("set") or ())
+    if any(str(name).lower() == OBJECTIVE_HEADER for name in changed) or len(given) >= _MAX_HEADERS:
+        return rule
+    header = {"name": OBJECTIVE_HEADER, "value": objective}
+    step = {"type": _MODIFIER, "requestHeaderModifier": {**modifier, "set": [*given, header]}}
+    rest = [other for other in steps if other is not present]
+    return {**rule, "filters": [*rest, step]}
+
+
+_MODIFIER = "RequestHeaderModifier"

@@ -1,0 +1,232 @@
+"""What scales a workload: its VariantAutoscaling, and a HorizontalPodAutoscaler or a ScaledObject. Source: KS-5.
+
+The workload variant autoscaler reads the first, decides how many replicas there should be, and says so in a metric; one
+of the others follows that metric. Each workload with ``scaling`` has its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.hooks.kept import keep_child
+from app.hooks.protocol import one
+from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.types import ConditionType, KEDASpec, Reason, WVASpec
+from app.kserve.names import (
+    AUTOSCALER_API,
+    COMPONENT_WORKLOAD,
+    LEADER_WORKER_SET_API,
+    OPERATOR_CONFIG,
+    ROLE_PREFILL,
+    SCALED_OBJECT_API,
+    VARIANT_API,
+    Names,
+    component_labels,
+)
+from app.kserve.operator import AUTOSCALING_KEY, Prometheus
+from app.kserve.results import HOLDS, ConditionState, by_condition, fails
+from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.workload.children import metadata
+from app.kserve.workload.inherited import fewest
+from app.kserve.workload.topology import Side, topology
+from app.kube.conditions import find
+from app.workload.behavior import stored_behavior
+from app.workload.cause import Stage
+
+Json = dict[str, Any]
+
+METRIC = "wva_desired_replicas"
+"""Replicas that the workload variant autoscaler wants, by ``variant_name``."""
+ACCELERATOR = "inference.optimization/acceleratorName"
+"""Label by which the workload variant autoscaler tells accelerators apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingPlan:
+    """How one workload scales."""
+
+    condition: str
+    """The one that says whether it does."""
+    variant: str
+    """Name of the VariantAutoscaling."""
+    scaler: str
+    """Name of the HorizontalPodAutoscaler or ScaledObject."""
+    target: Json
+    """The workload, as a ``scaleTargetRef``."""
+    fewest: int
+    most: int
+    wva: WVASpec
+    model: str
+    accelerator: str
+
+
+def scaling_plans(spec: EffectiveSpec, names: Names) -> list[ScalingPlan]:
+    """For each workload with ``scaling``."""
+    model = spec.model.name if spec.model is not None else None
+    plans = (_plan(side, names, model or names.service) for side in topology(spec, names))
+    return [plan for plan in plans if plan is not None]
+
+
+def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
+    scaling, prefill = side.spec.scaling, side.role == ROLE_PREFILL
+    if scaling is None or scaling.wva is None or scaling.max_replicas is None:  # the rules want all of it
+        return None
+    alone = side.spec.worker is None
+    return ScalingPlan(
+        condition=ConditionType.PREFILL_SCALING_READY if prefill else ConditionType.SCALING_READY,
+        variant=names.autoscaler("va", prefill=prefill),
+        scaler=names.autoscaler("hpa" if scaling.wva.keda is None else "keda", prefill=prefill),
+        target={
+            "apiVersion": "apps/v1" if alone else LEADER_WORKER_SET_API,
+            "kind": "Deployment" if alone else "LeaderWorkerSet",
+            "name": side.name if alone else side.group_name,
+        },
+        fewest=fewest(scaling),
+        most=scaling.max_replicas,
+        wva=scaling.wva,
+        model=model,
+        accelerator=(side.spec.labels or {}).get(ACCELERATOR) or "unknown",
+    )
+
+
+# Children.
+
+
+def scaling_children(plan: ScalingPlan, around: Surroundings) -> list[Json]:
+    """The objects of one workload, as far as their kinds are declared."""
+    namespace = around.metadata.namespace
+    labels = component_labels(around.metadata.name, COMPONENT_WORKLOAD)
+    found = [] if around.children.variants is None else [_variant_autoscaling(plan, namespace, labels)]
+    if plan.wva.keda is None:
+        declared = around.children.autoscalers is not None
+        return [*found, _horizontal_pod_autoscaler(plan, namespace, labels)] if declared else found
+    if around.children.scaled_objects is None:
+        return found
+    if around.operator.autoscaling.problem:
+        observed = one(around.children.scaled_objects, plan.scaler, namespace)
+        return found if observed is None else [*found, keep_child(observed)]
+    made = _scaled_object(plan, plan.wva.keda, around.operator.autoscaling.prometheus, namespace)
+    return [*found, {**made, "metadata": metadata(plan.scaler, namespace, labels)}]
+
+
+def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
+    return {
+        "apiVersion": VARIANT_API,
+        "kind": "VariantAutoscaling",
+        "metadata": metadata(plan.variant, namespace, {**labels, ACCELERATOR: plan.accelerator}),
+        "spec": {
+            "scaleTargetRef": plan.target,
+            "modelID": plan.model,
+            "minReplicas": plan.fewest,
+            "maxReplicas": plan.most,
+            "variantCost": plan.wva.variant_cost,
+        },
+    }
+
+
+def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
+    """One that has as many replicas as the metric says."""
+    metric = {"name": METRIC, "selector": {"matchLabels": {"variant_name": plan.variant}}}
+    spec: Json = {
+        "scaleTargetRef": plan.target,
+        "minReplicas": plan.fewest,
+        "maxReplicas": plan.most,
+        "metrics": [{"type": "External", "external": {"metric": metric, "target": {"type": "Value", "value": "1"}}}],
+    }
+    behavior = stored_behavior(plan.wva.hpa.behavior if plan.wva.hpa is not None else None)
+    if behavior is not None:
+        spec["behavior"] = behavior
+    return {
+        "apiVersion": AUTOSCALER_API,
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": metadata(plan.scaler, namespace, labels),
+        "spec": spec,
+    }
+
+
+def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, namespace: str) -> Json:
+    """The same by KEDA, which asks Prometheus itself."""
+    query = f'{METRIC}{{variant_name="{plan.variant}",exported_namespace="{namespace}"}}'
+    trigger: Json = {
+        "type": "prometheus",
+        "name": METRIC.replace("_", "-"),
+        "metadata": {
+            "serverAddress": prometheus.url,
+            "query": query,
+            "threshold": "1",
+            "unsafeSsl": "true" if prometheus.tls_insecure_skip_verify else "false",
+        },
+    }
+    if prometheus.auth_modes:
+        trigger["metadata"]["authModes"] = prometheus.auth_modes
+        kind = {"kind": prometheus.trigger_auth_kind} if prometheus.trigger_auth_kind else {}
+        trigger["authenticationRef"] = {"name": prometheus.trigger_auth_name, **kind}
+    return {
+        "apiVersion": SCALED_OBJECT_API,
+        "kind": "ScaledObject",
+        "spec": {
+            "scaleTargetRef": plan.target,
+            "minReplicaCount": plan.fewest,
+            "maxReplicaCount": plan.most,
+            **_given(keda),
+            "triggers": [trigger],
+        },
+    }
+
+
+def _given(keda: KEDASpec) -> Json:
+    """The user's settings for KEDA. What has to be empty is left out."""
+    given = keda.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
+    advanced = given.pop("advanced", {})
+    advanced.pop("scalingModifiers", None)
+    autoscaler = advanced.pop("horizontalPodAutoscalerConfig", {})
+    if autoscaler.get("behavior") is not None:
+        advanced["horizontalPodAutoscalerConfig"] = {"behavior": stored_behavior(autoscaler["behavior"])}
+    return {**given, "advanced": advanced} if advanced else given
+
+
+# States.
+
+
+def scaling_state(plan: ScalingPlan, around: Surroundings) -> ConditionState:
+    """Whether the autoscaler works, as it says itself (KS-5.4)."""
+    keda, children = plan.wva.keda is not None, around.children
+    declared = children.scaled_objects if keda else children.autoscalers
+    if declared is None:
+        return _NO_SCALED_OBJECTS if keda else _NO_AUTOSCALERS
+    if keda and around.operator.autoscaling.problem:
+        text = f"ConfigMap {OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {around.operator.autoscaling.problem}"
+        return fails(Reason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
+    observed = one(declared, plan.scaler, around.metadata.namespace)
+    said = observed.status.conditions if observed is not None else None
+    found = [c for type_ in (("Ready",) if keda else _HPA_CONDITIONS) if (c := find(said, type_)) is not None]
+    judged = [condition for condition in found if condition.status in ("True", "False")]
+    if not judged:
+        return fails(Reason.SCALED_OBJECT_PROGRESSING if keda else Reason.HPA_PROGRESSING)
+    failing = next((condition for condition in judged if condition.status == "False"), None)
+    if failing is None:
+        return HOLDS
+    state = by_condition(failing)
+    hint = f"; {INSTALL_VARIANTS}" if children.variants is None else ""
+    kind = "ScaledObject" if keda else "HorizontalPodAutoscaler"
+    return fails(state.reason, f"{kind} {plan.scaler}: {state.message}{hint}", Stage.PROBE)
+
+
+_HPA_CONDITIONS = ("AbleToScale", "ScalingActive")
+
+INSTALL_VARIANTS = (
+    "VariantAutoscalings are not declared to Metacontroller, and without one nobody says how many replicas are wanted: "
+    "install the workload variant autoscaler and the kustomize component workload-variant-autoscaler"
+)
+_NO_SCALED_OBJECTS = fails(
+    Reason.KIND_NOT_INSTALLED,
+    "scaling.wva.keda needs ScaledObjects: install KEDA and the kustomize component keda",
+    Stage.SPEC,
+)
+_NO_AUTOSCALERS = fails(
+    Reason.KIND_NOT_INSTALLED,
+    "scaling.wva.hpa needs HorizontalPodAutoscalers, which are not declared to Metacontroller: apply the manifests in "
+    "metacontroller/ of this release",
+    Stage.SPEC,
+)

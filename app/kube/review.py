@@ -1,0 +1,63 @@
+"""The envelope of the reviews that an API server sends: those of admission and of conversion differ in what it holds.
+
+Every review is answered with HTTP 200 and its own uid; what cannot be answered so is a fault of the protocol.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from app.errors import ProtocolError
+from app.kube.limits import check_text
+
+MAX_UID = 256
+
+
+class Request(Protocol):
+    """What every review's request has."""
+
+    uid: str
+
+
+RequestT = TypeVar("RequestT", bound=Request)
+
+
+class _Review(msgspec.Struct, Generic[RequestT], rename="camel"):
+    """What else is in it, such as who asks, decides nothing."""
+
+    api_version: str
+    kind: str
+    request: RequestT
+
+
+class Envelope(Generic[RequestT]):
+    """Reads and writes the reviews of one type, in the only version there is."""
+
+    def __init__(self, api_version: str, kind: str, request: type[RequestT]) -> None:
+        self._type = {"apiVersion": api_version, "kind": kind}
+        self._decoder = msgspec.json.Decoder(_Review[request])  # type: ignore[valid-type]  # msgspec reads it at run time
+        self._encoder = msgspec.json.Encoder()
+
+    def decode(self, body: bytes) -> RequestT:
+        """The request of a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
+        api_version, kind = self._type.values()
+        try:
+            check_text(body)
+            review: _Review[RequestT] = self._decoder.decode(body)
+        except RecursionError:
+            raise ProtocolError("the review is nested too deeply") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            article = "an" if kind.startswith("A") else "a"
+            raise ProtocolError(f"not {article} {kind}: {str(error)[:200]}") from None
+        if review.api_version != api_version or review.kind != kind:
+            raise ProtocolError(f"only {api_version} {kind} is supported")
+        uid = review.request.uid
+        if not 0 < len(uid) <= MAX_UID or not uid.isprintable():
+            raise ProtocolError("request.uid is missing or unusable")
+        return review.request
+
+    def encode(self, response: dict[str, Any]) -> bytes:
+        """The review that answers."""
+        return self._encoder.encode({**self._type, "response": response})

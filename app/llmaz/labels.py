@@ -1,0 +1,38 @@
+"""The labels that upstream's webhook writes on objects, by a DecoratorController (LZ-11.3)."""
+
+from __future__ import annotations
+
+from app.hooks.decorator import Decorator, Label
+from app.llmaz.claims import ModelClaims, main_first
+from app.llmaz.kinds import OPEN_MODEL, PLAYGROUND, SERVICE
+from app.llmaz.names import MODEL_FAMILY, MODEL_NAME
+from app.llmaz.openmodel.types import OpenModelSpec
+from app.llmaz.playground.types import PlaygroundSpec, models
+from app.llmaz.service.types import ServiceSpec
+
+
+def _family(spec: OpenModelSpec) -> str:
+    return spec.family_name
+
+
+def _of_playground(spec: PlaygroundSpec) -> str:
+    return _main(models(spec))
+
+
+def _of_service(spec: ServiceSpec) -> str:
+    return _main(spec.model_claims or ModelClaims())
+
+
+def _main(claims: ModelClaims) -> str:
+    return next((model.name for model in main_first(claims.models or []) if model.role == "main"), "")
+
+
+LABELS = Decorator(
+    family="llmaz",
+    name="labels",
+    labels=(
+        Label(OPEN_MODEL, MODEL_FAMILY, _family),
+        Label(PLAYGROUND, MODEL_NAME, _of_playground),
+        Label(SERVICE, MODEL_NAME, _of_service),
+    ),
+)

@@ -1,0 +1,99 @@
+"""The objects that put a Service's main model behind the Envoy AI Gateway, by its name. Source: LZ-4.11.
+
+Each Service has its own route: a shared one could not belong to several, and takes fifteen models at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.hooks.protocol import every, one
+from app.kube.base import Json
+from app.kube.conditions import find
+from app.llmaz.names import (
+    AI_GATEWAY_API,
+    ENVOY_API,
+    ENVOY_GROUP,
+    GATEWAY_GROUP,
+    MODEL_NAME,
+    PORT,
+    gateway_objects,
+    load_balancer,
+)
+from app.llmaz.references import Model
+from app.llmaz.service.observed import Children, ObservedRoute, Related
+from app.llmaz.service.plan import Plan
+from app.settings import Settings
+
+MODEL_HEADER = "x-ai-eg-model"
+"""Where the gateway puts the ``model`` of a request's body, for routes to match."""
+
+
+def objects(plan: Plan, children: Children, settings: Settings) -> list[Json]:
+    """Address, protocol and route; nothing where the component ``envoy-ai-gateway`` is not installed."""
+    if children.backends is None or children.ai_backends is None or children.routes is None:
+        return []
+    return [_backend(plan, settings), _ai_service_backend(plan), _route(plan, settings)]
+
+
+def _backend(plan: Plan, settings: Settings) -> Json:
+    host = f"{load_balancer(plan.name)}.{plan.namespace}.svc.{settings.cluster_domain}"
+    return _object(plan, ENVOY_API, "Backend", {"endpoints": [{"fqdn": {"hostname": host, "port": PORT}}]})
+
+
+def _ai_service_backend(plan: Plan) -> Json:
+    """Every engine here speaks OpenAI's protocol."""
+    backend = {"group": ENVOY_GROUP, "kind": "Backend", "name": gateway_objects(plan.name)}
+    return _object(plan, AI_GATEWAY_API, "AIServiceBackend", {"schema": {"name": "OpenAI"}, "backendRef": backend})
+
+
+def _route(plan: Plan, settings: Settings) -> Json:
+    """One rule, with the API server's defaults in it: a list of rules is replaced as a whole (MC-3.2)."""
+    namespace, _, name = settings.llmaz_gateway.partition("/")
+    gateway = {"group": GATEWAY_GROUP, "kind": "Gateway", "namespace": namespace, "name": name}
+    model = plan.models[0]
+    rule: Json = {
+        "matches": [{"headers": [{"name": MODEL_HEADER, "type": "Exact", "value": model.name}]}],
+        "backendRefs": [_backend_ref(plan, model)],
+        "timeouts": {"request": settings.llmaz_gateway_timeout},
+        "modelsOwnedBy": model.owned_by,
+    }
+    if model.created_at is not None:
+        rule["modelsCreatedAt"] = model.created_at
+    return _object(plan, AI_GATEWAY_API, "AIGatewayRoute", {"parentRefs": [gateway], "rules": [rule]})
+
+
+def _backend_ref(plan: Plan, model: Model) -> Json:
+    """The engine knows a model of ollama by another name than its users."""
+    reference: Json = {"name": gateway_objects(plan.name), "priority": 0, "weight": 1}
+    if model.served_name != model.name:
+        reference["modelNameOverride"] = model.served_name
+    return reference
+
+
+def _object(plan: Plan, api_version: str, kind: str, spec: Json) -> Json:
+    labels = {MODEL_NAME: plan.models[0].name}
+    metadata = {"name": gateway_objects(plan.name), "namespace": plan.namespace, "labels": labels}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def notes(plan: Plan, children: Children, related: Related) -> Iterator[str]:
+    """Why requests by the model's name may not arrive here, while the Service itself works."""
+    for group in (children.ai_backends, children.routes):
+        observed = one(group, gateway_objects(plan.name), plan.namespace)
+        refused = None if observed is None else find(observed.status.conditions, "NotAccepted")
+        if observed is not None and refused is not None and refused.status == "True":
+            yield f"the gateway does not accept {observed.kind} {observed.metadata.name}: {refused.message}"
+    own = one(children.routes, gateway_objects(plan.name), plan.namespace)
+    first = min(every(related.routes), key=_precedence, default=None)
+    if own is not None and first is not None and _precedence(first) < _precedence(own):
+        yield (
+            f"the gateway sends requests for model {plan.models[0].name} to AIGatewayRoute "
+            f"{first.metadata.namespace}/{first.metadata.name}, which is older"
+        )
+
+
+def _precedence(route: ObservedRoute) -> tuple[str, str, str]:
+    """Of routes that match the same, the Gateway API prefers the oldest, then the first by namespace and name."""
+    metadata = route.metadata
+    return metadata.creation_timestamp or "", metadata.namespace, metadata.name

@@ -1,0 +1,283 @@
+"""Every rule and every warning of a Model that its types cannot say. Rule numbers are those of LK-6.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from app.kube import field, quantity
+from app.kube.decode import SPEC
+from app.kube.field import Advice, advice, without_user
+from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
+from app.kube.names import LABEL_MAX, is_dns1123_subdomain
+from app.kube.resource import Resource
+from app.llmkube.model.plan import accelerator, refusal
+from app.llmkube.model.types import (
+    GPU,
+    SOURCE_FORM,
+    Hardware,
+    ModelResources,
+    ModelSpec,
+    ModelStatus,
+    Sharding,
+    layers,
+)
+from app.llmkube.source import (
+    FILE_SCHEME,
+    METAL,
+    PVC_SCHEME,
+    Source,
+    SourceClass,
+    host,
+    is_archive,
+    parse,
+    url_problem,
+)
+from app.settings import Settings
+
+Model = Resource[ModelSpec, ModelStatus]
+Errors = list[field.Error]
+
+SOURCE = SPEC.child("source")
+GPU_PATH = SPEC.child("hardware", "gpu")
+
+
+def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
+    """Every mistake, each with what to write instead."""
+    spec = model.spec
+    source = parse(spec.source)
+    errors = _name(model.metadata.name)
+    errors += _SOURCES[source.kind](source) or _forbidden(source, settings)
+    if spec.hardware:
+        errors += _hardware(spec.hardware, SPEC.child("hardware"))
+    if spec.resources:
+        errors += _resources(spec.resources, SPEC.child("resources"))
+    return errors
+
+
+def _name(name: str) -> Errors:
+    """LK-V-M35: pods carry the name as a label."""
+    if len(name) <= LABEL_MAX:
+        return []
+    return [field.too_long(field.Path("metadata").child("name"), LABEL_MAX, "pods carry the name as a label")]
+
+
+def _claim_source(source: Source) -> Errors:
+    """LK-V-M03 and LK-V-M04: both parts, and what a claim and a path inside a volume can be."""
+    text, form = source.text, f"write {PVC_SCHEME}<claim>/<path of the file in the volume>"
+    if not source.claim or not source.path:
+        missing = "the path inside the claim" if source.claim else "the claim's name"
+        return [field.invalid(SOURCE, text, f"{missing} is missing; {form}")]
+    errors = []
+    if not is_dns1123_subdomain(source.claim):
+        detail = (
+            f"{field.go_quote(source.claim)} cannot be the name of a claim: lower case letters, digits, '-' and '.'"
+        )
+        errors.append(field.invalid(SOURCE, text, f"{detail}; {form}"))
+    if source.path.startswith("/"):
+        errors.append(field.invalid(SOURCE, text, f"the path inside the claim must not begin with '/'; {form}"))
+    if ".." in source.path.split("/"):
+        errors.append(field.invalid(SOURCE, text, f"the path inside the claim must not contain '..'; {form}"))
+    return errors
+
+
+def _http_source(source: Source) -> Errors:
+    """LK-V-M07."""
+    problem = url_problem(source.text)
+    if not problem:
+        return []
+    detail = f"{problem}; write https://<host>/<path of one file>"
+    return [field.invalid(SOURCE, without_user(source.text), detail)]
+
+
+def _local_source(source: Source) -> Errors:
+    """LK-V-M06. Kubernetes itself takes no '..' in the path of a node's file."""
+    if not source.path.startswith("/"):
+        detail = f"a path on the node must be absolute; write {FILE_SCHEME}/<path> or /<path>"
+        return [field.invalid(SOURCE, source.text, detail)]
+    if ".." in source.path.split("/"):
+        return [field.invalid(SOURCE, source.text, "a path on the node must not contain '..'; write it out")]
+    return []
+
+
+def _invalid_source(source: Source) -> Errors:
+    """LK-V-M05."""
+    return [field.invalid(SOURCE, source.text, SOURCE_FORM)]
+
+
+def _repository_source(_: Source) -> Errors:
+    """A repository may have any name; whether it exists is the Hub's to say."""
+    return []
+
+
+_SOURCES = {
+    SourceClass.PVC: _claim_source,
+    SourceClass.HTTP: _http_source,
+    SourceClass.LOCAL: _local_source,
+    SourceClass.INVALID: _invalid_source,
+    SourceClass.REPOSITORY: _repository_source,
+}
+
+
+def _forbidden(source: Source, settings: Settings) -> Errors:
+    """LK-V-M09 and LK-T-23: what no Model may read, and what this cluster's operator lets them read."""
+    if source.text.startswith(("http://", "https://")):
+        name = host(source.text)
+        if is_metadata_host(name):
+            return [field.forbidden(SOURCE, f"{name} {FORBIDDEN}")]
+        if not allowed(name, settings.llmkube_allowed_source_hosts):
+            listed = ", ".join(settings.llmkube_allowed_source_hosts or ()) or "none"
+            detail = f"host {name} is not among those that the operator of this cluster allows: {listed}"
+            return [field.forbidden(SOURCE, detail)]
+    return []
+
+
+def admit(model: Model, settings: Settings) -> Errors:
+    """Rules for what is created or changed: a Model from before them goes on, and its status says so."""
+    refused = refusal(model.spec, settings)
+    return [field.forbidden(SOURCE, refused)] if refused else []
+
+
+def _hardware(hardware: Hardware, path: field.Path) -> Errors:
+    errors = _quantity(hardware.memory_budget, path.child("memoryBudget"), positive=True)
+    fraction = hardware.memory_fraction
+    if fraction is not None and not 0 < fraction <= 1:  # LK-V-M31
+        detail = "must be above 0 and at most 1, for example 0.75"
+        errors.append(field.invalid(path.child("memoryFraction"), fraction, detail))
+    if hardware.gpu:
+        errors += _gpu(hardware.gpu, path.child("gpu"))
+    return errors
+
+
+def _gpu(gpu: GPU, path: field.Path) -> Errors:
+    return _quantity(gpu.memory, path.child("memory"))
+
+
+def _resources(resources: ModelResources, path: field.Path) -> Errors:
+    return [
+        *_quantity(resources.cpu, path.child("cpu"), example="500m"),
+        *_quantity(resources.memory, path.child("memory")),
+    ]
+
+
+def _quantity(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> Errors:
+    """LK-V-M27, LK-V-M30 and LK-V-M34; an empty text is an absent field."""
+    return [] if not text else quantity.quantity_errors(text, path, positive=positive, example=example)
+
+
+# Warnings: what does nothing, and what is probably not meant.
+
+
+def warnings(model: Model) -> list[Advice]:
+    """One line for each field that does nothing, and for each combination that is probably not meant."""
+    spec, source = model.spec, parse(model.spec.source)
+    metal = accelerator(spec) == METAL
+    found = [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
+    if metal:
+        found += _metal_advice(spec)
+    if spec.hardware:
+        found += _hardware_advice(spec.hardware, metal=metal)
+    return found
+
+
+def _no_effect(path: field.Path, why: str) -> Advice:
+    return advice(path, f"no effect{why}", "no-effect")
+
+
+def _source_advice(source: Source) -> Iterator[Advice]:
+    """LK-V-M08 and HTTP-X49: neither the address of a page in a browser nor an archive is a model's file."""
+    on_hub = source.kind is SourceClass.HTTP and host(source.text) in ("huggingface.co", "www.huggingface.co", "hf.co")
+    if source.hub_page:
+        text = f"the address of a Hugging Face page is read as its repository; write {source.repository}"
+        yield advice(SOURCE, text)
+    elif on_hub and "/resolve/" not in source.text:
+        yield advice(SOURCE, "a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it")
+    elif is_archive(source):
+        yield advice(SOURCE, "an archive, and nothing unpacks it; give the address of the model's own file")
+
+
+def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Advice]:
+    if spec.sha256 and (metal or not source.is_file):  # LK-V-M12
+        why = ": the file is not downloaded by a Job or a pod of this cluster"
+        yield _no_effect(SPEC.child("sha256"), why)
+    if spec.refresh_policy == "OnChange":  # LK-V-M14. A checksum pins the file, so there is nothing to refresh either.
+        path = SPEC.child("refreshPolicy")
+        if source.kind is not SourceClass.HTTP:
+            yield _no_effect(path, ": only http and https sources are compared")
+        elif metal:
+            yield _no_effect(path, " on metal: the agent fetches the file once")
+        elif spec.sha256:
+            yield _no_effect(path, " beside sha256, which says which file it has to be")
+    if spec.quantization:  # LK-B-04
+        yield _no_effect(SPEC.child("quantization"), ": the name is for people only")
+    if spec.format == "mlx" and not metal:  # LK-V-M16
+        message = "only runtimes on metal load mlx, and hardware.accelerator is not metal"
+        yield advice(SPEC.child("format"), message)
+
+
+def _metal_advice(spec: ModelSpec) -> Iterator[Advice]:
+    """LK-V-X11: the agent starts one process, not pods, and reads of a GPU only how many layers go there."""
+    gpu = (spec.hardware and spec.hardware.gpu) or GPU()
+    resources = spec.resources or ModelResources()
+    unread = {
+        GPU_PATH.child("count"): gpu.count,
+        GPU_PATH.child("sharding"): gpu.sharding,
+        SPEC.child("resources", "cpu"): resources.cpu,
+        SPEC.child("resources", "memory"): resources.memory,
+    }
+    yield from (_no_effect(path, " on metal: there are no pods") for path, value in unread.items() if value)
+
+
+def _hardware_advice(hardware: Hardware, *, metal: bool) -> Iterator[Advice]:
+    path = SPEC.child("hardware")
+    if hardware.memory_budget and hardware.memory_fraction is not None:  # LK-V-M32
+        yield _no_effect(path.child("memoryFraction"), " beside memoryBudget")
+    if not metal:  # LK-V-M33
+        if hardware.memory_budget:
+            yield _no_effect(path.child("memoryBudget"), " unless accelerator is metal")
+        if hardware.memory_fraction is not None:
+            yield _no_effect(path.child("memoryFraction"), " unless accelerator is metal")
+    if hardware.gpu:
+        yield from _gpu_advice(hardware.gpu, hardware.accelerator)
+
+
+_OTHER_VENDORS = {"cuda": ("amd", "intel"), "rocm": ("intel",), "intel": ("amd",)}
+"""Pairs that contradict each other. ``nvidia`` is the default, so it may not have been written at all."""
+
+
+def _gpu_advice(gpu: GPU, accelerator: str) -> Iterator[Advice]:
+    count = gpu.count or 0
+    if gpu.enabled is False and count > 0:  # LK-V-M26
+        yield _no_effect(GPU_PATH.child("enabled"), f": {count} GPUs are requested although it is false")
+    if gpu.enabled and count == 0:
+        yield _no_effect(GPU_PATH.child("enabled"), ": without gpu.count no GPU is requested by the Model")
+    if gpu.memory:  # LK-V-M27
+        yield _no_effect(GPU_PATH.child("memory"), ": GPUs are requested by number, not by memory")
+    if gpu.vendor in _OTHER_VENDORS.get(accelerator, ()):  # LK-V-M28
+        yield advice(GPU_PATH.child("vendor"), f"{gpu.vendor} does not go with accelerator {accelerator}")
+    if accelerator == "cpu" and count > 0:  # LK-V-M29
+        message = f"cpu, yet gpu.count requests {count} GPUs; name the accelerator"
+        yield advice(SPEC.child("hardware", "accelerator"), message)
+    if gpu.sharding:
+        yield from _sharding_advice(gpu.sharding, gpu.count)
+
+
+def _sharding_advice(sharding: Sharding, count: int | None) -> Iterator[Advice]:
+    path = GPU_PATH.child("sharding")
+    if sharding.strategy == "pipeline":  # LK-V-M22
+        yield advice(path.child("strategy"), "pipeline does not exist in llama.cpp and acts like layer")
+    if count is not None and count < 2:  # LK-V-M23
+        yield _no_effect(path, f" with gpu.count {count}: there is nothing to split")
+    if not sharding.layer_split:
+        return
+    # LK-V-M24 and LK-V-M25
+    path, ranges = path.child("layerSplit"), [layers(entry) for entry in sharding.layer_split]
+    known = [entry for entry in ranges if entry is not None]
+    if sharding.strategy == "none":
+        yield _no_effect(path, " with strategy none")
+    elif count is not None and count > 1 and len(ranges) != count:
+        yield advice(path, f"{len(ranges)} entries for {count} GPUs: every GPU gets an equal share")
+    elif len(known) < len(ranges):
+        yield advice(path, "an entry is not start-end with start <= end: every GPU gets an equal share")
+    elif any(later[0] != earlier[1] + 1 for earlier, later in pairwise(known)):
+        yield advice(path, "there are gaps or overlaps: only the numbers of layers count, as shares")

@@ -1,0 +1,133 @@
+"""A Model's children: the claim that keeps its file (LK-4.4) and the Job that fetches it (LK-2.9)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+
+from app.kube.desired import (
+    Job,
+    JobSpec,
+    ObjectMeta,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    PodSpec,
+    PodTemplateSpec,
+    ResourceRequirements,
+    TemplateMeta,
+)
+from app.kube.quantity import QuantityError, canonical
+from app.llmkube import names
+from app.llmkube.download import (
+    EXIT_USELESS,
+    EXIT_WRONG_SHA256,
+    JOB_SCRIPT,
+    Download,
+    container,
+    job_pod_security,
+    volumes,
+)
+from app.llmkube.model.observed import DownloadJob, ModelPod, told, users, variable
+from app.llmkube.model.plan import Plan
+from app.settings import Settings
+
+DEFAULT_SIZE = "100Gi"
+SHARED = "ReadWriteMany"
+
+
+def claim(plan: Plan, settings: Settings) -> PersistentVolumeClaim:
+    """The Model's own claim. A size that is no quantity raises; :func:`size_problem` says so first."""
+    return PersistentVolumeClaim(
+        metadata=ObjectMeta(name=plan.claim, namespace=plan.namespace, labels=names.claim_labels(plan.name)),
+        spec=PersistentVolumeClaimSpec(
+            access_modes=[SHARED if settings.llmkube_model_cache_access_mode == SHARED else "ReadWriteOnce"],
+            resources=ResourceRequirements(requests={"storage": _size(settings)}),
+            storage_class_name=settings.llmkube_model_cache_storage_class or None,
+        ),
+    )
+
+
+def _size(settings: Settings) -> str:
+    return canonical(settings.llmkube_model_cache_size or DEFAULT_SIZE)
+
+
+def size_problem(settings: Settings) -> str:
+    """Why no claim can be made with the operator's settings, or an empty text."""
+    try:
+        _size(settings)
+    except QuantityError:
+        return f"the operator's cache size {settings.llmkube_model_cache_size!r} is no quantity"
+    return ""
+
+
+RETRIES = 2
+"""New pods after the first; each of them tries several times itself."""
+
+_GIVE_UP = {
+    "rules": [
+        {
+            "action": "FailJob",
+            "onExitCodes": {
+                "containerName": names.DOWNLOADER,
+                "operator": "In",
+                "values": [EXIT_USELESS, EXIT_WRONG_SHA256],
+            },
+        }
+    ]
+}
+
+
+def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings: Settings) -> Job:
+    """The Job. It has no lifetime after its end: deleted, it would be made anew and download again.
+
+    ``keep``: the cache keys whose files stay, separated by blanks; ``None`` for all.
+    """
+    downloader = container(download, settings, script=JOB_SCRIPT)
+    if keep is not None:
+        downloader.env = [*(downloader.env or ()), {"name": names.KEEP_KEYS, **({"value": keep} if keep else {})}]
+    return Job(
+        metadata=ObjectMeta(
+            name=names.attempt_name(plan.job, attempt),
+            namespace=plan.namespace,
+            labels=names.job_labels(plan.name),
+            annotations={names.ATTEMPT: str(attempt)} if attempt > 1 else None,
+        ),
+        spec=JobSpec(
+            backoff_limit=RETRIES,
+            pod_failure_policy=_GIVE_UP,
+            template=PodTemplateSpec(
+                metadata=TemplateMeta(labels=names.job_pod_labels(plan.name)),
+                spec=PodSpec(
+                    containers=[downloader],
+                    volumes=volumes(download, plan.claim, settings),
+                    restart_policy="Never",
+                    security_context=job_pod_security(settings),
+                    automount_service_account_token=False,
+                    enable_service_links=False,
+                ),
+            ),
+        ),
+    )
+
+
+_KEY = re.compile(r"[0-9a-f]{16}")
+
+
+def keys_to_keep(
+    plan: Plan, before: str, failed: DownloadJob | None, pods: Iterable[ModelPod] | None, settings: Settings
+) -> str | None:
+    """What a new Job is told: cache keys, separated by blanks. ``None``: all files stay.
+
+    They do where others may keep theirs (a claim that is not the Model's own), where nobody sees the pods, and where
+    the operator wants it. ``before``: the cache key of the Model's status. ``failed``: the Job that the new one
+    follows, which may have been told of a key that the status does not have any more.
+    """
+    own = plan.makes_claim and plan.claim != settings.llmkube_model_cache_claim
+    if settings.llmkube_keep_old_files or not own or pods is None:
+        return None
+    serving = (container for pod in users(plan.claim, pods) for container in pod.spec.init_containers or ())
+    paths = (variable(container, "MODEL_PATH") or "" for container in serving)
+    keys = {before, *(posixpath.basename(posixpath.dirname(path)) for path in paths)}
+    keys.update(((failed and told(failed)) or "").split())
+    return " ".join(sorted(key for key in keys - {plan.source.cache_key} if _KEY.fullmatch(key)))

@@ -1,0 +1,62 @@
+"""How fast a HorizontalPodAutoscaler scales: rules for ``behavior``, and how it is stored. Source: LZ-N23, KS-A12."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.kube import field
+from app.kube.base import Json
+from app.kube.quantity import canonical_value
+from app.kube.stored import clean
+
+_SELECT_POLICIES = ("Max", "Min", "Disabled")
+_POLICIES = ("Pods", "Percent")
+MAX_WINDOW, MAX_PERIOD = 3600, 1800
+"""Seconds: the longest that scaling looks back, and the longest period of one policy."""
+
+
+def check_behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
+    """What the API server would refuse when the autoscaler is made, long after the user is gone."""
+    for way in ("scaleUp", "scaleDown"):
+        rules = (behavior or {}).get(way)
+        if isinstance(rules, dict):
+            yield from _check_rules(rules, path.child(way))
+
+
+def _check_rules(rules: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    """Kubernetes' own bounds on how fast to scale."""
+    window, select, tolerance = (rules.get(key) for key in ("stabilizationWindowSeconds", "selectPolicy", "tolerance"))
+    if window is not None and not 0 <= window <= MAX_WINDOW:
+        yield field.invalid(path.child("stabilizationWindowSeconds"), window, f"must be between 0 and {MAX_WINDOW}")
+    if select is not None and select not in _SELECT_POLICIES:
+        yield field.not_supported(path.child("selectPolicy"), select, _SELECT_POLICIES)
+    if str(canonical_value(tolerance)).startswith("-"):
+        yield field.invalid(path.child("tolerance"), tolerance, "must be 0 or more")
+    for position, policy in enumerate(rules.get("policies") or ()):
+        if policy:
+            yield from _check_policy(policy, path.child("policies").index(position))
+
+
+def _check_policy(policy: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+    kind, value, period = (policy.get(key) for key in ("type", "value", "periodSeconds"))
+    if kind not in _POLICIES:
+        yield field.not_supported(path.child("type"), kind, _POLICIES)
+    if value is not None and value <= 0:
+        yield field.invalid(path.child("value"), value, "must be above 0")
+    if period is not None and not 0 < period <= MAX_PERIOD:
+        yield field.invalid(path.child("periodSeconds"), period, f"must be between 1 and {MAX_PERIOD}")
+
+
+def stored_behavior(behavior: Json | None) -> Json | None:
+    """The behavior as the API server stores it; one that is empty stands for the defaults, and is sent as it is."""
+    if behavior is None:
+        return None
+    return {way: _stored_rules(rules) for way, rules in behavior.items() if rules is not None}
+
+
+def _stored_rules(rules: Any) -> Any:
+    result = clean(rules)
+    if isinstance(result, dict) and "tolerance" in result:
+        result["tolerance"] = canonical_value(result["tolerance"])
+    return result

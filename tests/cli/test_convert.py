@@ -1,0 +1,184 @@
+"""``modelhooks convert``: what it makes is valid, and no value of its input is dropped without a word."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli.counterparts import FAMILIES
+from app.cli.manifests import Manifest, parse
+from app.cli.translate import Translation, family_of, leaves, path_of, translate
+from app.cli.validate import check
+from app.kube import yaml
+from app.settings import Settings
+from tests.cli.files import Command
+from tests.e2e.generated import kserve, llmaz, llmkube
+
+ROOT = Path(__file__).parents[2]
+Json = dict[str, Any]
+DRAWN = {"llmkube": llmkube.documents, "llmaz": llmaz.documents, "kserve": kserve.documents}
+DIRECTIONS = [(source, to) for source in DRAWN for to in FAMILIES if source != to]
+COUNT = 40
+
+
+def manifests(*documents: Json) -> list[Manifest]:
+    return parse(yaml.dump_all(list(documents)), "all.yaml")
+
+
+@cache
+def valid(family: str) -> list[list[Manifest]]:
+    """Generated objects of our kinds that admission lets in."""
+    found = [manifests(*DRAWN[family](number, "team", 0)) for number in range(COUNT)]
+    return [
+        [one for one in drawn if family_of(one)]
+        for drawn in found
+        if not any(f.level == "error" for one in drawn for f in check(one, Settings()))
+    ]
+
+
+@pytest.mark.parametrize(("source", "to"), DIRECTIONS)
+def test_every_value_is_carried_over_or_listed(source: str, to: str) -> None:
+    """Exactly one of the two, for every leaf of every object."""
+    read = valid(source)
+    assert len(read) > COUNT // 2
+    for drawn in read:
+        result = translate(drawn, to)
+        for manifest in drawn:
+            carried = [one.keys for one in result.carried if one.manifest is manifest]
+            lost = [one.keys for one in result.lost if one.manifest is manifest]
+            for keys, _ in leaves(manifest.document):
+                told = carried.count(keys) + sum(keys[: len(part)] == part for part in lost)
+                if keys[0] in ("apiVersion", "kind"):
+                    assert told <= 1
+                else:
+                    assert told == 1, f"{manifest.kind} {path_of(keys)}: {told}"
+
+
+@pytest.mark.parametrize(("source", "to"), DIRECTIONS)
+def test_what_is_carried_over_is_there(source: str, to: str) -> None:
+    """At the place that the account names, and with the value it had: but for addresses, which each family writes."""
+    seen = 0
+    for drawn in valid(source):
+        result = translate(drawn, to)
+        objects = {f"{one['kind']}/{one['metadata']['name']}": dict(leaves_by_path(one)) for one in result.documents}
+        for one in result.carried:
+            for target in one.target:
+                name, _, path = target.partition(" ")
+                assert name in objects
+                if not path or one.path.segments[1] in ("source", "model"):
+                    continue
+                below = {p: v for p, v in objects[name].items() if p == path or p.startswith((f"{path}.", f"{path}["))}
+                assert str(one.value) in {str(value) for value in below.values()}, (one.object, str(one.path), target)
+                seen += 1
+    assert seen > COUNT
+
+
+def leaves_by_path(document: Json) -> list[tuple[str, Any]]:
+    return [(str(path_of(keys)), value) for keys, value in leaves(document)]
+
+
+@pytest.mark.parametrize(("source", "to"), DIRECTIONS)
+def test_the_result_validates(source: str, to: str) -> None:
+    """Whatever the input was; and most of it becomes something."""
+    made = 0
+    for drawn in valid(source):
+        documents = translate(drawn, to).documents
+        made += bool(documents)
+        found = [finding for one in manifests(*documents) for finding in check(one, Settings())] if documents else []
+        assert [str(finding) for finding in found if finding.level == "error"] == []
+    assert made > 3
+
+
+EXAMPLE = {
+    "llmkube": "examples/llmkube/vllm.yaml",
+    "llmaz": "examples/llmaz/quickstart.yaml",
+    "kserve": "examples/kserve/quickstart.yaml",
+}
+
+
+@pytest.mark.parametrize(("source", "to"), DIRECTIONS)
+def test_examples(command: Command, source: str, to: str) -> None:
+    """The model comes from where it came from, and what is lost stands on standard error with its place."""
+    result = command("convert", "--to", to, str(ROOT / EXAMPLE[source]))
+    assert result.status == 1
+    assert f"{EXAMPLE[source]}:" in result.err
+    assert {one.kind for one in parse(result.out, "out")} == {
+        kind for _, kind in filter(None, (FAMILIES[to].service, FAMILIES[to].model))
+    }
+    repository = {"llmkube": "coder-7b-instruct", "llmaz": "facebook/opt-125m", "kserve": "tiny-chat-instruct"}[source]
+    assert repository in result.out
+
+
+def test_there_and_back_keeps_what_both_families_have(command: Command) -> None:
+    """A service of KServe by way of LLMKube: address, image, replicas and requests are as they were."""
+    there = translate(parse((ROOT / EXAMPLE["kserve"]).read_text(), "kserve.yaml"), "llmkube")
+    (back,) = translate(manifests(*there.documents), "kserve").documents
+    assert back["spec"]["model"]["uri"] == "hf://example-org/tiny-chat-instruct"
+    (container,) = back["spec"]["template"]["containers"]
+    assert container["image"] == "registry.example.com/llm/vllm-cpu:1.0"
+    assert container["resources"] == {"requests": {"cpu": "1", "memory": "8Gi"}}
+
+
+def lost(result: Translation) -> dict[str, str]:
+    return {f"{one.object} {one.path}": one.reason for one in result.lost}
+
+
+def llmkube_pair(**spec: Any) -> list[Manifest]:
+    api = "inference.llmkube.dev/v1alpha1"
+    return manifests(
+        {"apiVersion": api, "kind": "Model", "metadata": {"name": "m"}, "spec": {"source": spec.pop("source", "o/r")}},
+        {"apiVersion": api, "kind": "InferenceService", "metadata": {"name": "s"}, "spec": {"modelRef": "m", **spec}},
+    )
+
+
+def test_a_default_that_has_no_counterpart_is_listed_too() -> None:
+    """LLMKube starts llama.cpp where nothing says otherwise; KServe starts vLLM, for which its arguments are not."""
+    result = translate(llmkube_pair(extraArgs=["--mlock"], image="example.com/llama:1"), "kserve")
+    assert lost(result)["InferenceService/s spec.runtime"] == "KServe's presets start vLLM, not llamacpp"
+    assert lost(result)["InferenceService/s spec.extraArgs"] == "written for llamacpp"
+    assert lost(result)["InferenceService/s spec.image"] == "written for llamacpp"
+    assert "template" not in result.documents[0]["spec"]
+
+
+def test_an_address_that_cannot_be_fetched_there_converts_nothing() -> None:
+    """A service without its model would be another one."""
+    result = translate(llmkube_pair(source="https://example.com/m.gguf"), "kserve")
+    assert result.documents == []
+    assert set(lost(result).values()) == {"KServe fetches no https:// addresses"}
+
+
+def test_a_service_without_its_model_says_so(command: Command) -> None:
+    """With the model in the files of --with it is converted."""
+    model, service = llmkube_pair(runtime="vllm")
+    assert "--with" in next(iter(lost(translate([service], "kserve")).values()))
+    assert translate([service], "kserve", [model]).documents
+
+
+def test_facts_that_exclude_each_other() -> None:
+    """The first stays, the other is listed with the way to say it."""
+    result = translate(llmkube_pair(runtime="vllm", vllmConfig={"tensorParallelSize": 2}, extraArgs=["-x"]), "kserve")
+    assert result.documents[0]["spec"]["parallelism"] == {"tensor": 2}
+    assert "VLLM_ADDITIONAL_ARGS" in lost(result)["InferenceService/s spec.extraArgs"]
+
+
+def test_nothing_to_convert(command: Command) -> None:
+    """Objects of the family itself, and files with errors."""
+    assert command("convert", "--to", "llmkube", str(ROOT / EXAMPLE["llmkube"])).status == 2
+    wrong = command("convert", "--to", "llmaz", str(ROOT / "examples/llmkube/rejected/three-mistakes.yaml"))
+    assert (wrong.status, wrong.out) == (2, "")
+    assert "spec.resources.memory" in wrong.err
+
+
+def test_the_account_as_json(command: Command) -> None:
+    """Objects, what was carried over and to where, what was lost and why, what was added."""
+    found = command("convert", "--to", "kserve", "-o", "json", str(ROOT / EXAMPLE["llmkube"])).json
+    assert [one["kind"] for one in found["objects"]] == ["LLMInferenceService"]
+    carried = {one["path"]: one["to"] for one in found["carried"]}
+    assert carried["spec.source"] == [
+        "LLMInferenceService/coder spec.model.uri",
+        "LLMInferenceService/coder spec.model.name",
+    ]
+    assert all(one["reason"] and one["line"] for one in found["lost"])

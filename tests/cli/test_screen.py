@@ -1,0 +1,95 @@
+"""What ``validate`` prints on a terminal, and what it prints in a pipe: run in a terminal of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WRONG = """\
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: InferenceService
+metadata:
+  name: a
+spec:
+  modelRef: m
+  resources:
+    memory: 4 GB
+    gpuMemory: 8Gi
+"""
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_terminal(file: Path, width: int = 80, **variables: str) -> str:
+    """What stands on a terminal of that width."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
+    subprocess.run(
+        [sys.executable, "-m", "app.cli", "validate", str(file)],
+        cwd=ROOT,
+        stdout=slave,
+        stderr=subprocess.DEVNULL,
+        env={**environment, "TERM": "xterm", **variables},
+        check=False,
+    )
+    os.close(slave)
+    parts = []
+    try:
+        while part := os.read(master, 65536):
+            parts.append(part)
+    except OSError:  # Linux says so that the other end is closed
+        pass
+    os.close(master)
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    file = tmp_path / "a.yaml"
+    file.write_text(WRONG)
+    return file
+
+
+def test_a_terminal_gets_colour_groups_and_carets(wrong: Path) -> None:
+    """The file once, then each finding with its line and a mark below the column."""
+    shown = on_terminal(wrong)
+    assert "\x1b[31m" in shown
+    lines = ESCAPE.sub("", shown).splitlines()
+    assert [line for line in lines if str(wrong) in line] == [str(wrong)]
+    place = next(number for number, line in enumerate(lines) if line.startswith("  8:5 error"))
+    assert lines[place + 1] == "          memory: 4 GB"
+    assert lines[place + 2] == "          ^"
+    assert lines[place].endswith("[invalid-value]")
+    assert any(line.startswith("  9:5 warning") and line.endswith("[no-effect]") for line in lines)
+
+
+def test_no_color_means_none(wrong: Path) -> None:
+    """https://no-color.org: whatever its value, when it is not empty."""
+    assert not ESCAPE.search(on_terminal(wrong, NO_COLOR="1"))
+    assert ESCAPE.search(on_terminal(wrong, NO_COLOR=""))
+
+
+def test_long_lines_are_cut_to_the_width(tmp_path: Path) -> None:
+    """Of the source; a message is never cut."""
+    file = tmp_path / "a.yaml"
+    file.write_text(WRONG.replace("memory: 4 GB", "memory: 4 GB # " + "x" * 200))
+    lines = ESCAPE.sub("", on_terminal(file, 50)).splitlines()
+    assert [len(line) for line in lines if "xxx" in line] == [48]
+
+
+def test_a_pipe_gets_one_line_a_finding(wrong: Path) -> None:
+    """Plain, with the file in each: for grep, editors and logs."""
+    command = [sys.executable, "-m", "app.cli", "validate", str(wrong)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not ESCAPE.search(done.stdout)
+    assert [line.startswith(f"{wrong}:") for line in done.stdout.splitlines()] == [True, True]

@@ -1,0 +1,231 @@
+"""``modelhooks validate`` of whole trees: this repository, and one as operators have it. No finding but these."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.cli.kinds import SERVED
+from tests.cli.files import Command, Json
+
+ROOT = Path(__file__).parents[2]
+NAMES = ROOT / "manifests" / "kustomize" / "namereference.yaml"
+
+
+def findings(command: Command, *arguments: str) -> tuple[int, set[tuple[str, int, str, str]]]:
+    """Exit status, and file, line, id and path of each finding."""
+    result = command("validate", "--output", "json", *arguments)
+    return result.status, {(row["file"], row["line"], row["id"], row["path"]) for row in result.json}
+
+
+def ours(file: Path) -> list[Json]:
+    documents = [one for one in yaml.safe_load_all(file.read_text()) if isinstance(one, dict)]
+    return [one for one in documents if one["kind"] in SERVED.get(one["apiVersion"].partition("/")[0], ())]
+
+
+def test_this_repository(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there to be refused is refused; of the rest, one example needs a setting, and one is a choice."""
+    monkeypatch.chdir(ROOT)
+    status, found = findings(command, ".")
+    assert status == 1
+    rejected = {str(file.relative_to(ROOT)) for file in (ROOT / "examples").rglob("rejected/*.yaml") if ours(file)}
+    assert len(rejected) > 5
+    assert {file for file, *_ in found if file in rejected} == rejected
+    assert {row for row in found if row[0] not in rejected} == {
+        ("examples/llmkube/node-file.yaml", 8, "forbidden", "spec.source"),
+        ("examples/llmaz/sources.yaml", 29, "advice", "spec.source.uri"),
+    }
+    assert command("validate", ".", "--exclude", "rejected", "--exclude", "node-file.yaml").status == 0
+
+
+TREE = {
+    "README.md": """\
+# Our models
+
+```yaml
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: InferenceService
+spec: {a snippet that nobody applies}
+```
+""",
+    ".github/workflows/ci.yaml": "on: [push]\njobs: {a: [}\n",
+    "docker-compose.yaml": "services: {db: {image: 'postgres:17'}}\n",
+    ".gitignore": "rendered/\n",
+    "rendered/old.yaml": "apiVersion: inference.llmkube.dev/v1alpha1\nkind: Modle\n",
+    "chart/Chart.yaml": "apiVersion: v2\nname: chat\nversion: 1.0.0\n",
+    "chart/values.yaml": "replicas: 2\nmodel: {source: org/model}\n",
+    "chart/templates/service.yaml": """\
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: InferenceService
+metadata:
+  name: {{ .Release.Name }}
+spec:
+  modelRef: {{ .Values.model.name }}
+  {{- with .Values.extra }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+""",
+    "base/kustomization.yaml": "resources: [model.yaml, chat.yaml]\n",
+    "base/model.yaml": """\
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: Model
+metadata:
+  name: chat
+spec:
+  source: https://models.example.com/chat.gguf
+""",
+    "base/chat.yaml": """\
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: InferenceService
+metadata:
+  name: chat
+spec:
+  modelRef: chatt
+  maxTokens: 5
+""",
+    "overlays/dev/kustomization.yaml": """\
+resources: [../../base, extra.yaml]
+patches:
+  - path: few.yaml
+    target: {kind: InferenceService}
+  - patch: |-
+      - {op: remove, path: /spec/maxTokens}
+    target: {kind: InferenceService}
+""",
+    "overlays/dev/few.yaml": """\
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: InferenceService
+metadata:
+  name: chat
+spec:
+  replicas: 1
+""",
+    "overlays/dev/extra.yaml": """\
+apiVersion: inference.llmaz.io/v1alpha1
+kind: Playground
+metadata:
+  name: trial
+spec:
+  modelClaim: {modelName: chat}
+  replicas: "2"
+""",
+    "overlays/prod/kustomization.yaml": """\
+resources: [../../base, extra.yaml]
+patchesStrategicMerge: [../patches/many.yaml]
+""",
+    "overlays/patches/many.yaml": """\
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: InferenceService
+metadata: {name: chat}
+spec: {replicas: 9}
+""",
+    "overlays/prod/extra.yaml": """\
+apiVersion: inference.llmaz.io/v1alpha1
+kind: Playground
+metadata:
+  name: trial
+  annotations:
+    modelhooks.dev/ignore: unknown-field
+spec:
+  modelClaim: {modelName: chat}
+  replicas: 2
+  tokens: 4
+""",
+    "broken.yaml": "apiVersion: v1\nkind: ConfigMap\ndata: [a\n",
+}
+EXPECTED = {
+    ("base/chat.yaml", 6, "dangling-reference", "spec.modelRef"),
+    ("base/chat.yaml", 7, "unknown-field", "spec.maxTokens"),
+    ("overlays/dev/extra.yaml", 7, "wrong-type", "spec.replicas"),
+    ("broken.yaml", 3, "yaml", ""),
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a Helm chart, kustomize's base and overlays, documentation, CRDs and what else lies around."""
+    for name, text in TREE.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    shutil.copytree(ROOT / "crds", tmp_path / "chart" / "crds")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_operators_tree(command: Command, tree: Path) -> None:
+    """Findings where somebody can mend them; what is no manifest as it lies there is passed over, and counted."""
+    assert findings(command, ".") == (1, EXPECTED)
+    counted = command("validate", ".").err
+    assert "1 Helm templates" in counted
+    assert "2 kustomize patches" in counted
+    assert "1 excluded" in counted
+    assert "4 objects checked, 3 errors, 1 warnings" in counted
+    assert tree.exists()
+
+
+def test_an_operators_tree_once_it_is_mended(command: Command, tree: Path) -> None:
+    """Nothing is left, and the exit status says so; a warning only counts when it is asked to."""
+    for name, wrong, right in (
+        ("base/chat.yaml", "  maxTokens: 5\n", ""),
+        ("overlays/dev/extra.yaml", '"2"', "2"),
+        ("broken.yaml", "[a", "{}"),
+    ):
+        file = tree / name
+        file.write_text(file.read_text().replace(wrong, right))
+    assert findings(command, ".") == (0, {("base/chat.yaml", 6, "dangling-reference", "spec.modelRef")})
+    assert command("validate", ".", "--fail-on", "warning").status == 1
+    assert command("validate", ".", "--strict").status == 1
+    (tree / "base/chat.yaml").write_text((tree / "base/chat.yaml").read_text().replace("chatt", "chat"))
+    assert findings(command, ".", "--fail-on", "warning", "--strict") == (0, set())
+
+
+# kustomize.
+
+
+def kustomized(command: Command, directory: Path, **fields: object) -> str:
+    """What kustomize makes of the examples of every family, as one file."""
+    for file in ("llmkube/quickstart.yaml", "llmaz/speculative.yaml", "kserve/shared-config.yaml"):
+        shutil.copy(ROOT / "examples" / file, directory / Path(file).name)
+    resources = sorted(file.name for file in directory.glob("*.yaml"))
+    shutil.copy(NAMES, directory / "names")
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump({"resources": resources, **fields}))
+    done = subprocess.run(["kubectl", "kustomize", str(directory)], capture_output=True, text=True, check=True)
+    (directory / "built").mkdir()
+    (directory / "built" / "all.yaml").write_text(done.stdout)
+    return str(directory / "built" / "all.yaml")
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl, for its kustomize")
+@pytest.mark.parametrize("shipped", [True, False])
+def test_a_name_prefix_changes_both_sides(command: Command, tmp_path: Path, shipped: bool) -> None:
+    """With the configuration that is shipped; without it the references lead nowhere, which is a finding."""
+    fields = {"configurations": ["names"]} if shipped else {}
+    file = kustomized(command, tmp_path, namePrefix="team-a-", **fields)
+    _, found = findings(command, file)
+    assert {row[2] for row in found} == (set() if shipped else {"dangling-reference"})
+
+
+def test_the_shipped_name_references_are_fields() -> None:
+    """Each path is one of its kind's; kustomize passes over a wrong one in silence."""
+    from app.cli.schema import json_schema
+    from app.families import RESOURCES
+
+    schemas = {(one.group, one.kind): json_schema(one) for one in RESOURCES}
+    listed = yaml.safe_load(NAMES.read_text())["nameReference"]
+    specs = [spec for one in listed for spec in one["fieldSpecs"]]
+    assert len(specs) > 50
+    for spec in specs:
+        root = schemas[spec["group"], spec["kind"]]
+        node = root
+        for name in spec["path"].split("/"):
+            while "allOf" in node or "items" in node:
+                node = node.get("items") or root["definitions"][node["allOf"][0]["$ref"].rpartition("/")[2]]
+            if "$ref" in node:
+                node = root["definitions"][node["$ref"].rpartition("/")[2]]
+            assert name in node["properties"], spec
+            node = node["properties"][name]

@@ -1,0 +1,164 @@
+"""Autoscalers, priorities and addresses of LLMInferenceServices on a real API server, which has KEDA's CRD, say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import Installation, quiet
+from tests.e2e.processes import wait_until
+from tests.e2e.test_kserve import EXAMPLES, NOW, SERVICES, apply, names_of, play_controllers, ready, wait_ready
+
+pytestmark = pytest.mark.e2e
+
+SCALERS = "horizontalpodautoscalers,scaledobjects,variantautoscalings"
+SYSTEM = EXAMPLES / "cluster"
+
+
+@pytest.fixture(scope="module")
+def cluster(installation: Installation) -> Iterator[ControlPlane]:
+    """With a gateway that has no address yet, and the settings that KEDA needs."""
+    cluster = installation.cluster
+    cluster.kubectl("create", "namespace", "kserve")
+    cluster.kubectl("apply", "-f", str(SYSTEM))
+    yield cluster
+    cluster.kubectl("delete", "namespace", "kserve")
+
+
+def condition(cluster: ControlPlane, namespace: str, name: str, type_: str) -> dict[str, Any]:
+    status = cluster.get(SERVICES, name, "-n", namespace).get("status", {})
+    return next((c for c in status.get("conditions", []) if c["type"] == type_), {})
+
+
+def report(cluster: ControlPlane, namespace: str, kind: str, name: str, *types: str) -> None:
+    """What a controller says of its object."""
+    conditions = [
+        {"type": t, "status": "True", "reason": "Played", "message": "", "lastTransitionTime": NOW} for t in types
+    ]
+    patch = json.dumps({"status": {"conditions": conditions}})
+    cluster.kubectl("patch", kind, name, "-n", namespace, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def replicas(cluster: ControlPlane, namespace: str, name: str) -> int:
+    return int(cluster.get("deployment", name, "-n", namespace)["spec"]["replicas"])
+
+
+def test_horizontal_pod_autoscalers(cluster: ControlPlane, namespace: str) -> None:
+    """Kubernetes' own controller finds no metric and says so in Ready; replicas stay what somebody made them."""
+    apply(cluster, namespace, EXAMPLES / "scaled.yaml")
+    wait_until(lambda: len(names_of(cluster, namespace, SCALERS)) == 4, "two autoscalers and two variants", 30)
+    assert names_of(cluster, namespace, SCALERS) == {
+        "HorizontalPodAutoscaler/scaled-chat-kserve-hpa",
+        "HorizontalPodAutoscaler/scaled-chat-kserve-prefill-hpa",
+        "VariantAutoscaling/scaled-chat-kserve-va",
+        "VariantAutoscaling/scaled-chat-kserve-prefill-va",
+    }
+    hpa = cluster.get("hpa", "scaled-chat-kserve-hpa", "-n", namespace)
+    assert hpa["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 600
+    assert (hpa["spec"]["minReplicas"], replicas(cluster, namespace, "scaled-chat-kserve")) == (2, 2)
+
+    def lacks_the_metric() -> bool:
+        play_controllers(cluster, namespace)
+        said = condition(cluster, namespace, "scaled-chat", "ScalingReady")
+        return said.get("reason") == "FailedGetExternalMetric"
+
+    wait_until(lacks_the_metric, "the autoscaler's own words in ScalingReady", 60, 0.5)
+    assert condition(cluster, namespace, "scaled-chat", "WorkloadsReady")["reason"] == "FailedGetExternalMetric"
+    cluster.kubectl("scale", "deployment", "scaled-chat-kserve", "-n", namespace, "--replicas=4")
+    cluster.kubectl("annotate", SERVICES, "scaled-chat", "-n", namespace, "example.dev/touched=yes")
+    workloads = "deployments,horizontalpodautoscalers,variantautoscalings"
+
+    def all_ready() -> bool:
+        for side in ("", "prefill-"):
+            report(cluster, namespace, "hpa", f"scaled-chat-kserve-{side}hpa", "AbleToScale", "ScalingActive")
+        play_controllers(cluster, namespace)
+        return ready(cluster, namespace, "scaled-chat").get("status") == "True"
+
+    wait_until(all_ready, "scaled-chat is ready", 90, 0.5)
+    assert replicas(cluster, namespace, "scaled-chat-kserve") == 4
+    specs = _generations(cluster, namespace, workloads)
+    quiet(cluster, namespace, workloads, 10)
+    assert _generations(cluster, namespace, workloads) == specs
+
+
+def _generations(cluster: ControlPlane, namespace: str, kinds: str) -> dict[str, Any]:
+    items = cluster.get(kinds, "-n", namespace)["items"]
+    return {f"{i['kind']}/{i['metadata']['name']}": i["spec"] for i in items}
+
+
+def test_a_scaled_object(cluster: ControlPlane, namespace: str) -> None:
+    """KEDA's CRD takes it as it is; from a fixed number to KEDA no pod goes."""
+    apply(cluster, namespace, EXAMPLES / "scaled-keda.yaml")
+    wait_until(lambda: "ScaledObject/keda-chat-kserve-keda" in names_of(cluster, namespace, SCALERS), "it", 30)
+    report(cluster, namespace, "scaledobject", "keda-chat-kserve-keda", "Ready")
+    wait_ready(cluster, namespace, "keda-chat")
+    spec = cluster.get("scaledobject", "keda-chat-kserve-keda", "-n", namespace)["spec"]
+    (trigger,) = spec["triggers"]
+    assert trigger["metadata"]["serverAddress"] == "https://prometheus.monitoring:9090"
+    assert f'exported_namespace="{namespace}"' in trigger["metadata"]["query"]
+    assert spec["fallback"] == {"failureThreshold": 3, "replicas": 2, "behavior": "static"}
+    before, after = quiet(cluster, namespace, f"{SERVICES},deployments,scaledobjects,variantautoscalings", 10)
+    assert before == after
+    patch = json.dumps({"spec": {"scaling": None, "replicas": 3}})
+    cluster.kubectl("patch", SERVICES, "keda-chat", "-n", namespace, "--type=merge", "-p", patch)
+    wait_until(lambda: names_of(cluster, namespace, SCALERS) == set(), "no autoscaler", 30)
+    wait_until(lambda: replicas(cluster, namespace, "keda-chat-kserve") == 3, "three replicas", 30)
+    back = json.dumps({"spec": {"scaling": {"maxReplicas": 4, "wva": {"hpa": {}}}, "replicas": None}})
+    cluster.kubectl("patch", SERVICES, "keda-chat", "-n", namespace, "--type=merge", "-p", back)
+    wait_until(lambda: len(names_of(cluster, namespace, SCALERS)) == 2, "an autoscaler and its variant", 30)
+    assert replicas(cluster, namespace, "keda-chat-kserve") == 3
+
+
+def test_priorities(cluster: ControlPlane, namespace: str) -> None:
+    """Written in v1alpha1: objectives of the inference extension's own CRD, and a route that names them."""
+    apply(cluster, namespace, EXAMPLES / "critical.yaml")
+    wait_ready(cluster, namespace, "critical-chat")
+    name = "critical-chat-inference-objective"
+    found = cluster.get("inferenceobjectives", "-n", namespace)["items"]
+    assert {i["metadata"]["name"]: i["spec"]["priority"] for i in found} == {name: 100, f"{name}-draft": -1}
+    assert condition(cluster, namespace, "critical-chat", "CriticalityApplied")["status"] == "True"
+    rules = cluster.get("httproute", "critical-chat-kserve-route", "-n", namespace)["spec"]["rules"]
+    named = [
+        [h["value"] for f in rule.get("filters", []) for h in f.get("requestHeaderModifier", {}).get("set", [])]
+        for rule in rules
+    ]
+    assert named == [[f"{name}-draft"], [name], [f"{name}-draft"], [name], []]
+    before, after = quiet(cluster, namespace, "httproutes,inferenceobjectives", 10)
+    assert before == after
+    patch = json.dumps([{"op": "remove", "path": "/metadata/annotations"}])
+    cluster.kubectl("patch", SERVICES, "critical-chat", "-n", namespace, "--type=json", "-p", patch)
+    wait_until(lambda: cluster.get("inferenceobjectives", "-n", namespace)["items"] == [], "no objective", 30)
+
+
+def test_the_first_column_of_a_ready_service(cluster: ControlPlane, namespace: str) -> None:
+    """Without a route, and with one whose gateway has no address: the one inside the cluster."""
+    apply(cluster, namespace, EXAMPLES / "quickstart.yaml", EXAMPLES / "routed.yaml")
+    for name in ("tiny-chat", "routed-chat"):
+        wait_ready(cluster, namespace, name)
+        url = f"http://{name}-kserve-workload-svc.{namespace}.svc.cluster.local:8000"
+        assert cluster.get(SERVICES, name, "-n", namespace)["status"]["url"] == url
+        row = cluster.kubectl("get", SERVICES, name, "-n", namespace, "--no-headers").stdout.split()
+        assert row[:3] == [name, url, "True"]
+
+
+def test_without_the_optional_kinds(bare_installation: Installation) -> None:
+    """Conditions say what to install; a criticality without effect keeps nothing from serving."""
+    cluster = bare_installation.cluster
+    namespace = cluster.create_namespace()
+    critical = yaml.safe_load((EXAMPLES / "critical.yaml").read_text())
+    critical["spec"]["router"] = {"scheduler": {}}
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(critical))
+    apply(cluster, namespace, EXAMPLES / "scaled-keda.yaml")
+
+    def says(name: str, type_: str, text: str) -> bool:
+        said = condition(cluster, namespace, name, type_)
+        return said.get("reason") == "KindNotInstalled" and text in said.get("message", "")
+
+    wait_until(lambda: says("keda-chat", "ScalingReady", "component keda"), "the missing ScaledObject", 30)
+    wait_until(lambda: says("critical-chat", "CriticalityApplied", "no effect"), "no InferenceObjective", 30)
+    assert condition(cluster, namespace, "keda-chat", "Ready")["status"] == "False"

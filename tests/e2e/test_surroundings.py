@@ -1,0 +1,199 @@
+"""What stands around llmaz: the gateway that lists and routes models, and the components in manifests (LZ-11)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.processes import wait_until
+from tests.e2e.test_llmaz import (
+    EXAMPLES,
+    PLAYGROUNDS,
+    RUNTIMES,
+    SERVICES,
+    apply,
+    model,
+    playground,
+    ready,
+    revision,
+    wait_ready,
+)
+
+pytestmark = pytest.mark.e2e
+
+COMPONENTS = sorted((ROOT / "manifests" / "components").iterdir())
+ROUTES = "aigatewayroutes.aigateway.envoyproxy.io"
+BACKENDS = "backends.gateway.envoyproxy.io"
+AI_BACKENDS = "aiservicebackends.aigateway.envoyproxy.io"
+OBJECTS = f"{ROUTES},{AI_BACKENDS},{BACKENDS}"
+
+
+@pytest.fixture
+def cluster(installation: Installation) -> Iterator[ControlPlane]:
+    """With the engines, and no model of another test."""
+    found = installation.cluster
+    found.kubectl("apply", "-k", str(RUNTIMES))
+    found.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", "--timeout=60s")
+    yield found
+    found.kubectl("delete", "-k", str(RUNTIMES))
+    found.kubectl("delete", "openmodels", "--all")
+
+
+def rule(cluster: ControlPlane, namespace: str, name: str) -> dict[str, Any]:
+    (found,) = cluster.get(ROUTES, f"{name}-llmaz", "-n", namespace)["spec"]["rules"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_model_is_behind_the_gateway(cluster: ControlPlane, namespace: str) -> None:
+    """Of a Playground as of a Service: what the gateway's list of models and its routing are made of."""
+    cluster.kubectl("apply", "-n", namespace, "-f", str(EXAMPLES / "gateway.yaml"))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/opt-public", f"{SERVICES}/opt-by-hand")
+    told = rule(cluster, namespace, "opt-public")
+    assert told["matches"][0]["headers"] == [{"name": "x-ai-eg-model", "type": "Exact", "value": "opt-public"}]
+    assert (told["modelsOwnedBy"], told["modelsCreatedAt"]) == ("research", "2025-03-01T00:00:00Z")
+    created = cluster.get("openmodel", "opt-by-hand")["metadata"]["creationTimestamp"]
+    assert rule(cluster, namespace, "opt-by-hand")["modelsCreatedAt"] == created
+    backend = cluster.get(AI_BACKENDS, "opt-public-llmaz", "-n", namespace)["spec"]
+    assert (backend["schema"]["name"], backend["backendRef"]["name"]) == ("OpenAI", "opt-public-llmaz")
+    (endpoint,) = cluster.get(BACKENDS, "opt-public-llmaz", "-n", namespace)["spec"]["endpoints"]
+    assert endpoint["fqdn"] == {"hostname": f"opt-public-lb.{namespace}.svc.cluster.local", "port": 8080}
+    before, after = quiet(cluster, namespace, f"{PLAYGROUNDS},{SERVICES},{OBJECTS}", 3)
+    assert before == after
+    cluster.kubectl("delete", PLAYGROUNDS, "opt-public", "-n", namespace)
+    wait_until(lambda: len(cluster.get(OBJECTS, "-n", namespace)["items"]) == 3, "those of the Service are left", 30)
+
+
+def test_what_the_gateway_says_is_told(cluster: ControlPlane, namespace: str) -> None:
+    """A refused route, and a model that another Service has had for longer, up to the Playground."""
+    apply(cluster, namespace, model("wanted"), playground("first", "wanted"))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/first")
+    wait_until(lambda: aged(cluster, namespace), "a second route that is younger", 5)
+    apply(cluster, namespace, playground("second", "wanted"))
+    expect(cluster, namespace, "second", f"to AIGatewayRoute {namespace}/first-llmaz, which is older")
+    refused = {
+        "type": "NotAccepted",
+        "status": "True",
+        "reason": "NotAccepted",
+        "message": "no such Gateway",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    patch = json.dumps({"status": {"conditions": [refused]}})
+    patched = ("patch", ROUTES, "first-llmaz", "-n", namespace, "--type=merge", "-p", patch, "--subresource=status")
+    cluster.kubectl(*patched)
+    expect(cluster, namespace, "first", "does not accept AIGatewayRoute first-llmaz: no such Gateway")
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/first", f"{PLAYGROUNDS}/second")
+
+
+def aged(cluster: ControlPlane, namespace: str) -> bool:
+    """Whether the API server's clock shows a later second than the first route has."""
+    created = cluster.get(ROUTES, "first-llmaz", "-n", namespace)["metadata"]["creationTimestamp"]
+    probe = ("create", "configmap", "now", "-n", namespace, "--dry-run=server", "-o", "json")
+    return bool(json.loads(cluster.kubectl(*probe).stdout)["metadata"]["creationTimestamp"] > created)
+
+
+def expect(cluster: ControlPlane, namespace: str, name: str, words: str) -> None:
+    wait_until(lambda: words in ready(cluster, namespace, PLAYGROUNDS, name).get("message", ""), words, 30)
+
+
+def test_without_the_gateway(bare_installation: Installation) -> None:
+    """A Service is ready, and nothing of the gateway is missed."""
+    cluster = bare_installation.cluster
+    namespace = cluster.create_namespace()
+    cluster.kubectl("apply", "-n", namespace, "-f", str(EXAMPLES / "service.yaml"))
+    wait_ready(cluster, namespace, f"{SERVICES}/phi-by-hand")
+    assert "gateway" not in ready(cluster, namespace, SERVICES, "phi-by-hand")["message"]
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda path: path.name)
+def test_a_component_is_accepted(installation: Installation, tmp_path: Path, component: Path) -> None:
+    """By a server that knows its kinds, strictly; only its namespace is really made."""
+    cluster = installation.cluster
+    chosen = [component] if component.name != "open-webui-persistent" else [component.parent / "open-webui", component]
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "components": [os.path.relpath(path, tmp_path) for path in chosen],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    built = list(yaml.safe_load_all(cluster.kubectl("kustomize", str(tmp_path)).stdout))
+    namespaces = [o for o in built if o["kind"] == "Namespace"]
+    if namespaces:
+        cluster.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(namespaces))
+    text = yaml.safe_dump_all(built)
+    accepted = cluster.kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-", input=text)
+    assert accepted.stdout.count("serverside-applied (server dry run)") == len(built)
+    assert "Warning" not in accepted.stderr
+
+
+def test_all_components_go_together(installation: Installation, tmp_path: Path) -> None:
+    """Beside the service and what Metacontroller has to know."""
+    registered = sorted((ROOT / "metacontroller" / "components").iterdir())
+    folders = [*registered, *COMPONENTS]
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(ROOT / "manifests" / "overlays" / "quickstart", tmp_path)],
+        "components": [os.path.relpath(path, tmp_path) for path in folders],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    built = list(yaml.safe_load_all(installation.cluster.kubectl("kustomize", str(tmp_path)).stdout))
+    names = [(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in built]
+    assert len(names) == len(set(names))
+
+
+def test_labels_on_objects(cluster: ControlPlane, namespace: str) -> None:
+    """Written soon after the objects, kept as they should be, and no reason to touch a pod."""
+    name = f"labelled-{namespace}"
+    apply(cluster, namespace, model(name, familyName="opt"), playground("labelled", name))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/labelled")
+    wanted = {
+        "openmodels": (name, {"llmaz.io/model-family-name": "opt"}),
+        PLAYGROUNDS: ("labelled", {"llmaz.io/model-name": name}),
+        SERVICES: ("labelled", {"llmaz.io/model-name": name}),
+    }
+
+    def labelled() -> bool:
+        found = {kind: labels(cluster, namespace, kind, one) for kind, (one, _) in wanted.items()}
+        return all(expected.items() <= found[kind].items() for kind, (_, expected) in wanted.items())
+
+    wait_until(labelled, "the labels", 30)
+    cluster.kubectl("label", PLAYGROUNDS, "labelled", "-n", namespace, "--overwrite", "llmaz.io/model-name=other")
+    apply(cluster, namespace, model(name, familyName="elder"))
+    wanted["openmodels"] = (name, {"llmaz.io/model-family-name": "elder"})
+    wait_until(labelled, "the labels as they should be", 30)
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/labelled")
+    assert "createdAt" not in cluster.get("openmodel", name)["spec"]
+
+
+def labels(cluster: ControlPlane, namespace: str, kind: str, name: str) -> dict[str, str]:
+    return dict(cluster.get(kind, name, "-n", namespace)["metadata"].get("labels") or {})
+
+
+def test_labels_replace_no_pods(cluster: ControlPlane, namespace: str) -> None:
+    """Nor is anything written for ever."""
+    name = f"calm-{namespace}"
+    apply(cluster, namespace, model(name), playground("calm", name))
+    wait_ready(cluster, namespace, f"{PLAYGROUNDS}/calm")
+    wait_until(lambda: "llmaz.io/model-name" in labels(cluster, namespace, SERVICES, "calm"), "the label", 30)
+    before, after = quiet(cluster, namespace, f"{PLAYGROUNDS},{SERVICES},deployments,{OBJECTS}", 3)
+    assert before == after
+    assert revision(cluster, namespace, "calm") == "1"
+
+
+def test_without_the_labels(bare_installation: Installation) -> None:
+    """Nothing is written on objects."""
+    cluster = bare_installation.cluster
+    namespace = cluster.create_namespace()
+    name = f"plain-{namespace}"
+    apply(cluster, namespace, model(name))
+    cluster.kubectl("wait", "--for=condition=Ready", f"openmodel/{name}", "--timeout=60s")
+    assert labels(cluster, namespace, "openmodel", name) == {}

@@ -1,0 +1,95 @@
+"""One call of a hook or of admission, through bytes, and how to read the answer: what the families' tests share.
+
+The requests are those of the command line's cluster in memory (``app/cli/world.py``); a world of many calls is its
+:class:`app.cli.simulate.Cluster`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from app.admission.protocol import ReviewedObject
+from app.admission.review import Verdict, judge
+from app.cli import apply, world
+from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.kube.objects import ObjectMeta
+from app.settings import Settings
+
+Json = dict[str, Any]
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def kind_of(kinds: Iterable[Kind[Any, Any]], document: Json) -> Kind[Any, Any]:
+    """The document's kind, of those of its family."""
+    return next(kind for kind in kinds if kind.resource.kind == document["kind"])
+
+
+def optional_kinds(kind: Kind[Any, Any]) -> frozenset[str]:
+    """The kinds of children that a cluster may lack."""
+    return frozenset(child.kind for child in kind.resource.children if child.optional)
+
+
+def encode(value: Any) -> bytes:
+    """JSON, also of numbers that orjson does not write."""
+    return json.dumps(value).encode()
+
+
+def sync(
+    kind: Kind[Any, Any],
+    parent: Json,
+    related: Iterable[Json] = (),
+    children: Iterable[Json] = (),
+    *,
+    without: Iterable[str] = (),
+    settings: Settings | None = None,
+    now: datetime = NOW,
+) -> Json:
+    """A sync hook's answer; ``without`` names the optional kinds of children that are not declared."""
+    body = world.sync_body(kind, parent, children, world.grouped(related), without)
+    answer: Json = json.loads(answer_sync(kind, encode(body), settings or Settings(), now))
+    return answer
+
+
+def customize(
+    kind: Kind[Any, Any], parent: Json, *, without: Iterable[str] = (), settings: Settings | None = None
+) -> list[Json]:
+    """The rules of a customize hook's answer."""
+    body = encode({"controller": world.controller(kind, without), "parent": parent})
+    rules: list[Json] = json.loads(answer_customize(kind, body, settings or Settings()))["relatedResources"]
+    return rules
+
+
+def admit(kind: Kind[Any, Any], document: Json, old: Json | None = None, settings: Settings | None = None) -> Verdict:
+    """What admission says of an object; with ``old``, of an update."""
+    metadata = msgspec.convert(document["metadata"], ObjectMeta)
+    return judge(kind, metadata, _reviewed(document), None if old is None else _reviewed(old), settings or Settings())
+
+
+def _reviewed(document: Json) -> ReviewedObject:
+    return msgspec.json.decode(encode(document), type=ReviewedObject)
+
+
+def child(answer: Json, kind: str, api_version: str = "") -> Json:
+    """The only child of that kind; fails when there is none."""
+    found: list[Json] = [c for c in answer["children"] if c["kind"] == kind and api_version in c["apiVersion"]]
+    assert len(found) == 1, [c["kind"] for c in answer["children"]]
+    return found[0]
+
+
+def condition(answer: Json, type_: str) -> Json:
+    """A condition of the status; empty where there is none."""
+    conditions: list[Json] = answer["status"].get("conditions", [])
+    return next((c for c in conditions if c["type"] == type_), {})
+
+
+def observed(answered: Json, **parts: Any) -> Json:
+    """A child as the cluster shows it after it was applied, with Metacontroller's record of what was sent."""
+    recorded = apply.with_record(answered, answered)
+    metadata = {**recorded["metadata"], "uid": f"uid-{answered['metadata']['name']}", "generation": 1}
+    return {**recorded, "metadata": metadata, **parts}

@@ -1,0 +1,64 @@
+"""Labels on objects that are parents of somebody else (MC-9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import Field
+
+from app.errors import ProtocolError
+from app.hooks.decorator import Decorator, Label, answer_decorate
+from app.kube.base import KubeModel
+from tests.kube.widget import widget
+
+
+class Spec(KubeModel):
+    """All that is looked at."""
+
+    model_ref: str = Field(description="The model to serve.")
+
+
+WIDGET = widget(spec=Spec)
+KEY = "toys.example.dev/model"
+MODELS = Decorator("toys", "models", (Label(WIDGET, KEY, lambda spec: str(spec.model_ref)),))
+
+
+def answer(**given: Any) -> Any:
+    held = {"apiVersion": WIDGET.api_version, "kind": WIDGET.kind, "metadata": {"name": "w"}, **given}
+    request = {"controller": {}, "object": held, "attachments": {}, "related": {}, "finalizing": False}
+    return orjson.loads(answer_decorate(MODELS, orjson.dumps(request)))
+
+
+def test_names() -> None:
+    """One word for controller and component, and a hook beside those of the kinds."""
+    assert (MODELS.component, MODELS.hook_path) == ("toys-models", "/toys/models")
+
+
+def test_a_label() -> None:
+    """And no status, which somebody else writes."""
+    assert answer(spec={"modelRef": "opt"}) == {"labels": {KEY: "opt"}, "attachments": []}
+
+
+@pytest.mark.parametrize("value", ["not a label value", "x" * 64])
+def test_a_value_that_no_label_can_have(value: str) -> None:
+    """The API server would refuse the whole object; a value of before would be a wrong one."""
+    assert answer(spec={"modelRef": value})["labels"] == {KEY: None}
+
+
+@pytest.mark.parametrize("spec", [{}, {"modelRef": 7}, [], None], ids=str)
+def test_an_object_that_cannot_be_read_keeps_its_labels(spec: Any) -> None:
+    assert answer(spec=spec) == {"labels": {}, "attachments": []}
+
+
+@pytest.mark.parametrize("other", [{"kind": "Gadget"}, {"apiVersion": "toys.example.dev/v2"}])
+def test_another_kind(other: dict[str, str]) -> None:
+    with pytest.raises(ProtocolError, match="object is none of Widget"):
+        answer(spec={"modelRef": "opt"}, **other)
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"object": 1}'])
+def test_what_is_no_request(body: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        answer_decorate(MODELS, body)

@@ -1,0 +1,209 @@
+"""Criticality: objectives, and the header by which requests select them. KS-4.9."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.settings import Settings
+from tests.kserve.objects import OPTIONAL_KINDS, Cluster, config, gateway, service
+
+Json = dict[str, Any]
+
+ALL = OPTIONAL_KINDS | {"InferenceObjective"}
+MODEL = "internal.serving.kserve.io/model-criticality"
+ADAPTERS = "internal.serving.kserve.io/lora-criticalities"
+HEADER = "x-gateway-inference-objective"
+ROUTER: Json = {"route": {}, "scheduler": {}}
+NAME = "demo-inference-objective"
+
+
+def synced(parent: Json, *related: Json, optional: frozenset[str] = ALL, settings: Settings | None = None) -> Cluster:
+    made = Cluster(parent, gateway(), *related, optional=optional, settings=settings)
+    made.sync()
+    return made
+
+
+def critical(criticality: str = "Critical", adapters: dict[str, str] | None = None, **spec: Any) -> Json:
+    """A service of v1alpha2; ``adapters`` have a criticality each."""
+    notes = {MODEL: criticality} if criticality else {}
+    model: Json = {"uri": "hf://org/model"}
+    if adapters:
+        model["lora"] = {"adapters": [{"name": name, "uri": f"hf://org/{name}"} for name in adapters]}
+        notes[ADAPTERS] = json.dumps({str(n): text for n, text in enumerate(adapters.values()) if text})
+    return service(notes=notes, **{"model": model, "router": ROUTER, **spec})
+
+
+def priorities(made: Cluster) -> dict[str, int]:
+    """By name of the objective."""
+    found = [child for child in made.children if child["kind"] == "InferenceObjective"]
+    return {child["metadata"]["name"]: child["spec"]["priority"] for child in found}
+
+
+def header(rule: Json) -> str:
+    """The objective that a rule names."""
+    steps = [step for step in rule.get("filters") or () if step["type"] == "RequestHeaderModifier"]
+    assert len(steps) <= 1
+    found = [h for step in steps for h in step["requestHeaderModifier"].get("set") or () if h["name"] == HEADER]
+    return found[0]["value"] if found else ""
+
+
+def rules(made: Cluster) -> list[Json]:
+    found: list[Json] = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
+    return found
+
+
+@pytest.mark.parametrize(("criticality", "priority"), [("Critical", 100), ("Standard", 0), ("Sheddable", -1)])
+def test_each_criticality_has_its_priority(criticality: str, priority: int) -> None:
+    """The object is of the pool's namespace, and names the pool."""
+    made = synced(critical(criticality))
+    objective = made.child("InferenceObjective", NAME)
+    assert objective["apiVersion"] == "inference.networking.x-k8s.io/v1alpha2"
+    pool = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
+    assert objective["spec"] == {"priority": priority, "poolRef": pool}
+    assert made.says("CriticalityApplied") == "True"
+
+
+def test_priorities_are_settings() -> None:
+    made = synced(critical(), settings=Settings(kserve_priority_critical=7))
+    assert priorities(made) == {NAME: 7}
+
+
+def test_the_route_names_the_objective_of_requests_to_the_pool() -> None:
+    """And nothing else of it changes, nor of a route without a criticality."""
+    plain, made = synced(critical("")), synced(critical())
+    assert [header(rule) for rule in rules(plain)] == ["", "", ""]
+    assert [header(rule) for rule in rules(made)] == [NAME, NAME, ""]
+    without = [
+        {**rule, "filters": [f for f in rule["filters"] if f["type"] != "RequestHeaderModifier"]}
+        for rule in rules(made)
+    ]
+    assert without == rules(plain)
+
+
+def test_adapters_have_objectives_and_rules_of_their_own() -> None:
+    """Requests are known by the header of a body-based router. A prefix is only replaced in rules of one match."""
+    made = synced(critical("Standard", {"code": "Critical", "Org/Fun": "Sheddable", "plain": ""}))
+    fun = f"{NAME}-org-fun-"
+    (hashed,) = [name for name in priorities(made) if name.startswith(fun)]
+    assert priorities(made) == {NAME: 0, f"{NAME}-code": 100, hashed: -1}
+    assert [header(rule) for rule in rules(made)] == [hashed, f"{NAME}-code", NAME, hashed, f"{NAME}-code", NAME, ""]
+    (match,) = rules(made)[1]["matches"]
+    assert match["headers"] == [{"type": "Exact", "name": "X-Gateway-Model-Name", "value": "code"}]
+    assert match["path"]["value"] == "/default/demo/v1/completions"
+
+
+def test_matches_that_are_about_a_model_already() -> None:
+    """Each goes to the rule of its model, with no second header of that name, which would be refused."""
+    backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
+    wanted = ("demo", "publishers/default/models/code", "publishers/default/models/other")
+    matches = [{"headers": [{"type": "Exact", "name": "x-gateway-model-name", "value": name}]} for name in wanted]
+
+    def named(*given: Json) -> list[tuple[str, list[str]]]:
+        rule = {"matches": list(given), "backendRefs": [{**backend, "port": 8000}]}
+        router = {"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}
+        made = rules(synced(critical("Critical", {"code": "Standard"}, router=router)))
+        return [(header(r), [h["value"] for m in r["matches"] for h in m["headers"]]) for r in made]
+
+    assert named(*matches) == [(f"{NAME}-code", [wanted[1]]), (NAME, [wanted[0], wanted[2]])]
+    assert named(matches[0]) == [(NAME, [wanted[0]])]
+    assert named(matches[1]) == [(f"{NAME}-code", [wanted[1]])]
+
+
+def test_a_header_that_the_user_sets_stays() -> None:
+    """Other headers of the same filter do, too; the condition says that the objective is not named."""
+    backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
+    own = {"name": "X-GATEWAY-Inference-Objective", "value": "mine"}
+
+    def of(*headers: Json) -> Cluster:
+        step = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": list(headers)}}
+        rule = {"backendRefs": [{**backend, "port": 8000}], "filters": [step]}
+        return synced(critical(router={"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}))
+
+    made = of(own)
+    assert rules(made)[0]["filters"][0]["requestHeaderModifier"]["set"] == [own]
+    assert made.says("CriticalityApplied") == "NotRouted"
+    made = of({"name": "a", "value": "b"})
+    assert rules(made)[0]["filters"][0]["requestHeaderModifier"]["set"] == [
+        {"name": "a", "value": "b"},
+        {"name": HEADER, "value": NAME},
+    ]
+
+
+def test_a_route_has_room_for_sixteen_rules() -> None:
+    """Above it the model's objective is named, and the condition says of which adapters none is."""
+    made = synced(critical("Critical", {f"a{n}": "Standard" for n in range(7)}))
+    assert len(priorities(made)) == 8
+    assert [header(rule) for rule in rules(made)] == [NAME, NAME, ""]
+    assert made.says("CriticalityApplied") == "NotRouted"
+    assert f"{NAME}-a6" in (made.condition("CriticalityApplied") or {})["message"]
+    assert len(rules(synced(critical("Critical", {f"a{n}": "Standard" for n in range(6)})))) == 15
+
+
+def test_rules_with_names() -> None:
+    """No two rules of a route may have one, so a copy has none."""
+    backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
+    rule = {"name": "chat", "backendRefs": [{**backend, "port": 8000}]}
+    router = {"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}
+    made = synced(critical("", {"code": "Critical"}, router=router))
+    assert [rule.get("name") for rule in rules(made)] == [None, "chat"]
+
+
+def test_a_pool_of_ones_own() -> None:
+    """Its name stands in the objective, and in the rules that have the header."""
+    pool = {
+        "apiVersion": "inference.networking.k8s.io/v1",
+        "kind": "InferencePool",
+        "metadata": {"name": "mine", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app.kubernetes.io/name": "demo"}}},
+    }
+    made = synced(critical(router={"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}), pool)
+    assert made.child("InferenceObjective", NAME)["spec"]["poolRef"]["name"] == "mine"
+    assert [header(rule) for rule in rules(made)] == [NAME, NAME, ""]
+
+
+def test_a_base_may_say_how_critical_its_model_is() -> None:
+    """The service's own word wins; adapters keep theirs with the list that they stand in."""
+    base = config(model={"uri": "hf://org/model", "lora": {"adapters": [{"name": "code", "uri": "hf://org/code"}]}})
+    base["metadata"]["annotations"] = {MODEL: "Sheddable", ADAPTERS: '{"0": "Critical"}'}
+    parent = service(uri=None, baseRefs=[{"name": "base"}], router=ROUTER)
+    assert priorities(synced(parent, base)) == {NAME: -1, f"{NAME}-code": 100}
+    parent["metadata"]["annotations"] = {MODEL: "Standard"}
+    assert priorities(synced(parent, base)) == {NAME: 0, f"{NAME}-code": 100}
+
+
+@pytest.mark.parametrize(
+    ("parent", "optional", "reason"),
+    [
+        (critical(router={"route": {}}), ALL, "NoScheduler"),
+        (critical(), OPTIONAL_KINDS, "KindNotInstalled"),
+        (critical("Urgent"), ALL, "UnknownCriticality"),
+    ],
+)
+def test_where_it_has_no_effect(parent: Json, optional: frozenset[str], reason: str) -> None:
+    """Nothing is made, the route stays as it is, and a condition on which nothing depends says why."""
+    made = synced(parent, optional=optional)
+    assert priorities(made) == {}
+    assert {header(rule) for rule in rules(made)} == {""}
+    assert made.says("CriticalityApplied") == reason
+    assert "CriticalityApplied" not in str(made.condition("Ready"))
+    assert made.says("RouterReady") == synced(critical("", router=parent["spec"]["router"])).says("RouterReady")
+
+
+def test_without_a_criticality_nothing_is_said() -> None:
+    assert synced(critical("")).condition("CriticalityApplied") is None
+
+
+def test_objectives_stay_while_the_router_fails() -> None:
+    """They are kept with the rest of what it made, and go with the service's stop."""
+    made = synced(critical())
+    made.related = []
+    made.sync()
+    assert made.says("HTTPRoutesReady") == "RefsInvalid"
+    assert priorities(made) == {NAME: 100}
+    made.parent["metadata"]["annotations"]["serving.kserve.io/stop"] = "true"
+    made.sync()
+    assert made.children == []
+    assert made.condition("CriticalityApplied") is None

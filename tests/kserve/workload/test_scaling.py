@@ -1,0 +1,271 @@
+"""Autoscalers of a service's workloads, and the replicas that they own: KS-5."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.kserve.objects import AVAILABLE, OPTIONAL_KINDS, Cluster, fields, service
+
+Json = dict[str, Any]
+
+ALL = OPTIONAL_KINDS | {"ScaledObject", "VariantAutoscaling"}
+LABELS = {
+    "app.kubernetes.io/component": "llminferenceservice-workload",
+    "app.kubernetes.io/name": "demo",
+    "app.kubernetes.io/part-of": "llminferenceservice",
+}
+HPA = {"wva": {"hpa": {}}, "maxReplicas": 5}
+KEDA = {"wva": {"keda": {}}, "maxReplicas": 5}
+PROMETHEUS = {"url": "https://prometheus:9090"}
+
+
+def settings(**prometheus: Any) -> Json:
+    """The operator's settings."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "inferenceservice-config", "namespace": "kserve"},
+        "data": {"autoscaling-wva-controller-config": json.dumps({"prometheus": prometheus})},
+    }
+
+
+def synced(parent: Json, *related: Json, optional: frozenset[str] = ALL) -> Cluster:
+    made = Cluster(parent, *related, optional=optional)
+    made.sync()
+    return made
+
+
+def test_a_service_without_scaling_has_none_of_it() -> None:
+    made = synced(service(replicas=2))
+    kinds = {kind for kind, _ in made.names}
+    assert not kinds & {"HorizontalPodAutoscaler", "ScaledObject", "VariantAutoscaling"}
+    assert made.condition("ScalingReady") is None
+
+
+def test_a_horizontal_pod_autoscaler_follows_the_metric_of_its_variant() -> None:
+    """Every field, as KServe's operator writes it."""
+    behavior = {"scaleDown": {"stabilizationWindowSeconds": 60}}
+    scaling = {"minReplicas": 2, "maxReplicas": 5, "wva": {"hpa": {"behavior": behavior}, "variantCost": "7.5"}}
+    made = synced(service(scaling=scaling, labels={"inference.optimization/acceleratorName": "H100"}))
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "demo-kserve"}
+    hpa = made.child("HorizontalPodAutoscaler", "demo-kserve-hpa")
+    assert LABELS.items() <= hpa["metadata"]["labels"].items()
+    metric = {"name": "wva_desired_replicas", "selector": {"matchLabels": {"variant_name": "demo-kserve-va"}}}
+    assert hpa["spec"] == {
+        "scaleTargetRef": target,
+        "minReplicas": 2,
+        "maxReplicas": 5,
+        "metrics": [{"type": "External", "external": {"metric": metric, "target": {"type": "Value", "value": "1"}}}],
+        "behavior": behavior,
+    }
+    variant = made.child("VariantAutoscaling", "demo-kserve-va")
+    assert variant["apiVersion"] == "llmd.ai/v1alpha1"
+    labels = {**LABELS, "inference.optimization/acceleratorName": "H100"}
+    assert labels.items() <= variant["metadata"]["labels"].items()
+    assert variant["spec"] == {
+        "scaleTargetRef": target,
+        "modelID": "demo",
+        "minReplicas": 2,
+        "maxReplicas": 5,
+        "variantCost": "7.5",
+    }
+
+
+def test_a_scaled_object_asks_prometheus() -> None:
+    """With the user's settings for KEDA, and the operator's for Prometheus."""
+    keda = {
+        "pollingInterval": 10,
+        "idleReplicaCount": 1,
+        "fallback": {"failureThreshold": 3, "replicas": 2},
+        "advanced": {
+            "scalingModifiers": {},
+            "restoreToOriginalReplicaCount": True,
+            "horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}},
+        },
+    }
+    parent = service(scaling={"minReplicas": 2, "maxReplicas": 5, "wva": {"keda": keda}})
+    auth = {"authModes": "bearer", "triggerAuthName": "prometheus", "triggerAuthKind": "ClusterTriggerAuthentication"}
+    made = synced(parent, settings(**PROMETHEUS, tlsInsecureSkipVerify=True, **auth))
+    assert made.child("ScaledObject", "demo-kserve-keda")["spec"] == {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "demo-kserve"},
+        "minReplicaCount": 2,
+        "maxReplicaCount": 5,
+        "pollingInterval": 10,
+        "idleReplicaCount": 1,
+        "fallback": {"failureThreshold": 3, "replicas": 2},
+        "advanced": {
+            "restoreToOriginalReplicaCount": True,
+            "horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}},
+        },
+        "triggers": [
+            {
+                "type": "prometheus",
+                "name": "wva-desired-replicas",
+                "metadata": {
+                    "serverAddress": "https://prometheus:9090",
+                    "query": 'wva_desired_replicas{variant_name="demo-kserve-va",exported_namespace="default"}',
+                    "threshold": "1",
+                    "unsafeSsl": "true",
+                    "authModes": "bearer",
+                },
+                "authenticationRef": {"name": "prometheus", "kind": "ClusterTriggerAuthentication"},
+            }
+        ],
+    }
+    assert ("HorizontalPodAutoscaler", "demo-kserve-hpa") not in made.names
+
+
+def test_groups_and_prefill_have_their_own() -> None:
+    """Each scales what its pods are made of."""
+    prefill = {"scaling": {"maxReplicas": 3, "wva": {"hpa": {}}}}
+    parent = service(scaling=HPA, worker={}, parallelism={"data": 2, "dataLocal": 1}, prefill=prefill)
+    made = synced(parent)
+    main = made.child("HorizontalPodAutoscaler", "demo-kserve-hpa")["spec"]
+    assert main["scaleTargetRef"] == {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "name": "demo-kserve-mn",
+    }
+    other = made.child("HorizontalPodAutoscaler", "demo-kserve-prefill-hpa")["spec"]
+    assert other["scaleTargetRef"]["name"] == "demo-kserve-prefill"
+    assert (other["minReplicas"], other["maxReplicas"]) == (1, 3)
+    assert other["metrics"][0]["external"]["metric"]["selector"]["matchLabels"] == {
+        "variant_name": "demo-kserve-prefill-va"
+    }
+
+
+# Replicas.
+
+
+def test_replicas_are_the_autoscalers() -> None:
+    """They begin with the fewest, and stay what they are; a workload that was stopped is started."""
+    made = synced(service(scaling={**HPA, "minReplicas": 2}))
+    deployment = made.child("Deployment", "demo-kserve")
+    assert deployment["spec"]["replicas"] == 2
+    deployment["spec"]["replicas"] = 4
+    made.sync()
+    assert made.child("Deployment", "demo-kserve")["spec"]["replicas"] == 4
+    made.child("Deployment", "demo-kserve")["spec"]["replicas"] = 0
+    made.sync()
+    assert made.child("Deployment", "demo-kserve")["spec"]["replicas"] == 2
+
+
+def test_from_a_number_to_scaling() -> None:
+    """Nothing is scaled down on the way."""
+    made = synced(service(replicas=3))
+    made.parent = {**made.parent, "spec": {**service(scaling=HPA)["spec"]}}
+    made.sync()
+    assert made.child("Deployment", "demo-kserve")["spec"]["replicas"] == 3
+
+
+def test_a_number_that_others_wrote_is_left_to_them() -> None:
+    """Of a workload that was made without one: a field that was never sent cannot be taken back."""
+    made = synced(service())
+    deployment = made.child("Deployment", "demo-kserve")
+    assert "replicas" not in deployment["spec"]
+    deployment["spec"]["replicas"] = 4
+    made.parent = {**made.parent, "spec": {**service(scaling=HPA)["spec"]}}
+    made.sync()
+    assert "replicas" not in next(c for c in made.answer["children"] if c["kind"] == "Deployment")["spec"]
+
+
+# Conditions.
+
+
+def says(made: Cluster, kind: str, name: str, *conditions: Json) -> str | None:
+    """What ``ScalingReady`` says once the object has these conditions."""
+    made.report("Deployment", "demo-kserve", **AVAILABLE)
+    made.report(kind, name, conditions=list(conditions))
+    made.sync()
+    return made.says("ScalingReady")
+
+
+def condition(type_: str, status: str, reason: str = "R", message: str = "why") -> Json:
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+def test_what_a_horizontal_pod_autoscaler_says() -> None:
+    """The first of two conditions that is false; what it says is in ``Ready`` with what is missing."""
+    made = synced(service(scaling=HPA), optional=OPTIONAL_KINDS)
+    assert made.says("ScalingReady") == "HPAProgressing"
+    name = ("HorizontalPodAutoscaler", "demo-kserve-hpa")
+    able, limited = condition("AbleToScale", "True"), condition("ScalingLimited", "False")
+    assert says(made, *name, limited) == "HPAProgressing"
+    assert says(made, *name, able, limited) == "True"
+    assert made.says("Ready") == "True"
+    assert says(made, *name, able, condition("ScalingActive", "False", "FailedGetExternalMetric")) == (
+        "FailedGetExternalMetric"
+    )
+    assert made.says("WorkloadsReady") == made.says("Ready") == "FailedGetExternalMetric"
+    message = (made.condition("Ready") or {})["message"]
+    assert message.startswith("HorizontalPodAutoscaler demo-kserve-hpa: why; VariantAutoscalings are not declared")
+
+
+def test_what_a_scaled_object_says() -> None:
+    """KEDA's condition ``Ready``, which begins as unknown."""
+    made = synced(service(scaling=KEDA), settings(**PROMETHEUS))
+    name = ("ScaledObject", "demo-kserve-keda")
+    assert made.says("ScalingReady") == "ScaledObjectProgressing"
+    assert says(made, *name, condition("Ready", "Unknown")) == "ScaledObjectProgressing"
+    assert says(made, *name, condition("Ready", "False", "TriggerError")) == "TriggerError"
+    assert (made.condition("ScalingReady") or {})["message"] == "ScaledObject demo-kserve-keda: why"
+    assert says(made, *name, condition("Ready", "True")) == "True"
+
+
+def test_without_keda() -> None:
+    """Nothing stands in for it, and the condition says what to install."""
+    made = synced(service(scaling=KEDA), settings(**PROMETHEUS), optional=OPTIONAL_KINDS)
+    assert {kind for kind, _ in made.names} == {"Deployment", "Service"}
+    assert made.says("ScalingReady") == "KindNotInstalled"
+    assert "component keda" in (made.condition("Ready") or {})["message"]
+
+
+@pytest.mark.parametrize(
+    ("prometheus", "problem"),
+    [
+        ({}, "prometheus.url is not set"),
+        ({**PROMETHEUS, "authModes": "bearer"}, "need each other"),
+        ({**PROMETHEUS, "triggerAuthName": "x"}, "need each other"),
+    ],
+)
+def test_settings_that_a_scaled_object_lacks(prometheus: Json, problem: str) -> None:
+    """None is made; one that is there stays as it is."""
+    made = synced(service(scaling=KEDA), settings(**prometheus))
+    assert made.says("ScalingReady") == "ReconcileScalingError"
+    assert problem in (made.condition("ScalingReady") or {})["message"]
+    assert "ScaledObject" not in {kind for kind, _ in made.names}
+    running = synced(service(scaling=KEDA), settings(**PROMETHEUS))
+    before = running.child("ScaledObject", "demo-kserve-keda")["spec"]
+    running.related = [settings(**prometheus)]
+    running.sync()
+    assert running.child("ScaledObject", "demo-kserve-keda")["spec"] == before
+
+
+def test_a_service_that_is_stopped_has_no_such_condition() -> None:
+    made = synced(service(scaling=HPA))
+    made.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
+    made.sync()
+    assert made.children == []
+    assert made.condition("ScalingReady") is None
+
+
+# Rules.
+
+
+@pytest.mark.parametrize(
+    ("wva", "path"),
+    [
+        ({"hpa": {"behavior": {"scaleUp": {"stabilizationWindowSeconds": 3601}}}}, "hpa.behavior"),
+        (
+            {"keda": {"advanced": {"horizontalPodAutoscalerConfig": {"behavior": {"scaleUp": {"selectPolicy": "x"}}}}}},
+            "keda.advanced.horizontalPodAutoscalerConfig.behavior",
+        ),
+    ],
+)
+def test_behavior_is_within_the_bounds_of_kubernetes(wva: Json, path: str) -> None:
+    """KS-A12: what the API server would refuse is refused at apply."""
+    ((found, _),) = fields(service(prefill={"scaling": {"maxReplicas": 2, "wva": wva}}))
+    assert found.startswith(f"spec.prefill.scaling.wva.{path}.scaleUp.")

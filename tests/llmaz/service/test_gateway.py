@@ -1,0 +1,133 @@
+"""A model behind the Envoy AI Gateway, by its name (LZ-4.11)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.settings import Settings
+from tests.llmaz.world import SERVICE, Json, child, condition, customize, model, model_at, observed, service, sync
+
+KINDS = ("Backend", "AIServiceBackend", "AIGatewayRoute")
+
+
+def routed(*related: Json, settings: Settings | None = None, children: list[Json] | None = None) -> Json:
+    return sync(SERVICE, service(), *(related or (model(),)), gateway=True, settings=settings, children=children)
+
+
+def rule(answer: Json) -> Json:
+    (found,) = child(answer, "AIGatewayRoute")["spec"]["rules"]
+    assert isinstance(found, dict)
+    return found
+
+
+def created(found: Json, time: str = "2029-01-02T03:04:05Z") -> Json:
+    return {**found, "metadata": {**found["metadata"], "creationTimestamp": time}}
+
+
+def test_where_the_gateway_is_not_installed() -> None:
+    """Nothing of it."""
+    made = [c["kind"] for c in sync(SERVICE, service(), model())["children"]]
+    assert not set(made) & set(KINDS)
+
+
+def test_the_three_objects() -> None:
+    """Address, protocol and route of one Service, which refer to each other."""
+    answer = routed()
+    made = [child(answer, kind) for kind in KINDS]
+    metadata = {"name": "chat-llmaz", "namespace": "team", "labels": {"llmaz.io/model-name": "opt"}}
+    assert [m["metadata"] for m in made] == [metadata] * 3
+    backend, ai_backend, route = (m["spec"] for m in made)
+    assert backend == {"endpoints": [{"fqdn": {"hostname": "chat-lb.team.svc.cluster.local", "port": 8080}}]}
+    reference = {"group": "gateway.envoyproxy.io", "kind": "Backend", "name": "chat-llmaz"}
+    assert ai_backend == {"schema": {"name": "OpenAI"}, "backendRef": reference}
+    gateway = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "namespace": "ai-gateway", "name": "models"}
+    assert route["parentRefs"] == [gateway]
+    assert rule(answer) == {
+        "matches": [{"headers": [{"name": "x-ai-eg-model", "type": "Exact", "value": "opt"}]}],
+        "backendRefs": [{"name": "chat-llmaz", "priority": 0, "weight": 1}],
+        "timeouts": {"request": "180s"},
+        "modelsOwnedBy": "llmaz",
+    }
+
+
+def test_the_operators_settings() -> None:
+    """Another Gateway, more time, another domain."""
+    answer = routed(
+        settings=Settings(llmaz_gateway="edge/public", llmaz_gateway_timeout="10m", cluster_domain="example.internal")
+    )
+    (parent,) = child(answer, "AIGatewayRoute")["spec"]["parentRefs"]
+    assert (parent["namespace"], parent["name"]) == ("edge", "public")
+    assert rule(answer)["timeouts"] == {"request": "10m"}
+    (endpoint,) = child(answer, "Backend")["spec"]["endpoints"]
+    assert endpoint["fqdn"]["hostname"] == "chat-lb.team.svc.example.internal"
+
+
+@pytest.mark.parametrize("setting", [{"llmaz_gateway": "models"}, {"llmaz_gateway_timeout": "3 minutes"}])
+def test_settings_that_cannot_be(setting: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"namespace/name|pattern"):
+        Settings(**setting)
+
+
+TIMES = {
+    "as the model says": (created(model(createdAt="2025-01-01T02:00:00.5+02:00")), "2025-01-01T00:00:00Z"),
+    "else as its object says": (created(model()), "2029-01-02T03:04:05Z"),
+}
+
+
+@pytest.mark.parametrize(("given", "want"), TIMES.values(), ids=TIMES.keys())
+def test_when_the_model_was_created(given: Json, want: str) -> None:
+    """In the list of models; in UTC and whole seconds, as Kubernetes has times."""
+    assert rule(routed(given))["modelsCreatedAt"] == want
+
+
+def test_who_owns_the_model() -> None:
+    assert rule(routed(model(ownedBy="research")))["modelsOwnedBy"] == "research"
+
+
+def test_a_model_that_its_engine_calls_otherwise() -> None:
+    """Users say the OpenModel's name, ollama knows its own."""
+    (reference,) = rule(routed(model_at("ollama://qwen2:0.5b")))["backendRefs"]
+    assert reference["modelNameOverride"] == "qwen2:0.5b"
+
+
+def test_the_main_model_is_routed() -> None:
+    """A draft has no users of its own."""
+    models = [{"name": "small", "role": "draft"}, {"name": "opt", "role": "main"}]
+    parent = service(modelClaims={"models": models})
+    answer = sync(SERVICE, parent, model(), model("small"), gateway=True)
+    (match,) = rule(answer)["matches"]
+    assert match["headers"][0]["value"] == "opt"
+    (asked,) = [r for r in customize(SERVICE, parent, gateway=True) if r["resource"] == "aigatewayroutes"]
+    assert asked["labelSelector"] == {"matchLabels": {"llmaz.io/model-name": "opt"}}
+
+
+def test_routes_are_asked_for_where_they_are_declared_only() -> None:
+    assert "aigatewayroutes" not in [r["resource"] for r in customize(SERVICE, service())]
+
+
+def test_they_stay_while_the_model_is_gone() -> None:
+    """As all children do."""
+    there = [observed(child(routed(), kind)) for kind in KINDS]
+    answer = sync(SERVICE, service(), gateway=True, children=there)
+    assert {c["kind"]: c["spec"] for c in answer["children"]} == {c["kind"]: c["spec"] for c in there}
+
+
+def test_a_route_that_the_gateway_refuses() -> None:
+    """A note: the Service works without the gateway too."""
+    refused = {"conditions": [{"type": "NotAccepted", "status": "True", "message": "no Gateway ai-gateway/models"}]}
+    route = observed(child(routed(), "AIGatewayRoute"), status=refused)
+    told = condition(routed(children=[route]), "Ready")["message"]
+    assert "note: the gateway does not accept AIGatewayRoute chat-llmaz: no Gateway ai-gateway/models" in told
+
+
+@pytest.mark.parametrize(("time", "older"), [("2029-01-01T00:00:00Z", True), ("2029-06-01T00:00:00Z", False)])
+def test_two_services_of_one_model(time: str, older: bool) -> None:
+    """The gateway prefers the older route, and the other Service says so."""
+    own = created(observed(child(routed(), "AIGatewayRoute")), "2029-03-01T00:00:00Z")
+    other = created(own, time)
+    other["metadata"] |= {"namespace": "elsewhere", "name": "first-llmaz"}
+    told = condition(routed(model(), own, other, children=[own]), "Ready")["message"]
+    expected = "note: the gateway sends requests for model opt to AIGatewayRoute elsewhere/first-llmaz, which is older"
+    assert (expected in told) is older

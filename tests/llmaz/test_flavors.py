@@ -1,0 +1,335 @@
+"""Flavors: the nodes they select, and what their params are to an engine (LZ-2.9, LZ-3.3)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from app.llmaz.flavors import Nodes, add_affinity
+from app.settings import Settings
+from tests.llmaz.test_shipped import ENGINES
+from tests.llmaz.world import (
+    PLAYGROUND,
+    RUNNER,
+    SERVICE,
+    Json,
+    child,
+    condition,
+    model,
+    playground,
+    pods,
+    preset,
+    runner,
+    service,
+    state,
+    sync,
+)
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def flavor(name: str, gpus: int = 1, node: Json | None = None, /, **params: str) -> Json:
+    found: Json = {"name": name, "limits": {"nvidia.com/gpu": gpus}}
+    return found | ({"nodeSelector": node} if node else {}) | ({"params": params} if params else {})
+
+
+def offering(*flavors: Json) -> Json:
+    return model(inferenceConfig={"flavors": list(flavors)})
+
+
+def gpu(name: str) -> Json:
+    """A flavor of nodes with this GPU."""
+    return flavor(name, 1, {"gpu": name})
+
+
+def term(**labels: str) -> Json:
+    return {"matchExpressions": [{"key": k, "operator": "In", "values": [v]} for k, v in sorted(labels.items())]}
+
+
+# The nodes.
+
+
+def template(item: Json, of: Json, **settings: Any) -> Json:
+    answer = sync(SERVICE, item, of, settings=Settings(**settings))
+    found: Json = child(answer, "Deployment")["spec"]["template"]["spec"]
+    return found
+
+
+def claiming(*flavors: str, worker: Json | None = None) -> Json:
+    return service(worker=worker, modelClaims={"models": [{"name": "opt"}], "inferenceFlavors": list(flavors)})
+
+
+def affinity(item: Json, of: Json) -> Json:
+    found: Json = template(item, of).get("affinity", {}).get("nodeAffinity", {})
+    return found
+
+
+def test_one_flavor() -> None:
+    """All labels of its nodes; there is nothing to prefer."""
+    found = affinity(service(), offering(flavor("a", 1, {"zone": "x", "gpu": "a"})))
+    assert found == {REQUIRED: {"nodeSelectorTerms": [term(gpu="a", zone="x")]}}
+
+
+def test_several_are_alternatives_in_their_order() -> None:
+    """One of them is required; the first is preferred to the second, and that to the third."""
+    found = affinity(service(), offering(gpu("a"), gpu("b"), gpu("c")))
+    assert found[REQUIRED] == {"nodeSelectorTerms": [term(gpu="a"), term(gpu="b"), term(gpu="c")]}
+    assert found[PREFERRED] == [
+        {"weight": 64, "preference": term(gpu="a")},
+        {"weight": 32, "preference": term(gpu="b")},
+    ]
+
+
+def test_the_claim_decides_which_and_in_what_order() -> None:
+    """Those that it does not name will not do, those that the model does not have cannot."""
+    found = affinity(claiming("c", "x", "a", "c"), offering(gpu("a"), gpu("b"), gpu("c")))
+    assert found == {
+        REQUIRED: {"nodeSelectorTerms": [term(gpu="c"), term(gpu="a")]},
+        PREFERRED: [{"weight": 64, "preference": term(gpu="c")}],
+    }
+    assert affinity(claiming("x"), offering(gpu("a"))) == {}
+
+
+def test_a_flavor_of_any_node() -> None:
+    """Nothing is required then; better ones are preferred, and worse ones are not wanted."""
+    assert affinity(service(), offering(gpu("a"), flavor("any"), gpu("b"))) == {
+        PREFERRED: [{"weight": 64, "preference": term(gpu="a")}]
+    }
+    assert affinity(service(), offering(flavor("any"), gpu("b"))) == {}
+
+
+def test_a_first_flavor_outweighs_all_later_ones() -> None:
+    """Also on a node that several of them select."""
+    pod: Json = {}
+    add_affinity(pod, Nodes(tuple({"gpu": str(rank)} for rank in range(8))))
+    weights = [one["weight"] for one in pod["affinity"]["nodeAffinity"][PREFERRED]]
+    assert all(1 <= weight <= 100 for weight in weights)
+    assert all(weight > sum(weights[rank + 1 :]) for rank, weight in enumerate(weights))
+    assert all(one != two for one, two in combinations(weights, 2))
+
+
+def test_what_the_template_asks_for_counts_too() -> None:
+    """Each of its terms with each flavor; a term of nothing fits no node, and must not begin to."""
+    mine: Json = {
+        "podAntiAffinity": {"x": []},
+        "nodeAffinity": {
+            REQUIRED: {"nodeSelectorTerms": [term(zone="x"), {"matchFields": [{"key": "metadata.name"}]}, {}]},
+            PREFERRED: [{"weight": 1, "preference": term(disk="ssd")}],
+        },
+    }
+    pod: Json = {"affinity": mine}
+    add_affinity(pod, Nodes(({"gpu": "a"}, {"gpu": "b"})))
+    field = {"matchFields": [{"key": "metadata.name"}]}
+    zone = term(zone="x")["matchExpressions"]
+    assert pod["affinity"]["podAntiAffinity"] == {"x": []}
+    assert pod["affinity"]["nodeAffinity"] == {
+        REQUIRED: {
+            "nodeSelectorTerms": [
+                {"matchExpressions": zone + term(gpu="a")["matchExpressions"]},
+                {"matchExpressions": zone + term(gpu="b")["matchExpressions"]},
+                field | term(gpu="a"),
+                field | term(gpu="b"),
+            ]
+        },
+        PREFERRED: [
+            {"weight": 1, "preference": term(disk="ssd")},
+            {"weight": 64, "preference": term(gpu="a")},
+        ],
+    }
+    hopeless: Json = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}}
+    add_affinity(hopeless, Nodes(({"gpu": "a"},)))
+    assert hopeless["affinity"]["nodeAffinity"][REQUIRED] == {"nodeSelectorTerms": [{}]}
+
+
+def test_every_pod_of_a_group() -> None:
+    """The leader and the workers have the same accelerators, so the same nodes."""
+    item = service(workload={"leaderTemplate": pods(), "size": 2})
+    group = child(sync(SERVICE, item, offering(gpu("a"))), "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]
+    for kind in ("leaderTemplate", "workerTemplate"):
+        node = group[kind]["spec"]["affinity"]["nodeAffinity"]
+        assert node == {REQUIRED: {"nodeSelectorTerms": [term(gpu="a")]}}
+
+
+def test_the_way_of_upstream() -> None:
+    """Where a scheduler reads the OpenModel, the pods have its annotation and nothing else."""
+    item, of = claiming("b", "a"), offering(gpu("a"), gpu("b"))
+    answer = sync(SERVICE, item, of, settings=Settings(llmaz_flavor_affinity=False))
+    made = child(answer, "Deployment")["spec"]["template"]
+    assert made["metadata"]["annotations"] == {"llmaz.io/inference-service-flavors": "b,a"}
+    assert "affinity" not in made["spec"]
+
+
+def test_without_selectors_nothing_changes() -> None:
+    """The pods of models that select no nodes are what they were."""
+    given = {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": term(a="b")}]}}
+    of = offering(flavor("a"), flavor("b"))
+    assert template(service(worker=pods(RUNNER, affinity=given)), of)["affinity"] == given
+    assert "affinity" not in template(service(), of)
+
+
+def test_alternatives_with_other_accelerators() -> None:
+    """Pods ask for one number of GPUs wherever they run, which Ready says where it matters."""
+    one, four = flavor("one", 1, {"gpu": "a"}), flavor("four", 4, {"gpu": "b"})
+    told = condition(sync(SERVICE, service(), offering(one, four)), "Ready")["message"]
+    assert "pods ask for the accelerators of flavor one on nodes of flavor four too" in told
+    quiet = (claiming("four"), offering(one, four)), (service(), offering(flavor("one"), flavor("four", 4)))
+    assert all("accelerators" not in condition(sync(SERVICE, *case), "Ready")["message"] for case in quiet)
+
+
+def test_labels_that_no_node_can_have() -> None:
+    """A model from before the rule: its pods could run nowhere, so what runs is left alone."""
+    answer = sync(SERVICE, service(), offering(flavor("a", 1, {"a b": "x"})))
+    assert answer["children"] == []
+    assert state(answer, "Ready") == ("False", "ModelInvalid")
+
+
+# The params.
+
+
+def engine(item: Json, *related: Json) -> Json:
+    made = child(sync(PLAYGROUND, item, *related), "Service")
+    return runner(made["spec"]["workloadTemplate"]["workerTemplate"])
+
+
+def args(*given: str, of: Json, claimed: list[str] | None = None, **config: Any) -> list[str]:
+    """Arguments that a preset with these comes to."""
+    claim: Json = {"modelName": "opt"} | ({"inferenceFlavors": claimed} if claimed else {})
+    item = playground(modelClaim=claim, backendRuntimeConfig=config)
+    found: list[str] = engine(item, of, preset(args=list(given)))["args"]
+    return found
+
+
+DEGREES: dict[str, tuple[Json, list[str]]] = {
+    "no flavors": (model(), ["1", "1"]),
+    "no limits": (offering({"name": "a"}), ["1", "1"]),
+    "one GPU": (offering(flavor("a", 1)), ["1", "1"]),
+    "four": (offering(flavor("a", 4)), ["4", "1"]),
+    "four in two stages": (offering(flavor("a", 4, PP="2")), ["2", "2"]),
+    "as the flavor says": (offering(flavor("a", 8, TP="2", PP="1")), ["2", "1"]),
+    "of another make": (offering({"name": "a", "limits": {"amd.com/gpu": "2", "cpu": 8, "memory": "4Gi"}}), ["2", "1"]),
+    "no devices that share a model": (
+        offering({"name": "a", "limits": {"nvidia.com/mig-1g.5gb": 2, "nvidia.com/gpumem": 20000, "rdma/hca": 2}}),
+        ["1", "1"],
+    ),
+    "more stages than devices": (offering(flavor("a", 1, PP="2")), ["1", "2"]),
+}
+
+
+@pytest.mark.parametrize(("of", "want"), DEGREES.values(), ids=DEGREES.keys())
+def test_degrees(of: Json, want: list[str]) -> None:
+    """What the flavor says, else all its devices by tensors; they always have a value."""
+    assert args("{{ .TP }}", "{{ .PP }}", of=of) == want
+
+
+def test_any_other_param() -> None:
+    """Of the flavor that is chosen; the model's own words are not to be taken."""
+    two = offering(
+        flavor("a", **{"INSTANCE-TYPE": "p4d", "ModelName": "x"}), flavor("b", **{"INSTANCE-TYPE": "g5.xlarge"})
+    )
+    assert args("--on={{ .INSTANCE-TYPE }}", "{{.ModelName}}", of=two) == ["--on=p4d", "opt"]
+    assert args("{{ .INSTANCE-TYPE }}", of=two, claimed=["b", "a"]) == ["g5.xlarge"]
+
+
+MISSING: dict[str, tuple[str, Json, str]] = {
+    "a param that the flavor lacks": ("{{ .LEN }}", offering(flavor("a")), "the chosen flavor has no such param"),
+    "no flavor": ("{{ .LEN }}", model(), "the chosen flavor has no such param"),
+    "a degree that is no number": ("{{ .TP }}", offering(flavor("a", TP="four")), "must be a whole number"),
+    "a text of a shell": ("x{{ .LEN }}", offering(flavor("a", LEN="$(id)")), "cannot be inserted"),
+}
+
+
+@pytest.mark.parametrize(("given", "of", "text"), MISSING.values(), ids=MISSING.keys())
+def test_a_param_without_a_value(given: str, of: Json, text: str) -> None:
+    """Nothing is changed until it has one."""
+    answer = sync(PLAYGROUND, playground(), of, preset(args=[given]))
+    assert answer["children"] == []
+    assert state(answer, "Ready") == ("False", "ArgumentNotRenderable")
+    assert text in condition(answer, "Ready")["message"]
+
+
+def test_variables() -> None:
+    """Params are replaced in them; what is no param may be somebody else's, and the Playground's own are its own."""
+    item = preset(args=[])
+    item["spec"]["envs"] = [
+        {"name": "DEVICES", "value": "{{ .TP }}/{{ .LEN }}"},
+        {"name": "PROMPT", "value": "{{ .Prompt }} {{ .ModelPath }}"},
+        {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+    ]
+    own = {"envs": [{"name": "OWN", "value": "{{ .TP }}"}]}
+    container = engine(playground(backendRuntimeConfig=own), offering(flavor("a", 4, LEN="9 000")), item)
+    assert container["env"] == [
+        {"name": "DEVICES", "value": "4/9 000"},
+        *item["spec"]["envs"][1:],
+        {"name": "OWN", "value": "{{ .TP }}"},
+    ]
+
+
+ADDED = {"param": "LEN", "args": ["--max-len", "{{ .LEN }}"], "unless": ["-l"]}
+ADDITIONS: dict[str, tuple[Json, list[str], list[str]]] = {
+    "where the flavor has it": (offering(flavor("a", LEN="9")), ["--x"], ["--base", "--max-len", "9", "--x"]),
+    "not where it has not": (offering(flavor("a")), [], ["--base"]),
+    "not where the Playground says it": (offering(flavor("a", LEN="9")), ["--max-len=8"], ["--base", "--max-len=8"]),
+    "with underscores": (offering(flavor("a", LEN="9")), ["--max_len", "8"], ["--base", "--max_len", "8"]),
+    "by another name": (offering(flavor("a", LEN="9")), ["-l", "8"], ["--base", "-l", "8"]),
+}
+
+
+@pytest.mark.parametrize(("of", "own", "want"), ADDITIONS.values(), ids=ADDITIONS.keys())
+def test_arguments_for_a_param(of: Json, own: list[str], want: list[str]) -> None:
+    """After the preset's, before the Playground's."""
+    item = playground(backendRuntimeConfig={"args": own})
+    assert engine(item, of, preset(args=["--base"], paramArgs=[ADDED]))["args"] == want
+
+
+SHIPPED: dict[str, tuple[str, Json, list[str], list[str]]] = {
+    "vllm on four": ("vllm", flavor("a", 4), [], ["--tensor-parallel-size", "4"]),
+    "vllm in two stages": (
+        "vllm",
+        flavor("a", 8, PP="2"),
+        [],
+        ["--tensor-parallel-size", "4", "--pipeline-parallel-size", "2"],
+    ),
+    "vllm on one": ("vllm", flavor("a", 1), [], []),
+    "vllm that is told": ("vllm", flavor("a", 4), ["-tp=2"], ["-tp=2"]),
+    "vllm that is told in full": (
+        "vllm",
+        flavor("a", 4),
+        ["--tensor-parallel-size", "2"],
+        ["--tensor-parallel-size", "2"],
+    ),
+    "sglang": ("sglang", flavor("a", 4), [], ["--tensor-parallel-size", "4"]),
+    "sglang that is told": ("sglang", flavor("a", 4), ["--tp", "2"], ["--tp", "2"]),
+    "TensorRT-LLM": ("tensorrt-llm", flavor("a", 4, TP="2", PP="2"), [], ["--tp_size", "2", "--pp_size", "2"]),
+    "llama.cpp, which takes what it sees": ("llamacpp", flavor("a", 4), [], []),
+}
+
+
+@pytest.mark.parametrize(("name", "given", "own", "want"), SHIPPED.values(), ids=SHIPPED.keys())
+def test_shipped_presets(name: str, given: Json, own: list[str], want: list[str]) -> None:
+    """A model on several GPUs is split over all of them, unless the user says otherwise. On one nothing is said."""
+    item = playground(backendRuntimeConfig={"backendName": name, "args": own})
+    alone = playground(backendRuntimeConfig={"backendName": name})
+    split = engine(item, offering(given), ENGINES[name])["args"]
+    assert split == [*engine(alone, model(), ENGINES[name])["args"], *want]
+
+
+def test_shipped_speculative_decoding() -> None:
+    """Its preset always says it."""
+    claims = {"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}
+    for of, want in ((model(), "1"), (offering(flavor("a", 4)), "4")):
+        found = engine(playground(modelClaims=claims), of, model("small"), ENGINES["vllm"])["args"]
+        assert found[found.index("-tp") + 1] == want
+
+
+def test_a_split_that_the_engine_is_not_told_of() -> None:
+    """Ready names it (LZ-N35)."""
+    service_ready = {"conditions": [{"type": "Ready", "status": "True", "reason": "ServiceReady", "message": ""}]}
+    for name, told in (("sglang", True), ("vllm", False)):
+        item = playground(backendRuntimeConfig={"backendName": name})
+        related = (offering(flavor("a", 4, PP="2")), ENGINES[name])
+        made = child(sync(PLAYGROUND, item, *related), "Service")
+        message = condition(sync(PLAYGROUND, item, *related, children=[{**made, "status": service_ready}]), "Ready")
+        assert ("flavor a: PP has no effect" in message["message"]) == told

@@ -1,0 +1,236 @@
+"""The rules of a Model (LK-6.1), each with a case that breaks it and the words a user reads."""
+
+import re
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from app.kube.field import Advice
+from app.settings import Settings
+from tests.llmkube.objects import errors, model, verdict_of_update, warned
+
+A = "a" * 64
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("LK-V-M02", {"source": "s3://bucket/m.gguf"}, "spec.source: Invalid value"),
+    ("LK-V-M02", {"source": "a"}, "spec.source: Invalid value"),
+    ("LK-V-M03", {"source": "pvc://"}, "the claim's name is missing"),
+    ("LK-V-M03", {"source": "pvc://claim"}, "the path inside the claim is missing"),
+    ("LK-V-M03", {"source": "pvc:///m.gguf"}, "the claim's name is missing"),
+    ("LK-V-M04", {"source": "pvc://Claim/m.gguf"}, '"Claim" cannot be the name of a claim'),
+    ("LK-V-M04", {"source": "pvc://claim/a/../../m.gguf"}, "must not contain '..'"),
+    ("LK-V-M04", {"source": "pvc://claim//m.gguf"}, "must not begin with '/'"),
+    ("LK-V-M05", {"source": "gpt2"}, "must be <owner>/<name>"),
+    ("LK-V-M06", {"source": "file://models/m.gguf"}, "must be absolute; write file:///<path> or /<path>"),
+    ("LK-V-M06", {"source": "/models/../etc/shadow"}, "must not contain '..'"),
+    ("LK-V-M07", {"source": "https://"}, "the URL has no host"),
+    ("LK-V-M07", {"source": "https:///m.gguf"}, "the URL has no host"),
+    ("LK-V-M07", {"source": "http://host:99999/m.gguf"}, "this is no URL"),
+    ("LK-V-M07", {"source": "http://a@b@c/m.gguf"}, "cannot be told for certain"),
+    ("LK-V-M11", {"sha256": "abc"}, "spec.sha256: Invalid value"),
+    ("LK-V-M13", {"refreshPolicy": "Always"}, 'supported values: "IfNotPresent", "OnChange"'),
+    ("LK-V-M15", {"format": "hf-repo"}, "spec.format: Unsupported value"),
+    ("LK-V-M17", {"hardware": {"accelerator": "tpu"}}, "spec.hardware.accelerator: Unsupported value"),
+    ("LK-V-M18", {"hardware": {"gpu": {"count": 9}}}, "must be at most 8"),
+    ("LK-V-M18", {"hardware": {"gpu": {"count": -1}}}, "must be at least 0"),
+    ("LK-V-M19", {"hardware": {"gpu": {"vendor": "arm"}}}, "spec.hardware.gpu.vendor: Unsupported value"),
+    ("LK-V-M20", {"hardware": {"gpu": {"layers": -2}}}, "must be at least -1"),
+    ("LK-V-M21", {"hardware": {"gpu": {"sharding": {"strategy": "x"}}}}, "sharding.strategy: Unsupported value"),
+    ("LK-V-M27", {"hardware": {"gpu": {"memory": "lots"}}}, "must be a quantity"),
+    ("LK-V-M30", {"hardware": {"memoryBudget": "some"}}, "must be a quantity"),
+    ("LK-V-M30", {"hardware": {"memoryBudget": "0"}}, "must be above 0"),
+    ("LK-V-M31", {"hardware": {"memoryFraction": 0}}, "must be above 0 and at most 1"),
+    ("LK-V-M31", {"hardware": {"memoryFraction": 1.5}}, "must be above 0 and at most 1"),
+    ("LK-V-M34", {"resources": {"cpu": "two"}}, "spec.resources.cpu: Invalid value"),
+    ("LK-V-M34", {"resources": {"memory": "-1Gi"}}, "must be 0 or more"),
+]
+
+WARNED: list[tuple[str, dict[str, Any], str]] = [
+    ("LK-V-M08", {"source": "https://huggingface.co/Qwen/Qwen3-8B"}, "read as its repository; write Qwen/Qwen3-8B"),
+    ("LK-V-M08", {"source": "https://huggingface.co/o/r/blob/main/m.gguf"}, "a file's URL has /resolve/ in it"),
+    ("LK-V-M12", {"source": "owner/repo", "sha256": A}, "spec.sha256: no effect"),
+    ("LK-V-M12", {"source": "pvc://claim/m.gguf", "sha256": A}, "spec.sha256: no effect"),
+    ("LK-V-M12", {"hardware": {"accelerator": "metal"}, "sha256": A}, "spec.sha256: no effect"),
+    ("LK-V-M14", {"source": "owner/repo", "refreshPolicy": "OnChange"}, "refreshPolicy: no effect"),
+    ("LK-V-M14", {"source": "/mnt/m.gguf", "refreshPolicy": "OnChange"}, "refreshPolicy: no effect"),
+    ("LK-V-M14", {"refreshPolicy": "OnChange", "sha256": A}, "refreshPolicy: no effect beside sha256"),
+    (
+        "LK-V-M14",
+        {"hardware": {"accelerator": "metal"}, "refreshPolicy": "OnChange"},
+        "refreshPolicy: no effect on metal",
+    ),
+    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"count": 1}}}, "gpu.count: no effect on metal"),
+    ("C.8", {"hardware": {"accelerator": "metal", "gpu": {"sharding": {}}}}, "gpu.sharding: no effect on metal"),
+    ("C.8", {"hardware": {"accelerator": "metal"}, "resources": {"cpu": "1"}}, "resources.cpu: no effect on metal"),
+    ("LK-V-M16", {"format": "mlx"}, "only runtimes on metal load mlx"),
+    ("LK-V-M22", {"hardware": {"gpu": {"count": 2, "sharding": {"strategy": "pipeline"}}}}, "acts like layer"),
+    ("LK-V-M23", {"hardware": {"gpu": {"count": 1, "sharding": {}}}}, "there is nothing to split"),
+    ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1"]}}}}, "1 entries for 2 GPUs"),
+    ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-1", "x"]}}}}, "not start-end"),
+    ("LK-V-M24", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["5-3", "4-9"]}}}}, "not start-end"),
+    (
+        "LK-V-M25",
+        {"hardware": {"gpu": {"sharding": {"strategy": "none", "layerSplit": ["0-1"]}}}},
+        "with strategy none",
+    ),
+    ("LK-V-M25", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-5", "4-9"]}}}}, "gaps or overlaps"),
+    ("LK-V-M26", {"hardware": {"gpu": {"enabled": False, "count": 1}}}, "requested although it is false"),
+    ("LK-V-M26", {"hardware": {"gpu": {"enabled": True}}}, "without gpu.count no GPU is requested"),
+    ("LK-V-M27", {"hardware": {"gpu": {"memory": "24Gi"}}}, "gpu.memory: no effect"),
+    ("LK-V-M28", {"hardware": {"accelerator": "cuda", "gpu": {"vendor": "amd"}}}, "does not go with accelerator cuda"),
+    ("LK-V-M29", {"hardware": {"gpu": {"count": 1}}}, "accelerator: cpu, yet gpu.count requests 1"),
+    ("LK-V-M32", {"hardware": {"memoryBudget": "1Gi", "memoryFraction": 0.5}}, "no effect beside memoryBudget"),
+    ("LK-V-M33", {"hardware": {"accelerator": "cuda", "memoryBudget": "1Gi"}}, "unless accelerator is metal"),
+    ("LK-V-M33", {"hardware": {"memoryFraction": 0.5}}, "unless accelerator is metal"),
+    ("B-04", {"quantization": "Q4_K_M"}, "spec.quantization: no effect"),
+]
+
+SETTINGS = Settings(
+    llmkube_allowed_source_hosts=("mirror.corp", "*.example.com"), llmkube_allowed_host_paths=("/srv/m",)
+)
+
+
+@pytest.mark.parametrize(("rule", "spec", "words"), REFUSED)
+def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> None:
+    """One mistake makes one error, which names its field."""
+    found = errors(model(**spec))
+    assert len(found) == 1, rule
+    assert words in found[0]
+
+
+@pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
+def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) -> None:
+    """A warning, and never a refusal: manifests with such fields exist."""
+    assert errors(model(**spec)) == [], rule
+    found = [text for text in warned(model(**spec)) if words in text]
+    assert found, rule
+    assert all(isinstance(text, Advice) and text.startswith(f"{text.path}: ") for text in found), rule
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"refreshPolicy": "OnChange"},
+        {"sha256": A},
+        {"hardware": {"accelerator": "cuda", "gpu": {"count": 2, "sharding": {"layerSplit": ["0-15", "16-31"]}}}},
+        {"hardware": {"accelerator": "metal", "memoryBudget": "24Gi", "gpu": {"layers": 32}}},
+    ],
+)
+def test_nothing_is_said_of_what_works(spec: dict[str, Any]) -> None:
+    assert errors(model(**spec)) == []
+    assert warned(model(**spec)) == []
+
+
+def test_a_missing_source_is_refused() -> None:
+    """LK-V-M01."""
+    document = model()
+    del document["spec"]["source"]
+    assert errors(document) == ["spec.source: Required value"]
+    document["spec"] = None
+    assert errors(document) == ["spec: Required value"]
+
+
+def test_a_name_that_no_label_can_carry_is_refused() -> None:
+    """LK-V-M35."""
+    assert errors(model(name="m" * 63)) == []
+    assert "metadata.name: Too long" in errors(model(name="m" * 64))[0]
+
+
+def test_every_mistake_is_named_at_once() -> None:
+    found = errors(model("gpt2", hardware={"memoryFraction": 2, "memoryBudget": "x"}, resources={"cpu": "y"}))
+    assert [text.partition(":")[0] for text in found] == [
+        "spec.source",
+        "spec.hardware.memoryBudget",
+        "spec.hardware.memoryFraction",
+        "spec.resources.cpu",
+    ]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "169.254.0.1:8080",
+        "2852039166",
+        "0xa9fea9fe",
+        "0251.0376.0251.0376",
+        "169.254.43518",
+        "[fe80::1]",
+        "[::ffff:169.254.169.254]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[fd00:ec2::254]",
+        "metadata.google.internal",
+        "METADATA.google.internal.",
+        "100.100.100.200",
+        "user:password@169.254.169.254",
+    ],
+)
+def test_metadata_services_are_never_a_source(host: str) -> None:
+    """LK-V-M09: a node's credentials are not a model, however the address is spelt."""
+    assert re.search(r"^spec\.source: Forbidden: .* must come from another host$", errors(model(f"http://{host}/x"))[0])
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "192.168.1.1:8080", "model-server.internal.corp", "[fd12::1]"])
+def test_private_hosts_are_a_source(host: str) -> None:
+    """LK-V-M09: without an allow-list, private hosts work as at v0.8.7."""
+    assert errors(model(f"http://{host}/m.gguf")) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "passes"),
+    [
+        ("https://mirror.corp/m.gguf", True),
+        ("https://MIRROR.corp:8443/m.gguf", True),
+        ("https://a.example.com/m.gguf", True),
+        ("https://example.com/m.gguf", False),
+        ("https://badexample.com/m.gguf", False),
+        ("https://huggingface.co/o/r", False),
+        ("/srv/m/x.gguf", True),
+        ("file:///srv/m/x.gguf", True),
+        ("/srv/models/x.gguf", False),
+        ("/srv//m/x.gguf", True),
+        ("/etc/shadow", False),
+        ("owner/repo", True),
+        ("pvc://claim/m.gguf", True),
+    ],
+)
+def test_an_operators_lists_are_kept(source: str, passes: bool) -> None:
+    """LK-V-M09: what the operator does not list is forbidden; other classes are not concerned."""
+    found = errors(model(source), SETTINGS)
+    assert (found == []) is passes
+    assert all(text.startswith("spec.source: Forbidden: ") for text in found)
+
+
+@pytest.mark.parametrize(
+    ("listed", "source", "passes"),
+    [
+        ((), "/srv/m/x.gguf", False),
+        (("/",), "/srv/m/x.gguf", True),
+        (("/srv/m/",), "file:////srv/./m//x.gguf", True),
+        (("/srv//./m",), "/srv/m/x.gguf", True),
+        (("/srv/m",), "/srv/m", False),
+        (("/srv/m/../n",), "/srv/n/x.gguf", True),
+    ],
+)
+def test_files_of_nodes_lie_below_listed_directories(listed: tuple[str, ...], source: str, passes: bool) -> None:
+    """None is allowed until the operator lists some; the refusal names the setting. An agent's own disk is its own."""
+    settings = Settings(llmkube_allowed_host_paths=listed)
+    found = errors(model(source), settings)
+    assert (found == []) is passes
+    assert passes or found[0].endswith("ask for it to be listed in MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS")
+    assert errors(model(source, hardware={"accelerator": "metal"}), settings) == []
+
+
+def test_a_directory_that_is_listed_is_absolute() -> None:
+    with pytest.raises(ValidationError, match="'models' is no absolute path"):
+        Settings(llmkube_allowed_host_paths=("models",))
+
+
+def test_a_model_from_before_may_be_changed() -> None:
+    """A setting that is taken back, or an upgrade, refuses no change of what is there; another file is new."""
+    before = model("/srv/m/x.gguf")
+    same = verdict_of_update(before, model("/srv/m/x.gguf", hardware={"accelerator": "cuda"}), Settings())
+    assert same.errors == []
+    assert any("(unchanged from before; accepted)" in text for text in same.warnings)
+    assert verdict_of_update(before, model("/srv/m/y.gguf"), Settings()).errors
