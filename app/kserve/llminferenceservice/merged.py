@@ -44,7 +44,8 @@ def check_effective(effective: Effective) -> list[field.Error]:
     """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
     errors = [*check_document(effective.document), *reserved(effective.spec)]
     embedded = check_embedded(effective.spec, SPEC)[0] if effective.templated else []
-    whole = (error for pod, path in templates(effective.spec) for error in _whole(pod or {}, path))
+    users = ((pod or {}, path) for pod, path in templates(effective.spec) if effective.is_users(path))
+    whole = (error for pod, path in users for error in _whole(pod, path))
     return [*errors, *(embedded or (_sourced(error, effective) for error in whole))]
 
 

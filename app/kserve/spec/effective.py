@@ -34,7 +34,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC, decode_document
 from app.kube.limits import MAX_SPEC_BYTES
-from app.kube.merge import merge
+from app.kube.merge import find, merge
 from app.kube.objects import ObjectMeta
 
 # The type: what goes into children is plain JSON, rendered already.
@@ -91,6 +91,11 @@ class Effective:
     def source(self, path: Keyed) -> str:
         """The layer that set the value at ``path`` (:func:`app.kube.merge.find`); empty when none did."""
         return source_of(self.layers, path)
+
+    def is_users(self, path: field.Path) -> bool:
+        """Whether somebody else than a preset has a part in what stands at ``path``, which has no positions."""
+        names = [str(segment) for segment in path.segments[1:]]
+        return any(layer.size and find(layer.spec, names) is not None for layer in self.layers)
 
     def sources(self, paths: Iterable[field.Path | None]) -> list[str]:
         """The layers that have something at each path, or at what it is a part of; each layer once."""
