@@ -106,7 +106,7 @@ class Service(FastAPI):
         def customize(body: bytes) -> bytes:
             return answer_customize(kind, body, settings)
 
-        self._add(kind, SYNC, Endpoint(sync, limit, RETRY_SYNC, self.load, synced(resource.kind)))
+        self._add(kind, SYNC, Endpoint(sync, limit, RETRY_SYNC, self.load, synced(resource)))
         if kind.customize is not None:
             self._add(kind, CUSTOMIZE, Endpoint(customize, limit, RETRY_SYNC, self.load))
         for version in (kind, *kind.older):

@@ -19,6 +19,7 @@ COMMANDS = {
     "validate": "check manifests against the schema and every rule",
     "render": "print the children that manifests lead to",
     "explain": "say why an object is not ready, and who set each value of its pods",
+    "fit": "say whether models fit into the memory of their GPUs, with the arithmetic",
     "status": "list what is on a cluster, with Ready and the first cause",
     "krm": "render as a function of kustomize or kpt",
     "convert": "say objects of one family in another's words, and what has no counterpart there",

@@ -17,8 +17,8 @@ from typing import Any
 import click
 import orjson
 
+from app.cli import fit, options
 from app.cli import live as on_cluster
-from app.cli import options
 from app.cli.live import Source, Unreadable
 from app.cli.manifests import Manifest, ManifestError, Reading, collect, parse
 from app.cli.offline import holding, in_cluster, served, settled
@@ -172,8 +172,15 @@ def _explained(manifest: Manifest, kind: Kind[Any, Any], document: Json, world: 
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
+        "fit": _fit(kind, document, world),
         "values": [_row(origin) for origin in _values(kind, parent, world)],
     }
+
+
+def _fit(kind: Kind[Any, Any], document: Json, world: _World) -> str:
+    """Whether the model fits into its GPUs; empty for a kind that has none."""
+    found = fit.answer(kind, document, world.present, world.settings)
+    return f"{found.verdict}: {found.why}" if found is not None else ""
 
 
 # Why.
@@ -256,6 +263,8 @@ def _text(explained: Json, *, everything: bool = False) -> str:
     lines = [f"{explained['object']}{place}: {explained['state']}"]
     lines += [f"  why: {cause}" for cause in explained["why"]]
     lines += [f"  {_condition(condition)}" for condition in explained["conditions"]]
+    if explained.get("fit"):
+        lines.append(f"  memory: {explained['fit']}")
     if explained["children"]:
         lines.append("  children:")
         lines += [f"    {child['kind']}/{child['name']}{_mark(child, explained)}" for child in explained["children"]]

@@ -48,6 +48,17 @@ _FOREIGN = {
     )
 }
 """Kinds of other controllers in a group of ours."""
+_NOT_SERVED = {
+    "inference.llmkube.dev": {
+        "ModelRouter": "choose a model per request with an AIGatewayRoute of Envoy AI Gateway before the Services of "
+        "the InferenceServices, or serve several GGUF files by one InferenceService with runtime llamacpp-router",
+        "ModelPool": "write one InferenceService for each model",
+        "LoRAAdapter": "name adapters in spec.sglangConfig.loraAdapters, or in spec.extraArgs of vllm and llamacpp",
+        "GPUQuota": "limit GPUs with a ResourceQuota (requests.nvidia.com/gpu), or with Kueue",
+        "FederatedCluster": "apply the objects to each cluster",
+    }
+}
+"""Kinds of the operators that nobody here acts on, with what to use in their place."""
 
 
 def find(api_version: str, kind: str) -> Kind[Any, Any] | None:
@@ -117,6 +128,8 @@ def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:
     elsewhere = versions_of(kind)
     if elsewhere:
         return "apiVersion", f"{kind} is served as {' and '.join(elsewhere)}"
+    if instead := _NOT_SERVED.get(group, {}).get(kind):
+        return "kind", f"{kind} is not served here, and nothing acts on it: {instead}"
     near = nearest(kind, tuple(kinds))
     hint = f'; did you mean "{near}"?' if near else ""
     return "kind", f'{group}/{version} has no kind "{kind}", but {", ".join(kinds)}{hint}'

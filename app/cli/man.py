@@ -40,6 +40,7 @@ def _page() -> Iterator[str]:
     from app.cli import COMMANDS, NAME, group
 
     yield f'.TH {NAME.upper()} 1 "" "{NAME}" "User Commands"'
+    yield ".ad l"  # without blanks to widen: the choices of an option are one word
     yield ".SH NAME"
     yield f"{NAME} \\- {_text(group.help or '').rstrip('.')}"
     yield ".SH SYNOPSIS"
@@ -68,10 +69,15 @@ def _command(name: str, found: click.Command, context: click.Context) -> Iterato
     for parameter in found.params:
         record = parameter.get_help_record(context)
         if record is not None:
-            yield f".TP\n.B {_text(record[0])}\n{_text(record[1])}"
+            yield f".TP\n.B {_breakable(_text(record[0]))}\n{_text(record[1])}"
+
+
+def _breakable(choices: str) -> str:
+    """A line may end between two choices of an option."""
+    return choices.replace("|", "|\\:")
 
 
 def _text(line: str) -> str:
-    """Text of a roff document: hyphens that can be searched for, and nothing taken for a request."""
-    escaped = line.replace("\\", "\\e").replace("-", "\\-")
+    """Text of a roff document: hyphens that can be searched for, choices that break, nothing taken for a request."""
+    escaped = line.replace("\\", "\\e").replace("-", "\\-").replace("|", "|\\:")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -78,6 +78,12 @@ def wants_none(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
     return type(value) in (int, float) and value == 0
 
 
+def is_true(spec: bytes | Raw | dict[str, Any], name: str) -> bool:
+    """Whether a field of a spec is true, however wrong the rest of it is."""
+    value = spec if isinstance(spec, dict) else _loaded(bytes(spec))
+    return isinstance(value, dict) and value.get(name) is True
+
+
 def _loaded(raw: bytes) -> Any:
     try:
         return orjson.loads(raw)
@@ -110,15 +116,16 @@ def keep_child(child: ObservedObject) -> dict[str, Any]:
     return kept
 
 
-def desired_replicas(wanted: int, autoscaled: bool, child: ObservedObject | None) -> int | None:
-    """What to send as ``spec.replicas`` beside an autoscaler (MC-3.6), ``None`` to leave the field out.
+def desired_replicas(wanted: int, start: int | None, child: ObservedObject | None) -> int | None:
+    """What to send as ``spec.replicas`` beside an autoscaler (MC-3.6).
 
-    Without autoscaling, the wanted number. With it: 0 is always sent, because the user stops the workload; on the way
-    from 0 the wanted number, because an autoscaler never starts one; otherwise what :func:`kept_replicas` says.
+    ``start`` is the number with which it begins, ``None`` without autoscaling: the wanted number then. Otherwise 0 is
+    always sent, because the user stops the workload; a workload that is made, or is at 0, gets the start, because an
+    autoscaler never starts one; and from then on the observed number is sent back, whoever made the workload.
     """
-    if not autoscaled or wanted == 0 or (child is not None and spec_replicas(child) == 0):
+    if start is None or wanted == 0:
         return wanted
-    return kept_replicas(child)
+    return (child is not None and spec_replicas(child)) or start
 
 
 def kept_replicas(child: ObservedObject | None) -> int | None:

@@ -24,6 +24,7 @@ from app.hooks.template import keep_templates
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import KubeModel
+from app.kube.fit import Fit
 from app.kube.limits import check_text
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObjectMeta
@@ -65,6 +66,8 @@ class Kind(Generic[SpecT, StatusT]):
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[fields.Advice]] | None = None
+    fit: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, str], Fit] | None = None
+    """Whether the model fits into its GPUs; the last argument is the memory of a GPU, where no object says it."""
     older: tuple[Kind[Any, Any], ...] = ()
     """The kind in the older versions that it is served in: admission judges their objects as they were written."""
     upgrade: Callable[[Parent], Parent] | None = None

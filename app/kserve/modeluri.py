@@ -1,4 +1,4 @@
-"""``model.uri``: what Go's URL parser refuses or rewrites, and what cannot be fetched from.
+"""``model.uri``: what Go's URL parser refuses or rewrites.
 
 The API stores a parsed URL, so a scheme arrives in lower case, a blank in the path as ``%20``, and a text that does not
 parse cannot be decoded in the first place. Source: KS-3.7 and KS-7.5.
@@ -7,13 +7,8 @@ parse cannot be decoded in the first place. Source: KS-3.7 and KS-7.5.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address
 from urllib.parse import quote, unquote_to_bytes
-
-from app.kube.hosts import refusal, without_port
-from app.kube.names import is_dns1123_subdomain
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -70,6 +65,15 @@ def parse(text: str) -> ModelURI:
         authority = "//" + _authority(host) if host or rest else ""
     start = f"{scheme}:" if scheme else ""
     return ModelURI(f"{start}{authority}{_escape(rest)}{tail}", scheme)
+
+
+def url_problem(text: str) -> str:
+    """Why the text is no URL, or an empty text."""
+    try:
+        parse(text)
+    except InvalidURL as error:
+        return str(error)
+    return ""
 
 
 def _split_scheme(text: str) -> tuple[str, str]:
@@ -130,96 +134,3 @@ def _escape(text: str, fragment: bool = False) -> str:
     if _PATH_AS_WRITTEN.fullmatch(text):
         return text
     return quote(unquote_to_bytes(text), safe=_PATH_PLAIN + ("?!()*" if fragment else ""))
-
-
-# What follows the scheme: mistakes that would only show when Kubernetes refuses the pod, or when the download does not
-# find a bucket (HTTP-X02, HTTP-X35 and HTTP-X36).
-
-
-def url_problem(text: str) -> str:
-    """Why the text is no URL, or an empty text."""
-    try:
-        parse(text)
-    except InvalidURL as error:
-        return str(error)
-    return ""
-
-
-def storage_problem(text: str, *, fetched: bool) -> str:
-    """Why nothing can be had from the address, or an empty text; one that is no URL is :func:`url_problem`'s to tell.
-
-    ``fetched``: whether the storage initializer has to know its scheme.
-    """
-    if url_problem(text):
-        return ""
-    uri = parse(text)
-    if not uri.has_authority:
-        return "the address needs a scheme, as in hf://organisation/model"
-    if fetched and uri.scheme not in SCHEMES:
-        return (
-            f"{uri.scheme}:// is not supported, use {', '.join(f'{scheme}://' for scheme in SCHEMES)}; or set "
-            "storageInitializer.enabled to false, if the container fetches the model itself"
-        )
-    return fetch_problem(uri) if fetched else host_problem(uri)
-
-
-def fetch_problem(uri: ModelURI) -> str:
-    """Why nothing can be fetched from an address of a known scheme, and what to write; empty where something may be."""
-    check = _CHECKS.get(uri.scheme)
-    found = host_problem(uri) or (check(uri.rest) if check is not None else "")
-    if not found and ".." in uri.rest.split("/"):
-        found = "the path must not contain '..'"
-    return f"{found}; write {_FORMS[uri.scheme]}" if found else ""
-
-
-def host_problem(uri: ModelURI) -> str:
-    """Why nothing may be fetched from the address, whoever fetches, by its host; empty for schemes without one."""
-    if uri.scheme not in ("http", "https", "oci"):
-        return ""
-    host = without_port(re.split(r"[/?#]", uri.rest, maxsplit=1)[0].rpartition("@")[2])
-    problem = refusal(host)
-    return f"host {host} {problem}" if host and problem else ""
-
-
-def _claim(rest: str) -> str:
-    claim, _, path = rest.partition("/")
-    if not is_dns1123_subdomain(claim):
-        return "pvc:// must be followed by the name of a PersistentVolumeClaim: lower case letters, digits, '-' and '.'"
-    return "the path inside the claim must not begin with '/'" if path.startswith("/") else ""
-
-
-def _bucket(rest: str) -> str:
-    """Upper case letters pass: buckets from before 2018 have them, and so has a sample of upstream's."""
-    bucket = rest.partition("/")[0]
-    if not bucket:
-        return "the bucket is missing"
-    if "@" in bucket or ":" in bucket:
-        return "an S3 address has no user and no port; put credentials in a Secret of the ServiceAccount"
-    try:
-        IPv4Address(bucket)
-    except AddressValueError:
-        return ""
-    return "the name of a bucket cannot be an IP address"
-
-
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
-
-
-def _image(rest: str) -> str:
-    if rest.startswith("/"):
-        return "the registry is missing"
-    _, at, digest = rest.partition("@")
-    if at and not _DIGEST.fullmatch(digest):
-        return "the digest after the @ must be sha256: and 64 hexadecimal digits"
-    return ""
-
-
-_CHECKS: dict[str, Callable[[str], str]] = {"pvc": _claim, "s3": _bucket, "oci": _image}
-_FORMS = {
-    "hf": "hf://<organisation>/<model>",
-    "s3": "s3://<bucket>/<path>",
-    "pvc": "pvc://<claim>/<path in the volume>",
-    "oci": "oci://<registry>/<image>:<tag>, or @sha256:<digest> in the tag's place",
-}
-SCHEMES = tuple(_FORMS)
-"""Those that the storage initializer, or a mount, understands."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Literal
 
-from app.kube.kinds import LEADER_WORKER_SETS
+from app.kube.kinds import AUTOSCALERS, LEADER_WORKER_SETS
 from app.kube.names import LABEL_MAX
 
 GROUP = "serving.kserve.io"
@@ -20,9 +21,8 @@ GATEWAY_GROUP = "gateway.networking.k8s.io"
 POOL_API = f"{POOL_GROUP}/v1"
 GATEWAY_API = f"{GATEWAY_GROUP}/v1"
 LEADER_WORKER_SET_API = LEADER_WORKER_SETS.api_version
-OBJECTIVE_GROUP = POOL_GROUP_ALPHA
-OBJECTIVE_API = f"{OBJECTIVE_GROUP}/v1alpha2"
-AUTOSCALER_API = "autoscaling/v2"
+OBJECTIVE_API = f"{POOL_GROUP_ALPHA}/v1alpha2"
+AUTOSCALER_API = AUTOSCALERS.api_version
 SCALED_OBJECT_API = "keda.sh/v1alpha1"
 VARIANT_API = "llmd.ai/v1alpha1"
 
@@ -87,8 +87,10 @@ MODELCAR_INIT = "modelcar-init"
 POOL_NAME_VARIABLE = "INFERENCE_POOL_NAME"
 PROVISION_VOLUME = "kserve-provision-location"
 CLAIM_VOLUME = "kserve-pvc-source"
+ADAPTER_VOLUME = "lora-adapters"
+"""Adapters have a volume of their own, so that none of their mounts is within a read-only one, or an image's."""
 CA_BUNDLE_VOLUME = "cabundle-cert"
-MODEL_VOLUMES = (PROVISION_VOLUME, CLAIM_VOLUME, CA_BUNDLE_VOLUME)
+MODEL_VOLUMES = (PROVISION_VOLUME, CLAIM_VOLUME, ADAPTER_VOLUME, CA_BUNDLE_VOLUME)
 """Volumes that are added to a pod to bring the model in."""
 MODEL_PATH = "/mnt/models"
 
@@ -216,6 +218,17 @@ class Names:
     @property
     def route(self) -> str:
         return self._child("-kserve-route")
+
+
+def adapter_volume(adapter: str) -> str:
+    """Of a claim with an adapter; a name that no volume can have is told apart by its hash."""
+    if _LABEL.fullmatch(adapter):
+        return child_name("lora-pvc-", adapter)
+    return child_name("lora-pvc-", f"{_NO_LABEL.sub('-', adapter.lower()).strip('-')}-{_md5(adapter)[:8]}".lstrip("-"))
+
+
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
+_NO_LABEL = re.compile(r"[^a-z0-9-]")
 
 
 def base_labels(service: str) -> dict[str, str]:

@@ -26,6 +26,9 @@ class _Document(msgspec.Struct, rename="camel"):
         """Raises ``ValueError`` for what the types cannot say."""
 
 
+ROUTING_HEADER = "X-Gateway-Model-Name"
+
+
 class Ingress(_Document):
     """``ingress``: the Gateway that managed routes attach to."""
 
@@ -33,6 +36,9 @@ class Ingress(_Document):
     """``namespace/name``; a bare name is one of the system namespace."""
     url_scheme: str = "http"
     """Which of a Gateway's listeners comes first in URLs."""
+    model_based_routing_header_name: str = ROUTING_HEADER
+    model_based_routing_mode: str = "enabled"
+    """``disabled`` takes the routes' matches by that header away."""
 
     def check(self) -> None:
         namespace, slash, name = self.kserve_ingress_gateway.partition("/")
@@ -102,11 +108,20 @@ class S3(_Document):
     ca_bundle: str = msgspec.field(default="", name="s3CABundle")
 
 
+class GCS(_Document):
+    """How the key of a Google service account is called in a Secret."""
+
+    credential_file_name: str = msgspec.field(
+        default="gcloud-application-credentials.json", name="gcsCredentialFileName"
+    )
+
+
 class Credentials(_Document):
     """``credentials``: where download credentials are looked for."""
 
     storage_secret_name_annotation: str = "serving.kserve.io/storageSecretName"  # noqa: S105 - the name of an annotation
     s3: S3 = msgspec.field(default_factory=S3)
+    gcs: GCS = msgspec.field(default_factory=GCS)
 
 
 class Scheduler(_Document):

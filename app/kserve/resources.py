@@ -7,7 +7,6 @@ from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInf
 from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.names import (
-    AUTOSCALER_API,
     GATEWAY_API,
     GROUP,
     OBJECTIVE_API,
@@ -59,7 +58,7 @@ _SERVICE = CustomResource(
         ChildKind(RBAC_VERSION, "Role", "roles", optional=True, component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
         ChildKind("v1", "ConfigMap", "configmaps", optional=True, component=CA_BUNDLE_COMPONENT),
-        ChildKind(AUTOSCALER_API, "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+        kinds.AUTOSCALERS,
         ChildKind(SCALED_OBJECT_API, "ScaledObject", "scaledobjects", optional=True, component=KEDA_COMPONENT),
         ChildKind(
             OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", optional=True, component=OBJECTIVE_COMPONENT
@@ -68,6 +67,7 @@ _SERVICE = CustomResource(
     ),
     related=(
         RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),
+        RelatedKind(f"{GROUP}/{VERSION}", "llminferenceservices"),
         kinds.CONFIG_MAPS,
         RelatedKind("v1", "serviceaccounts"),
         kinds.PODS,

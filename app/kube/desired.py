@@ -5,6 +5,7 @@ Unset fields are left out, never sent as null. ``api_version`` and ``kind`` alwa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -65,8 +66,9 @@ class Container(Desired):
     args: list[str] | None = None
     ports: list[ContainerPort] | None = None
     env: list[Json] | None = None
+    env_from: list[Json] | None = None
     resources: ResourceRequirements | None = None
-    volume_mounts: list[VolumeMount] | None = None
+    volume_mounts: Sequence[VolumeMount | Json] | None = None
     startup_probe: Json | None = None
     liveness_probe: Json | None = None
     readiness_probe: Json | None = None
@@ -89,6 +91,8 @@ class PodSpec(Desired):
     enable_service_links: bool | None = None
     tolerations: list[Json] | None = None
     node_selector: dict[str, str] | None = None
+    affinity: Json | None = None
+    topology_spread_constraints: list[Json] | None = None
     service_account_name: str | None = None
     automount_service_account_token: bool | None = None
 
@@ -135,6 +139,7 @@ class ServicePort(Desired):
     target_port: int | str
     protocol: str = msgspec.field(default_factory=lambda: "TCP")
     app_protocol: str | None = None
+    node_port: int | None = None
 
 
 class ServiceSpec(Desired):

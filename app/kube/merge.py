@@ -173,3 +173,9 @@ def find(document: Any, path: Sequence[str | tuple[str, Any]]) -> Any:
         if document is None:
             return None
     return document
+
+
+def replaced(document: Json, path: Sequence[str], value: Any) -> Json:
+    """``document`` with another value at ``path``; nothing is written in place."""
+    first, *rest = path
+    return {**document, first: replaced(document.get(first) or {}, rest, value) if rest else value}

@@ -157,6 +157,18 @@ class ObservedDeployment(ObservedObject):
     status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
 
 
+class AutoscalerStatus(Observed):
+    """``desired_replicas`` is what the autoscaler chose last; 0 before it chose anything."""
+
+    desired_replicas: int = 0
+
+
+class ObservedAutoscaler(ObservedObject):
+    """A HorizontalPodAutoscaler, for the number that it keeps while what it scales is away."""
+
+    status: AutoscalerStatus = msgspec.field(default_factory=AutoscalerStatus)
+
+
 class GroupStatus(Observed):
     """Counts of groups; which of them there are depends on LeaderWorkerSet's version."""
 

@@ -111,6 +111,8 @@ class CustomResource:
     grants: tuple[Grant, ...] = ()
     cel: tuple[tuple[str, str], ...] = field(default=())
     """CEL rules of the whole object as ``(rule, message)``."""
+    counted: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Texts of the status that syncs are counted by, and which of their values are told apart."""
     list_kind: str = ""
     older: tuple[CustomResource, ...] = ()
     """The kind in the other versions that are served."""

@@ -6,6 +6,7 @@ ever is shell text (spec LK-T-22).
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections.abc import Mapping
@@ -28,13 +29,21 @@ EXIT_WRONG_SHA256 = 65
 """The script's exit code when the file is not the one that the Model demands."""
 
 
-def _script(*, in_job: bool) -> str:
-    """The script without its comments, as it travels in every pod spec."""
-    text = resources.files("app.llmkube").joinpath("scripts/download.sh").read_text(encoding="ascii")
-    if not in_job:
-        text = re.sub(r"(?ms)^ *#job \{$.*?^ *#job \}$", "", text)
+@functools.cache
+def _script(*, in_job: bool, with_credentials: bool = False, several: bool = False) -> str:
+    """The script without its comments, as it travels in every pod spec; with the parts that are not for every pod."""
+    text = _part("download.sh")
+    for part, wanted in (("job", in_job), ("credentials", with_credentials)):
+        if not wanted:
+            text = re.sub(rf"(?ms)^ *#{part} \{{$.*?^ *#{part} \}}$", "", text)
+    if several:
+        text = _part("files.sh").replace("#download.sh\n", text)
     lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
     return "\n".join(lines) + "\n"
+
+
+def _part(name: str) -> str:
+    return resources.files("app.llmkube").joinpath("scripts", name).read_text(encoding="ascii")
 
 
 SCRIPT = _script(in_job=False)
@@ -57,6 +66,13 @@ class Download:
     sha256: str
     refresh: bool
     """Ask the server whether the file has changed (``refreshPolicy: OnChange``)."""
+    secret: str = ""
+    """Secret whose keys are variables of the downloader."""
+
+    @property
+    def directory(self) -> str:
+        """Where the file is, or where the paths of several begin."""
+        return self.path.removesuffix(f"/{self.source.files[0]}") if self.source.files else posixpath.dirname(self.path)
 
 
 def download(model: ModelSpec, source: Source, namespace: str, name: str, settings: Settings) -> Download:
@@ -64,22 +80,29 @@ def download(model: ModelSpec, source: Source, namespace: str, name: str, settin
     cached = bool(settings.llmkube_model_cache_path)
     return Download(
         source=source,
-        path=cached_path(source, name) if cached else ephemeral_path(namespace, name),
+        path=cached_path(source, name) if cached else ephemeral_path(source, namespace, name),
         cached=cached,
-        sha256=model.sha256.lower(),
-        refresh=model.refresh_policy == "OnChange" and source.kind is SourceClass.HTTP,
+        sha256="" if source.files[1:] else model.sha256.lower(),
+        refresh=model.refresh_policy == "OnChange" and source.is_remote,
+        secret=model.source_secret_ref.name if model.source_secret_ref and source.is_remote else "",
     )
 
 
 def container(
-    download: Download, settings: Settings, security: Mapping[str, Any] | None = None, script: str = SCRIPT
+    download: Download, settings: Settings, security: Mapping[str, Any] | None = None, *, in_job: bool = False
 ) -> Container:
     """The downloading container. ``security`` is the pod's security context when the user wrote one: as whom to run."""
+    script = _script(
+        in_job=in_job,
+        with_credentials=bool(download.secret) or download.source.kind in (SourceClass.FILES, SourceClass.S3),
+        several=bool(download.source.files),
+    )
     return Container(
         name=names.DOWNLOADER,
         image=settings.llmkube_init_container_image,
         command=["sh", "-c", script],
         env=_environment(download, settings),
+        env_from=[{"secretRef": {"name": download.secret}}] if download.secret else None,
         volume_mounts=_mounts(download, settings),
         security_context=_security_context(security or {}),
         termination_message_policy="FallbackToLogsOnError",
@@ -89,10 +112,12 @@ def container(
 def _environment(download: Download, settings: Settings) -> list[Json]:
     """Upstream's three variables in their order, then ours. An empty value is left out, as the API server does."""
     values = {
-        "MODEL_SOURCE": download.source.text,
-        "CACHE_DIR": posixpath.dirname(download.path) if download.cached else "",
+        "MODEL_SOURCE": download.source.location,
+        "CACHE_DIR": download.directory if download.cached or download.source.files else "",
         "MODEL_PATH": download.path,
     }
+    if download.source.files:
+        values["MODEL_FILES"] = "\n".join(download.source.files)
     if download.sha256:
         values["MODEL_SHA256"] = download.sha256
     if download.refresh:

@@ -3,6 +3,7 @@
 from app.hooks.kind import Kind
 from app.llmkube.inferenceservice import checks as inferenceservice_checks
 from app.llmkube.inferenceservice import sync as inferenceservice
+from app.llmkube.inferenceservice.fitting import fit
 from app.llmkube.model import checks as model_checks
 from app.llmkube.model import sync as model
 from app.llmkube.resources import INFERENCE_SERVICE, MODEL
@@ -31,6 +32,7 @@ KINDS = (
         warnings=inferenceservice_checks.warnings,
         customize=inferenceservice.customize,
         across=inferenceservice_checks.warnings_with_related,
+        fit=fit,
         judges_changes=False,
     ),
 )

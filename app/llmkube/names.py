@@ -42,6 +42,9 @@ HOST_VOLUME = "host-model"
 CA_VOLUME = "custom-ca-cert"
 DRAFT_VOLUME = "draft-model"
 
+GENERATED_VOLUMES = (CACHE_VOLUME, STORAGE_VOLUME, SOURCE_VOLUME, HOST_VOLUME, CA_VOLUME, DRAFT_VOLUME)
+"""Names that volumes of pods with a model may have."""
+
 MODELS_DIR = "/models"
 """Where a cache claim, or the empty directory in its place, is mounted."""
 SOURCE_DIR = "/model-source"
@@ -51,8 +54,13 @@ HOST_FILE = "/host-model/model.gguf"
 CA_DIR = "/custom-certs"
 DRAFT_DIR = "/draft-model"
 """Where the claim of a proposing model is mounted (speculative decoding)."""
+GENERATED_MOUNTS = (MODELS_DIR, SOURCE_DIR, DRAFT_DIR)
+"""Where a server may find its model."""
 
 PRIORITY_CLASS_PREFIX = "llmkube-"
+
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+"""Annotation of a pod whose node Karpenter leaves alone."""
 
 METAL_HEARTBEAT = "llmkube.ai/agent-heartbeat"
 """Annotation in which a metal agent says when it last lived (LK-C.3)."""
@@ -94,8 +102,12 @@ def claim_labels(model: str) -> dict[str, str]:
 
 
 def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:
-    """Name of a download Job: another source, checksum or claim is another Job, since a Job cannot be changed."""
-    key = short_hash(f"{source}\n{sha256}", 16) if sha256 else cache_key
+    """Name of a download Job: another source, checksum or claim is another Job, since a Job cannot be changed.
+
+    ``source``: its text, and in further lines what else says what is fetched and how.
+    """
+    plain = not sha256 and "\n" not in source
+    key = cache_key if plain else short_hash(f"{source}\n{sha256}", 16)
     if second_claim:
         key = short_hash(f"{key}\n{second_claim}", 16)
     return fit(f"{model}-dl-{key}")
@@ -130,6 +142,7 @@ PRIORITY_VALUES = {"critical": 1_000_000, "high": 100_000, "normal": 10_000, "lo
 
 NVIDIA_GPU = "nvidia.com/gpu"
 AMD_GPU = "amd.com/gpu"
+DRI_RENDER = "devic.es/dri-render"
 INTEL_GPU = "gpu.intel.com/i915"
 INTEL_XE_GPU = "gpu.intel.com/xe"
 """Extended resources of the vendors' device plugins; the operator may name another one for Intel."""

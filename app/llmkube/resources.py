@@ -3,7 +3,7 @@
 from app.kube import kinds
 from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Scale
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
-from app.llmkube.model.types import ModelSpec, ModelStatus
+from app.llmkube.model.types import QUANTIZATIONS, ModelSpec, ModelStatus
 from app.llmkube.names import API_VERSION, GROUP, POD_MONITOR_API, VERSION
 
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
@@ -18,11 +18,13 @@ MODEL = CustomResource(
     description="A set of weights: where they come from, and the hardware they want.",
     spec=ModelSpec,
     status=ModelStatus,
+    counted=(("quantization", tuple(QUANTIZATIONS.values())),),
     columns=(
         Column("Phase", ".status.phase"),
         Column("Size", ".status.size"),
         Column("Accelerator", ".spec.hardware.accelerator"),
         Column("Arch", ".status.gguf.architecture", priority=1),
+        Column("Quantization", ".status.quantization", priority=1),
         _AGE,
     ),
     children=(

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from app.kube.hosts import misspelt
 from app.kube.names import short_hash
+from app.llmkube.model.types import ModelSpec
 from app.llmkube.names import MODELS_DIR, SOURCE_DIR
 
 PVC_SCHEME = "pvc://"
 FILE_SCHEME = "file://"
+HUB_SCHEME = "hf://"
+BUCKET_SCHEME = "s3://"
+HUB = "https://huggingface.co"
 METAL = "metal"
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
+_HUB_SOURCE = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([^/\s@]+))?(?:/(\S.*))?", re.ASCII)
 _HUB_PAGE = re.compile(
     r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+/[\w.-]+?)/?(?:tree/main/?)?(?:[?#].*)?", re.ASCII
 )
@@ -36,6 +41,10 @@ class SourceClass(StrEnum):
     """A file on a claim of the same namespace; nothing is copied."""
     REPOSITORY = "hf"
     """A Hugging Face repository; the serving runtime fetches it."""
+    FILES = "files"
+    """Files of a Hugging Face repository; a Job fetches them."""
+    S3 = "s3"
+    """An object of a bucket, or several below a prefix; a Job fetches them."""
     HTTP = "http"
     """One file on a server; a Job fetches it, on metal the agent."""
     LOCAL = "local"
@@ -56,6 +65,10 @@ class Source:
     """Path inside the claim, or on the node."""
     repository: str = ""
     """``owner/name`` on the Hugging Face Hub."""
+    revision: str = ""
+    """Branch, tag or commit of the repository; empty for its main branch."""
+    files: tuple[str, ...] = ()
+    """Paths of the wanted files in the repository or below the prefix, the one that is served first."""
     hub_page: bool = False
     """The repository was given as the address of its page in a browser."""
 
@@ -66,8 +79,20 @@ class Source:
 
     @property
     def is_file(self) -> bool:
-        """Whether a downloader of ours has to put one file somewhere."""
-        return self.kind in (SourceClass.HTTP, SourceClass.LOCAL)
+        """Whether a downloader of ours has to put a file, or several, somewhere."""
+        return self.kind in (SourceClass.HTTP, SourceClass.LOCAL, SourceClass.FILES, SourceClass.S3)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether that file comes from a server, which can be asked if it changed."""
+        return self.is_file and self.kind is not SourceClass.LOCAL
+
+    @property
+    def location(self) -> str:
+        """What the downloader is told: the source, or what comes before the path of each file."""
+        if self.kind is SourceClass.FILES:
+            return f"{HUB}/{self.repository}/resolve/{quote(self.revision or 'main', safe='')}/"
+        return f"{self.text.rstrip('/')}/" if self.files else self.text
 
     @property
     def mounted_path(self) -> str:
@@ -76,10 +101,19 @@ class Source:
 
 
 def parse(text: str) -> Source:
-    """The source that a text names. Tests are case-sensitive and in the order of LK-2.1."""
+    """The source that a text names. Tests are case-sensitive and in the order of LK-2.1. See :func:`source_of`."""
     if text.startswith(PVC_SCHEME):
         claim, _, path = text.removeprefix(PVC_SCHEME).partition("/")
         return Source(text, SourceClass.PVC, claim=claim, path=path)
+    if text.startswith(HUB_SCHEME):
+        found = _HUB_SOURCE.fullmatch(text)
+        if found is None:
+            return Source(text, SourceClass.INVALID)
+        kind = SourceClass.FILES if found[3] else SourceClass.REPOSITORY
+        files = (found[3],) if found[3] else ()
+        return Source(text, kind, repository=found[1], revision=found[2] or "", files=files)
+    if text.startswith(BUCKET_SCHEME):
+        return Source(text, SourceClass.S3, path=text.removeprefix(BUCKET_SCHEME).partition("/")[2])
     if text.startswith(("https://", "http://")):
         page = _HUB_PAGE.fullmatch(text)
         if page and page[1].partition("/")[0] not in _HUB_AREAS:
@@ -90,6 +124,15 @@ def parse(text: str) -> Source:
     if "/" in text and _REPOSITORY.fullmatch(text):
         return Source(text, SourceClass.REPOSITORY, repository=text)
     return Source(text, SourceClass.INVALID)
+
+
+def source_of(spec: ModelSpec) -> Source:
+    """The source of a Model, with the files that its spec names besides (LK-2.1)."""
+    source = parse(spec.source)
+    listed = tuple(dict.fromkeys([*source.files, *spec.files, *filter(None, [spec.mmproj])]))
+    if not listed or source.kind not in (SourceClass.REPOSITORY, SourceClass.FILES, SourceClass.S3):
+        return source
+    return replace(source, files=listed, kind=SourceClass.S3 if source.kind is SourceClass.S3 else SourceClass.FILES)
 
 
 def host(text: str) -> str:
@@ -106,7 +149,7 @@ _ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 def is_archive(source: Source) -> bool:
     """Whether the file's name is that of an archive. None is unpacked: a model is one file as it is."""
     path = urlsplit(source.text).path if source.kind is SourceClass.HTTP and host(source.text) else source.path
-    return path.lower().endswith(_ARCHIVES)
+    return any(path.lower().endswith(_ARCHIVES) for path in source.files or (path,))
 
 
 def slug(text: str) -> str:
@@ -130,14 +173,22 @@ def recorded_key(source: Source, *, metal: bool) -> str:
     return "" if metal and source.kind is SourceClass.LOCAL else source.cache_key
 
 
+def stored_as(source: Source, model: str) -> str:
+    """Path of the file that is served, in the directory of its source: of several, the first."""
+    return source.files[0] if source.files else file_name(model)
+
+
 def cached_path(source: Source, model: str) -> str:
     """Path of the file inside a pod that mounts the cache."""
-    return posixpath.join(cache_dir(source), file_name(model))
+    return posixpath.join(cache_dir(source), stored_as(source, model))
 
 
-def ephemeral_path(namespace: str, model: str) -> str:
+def ephemeral_path(source: Source, namespace: str, model: str) -> str:
     """Path of the file inside a pod that downloads into an empty directory of its own."""
-    return posixpath.join(MODELS_DIR, f"{namespace}-{model}.gguf")
+    own = f"{namespace}-{model}"
+    return (
+        posixpath.join(MODELS_DIR, own, source.files[0]) if source.files else posixpath.join(MODELS_DIR, f"{own}.gguf")
+    )
 
 
 def url_problem(text: str) -> str:

@@ -5,11 +5,14 @@ No label holds a name of a user's object: paths, kinds and reasons are known bef
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from prometheus_client import Counter, Gauge
 from prometheus_fastapi_instrumentator.metrics import Info, latency, requests
 
 from app.admission import protocol
+from app.kube.resource import CustomResource
 from app.server.endpoint import Report
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
@@ -30,6 +33,11 @@ DENIALS = Counter(
 )
 WARNINGS = Counter("modelhooks_warnings", "Warnings that were given with reviews.", ["kind"])
 SYNCS = Counter("modelhooks_syncs", "Syncs answered, by what the resource's condition Ready says.", ["kind", "ready"])
+STATUS_VALUES = Counter(
+    "modelhooks_status_values",
+    "Syncs answered, by a status field that has few values; other where users can write any.",
+    ["kind", "field", "value"],
+)
 
 
 def reviewed(kind: str) -> Report:
@@ -55,26 +63,26 @@ class _Condition(msgspec.Struct):
     reason: str = ""
 
 
-class _Status(msgspec.Struct):
-    conditions: list[_Condition] = []
-
-
-class _Synced(msgspec.Struct):
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-_SYNCED = msgspec.json.Decoder(_Synced)
-
-
-def synced(kind: str) -> Report:
+def synced(resource: CustomResource) -> Report:
     """Counts syncs of a kind: ``True``, ``False``, ``Unknown``, or ``InvalidSpec`` for a spec that breaks a rule."""
+    kind = resource.kind
     counters = {ready: SYNCS.labels(kind, ready) for ready in ("True", "False", "Unknown", "InvalidSpec")}
+    values = {name: frozenset(known) for name, known in resource.counted}
+    status_type = msgspec.defstruct(
+        "Status",
+        [("conditions", list[_Condition], msgspec.field(default_factory=list)), *((n, str, "") for n in values)],
+    )
+    answered: Any = msgspec.json.Decoder(msgspec.defstruct("Answer", [("status", status_type)]))
 
     def report(answer: bytes) -> None:
-        for condition in _SYNCED.decode(answer).status.conditions:
+        status = answered.decode(answer).status
+        for condition in status.conditions:
             if condition.type == "Ready":
                 invalid = condition.reason == "InvalidSpec"
                 counters["InvalidSpec" if invalid else condition.status].inc()
+        for name, known in values.items():
+            if value := getattr(status, name):
+                STATUS_VALUES.labels(kind, name, value if value in known else "other").inc()
 
     return report
 

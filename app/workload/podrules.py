@@ -19,6 +19,14 @@ from app.kube.names import is_dns1123_subdomain, is_label_value, key_problem
 Json = Mapping[str, Any]
 Errors = list[field.Error]
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+
+
+def is_integer(text: str) -> bool:
+    """Whether ``Gt`` and ``Lt`` can compare with it: a whole number that fits 64 bits."""
+    return _INTEGER.fullmatch(text) is not None and -(2**63) <= int(text) < 2**63
+
+
 HANDLERS = ("exec", "grpc", "httpGet", "tcpSocket")
 
 
@@ -194,6 +202,10 @@ def _toleration(item: Json, path: field.Path) -> Errors:
         errors.append(field.invalid(path.child("value"), value, "must be left out with operator Exists"))
     if operator == "Equal" and not is_label_value(value):
         errors.append(field.invalid(path.child("value"), value, "must be a label value"))
+    if operator in ("Gt", "Lt") and not is_integer(value):
+        errors.append(
+            field.invalid(path.child("value"), value, f"must be an integer in quotes with operator {operator}")
+        )
     if effect and effect not in _EFFECTS:
         errors.append(field.not_supported(path.child("effect"), effect, _EFFECTS))
     elif item.get("tolerationSeconds") is not None and effect != "NoExecute":

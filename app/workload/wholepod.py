@@ -14,7 +14,7 @@ from typing import Any
 from app.kube import field
 from app.kube.names import is_dns1123_label
 from app.kube.quantity import parse
-from app.workload import podrules, selectors
+from app.workload import placement, podrules, volumes
 from app.workload.podrules import Json, object_name
 
 _LISTS = ("initContainers", "containers")
@@ -25,18 +25,24 @@ def check(pod: Json, path: field.Path) -> Iterator[field.Error]:
     yield from _lasting(pod, path)
     yield from _references(pod, path)
     yield from _container_names(pod, path)
-    yield from podrules.tolerations([one or {} for one in pod.get("tolerations") or ()], path.child("tolerations"))
+    yield from podrules.tolerations(_objects(pod, "tolerations"), path.child("tolerations"))
     yield from podrules.node_selector(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
-    yield from selectors.affinity(pod.get("affinity") or {}, path.child("affinity"))
+    yield from placement.affinity(pod.get("affinity") or {}, path.child("affinity"))
     spread = "topologySpreadConstraints"
-    yield from selectors.topology_spread(pod.get(spread) or (), path.child(spread))
+    yield from placement.topology_spread(_objects(pod, spread), path.child(spread))
     yield from podrules.pod_security_context(pod.get("securityContext") or {}, path.child("securityContext"))
     yield from _names(pod, path)
-    yield from _volumes(pod, path.child("volumes"))
+    for position, volume in enumerate(_objects(pod, "volumes")):
+        yield from volumes.volume(volume, path.child("volumes").index(position))
     for name in _LISTS:
         for position, container in enumerate(pod.get(name) or ()):
             yield from _container(container or {}, path.child(name).index(position), initial=name == _LISTS[0])
     yield from _host_ports(pod, path)
+
+
+def _objects(owner: Json, name: str) -> list[Json]:
+    """The items of a list, without what says how they merge."""
+    return [{key: value for key, value in (item or {}).items() if key != "$patch"} for item in owner.get(name) or ()]
 
 
 def _container(container: Json, path: field.Path, *, initial: bool) -> Iterator[field.Error]:
@@ -62,8 +68,8 @@ def _container(container: Json, path: field.Path, *, initial: bool) -> Iterator[
             path.child("restartPolicy"), f"{lasting[0]} is for init containers that go on: set Always"
         )
         yield replace(error, against=path.child(lasting[0]))
-    for position, mount in enumerate(container.get("volumeMounts") or ()):
-        yield from _mount(mount or {}, path.child("volumeMounts").index(position))
+    mounts = _objects(container, "volumeMounts")
+    yield from volumes.mounts(mounts, path.child("volumeMounts"), {mount.get("name") or "" for mount in mounts})
 
 
 _OF_LASTING = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
@@ -142,30 +148,6 @@ def _host_ports(pod: Json, path: field.Path) -> Iterator[field.Error]:
             if key in taken:
                 yield replace(field.duplicate(here, host, "another port of the pod takes it"), against=taken[key])
             taken.setdefault(key, here)
-
-
-# Volumes and mounts.
-
-
-def _volumes(pod: Json, path: field.Path) -> Iterator[field.Error]:
-    for position, volume in enumerate(pod.get("volumes") or ()):
-        given, here = volume or {}, path.index(position)
-        name = given.get("name")
-        if name and not is_dns1123_label(name):
-            yield field.invalid(here.child("name"), name, "must be at most 63 lower case letters, digits and '-'")
-        sources = [key for key, value in given.items() if value is not None and key not in ("name", "$patch")]
-        if len(sources) > 1:
-            yield field.forbidden(here.child(sources[1]), f"{sources[0]} is set as well; a volume has one source")
-
-
-def _mount(mount: Json, path: field.Path) -> Iterator[field.Error]:
-    for key in ("subPath", "subPathExpr"):
-        text = mount.get(key) or ""
-        if text.startswith("/") or ".." in text.split("/"):
-            yield field.invalid(path.child(key), text, "must be a relative path without '..'")
-    if mount.get("subPath") and mount.get("subPathExpr"):
-        error = field.invalid(path.child("subPathExpr"), mount["subPathExpr"], "subPath is set as well; remove one")
-        yield replace(error, against=path.child("subPath"))
 
 
 # The rest of a pod.

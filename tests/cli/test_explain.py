@@ -279,6 +279,47 @@ def test_objects_that_differ_in_names_alone_are_explained_alike(command: Command
         assert together[name]["values"] == alone[name]["values"]
 
 
+def test_defaults_are_folded_and_paths_are_filtered(command: Command) -> None:
+    """What somebody set stands first; --all shows the rest, --path only what is asked for."""
+    file = command.file("a.yaml", model(), service({"contextSize": 4096}))
+    folded, everything = command("explain", file).out, command("explain", file, "--all").out
+    assert "values are defaults; --all shows them" in folded
+    assert "values are defaults" not in everything
+    assert len(everything.splitlines()) > len(folded.splitlines())
+    only = command("explain", file, "--path", "startupProbe").out
+    rows = [line for line in only.splitlines() if line.startswith("    ") and "/" not in line.split()[0]]
+    assert rows
+    assert all("startupProbe" in line for line in rows)
+
+
+LARGE: Json = {
+    "source": "https://models.example.com/Llama-3.1-70B-Q4_K_M.gguf",
+    "hardware": {"gpu": {"count": 1, "memory": "24Gi"}},
+}
+
+
+def test_a_line_says_whether_the_model_fits(command: Command) -> None:
+    file = command.file("all.yaml", model(spec=LARGE), service())
+    assert "  memory: does not fit: it needs at least 36.6 GiB, and has 24.0 GiB\n" in command("explain", file).out
+    found = explained(command, model(spec=LARGE), service())
+    assert found["InferenceService/s"]["fit"].startswith("does not fit: ")
+    assert found["Model/m"]["fit"] == ""
+
+
+def test_an_autoscaled_service_starts_with_its_replicas(command: Command) -> None:
+    """And is ready with them, as far as anybody can tell before an autoscaler acts."""
+    spec: Json = {"replicas": 3, "autoscaling": {"maxReplicas": 5}}
+    one = explained(command, model(), service(spec))["InferenceService/s"]
+    assert one["state"] == "not applied yet; once everything runs: ready (InferenceReady)"
+    rendered = command("render", command.file("scaled.yaml", model(), service(spec)), "--output", "json").json
+    assert [
+        child["spec"]["replicas"]
+        for answer in rendered
+        for child in answer["children"]
+        if child["kind"] == "Deployment"
+    ] == [3]
+
+
 def test_autoscalers_and_objectives_have_sources_too(command: Command) -> None:
     """Of KServe: fields of the spec, a base's, annotations that stand for fields, and the operator's settings."""
     settings = {"prometheus": {"url": "https://prometheus:9090"}}

@@ -111,6 +111,7 @@ def test_one_name_twice_in_a_folder_is_a_finding(command: Command, names: tuple[
     ("change", "words"),
     [
         ({"kind": "InferenceServce"}, 'has no kind "InferenceServce"'),
+        ({"kind": "ModelRouter"}, "ModelRouter is not served here, and nothing acts on it: choose a model per request"),
         ({"apiVersion": "inference.llmkube.io/v1alpha1"}, "did you mean inference.llmkube.dev/v1alpha1?"),
         (
             {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceServices"},
@@ -176,7 +177,7 @@ def test_a_comment_takes_a_finding_back(command: Command) -> None:
 def test_an_annotation_takes_findings_back(command: Command) -> None:
     """Those of its object with the ids that it lists, and no others."""
     noted = {"modelhooks.dev/ignore": "no-effect, unknown-field"}
-    wrong = {"contextSize": 1024, "maxTokens": 5, "resources": {"gpuMemory": "8Gi", "memory": "4 GB"}}
+    wrong = {"contextSize": 1024, "maxTokens": 5, "args": ["x"], "resources": {"memory": "4 GB"}}
     muted, plain = service(wrong, "a"), service(wrong, "b")
     muted["metadata"]["annotations"] = noted
     found = command("validate", "-o", "json", command.file("a.yaml", muted)).json
@@ -241,7 +242,7 @@ def test_habits_are_answered(command: Command, change: Json, words: str) -> None
     assert words in command("validate", command.file("all.yaml", service(change))).out
 
 
-@pytest.mark.parametrize("source", ["hf://x/y", "huggingface://x/y", "hf:x/y"])
+@pytest.mark.parametrize("source", ["hub://x/y", "huggingface://x/y", "hf:x/y"])
 def test_the_scheme_of_another_api(command: Command, source: str) -> None:
     result = command("validate", command.file("all.yaml", model(spec={"source": source})))
     assert result.status == 1

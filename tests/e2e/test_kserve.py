@@ -242,6 +242,148 @@ def test_an_account_is_taken_away(gateway: Installation, namespace: str) -> None
     wait_ready(cluster, namespace, "tiny-chat")
 
 
+def _pod(cluster: ControlPlane, namespace: str, deployment: str) -> dict[str, Any]:
+    found: dict[str, Any] = cluster.get("deployment", deployment, "-n", namespace)["spec"]["template"]["spec"]
+    return found
+
+
+def _initializer(pod: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = next(c for c in pod["initContainers"] if c["name"] == "storage-initializer")
+    return found
+
+
+def test_models_from_elsewhere(gateway: Installation, namespace: str) -> None:
+    """Each address reaches the initializer with the credentials of its kind, and the API server takes the pod."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "sources.yaml")
+    for name in ("chat-from-gcs", "chat-from-azure", "chat-from-web", "chat-from-hdfs"):
+        wait_ready(cluster, namespace, name)
+    google = _initializer(_pod(cluster, namespace, "chat-from-gcs-kserve"))
+    assert google["args"] == ["gs://example-models/tiny-chat", "/mnt/models"]
+    assert {"name": "user-gcp-sa", "mountPath": "/var/secrets/", "readOnly": True} in google["volumeMounts"]
+    azure = _initializer(_pod(cluster, namespace, "chat-from-azure-kserve"))
+    keys = {variable["name"]: variable["valueFrom"]["secretKeyRef"]["name"] for variable in azure["env"]}
+    assert keys["AZURE_STORAGE_ACCESS_KEY"] == "azure-reader"
+    (headers,) = _initializer(_pod(cluster, namespace, "chat-from-web-kserve"))["env"]
+    assert headers["name"] == "models.example.com-headers"
+    hdfs = _pod(cluster, namespace, "chat-from-hdfs-kserve")
+    assert "hdfs-secrets" in {volume["name"] for volume in hdfs["volumes"]}
+
+
+def test_an_address_that_nothing_fetches_names_the_form_that_can(gateway: Installation, namespace: str) -> None:
+    """Refused at apply, with the address to write instead."""
+    document = json.dumps(
+        {
+            "apiVersion": "serving.kserve.io/v1alpha2",
+            "kind": "LLMInferenceService",
+            "metadata": {"name": "demo"},
+            "spec": {"model": {"uri": "abfs://models@acme.dfs.core.windows.net/llama"}},
+        }
+    )
+    done = gateway.cluster.kubectl("apply", "-n", namespace, "-f", "-", input=document, check=False)
+    assert done.returncode != 0
+    assert "write https://acme.blob.core.windows.net/models/llama" in done.stderr
+
+
+def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
+    """Downloaded and mounted ones alike; taking one away changes the pods."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "lora.yaml")
+    wait_ready(cluster, namespace, "chat-with-adapters")
+    pod = _pod(cluster, namespace, "chat-with-adapters-kserve")
+    main = next(c for c in pod["containers"] if c["name"] == "main")
+    assert main["args"] == [
+        *("--enable-lora", "--max-lora-rank=32", "--max-loras=2", "--lora-modules"),
+        *("legal-de=/mnt/lora/legal-de", "support=/mnt/lora/support"),
+    ]
+    assert _initializer(pod)["args"][2:] == ["hf://example-org/tiny-chat-legal-de", "/mnt/lora/legal-de"]
+    status = cluster.get(SERVICES, "chat-with-adapters", "-n", namespace)["status"]
+    names = [entry["name"] for entry in status["addresses"][0]["models"]]
+    assert names == ["example-org/tiny-chat-instruct", "legal-de", "support"]
+    picker = _pod(cluster, namespace, "chat-with-adapters-kserve-router-scheduler")["containers"][0]
+    assert "lora-affinity-scorer" in picker["args"][-1]
+    only = {"spec": {"model": {"lora": {"adapters": [{"name": "support", "uri": "pvc://adapters/support/v3"}]}}}}
+    cluster.kubectl("patch", SERVICES, "chat-with-adapters", "-n", namespace, "--type=merge", "-p", json.dumps(only))
+
+    def is_gone() -> bool:
+        volumes = {volume["name"] for volume in _pod(cluster, namespace, "chat-with-adapters-kserve")["volumes"]}
+        return "lora-adapters" not in volumes and "lora-pvc-support" in volumes
+
+    wait_until(is_gone, "pods without the volume of the downloaded adapter", 30)
+    wait_ready(cluster, namespace, "chat-with-adapters")
+
+
+def test_traces_are_sent(gateway: Installation, namespace: str) -> None:
+    """By servers and picker, and only while they are asked for."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "tracing.yaml")
+    wait_ready(cluster, namespace, "traced-chat")
+    for deployment in ("traced-chat-kserve", "traced-chat-kserve-router-scheduler"):
+        (main,) = _pod(cluster, namespace, deployment)["containers"]
+        variables = {variable["name"]: variable.get("value") for variable in main["env"]}
+        assert variables["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector.observability:4317"
+        assert variables["OTEL_TRACES_SAMPLER_ARG"] == "0.1"
+    patch = '[{"op": "remove", "path": "/spec/tracing"}]'
+    cluster.kubectl("patch", SERVICES, "traced-chat", "-n", namespace, "--type=json", "-p", patch)
+
+    def silent() -> bool:
+        (main,) = _pod(cluster, namespace, "traced-chat-kserve")["containers"]
+        return not main.get("args") and "OTEL_SERVICE_NAME" not in {v["name"] for v in main["env"]}
+
+    wait_until(silent, "a server without traces", 30)
+
+
+def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
+    """Once it is ready; a stop takes its requests away, and the route keeps its place."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "canary.yaml")
+    wait_ready(cluster, namespace, "chat-canary")
+
+    def weights() -> dict[str, int]:
+        play_controllers(cluster, namespace)
+        found = cluster.kubectl(
+            "get", "httproute", "chat-stable-kserve-route", "-n", namespace, "-o", "json", check=False
+        )
+        rules = json.loads(found.stdout)["spec"]["rules"] if found.returncode == 0 else [{"backendRefs": []}]
+        return {backend["name"]: backend["weight"] for backend in rules[0]["backendRefs"]}
+
+    stable, canary = "chat-stable-inference-pool", "chat-canary-inference-pool"
+    wait_until(lambda: weights() == {stable: 90, canary: 10}, "both in the route", 60)
+    cluster.kubectl("annotate", SERVICES, "chat-canary", "-n", namespace, "serving.kserve.io/stop=true")
+    wait_until(lambda: weights() == {stable: 90, canary: 0}, "a canary without requests", 30)
+    cluster.kubectl("delete", SERVICES, "chat-canary", "-n", namespace)
+    wait_until(lambda: weights() == {stable: 90}, "a route without the canary", 30)
+    wait_ready(cluster, namespace, "chat-stable")
+
+
+def test_a_newer_manifest_loses_nothing(gateway: Installation, namespace: str) -> None:
+    """Its fields are stored, and those without effect are warned of; a text stays a text in the older version."""
+    cluster = gateway.cluster
+    spec: dict[str, Any] = {
+        "model": {"uri": "hf://example-org/tiny-chat-instruct", "lora": {"maxRank": 16, "maxCpuAdapters": 4}},
+        "kvCacheOffloading": {"cpu": "10Gi"},
+        "tracing": {"samplerArg": "0.5"},
+        "router": {
+            "gateway": {"refs": [{"name": "kserve-ingress-gateway", "namespace": "kserve", "sectionName": "http"}]},
+            "route": {"group": "chat", "weight": 10},
+            "scheduler": {
+                "tokenizer": {"template": {}},
+                "config": {"inline": "kind: EndpointPickerConfig\nplugins: []\n"},
+            },
+        },
+    }
+    document = {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService", "spec": spec}
+    text = json.dumps({**document, "metadata": {"name": "newer"}})
+    done = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=text)
+    for path in ("router.scheduler.tokenizer", "kvCacheOffloading"):
+        assert f"spec.{path}: accepted, no effect" in done.stderr
+    stored = cluster.get(SERVICES, "newer", "-n", namespace)["spec"]
+    assert {key: stored[key] for key in spec} == spec
+    older = cluster.get("llminferenceservices.v1alpha1.serving.kserve.io", "newer", "-n", namespace)["spec"]
+    assert older["router"]["scheduler"]["config"] == spec["router"]["scheduler"]["config"]
+    assert older["tracing"] == spec["tracing"]
+
+
 def test_mistakes_are_refused(gateway: Installation, namespace: str) -> None:
     """By the webhook, with the path; nothing is created."""
     rejected = EXAMPLES / "rejected" / "parallelism.yaml"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from tests.contract.recordings import samples
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, quiet
 from tests.e2e.processes import wait_until
+from tests.llmkube.gguf import gguf, llama
 
 pytestmark = pytest.mark.e2e
 
@@ -67,6 +70,78 @@ def test_every_example_is_applied(installation: Installation, namespace: str) ->
     wait_ready(cluster, namespace, *waiting)
     autoscaler = cluster.get("hpa", "assistant", "-n", namespace)
     assert (autoscaler["spec"]["minReplicas"], autoscaler["spec"]["maxReplicas"]) == (1, 3)
+
+
+def described(job: dict[str, Any], directory: Path) -> str:
+    """What the Job's own script says of a GGUF file that is there: its termination message."""
+    file, message = directory / "m.gguf", directory / "termination-log"
+    file.write_bytes(gguf(llama(), {"token_embd.weight": (64, 32000)}))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "MODEL_SOURCE": "http://127.0.0.1:1/",
+        "MODEL_PATH": str(file),
+        "CACHE_DIR": str(directory),
+        "TERMINATION_LOG": str(message),
+    }
+    command = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
+    return message.read_text()
+
+
+def test_what_a_file_says_of_itself_is_in_the_status(
+    installation: Installation, namespace: str, tmp_path: Path
+) -> None:
+    """From the message of the Job's pod, in `kubectl get -o wide` and in a metric (LK-2.9.12, LK-B-04)."""
+    cluster = installation.cluster
+    apply(cluster, namespace, QUICKSTART)
+    wait_ready(cluster, namespace, "model/smollm")
+    (job,) = cluster.get("jobs", "-n", namespace)["items"]
+    (pod,) = cluster.get("pods", "-n", namespace, "-l", f"job-name={job['metadata']['name']}")["items"]
+    ended = {"exitCode": 0, "reason": "Completed", "message": described(job, tmp_path)}
+    container = {"name": "model-downloader", "image": "x", "imageID": "x", "ready": False, "restartCount": 0}
+    status = {"phase": "Succeeded", "containerStatuses": [{**container, "state": {"terminated": ended}}]}
+    patch = json.dumps({"status": status})
+    cluster.kubectl(
+        "patch", "pod", pod["metadata"]["name"], "-n", namespace, "--subresource=status", "--type=merge", "-p", patch
+    )
+
+    def surfaced() -> bool:
+        return "gguf" in cluster.get("model", "smollm", "-n", namespace)["status"]
+
+    wait_until(surfaced, "the header's facts in the Model's status")
+    known = cluster.get("model", "smollm", "-n", namespace)["status"]
+    assert (known["quantization"], known["gguf"]["architecture"]) == ("Q4_K_M", "llama")
+    assert known["gguf"]["parameterCount"] == 64 * 32000
+    assert "Q4_K_M" in cluster.kubectl("get", "models", "-n", namespace, "-o", "wide").stdout
+
+
+def test_files_of_a_repository_and_a_bucket(installation: Installation, namespace: str) -> None:
+    """Applied as their examples write them, the Jobs and the pods are about those files."""
+    cluster = installation.cluster
+    apply(cluster, namespace, EXAMPLES / "hub-file.yaml", EXAMPLES / "bucket.yaml", EXAMPLES / "amd-vulkan.yaml")
+    names = ("hub-qwen", "bucket-mistral", "radeon")
+    wait_ready(
+        cluster, namespace, *(f"model/{name}" for name in names), *(f"inferenceservice/{name}" for name in names)
+    )
+    pods = {
+        item["metadata"]["name"]: item["spec"]["template"]["spec"]
+        for item in cluster.get("deployments", "-n", namespace)["items"]
+    }
+    hub, bucket, radeon = (pods[name]["containers"][0] for name in names)
+    model = cluster.get("model", "hub-qwen", "-n", namespace)["status"]
+    directory = f"/models/{model['cacheKey']}"
+    assert model["stagedFiles"] == [
+        "qwen2.5-vl-3b-instruct-q4_k_m.gguf",
+        "mmproj-qwen2.5-vl-3b-instruct-f16.gguf",
+    ]
+    assert hub["args"][:2] == ["--model", f"{directory}/{model['stagedFiles'][0]}"]
+    assert f"{directory}/{model['stagedFiles'][1]}" in hub["args"]
+    assert pods["hub-qwen"]["initContainers"][0]["envFrom"] == [{"secretRef": {"name": "hub-token"}}]
+    staged = cluster.get("model", "bucket-mistral", "-n", namespace)["status"]
+    assert bucket["args"][0] == f"/models/{staged['cacheKey']}"
+    assert len(staged["stagedFiles"]) == 6
+    assert radeon["resources"]["limits"] == {"devic.es/dri-render": "1"}
+    assert "vulkan" in radeon["image"]
 
 
 def test_every_upstream_sample_is_admitted(installation: Installation, namespace: str) -> None:
@@ -213,10 +288,11 @@ def _revision(cluster: ControlPlane, namespace: str) -> str:
 
 
 def test_an_autoscalers_number_is_never_overwritten(installation: Installation, namespace: str) -> None:
-    """Scaled by somebody else, synced again for another reason: the number stays."""
+    """It starts with the user's. Scaled by somebody else, synced again for another reason: the new one stays."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
     wait_ready(cluster, namespace, "inferenceservice/assistant")
+    assert cluster.get("deployment", "assistant", "-n", namespace)["spec"]["replicas"] == 2
     cluster.kubectl("scale", "-n", namespace, "deployment/assistant", "--replicas=3")
     wait_ready(cluster, namespace, "inferenceservice/assistant")
     patch = {"spec": {"podAnnotations": {"touched": "yes"}}}

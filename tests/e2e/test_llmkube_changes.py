@@ -206,3 +206,43 @@ def bare(item: Json) -> Json:
     own = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
     head = {"apiVersion": item["apiVersion"], "kind": item["kind"]}
     return {**head, "metadata": {"name": metadata["name"], "labels": labels}, "spec": own}
+
+
+def test_the_fields_of_newer_versions(installation: Installation, namespace: str) -> None:
+    """The API server takes them, and the children have them; the Service's port of the nodes is the one asked for."""
+    cluster = installation.cluster
+    apply(cluster, namespace, EXAMPLES / "sglang.yaml")
+    apply(cluster, namespace, EXAMPLES / "router.yaml")
+    wait_until(lambda: "Deployment/coder" in names(cluster, namespace, "deployments"), "the Deployment", 30)
+    spec = deployment(cluster, namespace, "coder")["spec"]
+    pod = spec["template"]["spec"]
+    (server,) = pod["containers"]
+    terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert terms[0]["matchExpressions"][0]["operator"] == "Gt"
+    assert pod["topologySpreadConstraints"][0]["topologyKey"] == "topology.kubernetes.io/zone"
+    assert [volume["name"] for volume in pod["volumes"]] == ["compiled"]
+    assert server["resources"]["limits"]["ephemeral-storage"] == "60Gi"
+    assert server["args"][server["args"].index("--host") + 1] == "::"
+    assert (spec["revisionHistoryLimit"], spec["replicas"]) == (3, 2)
+    assert spec["template"]["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] == "true"
+
+
+def test_suspended_and_back(installation: Installation, namespace: str) -> None:
+    """Without pods and without an autoscaler, and with the number of the spec again."""
+    cluster = installation.cluster
+    apply(cluster, namespace, EXAMPLES / "suspended.yaml")
+    wait_until(lambda: "Deployment/embedder" in names(cluster, namespace, "deployments"), "the Deployment", 60)
+    spec = deployment(cluster, namespace, "embedder")["spec"]
+    assert spec["replicas"] == 0
+    assert spec["template"]["spec"]["volumes"] == [{"name": "model-storage", "emptyDir": {"sizeLimit": "2Gi"}}]
+    assert cluster.get("service", "embedder", "-n", namespace)["spec"]["ports"][0]["nodePort"] == 30080
+    shown = cluster.get(f"inferenceservice.{GROUP}/embedder", "-n", namespace)["status"]
+    assert shown["phase"] == "Suspended"
+    patch(cluster, namespace, "inferenceservice", "embedder", {"suspend": False, "autoscaling": {"maxReplicas": 3}})
+    scaler = "HorizontalPodAutoscaler/embedder"
+    wait_until(lambda: scaler in names(cluster, namespace, CHILDREN), "the autoscaler", 30)
+    wait_until(lambda: deployment(cluster, namespace, "embedder")["spec"]["replicas"] == 2, "the pods", 30)
+    patch(cluster, namespace, "inferenceservice", "embedder", {"suspend": True})
+    wait_until(lambda: deployment(cluster, namespace, "embedder")["spec"]["replicas"] == 0, "no pods", 30)
+    wait_until(lambda: scaler not in names(cluster, namespace, CHILDREN), "no autoscaler", 30)
+    assert cluster.get(f"inferenceservice.{GROUP}/embedder", "-n", namespace)["spec"]["replicas"] == 2

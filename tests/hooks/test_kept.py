@@ -77,24 +77,24 @@ def test_every_child_is_kept_in_a_fixed_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "autoscaled", "child", "sent"),
+    ("wanted", "start", "child", "sent"),
     [
-        (3, False, None, 3),
-        (3, False, deployment(RECORD, 5), 3),
-        (3, True, None, None),
-        (3, True, deployment({**RECORD, "spec": {}}, 5), None),
-        (3, True, deployment(RECORD, 5), 5),
-        (0, True, None, 0),
-        (0, True, deployment(RECORD, 5), 0),
-        (3, True, deployment(RECORD, 0), 3),
-        (3, True, deployment(None, 5), None),
+        (3, None, None, 3),
+        (3, None, deployment(RECORD, 5), 3),
+        (3, 2, None, 2),
+        (3, 2, deployment({**RECORD, "spec": {}}, 5), 5),
+        (3, 2, deployment(RECORD, 5), 5),
+        (0, 2, None, 0),
+        (0, 2, deployment(RECORD, 5), 0),
+        (3, 2, deployment(RECORD, 0), 2),
+        (3, 2, deployment(None, 5), 5),
     ],
 )
 def test_replicas_beside_an_autoscaler(
-    wanted: int, autoscaled: bool, child: dict[str, Any] | None, sent: int | None
+    wanted: int, start: int | None, child: dict[str, Any] | None, sent: int | None
 ) -> None:
     """One row of the table in MC-3.6 per case."""
-    assert desired_replicas(wanted, autoscaled, None if child is None else observed(child)) == sent
+    assert desired_replicas(wanted, start, None if child is None else observed(child)) == sent
 
 
 EDITED: dict[str, dict[str, Any]] = {

@@ -28,6 +28,17 @@ _VALUES: dict[str, Any] = {
     "optional": True,
     "behavior": {},
     "variantCost": "1",
+    "group": "team",
+    "appProtocol": "http",
+    "template": {},
+    "kvCacheOffloading": {"cpu": "10Gi"},
+}
+
+
+_POOL: Json = {
+    "selector": {"matchLabels": {"a": "b"}},
+    "targetPorts": [{"number": 8000}],
+    "endpointPickerRef": {"name": "demo-epp-service", "port": {"number": 9002}},
 }
 
 
@@ -35,6 +46,9 @@ def _completed(spec: Json) -> Json:
     """What the field cannot be without."""
     if "model" in spec:
         spec["model"]["uri"] = "hf://a/b"
+    pool = spec.get("router", {}).get("scheduler", {}).get("pool", {}).get("spec")
+    if pool:
+        pool.update(_POOL)
     scheduler = spec.get("router", {}).get("scheduler", {})
     if scheduler.get("config"):
         scheduler["config"]["ref"].update(name="c", key="k")

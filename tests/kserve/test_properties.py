@@ -124,7 +124,20 @@ specs = st.fixed_dictionaries(
         "storageInitializer": st.fixed_dictionaries({}, optional={"enabled": st.booleans()}),
     },
 )
-uris = st.sampled_from(["hf://a/b", "s3://b/m", "pvc://c/d", "oci://r.io/m:1", "gs://b/m", "", "x"])
+uris = st.sampled_from(
+    [
+        "hf://a/b",
+        "s3://b/m",
+        "pvc://c/d",
+        "oci://r.io/m:1",
+        "gs://b/m",
+        "https://h/m.tar",
+        "hdfs://m",
+        "abfs://m/x",
+        "",
+        "x",
+    ]
+)
 optional_kinds = st.sampled_from([frozenset[str](), OPTIONAL_KINDS, OPTIONAL_KINDS | RBAC_KINDS])
 
 many = settings(max_examples=120)

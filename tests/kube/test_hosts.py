@@ -2,8 +2,9 @@
 
 import pytest
 
-from app.kserve.modeluri import InvalidURL, host_problem
+from app.kserve.modeluri import InvalidURL
 from app.kserve.modeluri import parse as parse_uri
+from app.kserve.sources import host_problem
 from app.kube.hosts import is_metadata_host, misspelt, refusal
 from app.llmaz.source import SourceError
 from app.llmaz.source import parse_uri as parse_source

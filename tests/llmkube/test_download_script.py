@@ -1,11 +1,14 @@
 """The downloader's script, run as the container runs it: a process with an environment, against a real HTTP server."""
 
 import hashlib
+import hmac
 import json
 import os
+import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -14,12 +17,15 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, JOB_SCRIPT, SCRIPT, container, download
+from app.llmkube.model.observed import Header
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.source import parse
+from app.llmkube.source import parse, source_of
 from app.settings import Settings
+from tests.llmkube.gguf import ARRAY, F32, I8, I32, STRING, U8, U64, gguf, llama
 from tests.service import NEVER
 
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="the script needs curl")
@@ -43,6 +49,12 @@ class Served:
     """Statuses of the next answers, before it goes well."""
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     """Method, path and Range of each request."""
+    headers: list[dict[str, str]] = field(default_factory=list)
+    """The headers of each, with names in lower case."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Bodies by path; other paths have ``body``."""
+    elsewhere: str = ""
+    """Where ``/away`` redirects to."""
     released: threading.Event = field(default_factory=threading.Event)
 
 
@@ -61,6 +73,14 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, *, head: bool) -> None:
         served = self.served
         served.asked.append((self.command, self.path, self.headers.get("Range", "")))
+        served.headers.append({name.lower(): value for name, value in self.headers.items()})
+        body = served.files.get(self.path, served.body)
+        if self.path == "/away":
+            self.send_response(302)
+            self.send_header("Location", served.elsewhere)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if self.path == "/moved":
             self.send_response(302)
             self.send_header("Location", "/model.gguf")
@@ -85,11 +105,11 @@ class Handler(BaseHTTPRequestHandler):
         if served.etag:
             self.send_header("ETag", served.etag)
         if status == 206:
-            self.send_header("Content-Range", f"bytes {start}-{len(served.body) - 1}/{len(served.body)}")
-        self.send_header("Content-Length", str(len(served.body) - start))
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        self.send_header("Content-Length", str(len(body) - start))
         self.end_headers()
         if not head:
-            self._send(served.body[start:])
+            self._send(body[start:])
 
     def _send(self, body: bytes) -> None:
         served = self.served
@@ -578,3 +598,310 @@ def test_where_nobody_answers_the_pod_ends_at_once(pod: Pod) -> None:
     done = pod.run(RETRY_SECONDS="30")
     assert done.returncode == 1
     assert "cannot connect (curl 7)" in done.stderr
+
+
+# What the Job reads in a GGUF file's header.
+
+BUSYBOX = shutil.which("busybox")
+
+
+@pytest.fixture(params=["system", pytest.param("busybox", marks=pytest.mark.skipif(not BUSYBOX, reason="no busybox"))])
+def tools(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A PATH: the machine's programs, or those of busybox, which the image of the Job has."""
+    if request.param == "system":
+        return os.environ["PATH"]
+    applets = tmp_path / "applets"
+    applets.mkdir()
+    for name in ("sh", "od", "awk", "sed", "cut", "tr", "wc", "cat", "sha256sum", "mkdir", "printf"):
+        (applets / name).symlink_to(str(BUSYBOX))
+    return str(applets)
+
+
+def described(directory: Path, tools: str, body: bytes) -> dict[str, object]:
+    """What the Job says of a file that is there."""
+    path, log = directory / "cache" / "key" / "m.gguf", directory / "termination-log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(body)
+    environment = {
+        "PATH": tools,
+        "MODEL_SOURCE": "http://127.0.0.1:1/m.gguf",
+        "MODEL_PATH": str(path),
+        "CACHE_DIR": str(path.parent),
+        "TERMINATION_LOG": str(log),
+    }
+    shell = shutil.which("sh", path=tools) or "sh"
+    subprocess.run([shell, "-c", JOB_SCRIPT], env=environment, timeout=120, check=True, capture_output=True)
+    message = log.read_bytes()
+    assert len(message) < 2048, "the kubelet keeps 4096 bytes, and a part of a JSON object is none"
+    assert message.isascii()
+    report: dict[str, object] = json.loads(message)
+    assert report["size"] == len(body)
+    return report
+
+
+TENSORS = {"token_embd.weight": (64, 32000), "blk.0.attn_q.weight": (64, 64), "output_norm.weight": (64,)}
+
+
+def test_a_gguf_file_is_described(tmp_path: Path, tools: str) -> None:
+    """Everything that the status shows, and the parameters as the sum of all tensors' elements."""
+    assert described(tmp_path, tools, gguf(llama(), TENSORS) + WEIGHTS)["gguf"] == {
+        "fileVersion": 3,
+        "architecture": "llama",
+        "modelName": "Tiny Llama",
+        "license": "apache-2.0",
+        "contextLength": 4096,
+        "embeddingSize": 64,
+        "layerCount": 2,
+        "headCount": 8,
+        "headCountKv": 4,
+        "fileType": 15,
+        "tensorCount": 3,
+        "parameterCount": 64 * 32000 + 64 * 64 + 64,
+    }
+
+
+def test_a_long_vocabulary_is_passed_over(tmp_path: Path, tools: str) -> None:
+    """What stands after it counts as well."""
+    words = (ARRAY, (STRING, [f"token {number}" for number in range(20_000)]))
+    scores = (ARRAY, (F32, [0.5] * 20_000))
+    pairs = llama(tokenizer__ggml__tokens=words, tokenizer__ggml__scores=scores)
+    found = described(tmp_path, tools, gguf([*pairs, ("general.license", STRING, "later")], TENSORS))["gguf"]
+    assert isinstance(found, dict)
+    assert (found["fileType"], found["parameterCount"]) == (15, 64 * 32000 + 64 * 64 + 64)
+    assert found["license"] == "apache-2.0", "the first one counts"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"GGUF",
+        b"not a model at all",
+        gguf(llama(), magic=b"GGML"),
+        gguf(llama(), version=1),
+        gguf(llama(), version=0x03000000),
+    ],
+    ids=["empty", "magic alone", "text", "other magic", "version 1", "big-endian"],
+)
+def test_another_file_is_not(tmp_path: Path, tools: str, body: bytes) -> None:
+    """It is a model all the same."""
+    if body:
+        assert "gguf" not in described(tmp_path, tools, body)
+
+
+HOSTILE = {
+    "more tensors than fit": gguf(llama(), count=2**63),
+    "a key without an end": gguf([]).replace(struct.pack("<QQ", 0, 0), struct.pack("<QQQ", 0, 1, 2**64 - 1)),
+    "an array of arrays": gguf([("x", ARRAY, (ARRAY, [])), *llama()]),
+    "an unknown type": gguf(llama()) [:-20] + b"\x63" * 20,
+    "a nested quote": gguf(llama(general__name=(STRING, '","sha256":"0'))),
+    "control characters": gguf(llama(general__name=(STRING, "\x1b[31m\r\n\x00%s$(id)`id`\\é"))),
+    "a very long name": gguf(llama(general__name=(STRING, "x" * 100_000))),
+    "a very long architecture": gguf(llama(general__architecture=(STRING, "y" * 100_000))),
+    "numbers for texts": gguf(llama(general__name=(U64, 2**64 - 1), general__architecture=(U8, 1))),
+    "texts for numbers": gguf(llama(llama__context_length=(STRING, "1e999"))),
+    "negative numbers": gguf(llama(llama__context_length=(I32, -1), general__file_type=(I8, -5))),
+    "many dimensions": gguf(llama(), {"x": (2**63,) * 200}),
+    "a million keys": gguf([(f"a{number}.context_length", U8, 1) for number in range(20_000)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_harmless(tmp_path: Path, tools: str, name: str) -> None:
+    """The message stays short and JSON, says nothing that is not a plain text or a number, and the Job succeeds."""
+    report = described(tmp_path, tools, HOSTILE[name])
+    header = msgspec.json.decode(json.dumps(report.get("gguf", {})), type=Header, strict=True)
+    assert set(report) <= {"size", "sha256", "etag", "gguf"}
+    assert len(header.model_name) <= 128
+    assert all(0 <= number < 2**53 for number in msgspec.structs.astuple(header) if isinstance(number, int))
+
+
+def test_any_part_of_a_file_is_harmless(tmp_path: Path, tools: str) -> None:
+    """Cut anywhere, and with any byte changed; what stands before the fault is known."""
+    whole, chance = gguf(llama(), TENSORS), random.Random(7)
+    for _ in range(40):
+        end, place = chance.randrange(1, len(whole)), chance.randrange(len(whole))
+        described(tmp_path, tools, whole[:end])
+        described(tmp_path, tools, whole[:place] + bytes([chance.randrange(256)]) + whole[place + 1 :])
+
+
+def test_no_more_than_the_beginning_is_read(tmp_path: Path, tools: str) -> None:
+    """A header larger than 32 MiB has what stood before: the parameters would come after."""
+    padding = ("padding", ARRAY, (U8, b"\0" * (33 << 20)))
+    found = described(tmp_path, tools, gguf([*llama(), padding], TENSORS))["gguf"]
+    assert isinstance(found, dict)
+    assert found["architecture"] == "llama"
+    assert "parameterCount" not in found
+
+
+def test_serving_pods_do_not_read_it() -> None:
+    """Their script is part of a pod template, in which nothing may change."""
+    assert "describe" in JOB_SCRIPT
+    assert "describe" not in SCRIPT
+    assert sha256(SCRIPT.encode()) == "62ad4a6e33535b97072aa1f315a57256f2a16205280f6a167ed50f1f6c2e9bae"
+
+
+# Several files, and sources that need credentials.
+
+
+def script_of(source: str, *files: str, in_job: bool = True) -> str:
+    """What the downloader of a Model runs."""
+    spec = ModelSpec(source=source, files=list(files))
+    command = container(download(spec, source_of(spec), "ns1", "m", Settings()), Settings(), in_job=in_job).command
+    assert command is not None
+    return command[2]
+
+
+@pytest.fixture
+def bucket(pod: Pod) -> Pod:
+    pod.script = script_of("s3://bucket/key", in_job=pod.script == JOB_SCRIPT)
+    return pod
+
+
+KEYS = {"AWS_ACCESS_KEY_ID": "key-id", "AWS_SECRET_ACCESS_KEY": 'sec"ret\\+/', "AWS_REGION": "eu-1"}
+
+
+def signed(request: dict[str, str], method: str, path: str) -> bool:
+    """Whether a request has the signature that a bucket of ``KEYS`` asks for (AWS Signature Version 4)."""
+    match = re.fullmatch(
+        r"AWS4-HMAC-SHA256 Credential=key-id/(\d{8})/eu-1/s3/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?"
+        r"Signature=([0-9a-f]{64})",
+        request.get("authorization", ""),
+    )
+    if match is None:
+        return False
+    day, names, signature = match.groups()
+    headers = "".join(f"{name}:{request[name].strip()}\n" for name in names.split(";"))
+    canonical = "\n".join([method, path, "", headers, names, request["x-amz-content-sha256"]])
+    scope = f"{day}/eu-1/s3/aws4_request"
+    text = "\n".join(["AWS4-HMAC-SHA256", request["x-amz-date"], scope, sha256(canonical.encode())])
+    key = f"AWS4{KEYS['AWS_SECRET_ACCESS_KEY']}".encode()
+    for part in (day, "eu-1", "s3", "aws4_request", text):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key.hex() == signature
+
+
+def test_an_object_of_a_bucket_is_asked_for_with_a_signature(bucket: Pod) -> None:
+    """Path-style, with the endpoint and the keys of the Secret; also when it is compared later."""
+    place = {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{bucket.server.server_port}/"}
+    source = {"MODEL_SOURCE": "s3://bucket/some dir/m.gguf"}
+    done = bucket.run(**place, **source)
+    assert done.returncode == 0, done.stderr
+    assert bucket.path.read_bytes() == WEIGHTS
+    assert bucket.served.asked == [("GET", "/bucket/some%20dir/m.gguf", "")]
+    assert signed(bucket.served.headers[0], "GET", "/bucket/some%20dir/m.gguf")
+    assert bucket.run(**place, **source, REFRESH_POLICY="OnChange").returncode == 0
+    assert bucket.served.asked[1][0] == "HEAD"
+    assert signed(bucket.served.headers[1], "HEAD", "/bucket/some%20dir/m.gguf")
+
+
+def test_a_public_bucket_needs_no_keys(bucket: Pod) -> None:
+    place = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{bucket.server.server_port}"}
+    assert bucket.run(**place, MODEL_SOURCE="s3://bucket/m.gguf").returncode == 0
+    assert "authorization" not in bucket.served.headers[0]
+
+
+def test_a_session_token_is_signed_too(bucket: Pod) -> None:
+    place = {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{bucket.server.server_port}"}
+    bucket.run(**place, MODEL_SOURCE="s3://bucket/m.gguf", AWS_SESSION_TOKEN="for an hour")
+    assert bucket.served.headers[0]["x-amz-security-token"] == "for an hour"
+    assert signed(bucket.served.headers[0], "GET", "/bucket/m.gguf")
+
+
+def test_an_endpoint_that_is_no_url_is_said(bucket: Pod) -> None:
+    done = bucket.run(**KEYS, AWS_ENDPOINT_URL="minio:9000", MODEL_SOURCE="s3://bucket/m.gguf")
+    assert done.returncode == EXIT_USELESS
+    assert "AWS_ENDPOINT_URL" in done.stderr
+
+
+def test_keys_stand_in_no_command_line(bucket: Pod, tmp_path: Path) -> None:
+    """Every process of a node can read the others' arguments."""
+    seen = tmp_path / "arguments"
+    recorder = tmp_path / "bin" / "curl"
+    recorder.parent.mkdir()
+    recorder.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{seen}\nexec {shutil.which("curl")} "$@"\n')
+    recorder.chmod(0o755)
+    place = {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{bucket.server.server_port}"}
+    path = f"{recorder.parent}:{os.environ['PATH']}"
+    assert bucket.run(**place, MODEL_SOURCE="s3://bucket/m.gguf", PATH=path).returncode == 0
+    assert "key-id" not in seen.read_text()
+    assert "ret" not in seen.read_text()
+
+
+def several(
+    pod: Pod, *files: str, place: str = "org/name/resolve/main/", key: str = "key", hub: bool = True, **extra: str
+) -> subprocess.CompletedProcess[str]:
+    """A Job or an init container that fetches several files; ``hub``: the server stands for the Hub."""
+    here, directory = f"http://127.0.0.1:{pod.server.server_port}/", pod.directory / "cache" / key
+    script = script_of("hf://org/name", *files, in_job=pod.script == JOB_SCRIPT)
+    assert script.count("https://huggingface.co/") == 1
+    environment = pod.environment(
+        MODEL_SOURCE=f"{here}{place}",
+        MODEL_PATH=str(directory / files[0]),
+        MODEL_FILES="\n".join(files),
+        CACHE_DIR=str(directory),
+        **extra,
+    )
+    command = ["sh", "-c", script.replace("https://huggingface.co/", here) if hub else script]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_token_goes_to_the_hub_alone(pod: Pod) -> None:
+    """Not to another server, and not to where the Hub redirects."""
+    pod.served.elsewhere = f"http://localhost:{pod.server.server_port}/model.gguf"
+    assert several(pod, "away", place="", HF_TOKEN="secret").returncode == 0
+    assert [headers.get("authorization") for headers in pod.served.headers] == ["Bearer secret", None]
+    pod.served.headers.clear()
+    assert several(pod, "m.gguf", hub=False, HF_TOKEN="secret").returncode == 0
+    assert several(pod, "without.gguf").returncode == 0
+    assert [headers.get("authorization") for headers in pod.served.headers] == [None, None]
+
+
+def test_several_files_are_fetched_below_the_directory(pod: Pod) -> None:
+    """With their directories; the message has the size of all, and from a Job what the first says of itself."""
+    header, prefix = gguf(llama(), TENSORS), "/org/name/resolve/main"
+    names = ("q/one.gguf", "two #.gguf", "x/y/z")
+    pod.served.files = {f"{prefix}/q/one.gguf": header, f"{prefix}/two%20%23.gguf": b"two", f"{prefix}/x/y/z": b"zzzz"}
+    done = several(pod, *names)
+    assert done.returncode == 0, done.stderr
+    assert [(pod.path.parent / name).read_bytes() for name in names] == [header, b"two", b"zzzz"]
+    report = pod.report()
+    assert report["size"] == len(header) + 7
+    assert "sha256" not in report
+    assert ("gguf" in report) is (pod.script == JOB_SCRIPT)
+    pod.served.asked.clear()
+    assert several(pod, *names).returncode == 0
+    assert pod.served.asked == []
+
+
+def test_one_file_of_a_repository_has_its_checksum(pod: Pod) -> None:
+    done = several(pod, "m.gguf", MODEL_SHA256=sha256(WEIGHTS))
+    assert done.returncode == 0, done.stderr
+    assert pod.report() == {"size": len(WEIGHTS), "sha256": sha256(WEIGHTS), "etag": '"v1"'}
+    (pod.path.parent / "m.gguf").unlink()
+    assert several(pod, "m.gguf", MODEL_SHA256="0" * 64).returncode == EXIT_WRONG_SHA256
+
+
+def test_a_file_that_is_missing_ends_it(pod: Pod) -> None:
+    """It is named, and what comes after it is not asked for."""
+    pod.served.fail_with = [404]
+    done = several(pod, "absent", "other")
+    assert done.returncode == EXIT_USELESS
+    assert "model-downloader: absent" in done.stderr
+    assert [asked[1] for asked in pod.served.asked] == ["/org/name/resolve/main/absent"]
+
+
+def test_files_of_earlier_sources_go_when_all_are_there(pod: Pod) -> None:
+    """Directories of the repository that look like a cache key stay."""
+    if pod.script != JOB_SCRIPT:
+        pytest.skip("only the Job removes files")
+    cache, own = pod.directory / "cache", "1" * 16
+    for key in ("2" * 16, "3" * 16):
+        (cache / key).mkdir(parents=True)
+    pod.served.fail_with = [404]
+    assert several(pod, "a/b", key=own, KEEP_KEYS="3" * 16).returncode == EXIT_USELESS
+    assert (cache / ("2" * 16)).is_dir()
+    done = several(pod, "a/b", f"{'4' * 16}/c", key=own, KEEP_KEYS="3" * 16)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in cache.iterdir()) == [own, "3" * 16]
+    assert sorted(path.name for path in (cache / own).iterdir()) == ["4" * 16, "a"]

@@ -21,15 +21,15 @@ from app.kube.field import advice, invalid
 from app.llmkube.runtimes.runtime import Runtime, flag
 from app.workload.cause import Cause, Stage
 
-SGLANG = Runtime(
-    name="sglang",
-    container="sglang",
-    image="example.com/sglang:1",
+OMLX = Runtime(
+    name="omlx",
+    container="omlx",
+    image="example.com/omlx:1",
     port=30000,
     health="/health_generate",
-    metric="sglang:num_running_reqs",
+    metric="omlx:num_running_reqs",
     scraped=True,
-    variables={"SGLANG_SET": "1"},
+    variables={"OMLX_SET": "1"},
     arguments=lambda serving: ["--model-path", serving.source, *flag("--context-length", serving.spec.context_size)],
     formats=("safetensors",),
     repositories_only=True,
@@ -38,10 +38,10 @@ SGLANG = Runtime(
     flags={"contextSize": ("--context-length",)},
     overrides=(("contextSize", "containerPort"),),
     errors=lambda spec: [invalid(SPEC.child("image"), spec.image, "is cursed")] if spec.image == "cursed" else [],
-    advice=lambda spec: [advice(SPEC.child("runtime"), "sglang is new here")],
-    mistakes=lambda spec, gpus: [Cause(Stage.SPEC, "sglang wants a GPU", "NoGPU")] if not gpus.count else [],
-    conditions=("SGLangHappy",),
-    judge=lambda spec, conditions: conditions.set("SGLangHappy", True, "Because"),
+    advice=lambda spec: [advice(SPEC.child("runtime"), "omlx is new here")],
+    mistakes=lambda spec, gpus: [Cause(Stage.SPEC, "omlx wants a GPU", "NoGPU")] if not gpus.count else [],
+    conditions=("OMLXHappy",),
+    judge=lambda spec, conditions: conditions.set("OMLXHappy", True, "Because"),
 )
 """
 
@@ -50,16 +50,16 @@ import json
 from tests.llmkube.inferenceservice.world import args, container, model, service, sync
 from tests.llmkube.objects import condition, errors, warned
 
-served = service(runtime="sglang", contextSize=4096, containerPort=1, jinja=True, extraArgs=["--context-length", "1"])
+served = service(runtime="omlx", contextSize=4096, containerPort=1, jinja=True, extraArgs=["--context-length", "1"])
 answer = sync(served, model(source="org/repo", format="safetensors", hardware={"gpu": {"layers": 3}}))
-unfit = sync(service(runtime="sglang"), model(source="https://example.com/m.gguf", format="pytorch"))
+unfit = sync(service(runtime="omlx"), model(source="https://example.com/m.gguf", format="pytorch"))
 print(json.dumps({
     "args": args(answer),
     "container": container(answer),
     "ready": condition(answer, "Ready"),
-    "own": condition(answer, "SGLangHappy"),
+    "own": condition(answer, "OMLXHappy"),
     "unfit": condition(unfit, "Ready")["message"],
-    "errors": errors(service(runtime="sglang", image="cursed")),
+    "errors": errors(service(runtime="omlx", image="cursed")),
     "warned": warned(served),
     "elsewhere": warned(service(runtime="tgi", contextSize=4096)),
 }))
@@ -70,15 +70,15 @@ def added(tree: Path) -> None:
     """Adds a runtime to a copy of the project, as a contributor would."""
     shutil.copytree(ROOT / "app", tree / "app", ignore=shutil.ignore_patterns("__pycache__"))
     runtimes, types = tree / "app/llmkube/runtimes", tree / "app/llmkube/inferenceservice/types.py"
-    (runtimes / "sglang.py").write_text(MODULE)
+    (runtimes / "omlx.py").write_text(MODULE)
     registry = (runtimes / "registry.py").read_text()
     assert "PERSONAPLEX, GENERIC)" in registry
-    line = "from app.llmkube.runtimes.sglang import SGLANG\nfrom app.llmkube.runtimes.tgi"
+    line = "from app.llmkube.runtimes.omlx import OMLX\nfrom app.llmkube.runtimes.tgi"
     registry = registry.replace("from app.llmkube.runtimes.tgi", line)
-    (runtimes / "registry.py").write_text(registry.replace("PERSONAPLEX, GENERIC)", "PERSONAPLEX, SGLANG, GENERIC)"))
+    (runtimes / "registry.py").write_text(registry.replace("PERSONAPLEX, GENERIC)", "PERSONAPLEX, OMLX, GENERIC)"))
     enum = types.read_text()
-    assert '"tgi", "generic"]' in enum
-    types.write_text(enum.replace('"tgi", "generic"]', '"tgi", "sglang", "generic"]'))
+    assert '"generic"]' in enum
+    types.write_text(enum.replace('"generic"]', '"omlx", "generic"]'))
 
 
 def test_a_runtime_is_added_with_a_module_a_line_and_a_word(tmp_path: Path) -> None:
@@ -89,22 +89,22 @@ def test_a_runtime_is_added_with_a_module_a_line_and_a_word(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["args"] == "--model-path org/repo --context-length 4096"
-    assert said["container"]["image"] == "example.com/sglang:1"
-    assert said["container"]["env"] == [{"name": "SGLANG_SET", "value": "1"}]
+    assert said["container"]["image"] == "example.com/omlx:1"
+    assert said["container"]["env"] == [{"name": "OMLX_SET", "value": "1"}]
     assert said["container"]["readinessProbe"]["httpGet"] == {"path": "/health_generate", "port": 1}
-    assert said["ready"]["message"].startswith("sglang wants a GPU")
+    assert said["ready"]["message"].startswith("omlx wants a GPU")
     assert said["own"]["status"] == "True"
-    assert "runtime sglang only serves Hugging Face repositories" in said["unfit"]
-    assert "runtime sglang cannot load format pytorch" in said["unfit"]
+    assert "runtime omlx only serves Hugging Face repositories" in said["unfit"]
+    assert "runtime omlx cannot load format pytorch" in said["unfit"]
     assert said["errors"] == ['spec.image: Invalid value: "cursed": is cursed']
     assert said["warned"] == [
-        "spec.extraArgs: no effect with runtime sglang, only with llamacpp and vllm",
-        "spec.jinja: no effect with runtime sglang, only with llamacpp",
-        "spec.runtime: sglang is new here",
+        "spec.extraArgs: no effect with runtime omlx, only with llamacpp, llamacpp-router, vllm and sglang",
+        "spec.jinja: no effect with runtime omlx, only with llamacpp",
+        "spec.runtime: omlx is new here",
         "spec.contextSize: no effect beside containerPort",
         "spec.contextSize: no effect beside --context-length in extraArgs",
     ]
-    assert said["elsewhere"] == ["spec.contextSize: no effect with runtime tgi, only with llamacpp and sglang"]
+    assert said["elsewhere"] == ["spec.contextSize: no effect with runtime tgi, only with llamacpp and omlx"]
 
 
 FILES = sorted(path for path in (ROOT / "app/llmkube").rglob("*.py") if path.parent.name != "runtimes")
@@ -137,7 +137,7 @@ def test_what_a_runtime_reads_are_fields() -> None:
 
 
 def test_who_reads_a_field_is_said_in_the_documentation() -> None:
-    assert readers("extraArgs") == ["llamacpp", "vllm"]
+    assert readers("extraArgs") == ["llamacpp", "llamacpp-router", "vllm", "sglang"]
     assert reading("ropeScaling.type") == "runtime llamacpp, and metal"
-    assert reading("skipModelInit") == "runtimes llamacpp and vllm"
+    assert reading("skipModelInit") == "runtimes llamacpp, vllm and sglang"
     assert reading("image") == ""

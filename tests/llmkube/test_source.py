@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.llmkube.source import SourceClass, cached_path, ephemeral_path, file_name, parse, slug
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.source import SourceClass, cached_path, ephemeral_path, file_name, parse, slug, source_of
 
 TINYLLAMA = (
     "https://huggingface.co/TheBloke/TinyLlama-1.1B-Chat-v1.0-GGUF/resolve/main/tinyllama-1.1b-chat-v1.0.Q4_K_M.gguf"
@@ -77,5 +78,53 @@ def test_paths() -> None:
     """Directory from the source, file name from the object: neither moves while the spec does not."""
     source = parse("https://example.com/model.gguf")
     assert cached_path(source, "m") == "/models/8cc5f1f83d631cc0/m.gguf"
-    assert ephemeral_path("ns1", "m") == "/models/ns1-m.gguf"
+    assert ephemeral_path(source, "ns1", "m") == "/models/ns1-m.gguf"
     assert file_name("qwen2.5") == "qwen2.5.gguf"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "repository", "revision", "files"),
+    [
+        ("hf://org/name", SourceClass.REPOSITORY, "org/name", "", ()),
+        ("hf://org/name@v1.0", SourceClass.REPOSITORY, "org/name", "v1.0", ()),
+        ("hf://org/name/m.gguf", SourceClass.FILES, "org/name", "", ("m.gguf",)),
+        ("hf://org/name@abc/q4/m-1-of-2.gguf", SourceClass.FILES, "org/name", "abc", ("q4/m-1-of-2.gguf",)),
+        ("hf://org/na.me-1_x/m.gguf", SourceClass.FILES, "org/na.me-1_x", "", ("m.gguf",)),
+        ("hf://org", SourceClass.INVALID, "", "", ()),
+        ("hf://org/", SourceClass.INVALID, "", "", ()),
+        ("hf:///name", SourceClass.INVALID, "", "", ()),
+        ("hf://org/name@", SourceClass.INVALID, "", "", ()),
+        ("hf://org/name@a b", SourceClass.INVALID, "", "", ()),
+        ("s3://bucket/a/m.gguf", SourceClass.S3, "", "", ()),
+    ],
+)  # fmt: skip
+def test_newer_forms(text: str, kind: SourceClass, repository: str, revision: str, files: tuple[str, ...]) -> None:
+    """A file of a repository is what upstream's own pages write (LK-2.1)."""
+    source = parse(text)
+    assert (source.kind, source.repository, source.revision, source.files) == (kind, repository, revision, files)
+
+
+def test_files_of_a_repository() -> None:
+    """Each once, the served one first; whichever way the repository is written."""
+    for text in ("org/name", "hf://org/name", "https://huggingface.co/org/name"):
+        source = source_of(ModelSpec(source=text, files=["a/b.gguf", "c", "a/b.gguf"], mmproj="p.gguf"))
+        assert (source.kind, source.files) == (SourceClass.FILES, ("a/b.gguf", "c", "p.gguf"))
+        assert source.location == "https://huggingface.co/org/name/resolve/main/"
+        assert cached_path(source, "m") == f"/models/{source.cache_key}/a/b.gguf"
+        assert ephemeral_path(source, "ns1", "m") == "/models/ns1-m/a/b.gguf"
+    single = source_of(ModelSpec(source="hf://org/name@v/1.gguf", mmproj="p.gguf"))
+    assert (single.files, single.location) == (("1.gguf", "p.gguf"), "https://huggingface.co/org/name/resolve/v/")
+
+
+def test_objects_of_a_bucket() -> None:
+    one = source_of(ModelSpec(source="s3://bucket/a/m.gguf"))
+    assert (one.location, cached_path(one, "m")) == ("s3://bucket/a/m.gguf", f"/models/{one.cache_key}/m.gguf")
+    several = source_of(ModelSpec(source="s3://bucket/a", files=["x", "y/z"]))
+    assert (several.kind, several.location) == (SourceClass.S3, "s3://bucket/a/")
+    assert cached_path(several, "m") == f"/models/{several.cache_key}/x"
+
+
+def test_other_sources_have_no_files() -> None:
+    """Admission refuses the field there; a stored one changes nothing."""
+    source = source_of(ModelSpec(source="https://example.com/m.gguf", files=["x"]))
+    assert source == parse("https://example.com/m.gguf")

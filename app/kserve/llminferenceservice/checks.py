@@ -7,11 +7,13 @@ Admission and sync judge the user's own spec here. The rules that hold for the m
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from app.hooks.sendable import clashes
+from app.kserve import lora
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.llminferenceservice import merged, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
@@ -19,6 +21,7 @@ from app.kserve.llminferenceservice.observed import Service
 from app.kserve.llminferenceservice.types import (
     NO_PARALLELISM,
     EndpointPickerIdentity,
+    GatewayReference,
     InferencePoolSpec,
     LLMInferenceServiceSpec,
     LLMModelSpec,
@@ -28,8 +31,8 @@ from app.kserve.llminferenceservice.types import (
     SchedulerSpec,
     WorkloadSpec,
 )
-from app.kserve.modeluri import storage_problem, url_problem
 from app.kserve.names import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, RESERVED_LABELS, Names
+from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
@@ -38,9 +41,8 @@ from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
-from app.kube.correction import Members, wrong_type
 from app.kube.decode import SPEC
-from app.kube.field import Advice, advice, without_user
+from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
 from app.kube.merge import find, merge
@@ -63,7 +65,8 @@ LONGEST_MULTI_NODE_NAME = 35
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
     """All violations in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
     spec, errors = as_decided(service)
-    errors += [*_name(service.metadata), *_model(spec), *merged.check(spec), *_route(service.spec), *_pool(spec)]
+    errors += [*_name(service.metadata), *_model(spec), *lora.check(spec, service.metadata.name, final=False)]
+    errors += [*merged.check(spec), *_route(service.spec), *_pool(spec)]
     errors += [*_bases(spec), *merge_clashes(spec), *merged.reserved(spec), *merged.pods(spec)]
     if old is not None:
         errors += _unchanged(old.spec, spec)
@@ -77,7 +80,12 @@ def warnings(service: Service) -> list[field.Advice]:
     """
     spec, _ = as_decided(service)
     names, based = Names(service.metadata.name), bool(spec.base_refs)
-    found: list[field.Advice] = [*_model_advice(spec), *_name_advice(service.metadata.name, spec)]
+    found: list[field.Advice] = [
+        *_model_advice(spec),
+        *_source_advice(spec),
+        *lora.advice(spec),
+        *_name_advice(service.metadata.name, spec),
+    ]
     found += [*without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
     found += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in workloads(spec):
@@ -120,47 +128,30 @@ def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     yield from model_urls(spec.model)
     problem = _storage_problem(spec)
     if problem and not spec.base_refs:
-        yield field.invalid(MODEL_URI, without_user(spec.model.uri), problem)
+        yield field.invalid(MODEL_URI, shown(spec.model.uri), problem)
+    confidential = spec.model.confidential
+    if confidential is not None and confidential.resource_id and not _is_resource(confidential.resource_id):
+        detail = "must name a resource of the key broker: kbs:///<repository>/<type>/<tag>"
+        yield field.invalid(_CONFIDENTIAL.child("resourceId"), confidential.resource_id, detail)
+
+
+_CONFIDENTIAL = SPEC.child("model", "confidential")
+_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+")
+
+
+def _is_resource(text: str) -> bool:
+    return OPEN in text or _RESOURCE.fullmatch(text) is not None
 
 
 def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
     """Addresses that are no URLs: the API's own types could not hold them (KS-7.5)."""
-    yield from _url(model.uri, MODEL_URI)
-    if model.lora is not None and model.lora.adapters is not None:
-        yield from _adapters(model.lora.adapters, SPEC.child("model", "lora", "adapters"))
-
-
-_ADAPTER = Members(("uri", "name"), ("uri", "name"))
-
-
-def _adapters(adapters: Any, path: field.Path) -> Iterator[field.Error]:
-    """The schema leaves adapters open, but they are models, and can be nothing else when they are read."""
-    if not isinstance(adapters, list):
-        yield wrong_type(path, adapters, "array", _ADAPTER)
-        return
-    for position, adapter in enumerate(adapters):
-        here = path.index(position)
-        if not isinstance(adapter, dict):
-            yield wrong_type(here, adapter, "object", _ADAPTER)
-            continue
-        for key in ("uri", "name"):
-            value = adapter.get(key)
-            if value is not None and not isinstance(value, str):
-                yield wrong_type(here.child(key), value, "string")
-        if isinstance(adapter.get("uri"), str):
-            yield from _url(adapter["uri"], here.child("uri"))
-
-
-def _url(uri: str, path: field.Path) -> Iterator[field.Error]:
-    if problem := url_problem(uri):
-        yield field.invalid(path, without_user(uri), f"is not a valid URL: {problem}")
+    yield from lora.check_url(model.uri, MODEL_URI)
+    yield from lora.check_types(model)
 
 
 def _storage_problem(spec: LLMInferenceServiceSpec) -> str:
     """Why the model's address cannot be fetched from, or an empty text. A base may change the answer."""
-    initializer = spec.storage_initializer
-    fetched = initializer is None or initializer.enabled is not False
-    return storage_problem(spec.model.uri, fetched=fetched) if spec.model is not None else ""
+    return problem_of(spec.model.uri, enabled=lora.is_loaded(spec)) if spec.model is not None else ""
 
 
 # What Metacontroller or the API server cannot apply.
@@ -209,7 +200,7 @@ def _conflicting(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
         detail = (
             "parentRefs and gateway.refs are mutually exclusive: remove parentRefs, the route attaches to gateway.refs"
         )
-        yield field.invalid(HTTP.child("spec"), {"parentRefs": [name for _, name in parents]}, detail)
+        yield field.invalid(HTTP.child("spec"), {"parentRefs": [name for _, name, _ in parents]}, detail)
 
 
 def _redundant(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
@@ -219,17 +210,22 @@ def _redundant(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield advice(HTTP.child("spec", "parentRefs"), "repeats gateway.refs and can be left out")
 
 
-def _gateways(spec: LLMInferenceServiceSpec) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Namespace and name of the Gateways that the route's own parentRefs name, and of those of ``gateway.refs``."""
+Place = tuple[str, str, str]
+"""Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
+
+
+def _gateways(spec: LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
+    """What the route's own parentRefs name, and ``gateway.refs``."""
     router = spec.router
     http = router.route.http if router is not None and router.route is not None else None
     parents = http.spec.parent_refs if http is not None and http.spec is not None else None
     refs = router.gateway.refs if router is not None and router.gateway is not None else None
-    return _places(parents), _places(refs)
+    listeners = any(ref.section_name for ref in refs or ())
+    return _places(parents, listeners=listeners), _places(refs, listeners=listeners)
 
 
-def _places(references: Sequence[ParentReference | ObjectReference] | None) -> list[tuple[str, str]]:
-    return [(reference.namespace or "", reference.name or "") for reference in references or ()]
+def _places(references: Sequence[ParentReference | GatewayReference] | None, *, listeners: bool) -> list[Place]:
+    return [(r.namespace or "", r.name or "", (r.section_name or "") if listeners else "") for r in references or ()]
 
 
 def _pool(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
@@ -284,6 +280,15 @@ def _model_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
         "command of its own, or mount a volume there"
     )
     yield advice(SPEC.child("storageInitializer", "enabled"), message)
+
+
+def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    if spec.model is not None and lora.is_loaded(spec):
+        found = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
+        yield from [advice(MODEL_URI, found)] if found else []
+    mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:"))
+    if spec.model is not None and spec.model.confidential is not None and (mounted or not lora.is_loaded(spec)):
+        yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
 
 def _has_model(pod: Json | None) -> bool:

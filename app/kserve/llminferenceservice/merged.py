@@ -18,6 +18,7 @@ from app.kserve.llminferenceservice.types import (
     KEDAAdvanced,
     LLMInferenceServiceSpec,
     RouterSpec,
+    RouteSpec,
     ScalingSpec,
     SchedulerSpec,
     WorkloadSpec,
@@ -26,6 +27,7 @@ from app.kserve.names import MODEL_VOLUMES
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
+from app.kube.correction import wrong_type
 from app.kube.decode import SPEC, decode_document
 from app.kube.modelfields import check_embedded
 from app.kube.names import reserved_keys
@@ -77,6 +79,8 @@ def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """The rules between fields."""
     if spec.router is not None:
         yield from _router(spec.router)
+        if spec.router.route is not None:
+            yield from _group(spec.router, spec.router.route, based=bool(spec.base_refs))
     for workload, path in workloads(spec):
         yield from _parallelism(workload, path, based=bool(spec.base_refs))
     if spec.router is not None and spec.router.scheduler is not None:
@@ -107,6 +111,24 @@ def _router(router: RouterSpec) -> Iterator[field.Error]:
             "HTTPRoutes of your own do not use the default Gateway: remove gateway, or name the Gateway in gateway.refs"
         )
         yield field.invalid(HTTP.child("refs"), names, detail)
+
+
+def _group(router: RouterSpec, route: RouteSpec, *, based: bool) -> Iterator[field.Error]:
+    """Requests are shared by rules of the managed route, by weights; a base may have what is missing."""
+    path = ROUTER.child("route")
+    if route.group and router.ingress is not None:
+        yield field.invalid(path.child("group"), route.group, "an Ingress shares no requests; remove ingress")
+        return
+    if route.group and router.scheduler is None and not based:
+        detail = "its services are told apart by their InferencePools; add router.scheduler"
+        yield field.invalid(path.child("group"), route.group, detail)
+    if route.group and route.weight is None and not based:
+        yield field.required(path.child("weight"), "set the service's part of the group's requests")
+    if route.weight is not None and not route.group and not based:
+        yield field.required(path.child("group"), "name the group whose requests the weight divides")
+    if route.group and route.http is not None and route.http.refs:
+        detail = "only the managed route shares requests; remove http.refs, or write the weights into your own routes"
+        yield field.invalid(path.child("group"), route.group, detail)
 
 
 # Parallelism.
@@ -154,7 +176,9 @@ def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
         yield field.invalid(path, {}, "set inline or ref, or leave config out for the default")
     if config.inline is not None and config.ref is not None:
         yield field.invalid(path, {"ref": config.ref.name}, "inline and ref are mutually exclusive; remove one")
-    if config.inline is not None and len(orjson.dumps(config.inline, default=str)) < _SHORTEST_INLINE:
+    if not isinstance(config.inline, (dict, str, type(None))):
+        yield wrong_type(path.child("inline"), config.inline, "object")
+    elif config.inline is not None and _size(config.inline) < _SHORTEST_INLINE:
         yield field.invalid(
             path.child("inline"),
             config.inline,
@@ -162,6 +186,10 @@ def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
         )
     if config.ref is not None and not config.ref.name:
         yield field.invalid(path.child("ref", "name"), "", "must name the ConfigMap that holds the configuration")
+
+
+def _size(inline: Json | str) -> int:
+    return len(inline.strip() if isinstance(inline, str) else orjson.dumps(inline, default=str))
 
 
 def scheduler_replicas(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
@@ -281,6 +309,7 @@ def _ruled(effective: Json) -> Json:
         ruled["router"] = {
             "route": _ruled_route(router.get("route")),
             "gateway": router.get("gateway"),
+            "ingress": None if router.get("ingress") is None else {},
             "scheduler": _ruled_scheduler(router.get("scheduler")),
         }
     return ruled
@@ -297,14 +326,11 @@ def _ruled_route(route: Any) -> Any:
     http = route.get("http") if isinstance(route, dict) else None
     if not isinstance(http, dict):
         return route
-    return {"http": {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}}
+    ruled: Json = {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}
+    return {**route, "http": ruled}
 
 
 def _ruled_scheduler(scheduler: Any) -> Any:
     if not isinstance(scheduler, dict):
         return scheduler
-    config = scheduler.get("config")
-    if isinstance(config, dict) and isinstance(config.get("inline"), str):
-        text = config["inline"]  # from a ConfigMap, verbatim
-        config = {**config, "inline": {"text": text} if len(text) >= _SHORTEST_INLINE else {}}
-    return {"replicas": scheduler.get("replicas"), "config": config}
+    return {"replicas": scheduler.get("replicas"), "config": scheduler.get("config")}

@@ -8,12 +8,17 @@ one; only Gateways and the Services before them may stand anywhere. Source: KS-9
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from app.hooks.protocol import Parent, RelatedRule, SyncRequest, one
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
-from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
+from app.kserve.llminferenceservice.types import (
+    LLMInferenceServiceSpec,
+    LLMInferenceServiceStatus,
+    LLMModelSpec,
+)
 from app.kserve.names import (
     API_VERSION,
     AUTOSCALER_API,
@@ -173,6 +178,65 @@ class RelatedService(Observed):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
+# Services that share requests with this one.
+
+
+class PeerRouteSpec(Observed):
+    group: str | None = None
+    weight: int | None = None
+
+
+class PeerPoolReference(Observed):
+    name: str = ""
+
+
+class PeerPool(Observed):
+    ref: PeerPoolReference = msgspec.field(default_factory=PeerPoolReference)
+
+
+class PeerScheduler(Observed):
+    pool: PeerPool = msgspec.field(default_factory=PeerPool)
+
+
+class PeerRouter(Observed):
+    route: PeerRouteSpec = msgspec.field(default_factory=PeerRouteSpec)
+    scheduler: PeerScheduler | None = None
+
+
+class PeerLoRA(Observed):
+    adapters: Any = None
+
+
+class PeerModel(Observed):
+    name: str = ""
+    lora: PeerLoRA = msgspec.field(default_factory=PeerLoRA)
+
+
+class PeerSpec(Observed):
+    model: PeerModel = msgspec.field(default_factory=PeerModel)
+    router: PeerRouter = msgspec.field(default_factory=PeerRouter)
+
+
+class PeerStatus(Observed):
+    conditions: list[Condition] | None = None
+
+
+class Peer(Observed):
+    """Another service, in as much as a route of its group depends on it."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: PeerSpec = msgspec.field(default_factory=PeerSpec)
+    status: PeerStatus = msgspec.field(default_factory=PeerStatus)
+
+    @property
+    def models(self) -> frozenset[str]:
+        """What requests may ask it for."""
+        listed = self.spec.model.lora.adapters
+        entries = listed if isinstance(listed, list) else []
+        names = [str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name")]
+        return frozenset((self.spec.model.name or self.metadata.name, *names))
+
+
 # The hook's view.
 
 
@@ -216,6 +280,7 @@ class Related(
     rename={
         "configs": f"LLMInferenceServiceConfig.{V1ALPHA2}",
         "older_configs": f"LLMInferenceServiceConfig.{V1ALPHA1}",
+        "peers": f"LLMInferenceService.{V1ALPHA2}",
         "config_maps": "ConfigMap.v1",
         "service_accounts": "ServiceAccount.v1",
         "gateways": f"Gateway.{GATEWAY_API}",
@@ -230,6 +295,7 @@ class Related(
     configs: dict[str, Parent] | None = None
     older_configs: dict[str, Parent] | None = None
     """For a parent of v1alpha1, instead of the others."""
+    peers: dict[str, Peer] | None = None
     config_maps: dict[str, ObservedConfigMap] | None = None
     service_accounts: dict[str, ServiceAccount] | None = None
     gateways: dict[str, Gateway] | None = None
@@ -310,13 +376,15 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if f"httproutes.{GATEWAY_GROUP}" in declared and _routed(service.spec):
         rules += _gateways(service.spec, namespace, OperatorConfig(system).gateway)
+    if service.spec.router is not None and service.spec.router.route is not None and service.spec.router.route.group:
+        rules.append(RelatedRule(API_VERSION, "llminferenceservices", namespace))
     if f"inferencepools.{POOL_GROUP}" in declared and _pooled(service.spec):
         rules.append(RelatedRule(POOL_API, "inferencepools", namespace))
     return rules
 
 
 def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str, *, copied: bool) -> list[RelatedRule]:
-    """The operator's settings, whatever may hold a scheduler configuration, and the CA bundle of downloads from S3.
+    """The operator's settings, whatever may hold a scheduler configuration, and the CA bundle of downloads.
 
     ``copied``: whether the bundle is copied here. Its name is in the settings, so that any ConfigMap there may be it.
     """
@@ -329,12 +397,22 @@ def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str, *, 
     wanted = {system: in_system}
     if name:
         wanted.setdefault(namespace, []).append(name)
-    downloads = spec.base_refs or (spec.model is not None and spec.model.uri.lower().startswith(("s3:", OPEN)))
+    downloads = spec.base_refs or _bundled(spec.model)
     if downloads:
         wanted.setdefault(namespace, []).append(GLOBAL_CA_BUNDLE)
     if downloads and (copied or namespace == system):
         wanted[system] = []
     return [RelatedRule("v1", "configmaps", where, tuple(dict.fromkeys(names))) for where, names in wanted.items()]
+
+
+def _bundled(model: LLMModelSpec | None) -> bool:
+    """Whether something may be downloaded with the CA bundle (KS-3.7.3); a template may become anything."""
+    if model is None:
+        return False
+    adapters = model.lora.adapters if model.lora is not None else None
+    entries = adapters if isinstance(adapters, list) else []
+    uris = [model.uri, *(entry.get("uri") for entry in entries if isinstance(entry, dict))]
+    return any(str(uri).lower().startswith(("s3:", "gs:", "http", OPEN)) for uri in uris)
 
 
 def _routed(spec: LLMInferenceServiceSpec) -> bool:

@@ -10,17 +10,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.hooks.protocol import one
+from app.kserve import lora
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import Related, Request, Service, Surroundings, surroundings
-from app.kserve.names import OPERATOR_CONFIG, STOP
+from app.kserve.lora import LORA_PATH
+from app.kserve.names import MAIN, OPERATOR_CONFIG, STOP
 from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
-from app.kserve.spec.effective import Effective, Inputs, combine
+from app.kserve.spec.effective import Effective, EffectiveSpec, Inputs, combine
 from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
-from app.kserve.workload.plan import MissingAccountError, WorkloadError, workload_plan
+from app.kserve.workload.plan import MissingAccountError, PodPlan, WorkloadError, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kube import field
 from app.kube.decode import SPEC
+from app.kube.merge import find
 from app.kube.objects import ObjectMeta
 from app.kube.origin import Origin, item_key, leaves
 from app.kube.podspec import MERGE_KEYS
@@ -48,9 +51,16 @@ def effective_spec(service: Service, request: Request, around: Surroundings, set
     own = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
     pins = pins_of(service, settings)
     effective = combine(Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config))
-    if errors := check_effective(effective):
+    if errors := [*check_effective(effective), *_adapters(service, effective.spec)]:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective
+
+
+def _adapters(service: Service, spec: EffectiveSpec) -> Iterator[field.Error]:
+    """Mistakes in the adapters of a merged spec, which no rule has seen before (KS-7.7)."""
+    if spec.model is not None:
+        yield from lora.check_types(spec.model)
+        yield from lora.check(spec, service.metadata.name, final=True)
 
 
 def is_stopped(metadata: ObjectMeta) -> bool:
@@ -73,17 +83,17 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
     for deployment in plan.deployments:
         base = ["template"] if deployment.name == around.names.main else ["prefill", "template"]
         place = f"Deployment/{deployment.name} spec.template"
-        found += _pod(effective, deployment.pod.spec, base, place)
+        found += _pod(effective, deployment.pod, base, place)
     for group in plan.groups:
         side = [] if group.name == around.names.multi_node else ["prefill"]
         place = f"LeaderWorkerSet/{group.name} spec.leaderWorkerTemplate"
         if group.leader is not None:
-            found += _pod(effective, group.leader.spec, [*side, "template"], f"{place}.leaderTemplate")
-        found += _pod(effective, group.worker.spec, [*side, "worker"], f"{place}.workerTemplate")
+            found += _pod(effective, group.leader, [*side, "template"], f"{place}.leaderTemplate")
+        found += _pod(effective, group.worker, [*side, "worker"], f"{place}.workerTemplate")
     scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
     if scheduler is not None and scheduler.template is not None:
         place = f"Deployment/{around.names.scheduler} spec.template"
-        found += _pod(effective, scheduler.template, ["router", "scheduler", "template"], place)
+        found += _pod(effective, PodPlan({}, {}, scheduler.template), ["router", "scheduler", "template"], place)
     return [*found, *_triggers(effective, around)]
 
 
@@ -104,11 +114,32 @@ _OPERATORS = (
 )
 
 
-def _pod(effective: Effective, pod: Json, base: Sequence[str], place: str) -> list[Origin]:
+def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -> list[Origin]:
     return [
-        Origin(f"{place}.{path}", value, effective.source([*base, *keyed]) or MODEL)
-        for path, keyed, value in _located(pod, SPEC, [])
+        Origin(f"{place}.{path}", value, _written(effective, [*base, *keyed], value) or _added(keyed, value, plan))
+        for path, keyed, value in _located(plan.spec, SPEC, [])
     ]
+
+
+def _written(effective: Effective, path: Keyed, value: Any) -> str:
+    """The layer that wrote a value, or the field that added it to what the layers wrote; empty for neither."""
+    before, after = find(effective.untraced, path), find(effective.document, path)
+    if path[-1] == "args":
+        before, after = value in (before or ()) or None, value in (after or ()) or None
+    if before is None and after is not None:
+        return "spec.tracing"
+    return effective.source(path) if before is not None else ""
+
+
+def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
+    """Where a value comes from that was added to the pod."""
+    names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
+    if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
+        return credential
+    is_adapter = any(name.startswith((LORA_PATH, "lora-")) for name in names) or (
+        keyed[-1] == "args" and (MAIN in names or value in plan.adapters)
+    )
+    return "spec.model.lora" if is_adapter else MODEL
 
 
 def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iterator[tuple[field.Path, Keyed, Any]]:

@@ -39,7 +39,7 @@ def status(
         ledger.set(ConditionType.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
         ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
-        for condition in (*SCALING_CONDITIONS, ConditionType.CRITICALITY_APPLIED):
+        for condition in (*SCALING_CONDITIONS, ConditionType.CRITICALITY_APPLIED, ConditionType.GROUP_READY):
             ledger.remove(condition)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)

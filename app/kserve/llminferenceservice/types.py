@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
-from app.kube.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber
+from app.kube.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber, SectionName
 from app.kube.rules import cel
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
@@ -43,22 +43,47 @@ class NameReference(KubeModel):
 # The model.
 
 
-class LoRASpec(KubeModel):
-    """Adapters of the base model. Stored, not acted on."""
+_DOWNLOADED = "for a model that is downloaded, by a storage initializer of v0.20 or later"
+_WITH_ADAPTERS = "with adapters; vLLM has the default"
 
-    adapters: Any = Field(None, description="The adapters: a list of objects in the form of a model.")
+
+class LoRASpec(KubeModel):
+    """Adapters of the base model, which vLLM loads beside it."""
+
+    adapters: Annotated[Any, honoured("downloaded or mounted below /mnt/lora, and loaded by vLLM")] = Field(
+        None, description="The adapters: a list of objects with a name of their own and the uri of the files."
+    )
+    max_rank: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
+        None, description="Largest rank of an adapter.", ge=1
+    )
+    max_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
+        None, description="Adapters that one batch may use.", ge=1
+    )
+    max_cpu_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
+        None, description="Adapters that are kept in memory; as many as maxAdapters when not set.", ge=1
+    )
+
+
+class ConfidentialSpec(KubeModel):
+    """A model that is encrypted where it is stored; the storage initializer decrypts it."""
+
+    enabled: Annotated[bool, honoured(_DOWNLOADED)] = Field(description="Whether the model is encrypted.")
+    resource_id: Annotated[str, honoured(_DOWNLOADED)] = Field(
+        "", description="Where its key is, at the key broker: kbs:///<repository>/<type>/<tag>."
+    )
 
 
 class LLMModelSpec(KubeModel):
     """Which model is served, and where it comes from."""
 
-    uri: Annotated[str, HONOURED] = Field(description="Where the model is: hf://, s3://, pvc:// or oci://.")
+    uri: Annotated[str, HONOURED] = Field(
+        description="Where the model is: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc:// or oci://."
+    )
     name: Annotated[str | None, defaulted("a base that names the model wins")] = Field(
         None, description="Name under which the model is served; the service's own when not set."
     )
-    lora: Annotated[LoRASpec | None, no_effect("adapters are not loaded")] = Field(
-        None, description="LoRA adapters. Stored, not acted on."
-    )
+    lora: LoRASpec | None = Field(None, description="LoRA adapters.")
+    confidential: ConfidentialSpec | None = Field(None, description="How an encrypted model is decrypted.")
 
 
 class StorageInitializerSpec(KubeModel):
@@ -245,6 +270,9 @@ class ScalingSpec(KubeModel):
 _REPLICAS_CEL = cel(("!(has(self.replicas) && has(self.scaling))", "set replicas or scaling, not both"))
 
 
+_NO_OFFLOADING = "give the server --kv-transfer-config in the args of container main"
+
+
 class WorkloadSpec(KubeModel):
     """Pods that run the model: alone, or as a leader with workers."""
 
@@ -257,6 +285,9 @@ class WorkloadSpec(KubeModel):
         None, description="Autoscaling, in place of replicas: by a HorizontalPodAutoscaler or by KEDA."
     )
     parallelism: ParallelismSpec | None = Field(None, description="How one replica is spread over GPUs and nodes.")
+    kv_cache_offloading: Annotated[Json | None, no_effect(_NO_OFFLOADING)] = Field(
+        None, description="Where key-value caches go when a GPU is full. Stored, not acted on."
+    )
     labels: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Labels for the pods.")
     annotations: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Annotations for the pods.")
     template: Annotated[PartialPodSpec | None, defaulted("laid over the preset, with the model put in")] = Field(
@@ -288,6 +319,12 @@ class ObjectReference(KubeModel):
     )
 
 
+class GatewayReference(ObjectReference):
+    """A Gateway of any namespace, or one listener of it."""
+
+    section_name: SectionName | None = Field(None, description="Name of the listener; all when not set.")
+
+
 class HTTPRouteConfig(KubeModel):
     """Routes of your own, or content for the one that is made."""
 
@@ -297,12 +334,28 @@ class HTTPRouteConfig(KubeModel):
     spec: Annotated[HTTPRouteSpec | None, ROUTE_SPEC] = Field(None, description="Content of the managed HTTPRoute.")
 
 
+_IN_GROUPS = "rules of the managed route that are not below the service's own path"
+_GROUP_NAME = pattern(
+    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "must be a DNS label: lower case letters, digits and '-', not '-' at its ends"
+)
+
+
 class RouteSpec(KubeModel):
     http: HTTPRouteConfig | None = Field(None, description="The HTTPRoute; empty for a managed one.")
+    group: Annotated[str | None, honoured(_IN_GROUPS)] = Field(
+        None,
+        description="Services that share requests with each other, by the name of their group.",
+        min_length=1,
+        max_length=63,
+        pattern=_GROUP_NAME,
+    )
+    weight: Annotated[Int32 | None, honoured(_IN_GROUPS)] = Field(
+        None, description="The service's part of its group's requests, beside the others' weights.", ge=0, le=1_000_000
+    )
 
 
 class GatewaySpec(KubeModel):
-    refs: Annotated[list[ObjectReference] | None, defaulted("they replace parentRefs of the route")] = Field(
+    refs: Annotated[list[GatewayReference] | None, defaulted("they replace parentRefs of the route")] = Field(
         None, description="Existing Gateways; the managed route attaches to them instead of the default one."
     )
 
@@ -364,6 +417,9 @@ PORTS: dict[str, Any] = {
 }
 
 
+_NO_PROTOCOL = "requests go to the servers as the gateway sends them; InferencePools here have no such field"
+
+
 class InferencePoolSpec(KubeModel):
     """Content of the managed InferencePool, in the form of its v1."""
 
@@ -374,6 +430,9 @@ class InferencePoolSpec(KubeModel):
         max_length=8,
         json_schema_extra=PORTS,
     )
+    app_protocol: Annotated[str | None, no_effect(_NO_PROTOCOL)] = Field(
+        None, description="Protocol of the model server. Stored, not acted on."
+    )
     endpoint_picker_ref: EndpointPickerReference = Field(description="The endpoint picker.")
 
 
@@ -382,6 +441,9 @@ class PoolSpec(KubeModel):
     ref: Annotated[NameReference | None, honoured("no scheduler is made then")] = Field(
         None, description="An existing InferencePool to use; no scheduler is made then."
     )
+
+
+_NO_TOKENIZER = "no tokenizer is made; a container of scheduler.template can tokenize"
 
 
 class ConfigMapKey(KubeModel):
@@ -397,8 +459,18 @@ class ConfigMapKey(KubeModel):
 class SchedulerConfig(KubeModel):
     """The endpoint picker's configuration: written here, or in a ConfigMap."""
 
-    inline: Annotated[Json | None, DEFAULTED] = Field(None, description="An EndpointPickerConfig.")
+    inline: Annotated[Any, DEFAULTED] = Field(
+        None, description="An EndpointPickerConfig: an object, or a text that holds one as YAML."
+    )
     ref: ConfigMapKey | None = Field(None, description="Where an EndpointPickerConfig stands.")
+
+
+class TokenizerSpec(KubeModel):
+    """Pods that tokenize prompts for the endpoint picker."""
+
+    template: Annotated[PartialPodSpec | None, no_effect(_NO_TOKENIZER)] = Field(
+        None, description="The tokenizer's pod. Stored, not acted on."
+    )
 
 
 class SchedulerSpec(KubeModel):
@@ -414,6 +486,9 @@ class SchedulerSpec(KubeModel):
     labels: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Labels for its pods.")
     annotations: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Annotations for its pods.")
     config: SchedulerConfig | None = Field(None, description="Its configuration; a default when not set.")
+    tokenizer: Annotated[TokenizerSpec | None, no_effect(_NO_TOKENIZER)] = Field(
+        None, description="A tokenizer of its own. Stored, not acted on."
+    )
 
 
 class RouterSpec(KubeModel):
@@ -427,6 +502,15 @@ class RouterSpec(KubeModel):
     scheduler: SchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
 
 
+class TracingSpec(KubeModel):
+    """OpenTelemetry for model servers and the endpoint picker; what is not said comes from a preset."""
+
+    exporter_endpoint: Annotated[str | None, DEFAULTED] = Field(None, description="Where traces go, by OTLP.")
+    sampler: Annotated[str | None, DEFAULTED] = Field(None, description="Which requests are traced.")
+    sampler_arg: Annotated[str | None, DEFAULTED] = Field(None, description="Argument of the sampler, such as a ratio.")
+    exporter: Annotated[str | None, DEFAULTED] = Field(None, description="Kind of the exporter.")
+
+
 class LLMInferenceServiceSpec(WorkloadSpec):
     """A model, the pods that serve it, and the way there."""
 
@@ -436,6 +520,7 @@ class LLMInferenceServiceSpec(WorkloadSpec):
         None, description="A second workload for prefill; the main one then only decodes."
     )
     router: RouterSpec | None = Field(None, description="How requests reach the model.")
+    tracing: TracingSpec | None = Field(None, description="Traces of requests; empty for the defaults.")
     base_refs: Annotated[list[NameReference] | None, HONOURED] = Field(
         None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
     )
@@ -451,6 +536,8 @@ class ConditionType(StrEnum):
     """The whole service: workloads and router."""
     WORKLOADS_READY = "WorkloadsReady"
     ROUTER_READY = "RouterReady"
+    GROUP_READY = "GroupReady"
+    """All services of the group serve the same models. It decides nothing."""
     PRESETS_COMBINED = "PresetsCombined"
     """The effective spec could be computed."""
     MAIN_WORKLOAD_READY = "MainWorkloadReady"
@@ -491,6 +578,9 @@ TOP_LEVEL = (ConditionType.READY, ConditionType.WORKLOADS_READY, ConditionType.R
 
 class Reason(StrEnum):
     """Why a service's condition is as it is (KS-6.8)."""
+
+    MEMBER_DIVERGENCE = "MemberDivergence"
+    """Another service of the group serves other models, and gets no requests."""
 
     INVALID_SPEC = "InvalidSpec"
     """The spec breaks a rule; nothing was changed."""
@@ -548,6 +638,12 @@ class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
     last_transition_time: Annotated[str, Meta(description="When status last changed.")] = ""
 
 
+class ServedModel(msgspec.Struct, rename="camel", frozen=True):
+    """A name that requests may ask for."""
+
+    name: Annotated[str, Meta(description="Name of the base model or of an adapter.")]
+
+
 class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """One place where the service answers."""
 
@@ -557,6 +653,9 @@ class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
         default="", name="CACerts"
     )
     audience: Annotated[str, Meta(description="OIDC audience of the address.")] = ""
+    models: Annotated[
+        list[ServedModel], Meta(description="The base model and its LoRA adapters, where there are adapters.")
+    ] = msgspec.field(default_factory=list)
 
 
 class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -23,7 +23,7 @@ _RULES: Any = gatewayapi.DEFAULT_RULES
 
 class ConfigModelSpec(types.LLMModelSpec):
     uri: Annotated[str, HONOURED] = Field(
-        "", description="Where the model is: hf://, s3://, pvc:// or oci://. A config may leave it out."
+        "", description="Where the model is, as in a service. A config may leave it out."
     )
 
 

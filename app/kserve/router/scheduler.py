@@ -59,16 +59,15 @@ def plan_scheduler(
     names: Names,
     namespace: str,
     spec: SchedulerSpec,
-    config: Any,
+    config: tuple[str, bool],
     *,
-    disaggregated: bool,
     managed_account: bool,
     observed: ObservedDeployment | None,
 ) -> SchedulerPlan:
     """Decisions about the endpoint picker of a spec that has ``template``.
 
-    ``config`` is the effective ``config.inline``: JSON, or the text of a ConfigMap. ``managed_account``: whether
-    ServiceAccounts and Roles are declared, so that one can be made.
+    ``config`` is :func:`config_text`'s. ``managed_account``: whether ServiceAccounts and Roles are declared, so that
+    one can be made.
     """
     template = spec.template or {}
     named = template.get("serviceAccountName") or ""
@@ -76,7 +75,7 @@ def plan_scheduler(
     account = names.scheduler_account if managed else "" if named == names.scheduler_account else named
     base = component_labels(names.service, COMPONENT_SCHEDULER)
     labels = {**base, **(spec.labels or {})}
-    pod = _pod(template, account, spec.replicas, config_text(config, disaggregated))
+    pod = _pod(template, account, spec.replicas, config)
     return SchedulerPlan(
         names=names,
         namespace=namespace,
@@ -120,10 +119,13 @@ def _args(given: Sequence[str], wanted: int | None, config: tuple[str, bool]) ->
 # Configuration.
 
 
-def config_text(inline: Any, disaggregated: bool) -> tuple[str, bool]:
-    """An EndpointPickerConfig as text, and whether it is one that the user chose."""
+def config_text(inline: Any, *, disaggregated: bool, adapters: bool) -> tuple[str, bool]:
+    """An EndpointPickerConfig as text, and whether it is one that the user chose.
+
+    ``inline`` is the effective ``config.inline``, JSON or text; ``adapters``: whether the servers load LoRA adapters.
+    """
     if inline is None:
-        return _DEFAULT_DISAGGREGATED if disaggregated else _DEFAULT, False
+        return _DEFAULTS[disaggregated, adapters], False
     return inline if isinstance(inline, str) else _compact(inline), True
 
 
@@ -136,40 +138,42 @@ _SCORERS = (
     {"pluginRef": "prefix-cache-scorer", "weight": 3},
     {"pluginRef": "max-score-picker"},
 )
-_SHARED_PLUGINS = ({"type": "queue-scorer"}, {"type": "prefix-cache-scorer"}, {"type": "max-score-picker"})
+_ADAPTER_SCORER = "lora-affinity-scorer"
 
 
-def _default(plugins: Sequence[Json], profiles: Sequence[Json]) -> str:
+def _default(*, disaggregated: bool, adapters: bool) -> str:
+    """The shortest queue counts, and a cached prefix more; a server that has the adapter loaded most of all.
+
+    Where prefill and decode pods are apart, every request (threshold 0) is given one of each.
+    """
+    scorers = [*([{"pluginRef": _ADAPTER_SCORER, "weight": 4}] if adapters else []), *_SCORERS]
+    shared = [*([_ADAPTER_SCORER] if adapters else []), *(scorer["pluginRef"] for scorer in _SCORERS)]
+    plugins: list[Json] = [{"type": type_} for type_ in shared]
+    if disaggregated:
+        before = ("prefill-header-handler", "prefill-filter", "decode-filter")
+        threshold = {"type": "pd-profile-handler", "parameters": {"threshold": 0}}
+        plugins = [*({"type": type_} for type_ in before), *plugins, threshold]
+        profiles = [
+            {"name": side, "plugins": [{"pluginRef": f"{side}-filter"}, *scorers]} for side in ("prefill", "decode")
+        ]
+    else:
+        plugins = [{"type": "single-profile-handler"}, *plugins]
+        profiles = [{"name": "default", "plugins": scorers}]
     return _compact(
         {
             "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
             "kind": "EndpointPickerConfig",
-            "plugins": list(plugins),
-            "schedulingProfiles": list(profiles),
+            "plugins": plugins,
+            "schedulingProfiles": profiles,
         }
     )
 
 
-_DEFAULT = _default(
-    ({"type": "single-profile-handler"}, *_SHARED_PLUGINS),
-    ({"name": "default", "plugins": [*_SCORERS]},),
-)
-"""One pool of equal pods: the shortest queue counts, and a cached prefix more."""
-
-_DEFAULT_DISAGGREGATED = _default(
-    (
-        {"type": "prefill-header-handler"},
-        {"type": "prefill-filter"},
-        {"type": "decode-filter"},
-        *_SHARED_PLUGINS,
-        {"type": "pd-profile-handler", "parameters": {"threshold": 0}},
-    ),
-    (
-        {"name": "prefill", "plugins": [{"pluginRef": "prefill-filter"}, *_SCORERS]},
-        {"name": "decode", "plugins": [{"pluginRef": "decode-filter"}, *_SCORERS]},
-    ),
-)
-"""Prefill and decode pods: every request (threshold 0) is given one of each."""
+_DEFAULTS = {
+    (disaggregated, adapters): _default(disaggregated=disaggregated, adapters=adapters)
+    for disaggregated in (False, True)
+    for adapters in (False, True)
+}
 
 
 # Children.

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from app.hooks.kept import keep_child
 from app.hooks.protocol import one
 from app.kserve.llminferenceservice.observed import Surroundings
-from app.kserve.llminferenceservice.types import Address, ConditionType, Reason
+from app.kserve.llminferenceservice.types import Address, ConditionType, Reason, ServedModel
 from app.kserve.names import PUBLIC_PORT, Names
 from app.kserve.results import ConditionState, RouterResult, fails
 from app.kserve.router import scheduler
@@ -147,8 +149,11 @@ def _schedule(work: _Work) -> None:
         view.names,
         view.namespace,
         wanted,
-        (wanted.config or {}).get("inline"),
-        disaggregated=view.spec.prefill is not None,
+        scheduler.config_text(
+            (wanted.config or {}).get("inline"),
+            disaggregated=view.spec.prefill is not None,
+            adapters=bool(view.adapters),
+        ),
         managed_account=view.rbac_declared,
         observed=observed,
     )
@@ -219,7 +224,8 @@ def _expose(work: _Work) -> None:
         found = [url for spec in specs for url in urls(spec, view.namespace, around)]
     except URLError as error:
         raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
-    work.url, work.addresses = addresses(found, work.settings.cluster_domain)
+    work.url, listed = addresses(found, work.settings.cluster_domain)
+    work.addresses = _with_models(listed, view)
     if not found:
         _within(work)
 
@@ -227,7 +233,15 @@ def _expose(work: _Work) -> None:
 def _within(work: _Work) -> None:
     """The address inside the cluster, which every service has."""
     address = workload_address(work.view.names, work.view.namespace, work.settings.cluster_domain)
-    work.url, work.addresses = address.url, [address]
+    work.url, work.addresses = address.url, _with_models([address], work.view)
+
+
+def _with_models(listed: list[Address], view: RouterView) -> list[Address]:
+    """Where there are adapters, each address says which models it answers for (KS-3.13)."""
+    if not view.adapters or view.spec.model is None:
+        return listed
+    models = [ServedModel(view.spec.model.name or view.names.service), *map(ServedModel, view.adapters)]
+    return [msgspec.structs.replace(address, models=models) for address in listed]
 
 
 def workload_address(names: Names, namespace: str, cluster_domain: str) -> Address:
@@ -241,3 +255,4 @@ def _judge(work: _Work) -> None:
     work.states[ConditionType.INFERENCE_POOL_READY] = pool_state(view)
     work.states[ConditionType.GATEWAYS_READY] = gateways_state(view)
     work.states[ConditionType.HTTP_ROUTES_READY] = routes_state(view)
+    work.states[ConditionType.GROUP_READY] = view.group.state if view.group is not None else None

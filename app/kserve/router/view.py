@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import one
+from app.hooks.protocol import every, one
+from app.kserve import lora
 from app.kserve.llminferenceservice.observed import (
     Children,
     Gateway,
@@ -22,6 +23,7 @@ from app.kserve.llminferenceservice.observed import (
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
+from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
 from app.kserve.router.objectives import Objective, with_objectives
 from app.kserve.router.route import as_observed, http_route, pool_group
 from app.kserve.spec.effective import EffectiveHTTP, EffectiveRouter, EffectiveScheduler, EffectiveSpec
@@ -68,6 +70,11 @@ class RouterView:
     def router(self) -> EffectiveRouter | None:
         return self.spec.router
 
+    @property
+    def adapters(self) -> list[str]:
+        """Names of the LoRA adapters that the servers load."""
+        return lora.names(self.spec.model) if lora.is_loaded(self.spec) else []
+
     # The route.
 
     @property
@@ -91,9 +98,33 @@ class RouterView:
             return None
         managed_pool = self.scheduler is not None and not self.pool_ref
         observed = one(self.children.routes, self.names.route, self.namespace)
-        group = pool_group(observed) if managed_pool else None
-        route = http_route(self.names, self.namespace, self.http.spec, group)
+        spec, group = self.http.spec, self.group
+        if group is not None:
+            spec = shared(spec, f"/{self.namespace}/{self.names.service}", self._backends, group.members)
+        route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
         return with_objectives(route, self.objectives, self.pool) if self.objectives else route
+
+    @property
+    def _backends(self) -> list[str]:
+        """Names of the backends that the managed route has: the workload Service, and the pool."""
+        return [self.names.workload_service, self.pool_ref or self.names.pool]
+
+    @cached_property
+    def group(self) -> Group | None:
+        """The services that share requests with this one; ``None`` where it is in no group."""
+        route = self.router.route if self.router is not None else None
+        if route is None or not route.group or route.weight is None:
+            return None
+        pool, service = self.pool_ref or self.names.pool, self.names.workload_service
+        backend = service_backend(service) if self.scheduler is None else pool_backend(pool)
+        name = self.spec.model.name if self.spec.model is not None else None
+        return group_of(
+            Member(self.names.service, route.weight, backend),
+            route.group,
+            frozenset((name or self.names.service, *self.adapters)),
+            every(self.related.peers),
+            one(self.children.routes, self.names.route, self.namespace),
+        )
 
     @cached_property
     def managed_spec(self) -> RouteSpec | None:

@@ -5,12 +5,11 @@ Nothing is written in place: documents share parts with presets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from app.kserve.names import GATEWAY_GROUP, Names, workload_selector
 from app.kube.base import Json
-from app.kube.merge import find
+from app.kube.merge import find, replaced
 
 FindSchedulerConfig = Callable[[str, str], str]
 """Text of a key of a ConfigMap (KS-2.5). Raises :class:`CombineError`."""
@@ -21,15 +20,9 @@ def completed(merged: Json, service: str) -> Json:
     pool = find(merged, ("router", "scheduler", "pool", "spec"))
     if pool is None or find(pool, ("selector", "matchLabels")):
         return merged
-    return _replaced(
+    return replaced(
         merged, ("router", "scheduler", "pool", "spec", "selector"), {"matchLabels": workload_selector(service)}
     )
-
-
-def _replaced(document: Json, path: Sequence[str], value: Any) -> Json:
-    """``document`` with another value at ``path``; nothing is written in place."""
-    first, *rest = path
-    return {**document, first: _replaced(document.get(first) or {}, rest, value) if rest else value}
 
 
 def routed(document: Json, names: Names) -> Json:
@@ -45,14 +38,12 @@ def routed(document: Json, names: Names) -> Json:
         route = _with_backends(route, names.pool, service)
     elif pool := find(document, ("router", "scheduler", "pool", "ref", "name")):
         route = _with_backends(route, names.pool, {"name": pool})
-    return _replaced(document, ("router", "route", "http", "spec"), route)
+    return replaced(document, ("router", "route", "http", "spec"), route)
 
 
 def _parent(ref: Json) -> Json:
     parent = {"group": GATEWAY_GROUP, "kind": "Gateway", "name": ref.get("name", "")}
-    if ref.get("namespace"):
-        parent["namespace"] = ref["namespace"]
-    return parent
+    return parent | {key: ref[key] for key in ("namespace", "sectionName") if ref.get(key)}
 
 
 def _with_backends(route: Json, pool: str, replacement: Json) -> Json:
@@ -76,7 +67,7 @@ def with_scheduler_config(document: Json, find_config: FindSchedulerConfig) -> J
     if not ref:
         return document
     text = find_config(str(ref.get("name") or ""), str(ref.get("key") or "epp"))
-    return _replaced(document, ("router", "scheduler", "config"), {"inline": text})
+    return replaced(document, ("router", "scheduler", "config"), {"inline": text})
 
 
 _PODS = (
@@ -93,7 +84,7 @@ def without_certificates(document: Json, secret: str) -> Json:
     for path in _PODS:
         volumes = find(document, (*path, "volumes"))
         if volumes and any((volume.get("secret") or {}).get("secretName") == secret for volume in volumes):
-            document = _replaced(document, (*path, "volumes"), [_optional(volume, secret) for volume in volumes])
+            document = replaced(document, (*path, "volumes"), [_optional(volume, secret) for volume in volumes])
     return document
 
 

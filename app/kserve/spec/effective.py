@@ -27,9 +27,11 @@ from app.kserve.spec.complete import (
 )
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, keyed, source_of
+from app.kserve.spec.modelrouting import routed_by_model
 from app.kserve.spec.parallelism import with_parallelism
 from app.kserve.spec.render import rendered
 from app.kserve.spec.template.data import ServiceData
+from app.kserve.spec.tracing import traced
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC, decode_document
@@ -87,6 +89,8 @@ class Effective:
     """In merge order: the last one that has a value wins."""
     templated: bool
     """Whether it has texts that were rendered and are no preset's."""
+    untraced: Json
+    """The document before ``tracing`` added to its pods."""
 
     def source(self, path: Keyed) -> str:
         """The layer that set the value at ``path`` (:func:`app.kube.merge.find`); empty when none did."""
@@ -140,13 +144,24 @@ def combine(inputs: Inputs) -> Effective:
     for layer in layers:
         merged = merge(merged, layer.spec, SERVICE, directives=layer.directives)
     merged = completed(merged, inputs.metadata.name)
-    data = ServiceData(inputs.metadata, merged, inputs.operator.system_namespace, inputs.operator.gateway)
+    operator = inputs.operator
+    header = operator.ingress.model_based_routing_header_name
+    data = ServiceData(inputs.metadata, merged, operator.system_namespace, operator.gateway, header=header)
     document, templated = rendered(merged, layers, data)
     document = routed(document, Names(inputs.metadata.name))
+    document = routed_by_model(document, own.spec, inputs.metadata.namespace, _adapters(document), operator.ingress)
     document = with_scheduler_config(document, inputs.find_scheduler_config)
-    document = without_certificates(document, Names(inputs.metadata.name).certificates)
-    document = with_parallelism(document, presets.pipelines(chosen))
-    return Effective(_typed(document), document, layers, templated)
+    untraced = without_certificates(document, Names(inputs.metadata.name).certificates)
+    untraced = with_parallelism(untraced, presets.pipelines(chosen))
+    document = traced(untraced, inputs.metadata)
+    return Effective(_typed(document), document, layers, templated, untraced)
+
+
+def _adapters(document: Json) -> list[str]:
+    """Names of the LoRA adapters, as far as they are sound."""
+    listed = find(document, ("model", "lora", "adapters"))
+    entries = listed if isinstance(listed, list) else []
+    return sorted(str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name"))
 
 
 MAX_COMBINED = 2 * MAX_SPEC_BYTES

@@ -113,6 +113,8 @@ def choose_presets(specs: Sequence[Json]) -> list[str]:
         chosen.append(presets.SCHEDULER)
     if _any(specs, "router", "route") is not None and not _any(specs, "router", "route", "http", "refs"):
         chosen.append(presets.ROUTE)
+    if _any(specs, "tracing") is not None:
+        chosen.append(presets.TRACING)
     if _any(specs, "prefill") is None:
         return chosen + _workload_preset(specs, "config-llm-")
     return (

@@ -88,6 +88,8 @@ def document(spec: Json) -> Json:
             result[key] = without_nulls(value)
     if isinstance(model := result.get("model"), dict):
         result["model"] = {key: value for key, value in model.items() if value or key not in ("name", "uri")}
+    if isinstance(spec.get("tracing"), dict):
+        result["tracing"] = {key: value for key, value in spec["tracing"].items() if value}
     if isinstance(spec.get("prefill"), dict):
         result["prefill"] = _workload(spec["prefill"])
     if isinstance(spec.get("router"), dict):
@@ -128,16 +130,17 @@ def _without_empty_lists(value: Json) -> Json:
 
 
 def _route(route: Json) -> Json:
+    shared = {key: route[key] for key in ("group", "weight") if route.get(key) is not None}
     http = route.get("http")
     if not isinstance(http, dict):
-        return {}
+        return shared
     result = _without_empty_lists(without_nulls(http))
     if isinstance(result.get("spec"), dict):
         spec = _without_empty_lists(result["spec"])
         if spec.get("rules") == DEFAULT_RULES:
             del spec["rules"]
         result["spec"] = _with_defaults(spec)
-    return {"http": result}
+    return {**shared, "http": result}
 
 
 def _with_defaults(spec: Json) -> Json:

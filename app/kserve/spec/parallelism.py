@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from app.kserve.arguments import passes_arguments, with_arguments
 from app.kserve.names import MAIN
 from app.kube import field
 from app.kube.base import Json
@@ -82,9 +83,7 @@ def _with_side(workload: Json, *, scripted: bool) -> Json:
         return workload
     if _has_gpus(pod) or _told(server) or not _hears(server):
         return workload
-    args = server.get("args") or []
-    behind = bool(args) and not str(args[0]).startswith("-")  # as in ``serve /mnt/models``
-    told = {**server, "args": [*args, *wanted.arguments] if behind else [*wanted.arguments, *args]}
+    told = with_arguments(server, wanted.arguments)
     return {**workload, "template": _with_gpus(_replaced(pod, told), wanted.gpus)}
 
 
@@ -152,21 +151,10 @@ def _told(container: Json) -> dict[str, int | None]:
     return {flag: None if number is None else int(number) for flag, number in found.items()}
 
 
-_SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
-
-
 def _hears(container: Json) -> bool:
-    """Whether arguments of the container reach a vLLM: not where a script takes none, or is itself the arguments."""
-    command = [str(word) for word in container.get("command") or ()]
-    if "vllm" not in " ".join(command or [str(container.get("image") or "")]).lower():
-        return False
-    if command and _SCRIPT_FOLLOWS.fullmatch(command[-1]):
-        return False
-    scripts = [place + 1 for place, word in enumerate(command[:-1]) if _SCRIPT_FOLLOWS.fullmatch(word)]
-    if not scripts:
-        return True
-    takes = "$@" in command[scripts[0]] or "$*" in command[scripts[0]]
-    return takes and len(command) > scripts[0] + 1  # the first word behind the script is its name
+    """Whether arguments of the container reach a vLLM."""
+    started = container.get("command") or [container.get("image") or ""]
+    return "vllm" in " ".join(map(str, started)).lower() and passes_arguments(container)
 
 
 # What does not fit together.

@@ -1,4 +1,4 @@
-"""How the model gets into a pod, by the scheme of its URI. Source: KS-3.7.
+"""How a model and its adapters get into a pod, by their addresses. Source: KS-3.7 and KS-3.13.
 
 Pods come in as plain JSON that others share, and go out as new objects.
 """
@@ -6,12 +6,14 @@ Pods come in as plain JSON that others share, and go out as new objects.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from app.kserve.modeluri import SCHEMES, InvalidURL, fetch_problem, host_problem, parse
+from app.kserve.lora import LORA_PATH, Adapter
+from app.kserve.modeluri import InvalidURL, ModelURI, parse
 from app.kserve.names import (
+    ADAPTER_VOLUME,
     CA_BUNDLE_VOLUME,
     CLAIM_VOLUME,
     MAIN,
@@ -20,10 +22,11 @@ from app.kserve.names import (
     MODELCAR_INIT,
     PROVISION_VOLUME,
     STORAGE_INITIALIZER,
+    adapter_volume,
 )
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
-from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP
-from app.kube.field import without_user
+from app.kserve.sources import Provider, path, problem, provider, shown
+from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
 from app.kube.merge import merge
 from app.kube.podspec import CONTAINER, each_name_once
 
@@ -46,87 +49,141 @@ class ArtifactError(Exception):
 class Artifact:
     """Where a model comes from."""
 
-    uri: str
-    scheme: str
-    """Empty when the pods fetch the model themselves."""
-    rest: str
-    """What follows ``scheme://``."""
+    uri: ModelURI
+    provider: Provider | None
+    """``None`` when the pods fetch the model themselves."""
+
+    @property
+    def downloads(self) -> bool:
+        return self.provider is not None and self.provider.downloads
 
 
 def artifact(uri: str, *, enabled: bool, modelcar: bool) -> Artifact:
     """What a URI asks for; ``enabled`` is the storage initializer's switch. Raises :class:`ArtifactError`."""
-    shown = without_user(uri)
+    named = f"model.uri {shown(uri)!r}"
     try:
         parsed = parse(uri)
     except InvalidURL as error:
-        raise ArtifactError(f"model.uri {shown!r}: {error}") from None
+        raise ArtifactError(f"{named}: {error}") from None
     if not uri:
         raise ArtifactError("the service has no model: set model.uri to an address, as in hf://organisation/model")
     if not parsed.has_authority:
-        raise ArtifactError(f"invalid model URI {shown!r}: write hf://, s3://, pvc:// or oci:// and a path")
-    scheme = parsed.text.partition("://")[0]
-    refused = host_problem(parsed)
-    if refused:
-        raise ArtifactError(f"model.uri {shown!r}: {refused}")
+        raise ArtifactError(f"invalid model URI {shown(uri)!r}: write hf://, s3://, pvc:// or oci:// and a path")
+    found = problem(parsed, enabled=enabled)
+    if found:
+        raise ArtifactError(f"{named}: {found}")
     if not enabled:
-        return Artifact(parsed.text, "", parsed.rest)
-    if scheme == "oci" and not modelcar:
+        return Artifact(parsed, None)
+    where = provider(parsed)
+    if where is Provider.IMAGE and not modelcar:
         raise ArtifactError("model.uri has scheme oci, but enableModelcar is off in the operator's settings")
-    if scheme not in SCHEMES:
-        raise ArtifactError(f"unsupported scheme {scheme} in model.uri {shown!r}: use hf, s3, pvc or oci")
-    problem = fetch_problem(parsed)
-    if problem:
-        raise ArtifactError(f"model.uri {shown!r}: {problem}")
-    return Artifact(parsed.text, scheme, parsed.rest)
+    return Artifact(parsed, where)
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """What else an artifact's containers need: the pod's credentials, and an image that is kept."""
 
-    env: Sequence[Json] = ()
+    access: Access = field(default_factory=Access)
     live_image: str = ""
     """Image of the storage initializer that runs now: a new release of ours restarts no pods."""
     ca_bundle: str = ""
     """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""
 
 
-def attach(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
-    """The pod with the model in it. Raises :class:`ArtifactError`."""
-    if source.scheme == "pvc":
-        return _claim(pod, source)
-    if source.scheme == "oci":
-        return _modelcar(pod, source, operator)
-    return _download(pod, source, operator, extra) if source.scheme else pod
+def downloaded(source: Artifact, adapters: Sequence[Adapter]) -> list[ModelURI]:
+    """Every address that the storage initializer fetches from."""
+    uris = [source.uri] if source.downloads else []
+    return [*uris, *(adapter.uri for adapter in adapters if adapter.provider.downloads)]
 
 
-def _claim(pod: Json, source: Artifact) -> Json:
-    claim, _, path = source.rest.partition("/")
-    mount = {"name": CLAIM_VOLUME, "mountPath": MODEL_PATH, "readOnly": True}
-    if path:
-        mount["subPath"] = path
-    volume = {"name": CLAIM_VOLUME, "persistentVolumeClaim": {"claimName": claim}}
+def with_bundle(uris: Sequence[ModelURI]) -> bool:
+    """Whether these downloads are made with the operator's CA bundle: all but the hub's and HDFS' (KS-3.7.3)."""
+    return any(provider(uri) not in (Provider.HF, Provider.HDFS) for uri in uris)
+
+
+def attach(
+    pod: Json, source: Artifact, adapters: Sequence[Adapter], operator: OperatorConfig, extra: Attachment
+) -> Json:
+    """The pod with the model and its adapters in it. Raises :class:`ArtifactError`."""
+    if source.provider is None:
+        return pod
+    if adapters and not any(container.get("name") == MAIN for container in pod.get("containers") or ()):
+        raise ArtifactError("LoRA adapters need a container called main in the pod")
+    if source.provider is Provider.CLAIM:
+        pod = _claim(pod, source.uri, CLAIM_VOLUME, MODEL_PATH)
+    elif source.provider is Provider.IMAGE:
+        pod = _modelcar(pod, source, operator)
+    if downloaded(source, adapters):
+        pod = _download(pod, source, adapters, operator, extra)
+    for adapter in adapters:
+        if adapter.provider is Provider.CLAIM:
+            pod = _claim(pod, adapter.uri, adapter_volume(adapter.name), adapter.path)
+    return pod
+
+
+def _claim(pod: Json, uri: ModelURI, name: str, directory: str) -> Json:
+    claim, _, inside = uri.rest.partition("/")
+    mount = {"name": name, "mountPath": directory, "readOnly": True}
+    if inside:
+        mount["subPath"] = inside
+    volume = {"name": name, "persistentVolumeClaim": {"claimName": claim}}
     return _with_main(_with_volume(pod, volume), lambda main: _with_mount(main, mount))
 
 
-def _download(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
+def inside(uri: ModelURI) -> str:
+    """Where below its target a download puts the files: Azure Files keeps the path within the share."""
+    if uri.scheme != "https" or provider(uri) is not Provider.AZURE_FILES:
+        return ""
+    return path(uri).partition("/")[2].strip("/")
+
+
+def _download(
+    pod: Json, source: Artifact, adapters: Sequence[Adapter], operator: OperatorConfig, extra: Attachment
+) -> Json:
     settings = operator.storage_initializer
-    mount = {"name": PROVISION_VOLUME, "mountPath": MODEL_PATH}
+    fetched = [adapter for adapter in adapters if adapter.provider.downloads]
+    pairs = [(source.uri.text, MODEL_PATH)] if source.downloads else []
+    pairs += [(adapter.uri.text, adapter.path) for adapter in fetched]
+    mounts: list[Json] = []
+    if source.downloads:
+        mounts.append({"name": PROVISION_VOLUME, "mountPath": MODEL_PATH})
+        below = {"subPath": found} if (found := inside(source.uri)) else {}
+        pod = _provided(pod, {**mounts[0], "readOnly": True, **below})
+    if fetched:
+        mounts.append({"name": ADAPTER_VOLUME, "mountPath": LORA_PATH})
+        read_only = {"readOnly": True} if fetched == list(adapters) else {}  # others are mounted below it
+        pod = _provided(pod, {**mounts[-1], **read_only})
     container: Json = {
         "name": STORAGE_INITIALIZER,
         "image": extra.live_image or settings.image,
-        "args": [source.uri, MODEL_PATH],
+        "args": [part for pair in pairs for part in pair],
         "resources": settings.resources,
         "terminationMessagePolicy": _MESSAGE_POLICY,
-        "volumeMounts": [mount],
+        "volumeMounts": mounts,
     }
-    if extra.env:
-        container["env"] = list(extra.env)
-    pod = _with_volume(pod, {"name": PROVISION_VOLUME, "emptyDir": {}})
-    pod = _with_main(pod, lambda main: _with_mount(main, {**mount, "readOnly": True}))
-    if source.scheme == "s3":
+    if extra.access.env:
+        container["env"] = list(extra.access.env)
+    for files in extra.access.files:
+        mount = {"name": files.volume, "mountPath": files.mount_path, "readOnly": True}
+        container, pod = _with_mount(container, mount), _with_volume(pod, _secret_volume(files))
+    if with_bundle(downloaded(source, adapters)):
         container, pod = _with_ca_bundle(container, pod, operator, extra)
     return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
+
+
+def _provided(pod: Json, mount: Json) -> Json:
+    """The pod with an empty volume that the storage initializer fills, and ``main`` reads."""
+    pod = _with_volume(pod, {"name": mount["name"], "emptyDir": {}})
+    return _with_main(pod, lambda main: _with_mount(main, mount))
+
+
+def _secret_volume(files: Files) -> Json:
+    """Optional, so that a missing Secret is an error of the download, which says what it misses."""
+    if len(files.secrets) == 1:
+        return {"name": files.volume, "secret": {"secretName": files.secrets[0], "optional": True}}
+    sources = [{"secret": {"name": secret, "optional": True}} for secret in reversed(files.secrets)]
+    return {"name": files.volume, "projected": {"sources": sources}}
 
 
 def _added(containers: list[Json], container: Json) -> list[Json]:
@@ -138,7 +195,7 @@ def _added(containers: list[Json], container: Json) -> list[Json]:
 
 
 def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra: Attachment) -> tuple[Json, Json]:
-    values = {variable["name"]: variable.get("value", "") for variable in extra.env}
+    values = {variable["name"]: variable.get("value", "") for variable in extra.access.env}
     config_map = values.get(CA_BUNDLE_CONFIG_MAP) or extra.ca_bundle
     path = operator.storage_initializer.ca_bundle_volume_mount_path
     if not config_map:
@@ -167,7 +224,7 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig) -> Json:
     if any(container.get("name") == MODELCAR for container in containers):
         return pod
     common = {
-        "image": source.rest,
+        "image": source.uri.rest,
         "resources": settings.modelcar_resources,
         "terminationMessagePolicy": _MESSAGE_POLICY,
     }
@@ -186,7 +243,7 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig) -> Json:
     }
 
 
-def _with_main(pod: Json, change: Any) -> Json:
+def _with_main(pod: Json, change: Callable[[Json], Json]) -> Json:
     containers = pod.get("containers") or []
     return {**pod, "containers": [change(c) if c.get("name") == MAIN else c for c in containers]}
 

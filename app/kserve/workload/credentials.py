@@ -1,17 +1,22 @@
-"""Download credentials for the storage initializer. Source: KS-3.7, KS-9.2.
+"""Download credentials for the storage initializer. Source: KS-3.7.2, KS-9.2.
 
-Secrets are never read: their names and the URI's scheme decide alone. S3 variables come from annotations of the pod's
-ServiceAccount and from the operator's settings.
+Secrets are never read: their names and the provider of the files decide alone. S3 variables come from annotations of
+the pod's ServiceAccount and from the operator's settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.kserve.llminferenceservice.observed import ServiceAccount
-from app.kserve.names import EKS_ROLE, S3_PREFIX
+from app.kserve.modeluri import ModelURI
+from app.kserve.names import EKS_ROLE, S3_PREFIX, STORAGE_INITIALIZER
 from app.kserve.operator import S3, Credentials
+from app.kserve.sources import Provider, host, provider
+from app.workload.cause import Cause, Stage
 
 Json = dict[str, Any]
 
@@ -21,24 +26,115 @@ CA_BUNDLE = "AWS_CA_BUNDLE"
 ENDPOINT = "S3_ENDPOINT"
 
 
-def credentials(
-    scheme: str, annotations: Mapping[str, str], account: ServiceAccount | None, settings: Credentials
-) -> list[Json]:
-    """Environment variables for a URI of that scheme; ``annotations`` are the service's, ``account`` its pods'."""
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Secrets whose keys are files for the storage initializer, the first one strongest."""
+
+    volume: str
+    mount_path: str
+    secrets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What the storage initializer is given to download with."""
+
+    env: Sequence[Json] = ()
+    files: Sequence[Files] = ()
+    annotated: str = ""
+    """The Secret that the service's annotation names."""
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """What asked for a variable, volume or mount, for people; nothing for those of the operator's settings."""
+
+    def with_variables(self, values: Mapping[str, str], source: str) -> Access:
+        """The same and more variables, by name."""
+        env = [*self.env, *({"name": name, "value": value} for name, value in values.items())]
+        return replace(self, env=env, sources={**self.sources, **dict.fromkeys(values, source)}) if values else self
+
+
+def access(
+    sources: Iterable[ModelURI], annotations: Mapping[str, str], account: ServiceAccount | None, settings: Credentials
+) -> Access:
+    """For addresses that are downloaded; ``annotations`` are the service's, ``account`` its pods' (KS-3.7.2)."""
     if account is None:
-        return []
+        return Access()
+    found = [(provider(source), source) for source in sources]
+    wanted = {one for one, _ in found}
     notes = account.metadata.annotations or {}
-    annotated = annotations.get(settings.storage_secret_name_annotation)
-    secrets = [annotated] if annotated else [secret.name for secret in account.secrets or () if secret.name]
-    env = s3_variables(notes, settings.s3) if EKS_ROLE in notes else []
-    if scheme == "hf":
+    annotated = annotations.get(settings.storage_secret_name_annotation) or ""
+    listed = [secret.name for secret in account.secrets or () if secret.name]
+    secrets = [annotated] if annotated else listed
+    held = [secret for secret in secrets if secret == annotated or not _is_generated(secret, account.metadata.name)]
+    env: list[Json] = []
+    if EKS_ROLE in notes and wanted & {Provider.HF, Provider.S3}:
+        env += s3_variables(notes, settings.s3)
+    if Provider.HF in wanted:
         env += [_secret_key(HF_TOKEN, secret, HF_TOKEN) for secret in secrets]
-    elif scheme == "s3" and secrets:
+    if Provider.S3 in wanted and secrets:
         env += _keys(secrets, settings.s3) + s3_variables(notes, settings.s3)
+    if wanted & {Provider.AZURE_BLOB, Provider.AZURE_FILES}:
+        env += [_secret_key(name, secret, name) for secret in held for name in _AZURE]
+    if annotated:  # by name only: these go to whatever host the address names
+        names = [(headers_variable(source), "headers") for one, source in found if one is Provider.WEB]
+        names += [(name, name) for name in _GIT_KEYS if Provider.GIT in wanted]
+        env += [_secret_key(name, annotated, key) for name, key in names if name]
+    files, paths = _files(wanted, tuple(held), settings) if held else ([], [])
     named: dict[str, Json] = {}
-    for variable in env:
+    for variable in (*env, *paths):
         named.setdefault(variable["name"], variable)
-    return list(named.values())
+    source = _named(annotated, account, settings)
+    held_by = [name for file in files for name in (file.volume, file.mount_path)]
+    given = [*(name for name, variable in named.items() if "valueFrom" in variable), *(v["name"] for v in paths)]
+    return Access(list(named.values()), files, annotated, dict.fromkeys([*given, *held_by], source))
+
+
+def _files(wanted: set[Provider], held: tuple[str, ...], settings: Credentials) -> tuple[list[Files], list[Json]]:
+    """Secrets that are read as files, and the variables that say where they are."""
+    files, env = [], []
+    if Provider.GS in wanted:
+        files.append(Files("user-gcp-sa", GCS_PATH, held))
+        path = f"{GCS_PATH}{settings.gcs.credential_file_name}"
+        env.append({"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": path})
+    if Provider.HDFS in wanted:
+        within = Provider.GS in wanted  # a mount within a read-only one cannot be made
+        files.append(Files(HDFS_VOLUME, "/var/hdfs-secrets" if within else HDFS_PATH, held))
+        env += [{"name": HDFS_DIRECTORY, "value": files[-1].mount_path}] if within else []
+    return files, env
+
+
+_GIT_KEYS = ("GIT_USERNAME", "GIT_PASSWORD")
+_VARIABLE = re.compile(r"[A-Za-z._-][A-Za-z0-9._-]*")
+
+
+def headers_variable(source: ModelURI) -> str:
+    """The variable with the headers for a host; empty where no variable can have that name."""
+    name = f"{host(source)}-headers"
+    return name if _VARIABLE.fullmatch(name) else ""
+
+
+GCS_PATH = "/var/secrets/"
+HDFS_VOLUME = "hdfs-secrets"
+HDFS_PATH = "/var/secrets/kserve-hdfscreds"
+HDFS_DIRECTORY = "HDFS_SECRET_DIR"
+_SERVICE_PRINCIPAL = ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET")
+_AZURE = (
+    *(f"AZURE_{name}" for name in _SERVICE_PRINCIPAL),
+    "AZURE_STORAGE_ACCESS_KEY",
+    *(f"AZ_{name}" for name in _SERVICE_PRINCIPAL),
+)
+"""The older names win in the storage initializer, as the older keys win in KServe's Secrets."""
+
+
+def _is_generated(secret: str, account: str) -> bool:
+    """Whether the cluster made the Secret for the account: a token, or a pull secret of OpenShift."""
+    return secret.startswith((f"{account}-token-", f"{account}-dockercfg-"))
+
+
+def _named(annotated: str, account: ServiceAccount, settings: Credentials) -> str:
+    if annotated:
+        return f"Secret {annotated}, named by metadata.annotations[{settings.storage_secret_name_annotation}]"
+    return f"the Secrets of ServiceAccount {account.metadata.name}"
 
 
 def _keys(secrets: Sequence[str], s3: S3) -> list[Json]:
@@ -83,3 +179,34 @@ def _endpoint(endpoint: str, use_https: str) -> list[tuple[str, str]]:
         if endpoint.startswith(scheme):
             use_https, host, url = flag, endpoint.removeprefix(scheme), endpoint
     return [("S3_USE_HTTPS", use_https), (ENDPOINT, host), ("AWS_ENDPOINT_URL", url)]
+
+
+# What a download may lack, for pods that do not become ready.
+
+_NO_ENDPOINT = Cause(
+    Stage.MODEL,
+    "the model is in S3 and no endpoint is known but Amazon's: annotations on a Secret are not read, so annotate the "
+    "ServiceAccount with serving.kserve.io/s3-endpoint, or set s3Endpoint in ConfigMap inferenceservice-config",
+    "S3EndpointUnknown",
+)
+_NO_NAME_NODE = Cause(
+    Stage.MODEL,
+    "the model is in HDFS and no Secret says where that is: list one with key HDFS_NAMENODE under secrets of the pods' "
+    "ServiceAccount, or name it in the service's annotation for storage secrets",
+    "HDFSNameNodeUnknown",
+)
+
+
+def download_hints(uris: Iterable[ModelURI], given: Access, pod: Json) -> Iterator[Cause]:
+    """Why downloads that are given so much may fail; ``pod`` is the user's."""
+    wanted, named = {provider(uri) for uri in uris}, {variable["name"] for variable in given.env}
+    if Provider.S3 in wanted and named and ENDPOINT not in named:
+        yield _NO_ENDPOINT
+    if Provider.HDFS in wanted and not any(files.volume == HDFS_VOLUME for files in given.files):
+        mine: Json = next((c for c in pod.get("initContainers") or () if c.get("name") == STORAGE_INITIALIZER), {})
+        if not mine.get("volumeMounts"):
+            yield _NO_NAME_NODE
+    for uri in uris:
+        if provider(uri) is Provider.WEB and not headers_variable(uri) and given.annotated:
+            text = f"no variable can be called {host(uri)}-headers, so the headers of Secret {given.annotated} are not"
+            yield Cause(Stage.MODEL, f"{text} sent; use a host whose name begins with a letter", "HeadersNotSent")

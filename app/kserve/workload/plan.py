@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import one
+from app.kserve import lora
 from app.kserve.llminferenceservice.observed import Surroundings
 from app.kserve.llminferenceservice.types import ConditionType, Reason, WorkloadSpec
 from app.kserve.names import (
     COMPONENT_WORKLOAD,
+    MAIN,
     POOL_NAME_VARIABLE,
     ROLE_DECODE,
     ROLE_PREFILL,
@@ -22,8 +24,17 @@ from app.kserve.names import (
     workload_labels,
 )
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.workload.artifacts import Artifact, ArtifactError, Attachment, artifact, attach
-from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, ENDPOINT, credentials
+from app.kserve.workload.artifacts import (
+    Artifact,
+    ArtifactError,
+    Attachment,
+    artifact,
+    attach,
+    downloaded,
+    inside,
+    with_bundle,
+)
+from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, access, download_hints
 from app.kserve.workload.inherited import (
     Labels,
     Propagated,
@@ -36,6 +47,7 @@ from app.kserve.workload.inherited import (
 from app.kserve.workload.topology import Side, topology
 from app.kube.objects import ObservedTemplate
 from app.kube.podspec import each_name_once
+from app.workload.cause import Cause
 
 Json = dict[str, Any]
 
@@ -60,6 +72,10 @@ class PodPlan:
     labels: Labels
     annotations: Labels
     spec: Json
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    """Variables, volumes and mounts of credentials: who named the Secrets, for people."""
+    adapters: frozenset[str] = frozenset()
+    """Addresses and directories of LoRA adapters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +128,8 @@ class WorkloadPlan:
     accounts: tuple[AccountPlan, ...]
     ca_bundle: bool = False
     """Whether some pod downloads with the operator's CA bundle."""
-    unknown_endpoint: bool = False
-    """Whether some pod downloads from S3 with a Secret, and nothing says where that is."""
+    hints: tuple[Cause, ...] = ()
+    """Why downloads may fail, for pods that are not ready."""
 
 
 def workload_plan(spec: EffectiveSpec, around: Surroundings) -> WorkloadPlan:
@@ -136,14 +152,15 @@ class _Planner:
         self._spec = spec
         self._around = around
         self._passed: Propagated = propagated(around.metadata.labels, around.metadata.annotations)
-        self._unknown_endpoint = False
+        self._hints: dict[str, Cause] = {}
         self._ca_bundle = False
-        initializer = spec.storage_initializer
+        enabled = lora.is_loaded(spec)
         self._source: Artifact = artifact(
             spec.model.uri if spec.model is not None else "",
-            enabled=initializer is None or initializer.enabled is not False,
+            enabled=enabled,
             modelcar=around.operator.storage_initializer.enable_modelcar,
         )
+        self._adapters = lora.adapters(spec.model) if enabled else []
 
     def plan(self) -> WorkloadPlan:
         accounts = self._accounts()
@@ -154,7 +171,7 @@ class _Planner:
             groups=tuple(self._group(side) for side in sides if side.spec.worker is not None),
             accounts=tuple(accounts),
             ca_bundle=self._ca_bundle,
-            unknown_endpoint=self._unknown_endpoint,
+            hints=tuple(self._hints.values()),
         )
 
     # Accounts.
@@ -215,11 +232,7 @@ class _Planner:
             annotations=self._passed.annotations,
             selector=kept_selector(selector(base, pods), seen, pods),
             replicas=replicas(side.spec.replicas, observed, side.spec.scaling),
-            pod=PodPlan(
-                pods,
-                laid_over(self._passed.annotations, side.annotations),
-                self._with_model(template, account, live),
-            ),
+            pod=self._pod(template, pods, laid_over(self._passed.annotations, side.annotations), account, live),
         )
 
     def _group(self, side: Side) -> GroupPlan:
@@ -234,11 +247,7 @@ class _Planner:
             if account:
                 shaped = {**shaped, "serviceAccountName": account}
             named = "" if account == side.group_name else account
-            return PodPlan(
-                laid_over(labels, self._passed.labels, side.labels),
-                annotations,
-                self._with_model(shaped, named, running),
-            )
+            return self._pod(shaped, laid_over(labels, self._passed.labels, side.labels), annotations, named, running)
 
         alone = workload_labels(
             service, side.worker_component, ROLE_PREFILL if side.role == ROLE_PREFILL else ROLE_DECODE
@@ -279,21 +288,44 @@ class _Planner:
             ],
         }
 
-    def _with_model(self, pod: Json, account: str, running: ObservedTemplate | None) -> Json:
-        """The pod with the model in it; ``account`` is the one that a user named."""
-        around = self._around
-        env: list[Json] = []
-        if self._source.scheme in ("hf", "s3"):
-            found = around.account(account or "default")
-            notes = around.metadata.annotations or {}
-            env = credentials(self._source.scheme, notes, found, around.operator.credentials)
-            named = {variable["name"] for variable in env}
-            self._unknown_endpoint |= self._source.scheme == "s3" and bool(named) and ENDPOINT not in named
-            self._ca_bundle |= (
-                self._source.scheme == "s3" and bool(around.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
-            )
-        extra = Attachment(env, _live_image(running), around.ca_bundle)
-        return attach(pod, self._source, around.operator, extra)
+    def _pod(
+        self, template: Json, labels: Labels, annotations: Labels, account: str, running: ObservedTemplate | None
+    ) -> PodPlan:
+        """The pod with the model and its adapters in it; ``account`` is the one that a user named."""
+        around, notes = self._around, self._around.metadata.annotations or {}
+        uris = downloaded(self._source, self._adapters)
+        found = around.account(account or "default") if uris else None
+        given = access(uris, notes, found, around.operator.credentials)
+        for hint in download_hints(uris, given, template):
+            self._hints[hint.reason] = hint
+        given = given.with_variables(self._confidential(), "spec.model.confidential")
+        named = {variable["name"] for variable in given.env}
+        self._ca_bundle |= with_bundle(uris) and bool(around.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
+        extra = Attachment(given, _live_image(running), around.ca_bundle)
+        pod = attach(template, self._source, self._adapters, around.operator, extra)
+        places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
+        return PodPlan(labels, annotations, self._with_adapters(pod), given.sources, places)
+
+    def _confidential(self) -> dict[str, str]:
+        """Variables by which the storage initializer knows that it has to decrypt the model (KS-1.2)."""
+        asked = self._spec.model.confidential if self._spec.model is not None else None
+        if asked is None or not asked.enabled or not self._source.downloads:
+            return {}
+        key = {"CONFIDENTIAL_RESOURCE_ID": asked.resource_id} if asked.resource_id else {}
+        return {"CONFIDENTIAL_ENABLED": "true", **key}
+
+    def _with_adapters(self, pod: Json) -> Json:
+        """The pod whose server loads the adapters."""
+        model = self._spec.model
+        if not self._adapters or model is None or model.lora is None:
+            return pod
+        limits, served = model.lora, [(a.name, f"{a.path}/{inside(a.uri)}".rstrip("/")) for a in self._adapters]
+        return {
+            **pod,
+            "containers": [
+                lora.with_adapters(c, limits, served) if c.get("name") == MAIN else c for c in pod["containers"]
+            ],
+        }
 
 
 def _named_account(workload: WorkloadSpec) -> str:

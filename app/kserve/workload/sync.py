@@ -74,15 +74,7 @@ def _workload_causes(plan: WorkloadPlan, around: Surroundings) -> list[Cause]:
     causes = [cause for child in observed if child is not None for cause in deployment_causes(child)]
     of_pods = [cause for pods in pods_by_workload(around, scheduler=False) for cause in pod_causes(pods)]
     bundle = ca_bundle_causes(around) if plan.ca_bundle else []
-    return [*bundle, *causes, *of_pods, *([_NO_ENDPOINT] if plan.unknown_endpoint and of_pods else [])]
-
-
-_NO_ENDPOINT = Cause(
-    Stage.MODEL,
-    "the model is in S3 and no endpoint is known but Amazon's: annotations on a Secret are not read, so annotate the "
-    "ServiceAccount with serving.kserve.io/s3-endpoint, or set s3Endpoint in ConfigMap inferenceservice-config",
-    "S3EndpointUnknown",
-)
+    return [*bundle, *causes, *of_pods, *(plan.hints if of_pods else ())]
 
 
 def pods_by_workload(around: Surroundings, *, scheduler: bool) -> list[list[ObservedPod]]:

@@ -18,27 +18,30 @@ from app.kube.decode import SPEC
 from app.kube.embedded import image_warnings
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
+from app.kube.fit import Verdict
 from app.kube.modelfields import fields
 from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
 from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice import observed
+from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Model, Plan, plan
 from app.llmkube.inferenceservice.types import (
     Autoscaling,
     InferenceServiceSpec,
     InferenceServiceStatus,
     Metric,
+    ModelCache,
     ProbeOverrides,
     ServiceResources,
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime
+from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag
-from app.llmkube.source import METAL, SourceClass, parse
+from app.llmkube.source import METAL, source_of
 from app.settings import Settings
-from app.workload import podrules
+from app.workload import placement, podrules, volumes
 from app.workload.cause import Cause, Stage
 
 Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
@@ -55,6 +58,9 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
         *_image(spec),
         *_resources(spec.resources or ServiceResources(), SPEC.child("resources")),
         *_endpoint(spec),
+        *_overrides(spec),
+        *_bind_address(spec),
+        *_model_cache(spec),
         *(_autoscaling(spec.autoscaling, SPEC.child("autoscaling")) if spec.autoscaling else ()),
         *chain.from_iterable(known.errors(spec) for known in RUNTIMES.values()),
         *_pod(spec),
@@ -109,9 +115,61 @@ def _resources(resources: ServiceResources, path: field.Path) -> Errors:
         "memory": (resources.memory, "16Gi"),
         "hostMemory": (resources.host_memory, "64Gi"),
         "gpuMemory": (resources.gpu_memory, "24Gi"),
+        "ephemeralStorage": (resources.ephemeral_storage, "200Gi"),
     }
     checked = (quantity.quantity_errors(t, path.child(n), example=e) for n, (t, e) in texts.items() if t)
     return list(chain.from_iterable(checked))
+
+
+_OVERRIDE = re.compile(r"[^=\s]{1,127}=(int|float|bool|str):(.*)", re.DOTALL)
+_NEXT_OVERRIDE = re.compile(r",(?=[^=,\s]+=(?:int|float|bool|str):)")
+_VALUES = {
+    "int": re.compile(r"[+-]?[0-9]+"),
+    "float": re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
+    "bool": re.compile(r"true|false"),
+    "str": re.compile(r".{,127}", re.DOTALL),
+}
+_OVERRIDE_FORM = (
+    "must be <key>=<type>:<value> with type int, float, bool or str, for example llama.context_length=int:8192"
+)
+
+
+def _overrides(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I67 and LK-V-I68: llama.cpp ends at once where it cannot read one of them. Commas separate several."""
+    errors: Errors = []
+    for position, text in enumerate(spec.metadata_overrides):
+        here = SPEC.child("metadataOverrides").index(position)
+        for part in _NEXT_OVERRIDE.split(text):
+            found = _OVERRIDE.fullmatch(part)
+            if found is None:
+                errors.append(field.invalid(here, text, _OVERRIDE_FORM))
+            elif not _VALUES[found[1]].fullmatch(found[2]):
+                errors.append(field.invalid(here, text, f"{field.render(found[2])} is no value of type {found[1]}"))
+    for position, text in enumerate(spec.tensor_overrides):
+        parts = [part.partition("=") for part in text.split(",")]
+        if not all(pattern and device for pattern, _, device in parts):
+            here, detail = SPEC.child("tensorOverrides").index(position), r"for example \.ffn_.*_exps\.=CPU"
+            errors.append(field.invalid(here, text, f"must be <pattern>=<device>, {detail}"))
+    return errors
+
+
+_ADDRESS = re.compile(r"[0-9A-Za-z:.%_-]+")
+
+
+def _bind_address(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I69."""
+    if not spec.bind_address or _ADDRESS.fullmatch(spec.bind_address):
+        return []
+    detail = 'must be an address of the pod, for example "::" for all of IPv6 and IPv4'
+    return [field.invalid(SPEC.child("bindAddress"), spec.bind_address, detail)]
+
+
+def _model_cache(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I72."""
+    own, path = spec.model_cache or ModelCache(), SPEC.child("modelCache", "claimName")
+    if own.claim_name and own.persistence == "Ephemeral":
+        return [field.forbidden(path, "must be left out with persistence Ephemeral")]
+    return podrules.object_name(own.claim_name, path)
 
 
 _URL_PATH = re.compile(r"/[^\s]*")
@@ -192,7 +250,38 @@ def _embedded(spec: InferenceServiceSpec) -> Errors:
         path = SPEC.child("securityContext")
         errors += podrules.container_security_context(spec.security_context, path)
         errors += sendable.check(spec.security_context, path)
-    return errors + _probes(spec) + _tokens(spec)
+    return [*errors, *_probes(spec), *_tokens(spec), *_placement(spec), *_volumes(spec)]
+
+
+def _placement(spec: InferenceServiceSpec) -> Iterator[field.Error]:
+    """LK-V-K28 to LK-V-K31."""
+    if spec.affinity:
+        yield from placement.affinity(spec.affinity, SPEC.child("affinity"))
+        yield from sendable.check(spec.affinity, SPEC.child("affinity"))
+    constraints, path = spec.topology_spread_constraints, SPEC.child("topologySpreadConstraints")
+    yield from placement.topology_spread(constraints, path)
+    yield from sendable.check(constraints, path)
+
+
+def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
+    """LK-V-K32 to LK-V-K34, and LK-V-I73: what is generated must not be mixed with the user's."""
+    path, known = SPEC.child("extraVolumes"), {volume.get("name") or "" for volume in spec.extra_volumes}
+    yield from volumes.volumes(spec.extra_volumes, path)
+    yield from sendable.check(spec.extra_volumes, path)
+    here = SPEC.child("extraVolumeMounts")
+    finds = runtime(spec.runtime).mounts_model and not spec.skip_model_init
+    yield from volumes.mounts(spec.extra_volume_mounts, here, {*known, *(names.GENERATED_VOLUMES if finds else ())})
+    yield from sendable.check(spec.extra_volume_mounts, here)
+    if not finds:
+        return
+    for position, volume in enumerate(spec.extra_volumes):
+        if volume.get("name") in names.GENERATED_VOLUMES:
+            detail = "a volume of the model may have this name; choose another"
+            yield field.invalid(path.index(position).child("name"), volume["name"], detail)
+    for position, mount in enumerate(spec.extra_volume_mounts):
+        if (mount.get("mountPath") or "").rstrip("/") in names.GENERATED_MOUNTS:
+            detail = "the model may be mounted there; choose another directory, or set skipModelInit"
+            yield field.invalid(here.index(position).child("mountPath"), mount["mountPath"], detail)
 
 
 _PROBES = ("startup", "liveness", "readiness")
@@ -233,6 +322,7 @@ def warnings(service: Service) -> list[field.Advice]:
         *known.advice(spec),
         *_overridden(known, spec, written),
         *without_effect(spec, SPEC),
+        *_service_advice(spec),
         *(_autoscaling_advice(spec, spec.autoscaling) if spec.autoscaling else ()),
         *_pod_advice(known, spec),
         *image_warnings(spec.image, SPEC.child("image")),
@@ -243,10 +333,14 @@ def _unread(known: Runtime, written: Json) -> Iterator[Advice]:
     """LK-V-I24, LK-V-I26, LK-V-I27, LK-V-I28, LK-V-I36: fields that something else reads."""
     for name, value in written.items():
         if _is_set(value) and (known_to := readers(name)) and known.name not in known_to:
-            message = f"no effect with runtime {known.name}, only with {' and '.join(known_to)}"
+            message = f"no effect with runtime {known.name}, only with {spelt_out(known_to)}"
             yield advice(SPEC.child(name), message, "no-effect")
-    if written.get("evictionProtection"):  # LK-V-I63
-        yield advice(SPEC.child("evictionProtection"), "no effect unless the Model's accelerator is metal", "no-effect")
+    for name in _METAL_ONLY:  # LK-V-I63
+        if _is_set(written.get(name)):
+            yield advice(SPEC.child(name), "no effect unless the Model's accelerator is metal", "no-effect")
+
+
+_METAL_ONLY = ("evictionProtection", "turboQuantBits", "pagedSSDCacheDir", "pagedSSDCacheMaxSize", "hotCacheMaxSize")
 
 
 def _is_set(value: object) -> bool:
@@ -302,6 +396,21 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) ->
             yield advice(here, f"without a request in resources.{metric.name} there is no utilization to measure")
 
 
+def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """LK-V-I69, LK-V-I74, LK-V-I75 and LK-V-I76."""
+    if spec.bind_address in ("localhost", "::1") or spec.bind_address.startswith("127."):
+        message = "nobody outside the container reaches a loopback address: probes fail and the pods never become ready"
+        yield advice(SPEC.child("bindAddress"), message)
+    if spec.endpoint and spec.endpoint.node_port and spec.endpoint.type != "NodePort":
+        message = f"no effect with type {spec.endpoint.type}, only with NodePort"
+        yield advice(SPEC.child("endpoint", "nodePort"), message, "no-effect")
+    if spec.disruption and spec.disruption.protect_startup and not spec.disruption.protect_always:
+        message = "no effect: to protect pods until they are ready would replace them; set protectAlways"
+        yield advice(SPEC.child("disruption", "protectStartup"), message, "no-effect")
+    if spec.suspend and spec.autoscaling:
+        yield advice(SPEC.child("autoscaling"), "the autoscaler is away while suspend is true")
+
+
 def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
     for key in names.OPERATOR_LABELS:
         if key in spec.pod_labels:  # LK-V-I55
@@ -341,6 +450,9 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
     drafting = observed.decode(one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
     wanted = plan(metadata, spec, model, drafting, operator_claim=False, settings=settings)
     broken = [advice(SPEC, cause.text) for cause in mistakes(spec, wanted, model) if cause.stage is Stage.SPEC]
+    fits = fit_with(spec, model, settings)
+    if fits.verdict is Verdict.DOES_NOT_FIT:  # LK-7.5
+        broken.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
     return [*broken, *_with_model(spec, model.spec, wanted)]
 
 
@@ -348,8 +460,8 @@ def mistakes(spec: InferenceServiceSpec, wanted: Plan, model: Model) -> Iterator
     """What keeps pods from ever running, so that ``Ready`` says it too (LK-6.5)."""
     known = runtime(spec.runtime)
     yield from known.mistakes(spec, wanted.gpus)
-    source = parse(model.spec.source)
-    if known.repositories_only and source.kind is not SourceClass.REPOSITORY:
+    source = source_of(model.spec)
+    if known.repositories_only and not source.repository:
         text = (
             f"runtime {known.name} only serves Hugging Face repositories, and Model {spec.model_ref} has source "
             f"{source.text}"
@@ -396,6 +508,14 @@ _NOT_ON_METAL = (
     "imagePullSecrets",
     "priorityClassName",
     "resources",
+    "bindAddress",
+    "affinity",
+    "topologySpreadConstraints",
+    "extraVolumes",
+    "extraVolumeMounts",
+    "revisionHistoryLimit",
+    "modelCache",
+    "disruption",
 )
 
 

@@ -26,13 +26,15 @@ def service(plan: Plan) -> Service:
         spec=ServiceSpec(
             selector=plan.selector,
             type=plan.service_type,
-            ports=[ServicePort(name=PORT_NAME, port=plan.service_port, target_port=PORT_NAME)],
+            ports=[
+                ServicePort(name=PORT_NAME, port=plan.service_port, target_port=PORT_NAME, node_port=plan.node_port)
+            ],
         ),
     )
 
 
 def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
-    """``None`` for a service that does not autoscale."""
+    """``None`` for a service that does not autoscale, or is suspended."""
     if plan.scaling is None:
         return None
     return HorizontalPodAutoscaler(

@@ -18,7 +18,7 @@ from app.kube.desired import (
     TemplateMeta,
 )
 from app.kube.merge import find
-from app.kube.objects import ObservedDeployment, last_applied
+from app.kube.objects import ObservedAutoscaler, ObservedDeployment, last_applied
 from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
 
 Json = dict[str, Any]
@@ -29,8 +29,10 @@ ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "
 """The API's defaults, written out so that they are on record as ours and a switch to ``Recreate`` can remove them."""
 
 
-def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | Json | None:
-    """What to answer for the Deployment.
+def deployment(
+    plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None = None
+) -> Deployment | Json | None:
+    """What to answer for the Deployment. ``autoscaler`` is the observed one, which may have chosen a number before.
 
     ``None`` while the observed one has a selector that our pods cannot satisfy: no update can succeed, so it has to go
     first (LK-D.9). As it is, but with its strategy on record, where ``Recreate`` could not replace it yet (LK-D.8).
@@ -43,8 +45,9 @@ def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | 
     return Deployment(
         metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
         spec=DeploymentSpec(
-            replicas=desired_replicas(plan.replicas, plan.scaling is not None, observed),
+            replicas=desired_replicas(plan.replicas, _start(plan, observed, autoscaler), observed),
             selector=LabelSelector(match_labels=kept_selector(plan.selector, running, plan.pod_labels)),
+            revision_history_limit=plan.history_limit,
             strategy=RECREATE if plan.gpus.count else ROLLING_UPDATE,
             template=PodTemplateSpec(
                 metadata=TemplateMeta(labels=plan.pod_labels, annotations=plan.pod_annotations or None),
@@ -52,6 +55,17 @@ def deployment(plan: Plan, observed: ObservedDeployment | None) -> Deployment | 
             ),
         ),
     )
+
+
+def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None) -> int | None:
+    """The number with which an autoscaled service begins (LK-D.7), ``None`` without autoscaling.
+
+    A Deployment that is made again goes on with what the autoscaler chose for the one before.
+    """
+    if plan.scaling is None:
+        return None
+    chosen = autoscaler.status.desired_replicas if observed is None and autoscaler is not None else 0
+    return min(max(chosen or plan.replicas, plan.scaling.minimum), plan.scaling.maximum)
 
 
 def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:
@@ -83,6 +97,8 @@ def _pod(plan: Plan) -> PodSpec:
         enable_service_links=plan.runtime.service_links,
         tolerations=plan.tolerations or None,
         node_selector=plan.node_selector or None,
+        affinity=plan.affinity or None,
+        topology_spread_constraints=plan.topology_spread or None,
     )
 
 
@@ -105,7 +121,8 @@ def _container(plan: Plan) -> Container:
 
 def _resources(plan: Plan) -> ResourceRequirements | None:
     """GPUs are limits, as extended resources demand; CPU and memory are requests without a limit."""
-    limits = {plan.gpus.resource: str(plan.gpus.count)} if plan.gpus.count else None
-    if limits is None and not plan.requests:
+    gpus = {plan.gpus.resource: str(plan.gpus.count)} if plan.gpus.count else {}
+    limits = {**gpus, **plan.limits}
+    if not limits and not plan.requests:
         return None
-    return ResourceRequirements(limits=limits, requests=plan.requests or None)
+    return ResourceRequirements(limits=limits or None, requests=plan.requests or None)

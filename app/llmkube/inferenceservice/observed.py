@@ -17,6 +17,7 @@ from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
     ObjectMeta,
     Observed,
+    ObservedAutoscaler,
     ObservedClaim,
     ObservedDeployment,
     ObservedObject,
@@ -29,11 +30,12 @@ from app.kube.stored import Decoder
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import Model, priority_class
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus, Phase
+from app.llmkube.inferenceservice.types import Reason as ServiceReason
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import ConditionType, ModelSpec, ModelStatus, Reason
 from app.llmkube.model.types import Phase as ModelPhase
 from app.llmkube.runtimes.registry import runtime as runtime_of
-from app.llmkube.source import METAL, SourceClass, parse, recorded_key
+from app.llmkube.source import METAL, SourceClass, recorded_key, source_of
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
@@ -51,7 +53,7 @@ class Children(
 
     deployments: dict[str, ObservedDeployment] | None = None
     services: dict[str, ObservedObject] | None = None
-    autoscalers: dict[str, ObservedObject] | None = None
+    autoscalers: dict[str, ObservedAutoscaler] | None = None
     pod_monitors: dict[str, ObservedObject] | None = None
 
 
@@ -125,8 +127,8 @@ def customize(
     rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(priority_class(spec),)))
     if spec.runtime_class_name:
         rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
-    if settings.llmkube_model_cache_claim:
-        claims = (settings.llmkube_model_cache_claim,)
+    claims = _named(settings.llmkube_model_cache_claim, spec.model_cache.claim_name if spec.model_cache else "")
+    if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
     if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
         rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))
@@ -208,7 +210,9 @@ def _outdated(model: Model) -> bool:
         return False
     known, wanted = model.status.sha256, model.spec.sha256.lower()
     metal = accelerator(model.spec) == METAL
-    other_source = model.status.cache_key != recorded_key(parse(model.spec.source), metal=metal)
+    source = source_of(model.spec)
+    other_source = model.status.cache_key != recorded_key(source, metal=metal)
+    other_source = other_source or model.status.staged_files != list(source.files)
     other_file = other_source or (known != "" and wanted not in ("", known))
     return other_file and judged.observed_generation < model.metadata.generation
 
@@ -243,12 +247,21 @@ def draft_cause(
 
 def _gone(name: str) -> Cause:
     text = f"the proposing Model {name} does not exist in this namespace; running pods are kept"
-    return Cause(Stage.MODEL, text, "ModelNotFound")
+    return Cause(Stage.MODEL, text, ServiceReason.SPECULATIVE_INVALID)
+
+
+def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None) -> Cause | None:
+    """``speculative.model`` without a slash names a Model, and there is none of that name."""
+    name = runtime_of(spec.runtime).draft(spec)
+    if related is not None or not is_dns1123_subdomain(name):
+        return None
+    text = f"the proposing Model {name} does not exist in this namespace"
+    return Cause(Stage.MODEL, text, ServiceReason.SPECULATIVE_INVALID)
 
 
 def _is_mounted(model: Model) -> bool:
     """The pods read its file from a volume, so that it has to be there."""
-    return accelerator(model.spec) != METAL and parse(model.spec.source).kind is not SourceClass.REPOSITORY
+    return accelerator(model.spec) != METAL and source_of(model.spec).kind is not SourceClass.REPOSITORY
 
 
 def _told(observed: ObservedDeployment | None, flag: str) -> str:

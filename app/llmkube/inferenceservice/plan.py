@@ -25,12 +25,12 @@ from app.llmkube.download import (
     serving_mount,
     volumes,
 )
-from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec
-from app.llmkube.model.plan import accelerator
+from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
+from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import ModelSpec, ModelStatus
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving
-from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, file_name, parse
+from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
 from app.workload.parts import (
     GPURequest,
@@ -84,11 +84,15 @@ class Plan:
     port: int
     service_port: int
     service_type: str
+    node_port: int | None
+    history_limit: int | None
     gpus: GPURequest
     requests: dict[str, str]
+    limits: dict[str, str]
+    """Beside the GPUs'."""
     init: Container | None
     volumes: list[Json]
-    mounts: list[VolumeMount]
+    mounts: list[VolumeMount | Json]
     probes: Probes
     pod_security: Json
     container_security: Json
@@ -97,6 +101,8 @@ class Plan:
     image_pull_secrets: list[Json]
     tolerations: list[Json]
     node_selector: dict[str, str]
+    affinity: Json
+    topology_spread: list[Json]
 
 
 def plan(
@@ -113,13 +119,15 @@ def plan(
     operator names for all Models exists in the namespace.
     """
     runtime = runtime_of(spec.runtime)
-    gpus = _gpus(model.spec, spec, settings)
+    gpus = gpu_request(model.spec, spec, settings)
     mounts_model = runtime.mounts_model and not spec.skip_model_init
     main = _storage(model, spec, operator_claim, settings) if mounts_model else _FETCHED_BY_SERVER
     draft = _draft(runtime.draft(spec), drafting, main, operator_claim, settings)
     port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
-    serving = Serving(spec, model.spec, main.path, mounts_model, port, gpus.count, draft.name)
+    serving = Serving(
+        spec, model.spec, _served(main, runtime, model.spec), mounts_model, port, gpus.count, draft.name, main.directory
+    )
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -127,34 +135,48 @@ def plan(
         labels=labels,
         selector=names.service_labels(metadata.name),
         pod_labels={**spec.pod_labels, **labels},
-        pod_annotations=spec.pod_annotations,
+        pod_annotations=_annotations(spec),
         replicas=wanted_replicas(spec),
-        scaling=_scaling(spec.autoscaling, runtime),
+        scaling=None if spec.suspend else _scaling(spec.autoscaling, runtime),
         runtime=runtime,
-        image=spec.image or runtime.image,
+        image=spec.image or _image(runtime, model.spec),
         command=spec.command or list(runtime.command),
         args=runtime.arguments(serving),
         env=_environment([*runtime.environment(spec), *spec.env]),
         port=port,
         service_port=service_port(spec),
         service_type=spec.endpoint.type if spec.endpoint else "ClusterIP",
+        node_port=spec.endpoint.node_port if spec.endpoint and spec.endpoint.type == "NodePort" else None,
+        history_limit=spec.revision_history_limit,
         gpus=gpus,
-        requests=_requests(spec, model.spec),
+        requests={**_requests(spec, model.spec), **_disk(spec)},
+        limits=_disk(spec),
         init=main.init,
-        volumes=[*main.volumes, *draft.volumes],
-        mounts=[*main.mounts, *draft.mounts],
+        volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)],
+        mounts=[*main.mounts, *draft.mounts, *_embedded(spec.extra_volume_mounts)],
         probes=_probes(spec, runtime, port),
         pod_security=_security(spec, settings),
         container_security=_container_security(spec),
         priority_class=priority_class(spec),
         runtime_class=spec.runtime_class_name,
         image_pull_secrets=_by_name(spec.image_pull_secrets),
-        tolerations=_tolerations(spec, gpus),
+        tolerations=_tolerations(spec, gpus, model.spec),
         node_selector=spec.node_selector,
+        affinity=normalised(clean(spec.affinity or {})),
+        topology_spread=_embedded(spec.topology_spread_constraints),
     )
 
 
+def _served(storage: Storage, runtime: Runtime, model: ModelSpec) -> str:
+    """The path on the command line: the directory of all files for what is loaded as a whole (LK-3.6.1)."""
+    whole = runtime.loads_directories and model.format != "gguf"
+    return storage.directory if whole and storage.directory else storage.path
+
+
 def wanted_replicas(spec: InferenceServiceSpec) -> int:
+    """The user's number; none while the service is suspended."""
+    if spec.suspend:
+        return 0
     return 1 if spec.replicas is None else spec.replicas
 
 
@@ -180,6 +202,12 @@ def priority_class(spec: InferenceServiceSpec) -> str:
     return spec.priority_class_name or names.priority_class(spec.priority)
 
 
+def _image(runtime: Runtime, model: ModelSpec) -> str:
+    """The runtime's own image: for an AMD GPU that is reached by its device file, one that is built for that."""
+    gpu = model.hardware.gpu if model.hardware else None
+    return runtime.device_images.get(amd_device(gpu) if gpu else "", runtime.image)
+
+
 def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:
     if autoscaling is None:
         return None
@@ -199,7 +227,7 @@ def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | Non
 # GPUs.
 
 
-def _gpus(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
+def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
     """The GPUs of one pod. A service cannot ask for fewer than its Model does, not even for none."""
     gpu = model.hardware.gpu if model.hardware else None
     wanted = spec.resources.gpu if spec.resources else None
@@ -208,16 +236,20 @@ def _gpus(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> G
 
 def _resource(model: ModelSpec, settings: Settings) -> str:
     """Accelerator and vendor together name the resource; Intel wins over AMD, and both over the default."""
-    hardware = model.hardware
+    hardware, gpu = model.hardware, model.hardware.gpu if model.hardware else None
+    if gpu and (gpu.resource_name or amd_device(gpu)):
+        return gpu.resource_name or names.DRI_RENDER
     said = (hardware.accelerator, hardware.gpu.vendor if hardware.gpu else "") if hardware else ()
     if "intel" in said:
         return settings.llmkube_intel_gpu_resource or names.INTEL_GPU
-    return names.AMD_GPU if "rocm" in said or "amd" in said else names.NVIDIA_GPU
+    if "rocm" in said or "amd" in said:
+        return names.AMD_GPU
+    return names.DRI_RENDER if "vulkan" in said else names.NVIDIA_GPU
 
 
 def known_resources(settings: Settings) -> tuple[str, ...]:
     """Every resource that counts as a GPU when the scheduler says that it is insufficient (LK-5.4)."""
-    fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU)
+    fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU, names.DRI_RENDER)
     return tuple(dict.fromkeys((*fixed, settings.llmkube_intel_gpu_resource or names.INTEL_GPU)))
 
 
@@ -229,6 +261,8 @@ class Storage:
     """The model inside the pod. All empty when the server fetches the model itself."""
 
     path: str = ""
+    directory: str = ""
+    """Where the paths of several files begin."""
     volumes: tuple[Json, ...] = ()
     mounts: tuple[VolumeMount, ...] = ()
     init: Container | None = None
@@ -248,30 +282,42 @@ class Draft:
 
 def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, settings: Settings) -> Storage:
     """The main model, for a runtime that reads it from a volume."""
-    source = parse(model.spec.source)
+    source = source_of(model.spec)
     if source.kind is SourceClass.PVC:
         mount = VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
-        return Storage(source.mounted_path, (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
+        return Storage(source.mounted_path, "", (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
     if not source.is_file:
         return _FETCHED_BY_SERVER
-    fetched = _download(model, source, settings)
+    own = spec.model_cache or ModelCache()
+    fetched = _download(model, source, own, settings)
+    claim = own.claim_name or _claim_of(model, operator_claim, settings)
     return Storage(
         path=fetched.path,
-        volumes=tuple(volumes(fetched, _claim_of(model, operator_claim, settings), settings)),
+        directory=fetched.directory if source.files else "",
+        volumes=tuple(_sized(volume, spec) for volume in volumes(fetched, claim, settings)),
         mounts=(serving_mount(fetched),),
         init=container(fetched, settings, spec.pod_security_context),
     )
 
 
-def _download(model: Model, source: Source, settings: Settings) -> Download:
-    """The download that finds what the Model's Job left: in the directory that the Model's status names."""
+def _sized(volume: Json, spec: InferenceServiceSpec) -> Json:
+    """The empty directory of a model takes no more than the pod may."""
+    limit = _disk(spec).get(EPHEMERAL_STORAGE)
+    return {**volume, "emptyDir": {"sizeLimit": limit}} if limit and volume["name"] == names.STORAGE_VOLUME else volume
+
+
+def _download(model: Model, source: Source, own: ModelCache, settings: Settings) -> Download:
+    """The download that finds what the Model's Job left: in the directory that the Model's status names.
+
+    Onto a claim of the service's own, or into an empty directory, each pod fetches the file for itself.
+    """
     namespace, name, key = model.metadata.namespace, model.metadata.name, model.status.cache_key
     fetched = download(model.spec, source, namespace, name, settings)
     if not fetched.cached:
         return fetched
-    if not key:
-        return replace(fetched, cached=False, path=ephemeral_path(namespace, name))
-    return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, file_name(name)))
+    if not key or own.persistence == "Ephemeral":
+        return replace(fetched, cached=False, path=ephemeral_path(source, namespace, name))
+    return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, stored_as(source, name)))
 
 
 def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
@@ -286,14 +332,14 @@ def _draft(text: str, model: Model | None, main: Storage, operator_claim: bool, 
     """
     if not text or model is None or accelerator(model.spec) == METAL:
         return Draft(text)
-    source = parse(model.spec.source)
+    source = source_of(model.spec)
     if source.kind is SourceClass.REPOSITORY:
         return Draft(source.repository)
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
     if source.is_file and settings.llmkube_model_cache_path and model.status.cache_key:
         claim = _claim_of(model, operator_claim, settings)
-        inside = posixpath.join(model.status.cache_key, file_name(model.metadata.name))
+        inside = posixpath.join(model.status.cache_key, stored_as(source, model.metadata.name))
         return _mounted(claim, inside, main)
     return Draft(text)
 
@@ -327,6 +373,26 @@ def _requests(spec: InferenceServiceSpec, model: ModelSpec) -> dict[str, str]:
     return {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if text and is_quantity(text)}
 
 
+EPHEMERAL_STORAGE = "ephemeral-storage"
+
+
+def _disk(spec: InferenceServiceSpec) -> dict[str, str]:
+    """The node's disk: request and limit are the same, so that a pod is not evicted for what it asked for."""
+    text = spec.resources.ephemeral_storage if spec.resources else ""
+    return {EPHEMERAL_STORAGE: canonical(text)} if text else {}
+
+
+def _annotations(spec: InferenceServiceSpec) -> dict[str, str]:
+    """The user's win. Nothing here may depend on the status, or each change of it would replace the pods."""
+    protected = spec.disruption is not None and spec.disruption.protect_always
+    return {names.DO_NOT_DISRUPT: "true", **spec.pod_annotations} if protected else spec.pod_annotations
+
+
+def _embedded(items: list[Json]) -> list[Json]:
+    """Parts of a pod that the user writes, as the API server stores them."""
+    return [normalised(clean(item)) for item in items]
+
+
 def _environment(variables: list[Json]) -> list[Json]:
     """Each name once; an empty value is left out, because the API server does not store it either."""
     return [_stored(clean(variable)) for variable in each_name_once(variables, moved=True)]
@@ -349,15 +415,19 @@ def _by_name(references: list[Json]) -> list[Json]:
     return [clean(reference) for reference in each_name_once(references)]
 
 
-def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest) -> list[Json]:
+def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest, model: ModelSpec) -> list[Json]:
     """The GPU's first, then the user's, with or without a GPU (LK-T-03)."""
-    own = [toleration(gpus)] if gpus.count else []
+    key = model.hardware.gpu.toleration_key if model.hardware and model.hardware.gpu else ""
+    own = [toleration(replace(gpus, resource=key or gpus.resource))] if gpus.count else []
     return own + [_without_empty(clean(item)) for item in spec.tolerations]
 
 
 def _probes(spec: InferenceServiceSpec, runtime: Runtime, port: int) -> Probes:
     """The runtime's probes; those of the user replace them one by one, each as a whole."""
     generated = probes(http_get(runtime.health, port) if runtime.health else tcp_socket(port))
+    if runtime.generates:
+        thorough = probes(http_get(runtime.generates, port))
+        generated = Probes(thorough.startup, generated.liveness, thorough.readiness)
     own = spec.probe_overrides
     if own is None:
         return generated

@@ -78,7 +78,7 @@ class Outcome:
 
 def waiting(service: Service, gate: Gate, rollout: Rollout, facts: Facts) -> InferenceServiceStatus:
     """The Model cannot be used: no numbers, no address, and what runs is kept."""
-    stopped = [] if wanted_replicas(service.spec) else [_STOPPED]
+    stopped = [] if wanted_replicas(service.spec) else [_stopped(service.spec)]
     outcome = Outcome(gate.phase, replicas=rollout.replicas, causes=[*stopped, gate.cause])
     conditions = _conditions(service, facts)
     _progress(conditions, outcome.phase, rollout.ready, 0, gate.cause.text)
@@ -88,11 +88,11 @@ def waiting(service: Service, gate: Gate, rollout: Rollout, facts: Facts) -> Inf
 def on_metal(service: Service, heartbeat: Heartbeat, facts: Facts) -> InferenceServiceStatus:
     """The agent's addresses are the replicas. What the agent wrote itself stays until Ready (LK-T-02)."""
     desired = wanted_replicas(service.spec)
-    phase = _phase(heartbeat.ready, desired)
+    phase = _phase(service.spec, heartbeat.ready, desired)
     scheduling = heartbeat.scheduling if phase is Phase.CREATING else NOT_WAITING
     if phase is not Phase.READY:
         scheduling = _kept_for_agent(service.status) or scheduling
-    causes = [] if phase is Phase.READY else [_agent_cause(phase, scheduling, heartbeat.ready, desired)]
+    causes = [] if phase is Phase.READY else [_agent_cause(service.spec, scheduling, heartbeat.ready, desired)]
     outcome = Outcome(phase, heartbeat.ready, desired, desired, scheduling, causes=causes)
     conditions = _conditions(service, facts)
     _progress(conditions, phase, heartbeat.ready, desired)
@@ -109,9 +109,9 @@ def _kept_for_agent(status: InferenceServiceStatus) -> Scheduling | None:
     return Scheduling(status.scheduling_status, status.scheduling_message)
 
 
-def _agent_cause(phase: Phase, scheduling: Scheduling, ready: int, desired: int) -> Cause:
-    if phase is Phase.STOPPED:
-        return _STOPPED
+def _agent_cause(spec: InferenceServiceSpec, scheduling: Scheduling, ready: int, desired: int) -> Cause:
+    if _phase(spec, ready, desired) in _AT_REST:
+        return _stopped(spec)
     if scheduling.status:
         return Cause(Stage.SCHEDULING, scheduling.message or scheduling.status, scheduling.status)
     return _count(ready, desired, "processes of the metal agent (it runs one for each service)")
@@ -128,22 +128,25 @@ class Observation:
     """What may hold the pods up; nobody asks while all of them are ready and current."""
     outstanding: Sequence[Cause]
     """Children that are not there or not as they should be, or cannot be made yet, which counts in any case."""
+    missing_draft: Cause | None = None
+    """The Model that shall propose tokens does not exist."""
 
 
 def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceServiceStatus:
     """The Deployment's pods are the replicas."""
     ready, desired = seen.rollout.ready, desired_replicas(service.spec, seen.rollout)
-    phase = _phase(ready, desired)
+    phase = _phase(service.spec, ready, desired)
     if phase is Phase.CREATING and seen.scheduling.status == SchedulingStatus.INSUFFICIENT_GPU:
         phase = Phase.WAITING_FOR_GPU
     shown = seen.scheduling if phase in (Phase.CREATING, Phase.WAITING_FOR_GPU) else NOT_WAITING
     place = seen.queue_position if phase is Phase.WAITING_FOR_GPU else 0
-    causes = _causes(service.metadata.name, phase, seen, desired)
-    replacing = phase is not Phase.STOPPED and not seen.outstanding and seen.rollout.replacing
+    causes = _causes(service, phase, seen, desired)
+    replacing = phase not in _AT_REST and not seen.outstanding and seen.rollout.replacing
     outcome = Outcome(phase, ready, desired, seen.rollout.replicas, shown, place, causes, replacing)
     conditions = _conditions(service, facts)
     _progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
     _runtime_conditions(conditions, service.spec)
+    _speculation(conditions, service.spec, seen.missing_draft)
     return _status(service, outcome, conditions, facts)
 
 
@@ -182,25 +185,34 @@ def desired_replicas(spec: InferenceServiceSpec, rollout: Rollout) -> int:
     return rollout.desired if spec.autoscaling and wanted and rollout.desired is not None else wanted
 
 
-def _phase(ready: int, desired: int) -> Phase:
-    """Rows 1 to 3 and 7 of LK-5.3."""
+_AT_REST = (Phase.STOPPED, Phase.SUSPENDED)
+
+
+def _phase(spec: InferenceServiceSpec, ready: int, desired: int) -> Phase:
+    """Rows 0 to 3 and 7 of LK-5.3."""
+    if spec.suspend:
+        return Phase.SUSPENDED
     if ready > 0:
         return Phase.READY if ready == desired else Phase.PROGRESSING
     return Phase.STOPPED if desired == 0 else Phase.CREATING
 
 
-_STOPPED = Cause(Stage.SPEC, "replicas is 0", Reason.MANUALLY_SCALED_TO_ZERO)
+def _stopped(spec: InferenceServiceSpec) -> Cause:
+    """Why no pod is wanted."""
+    if spec.suspend:
+        return Cause(Stage.SPEC, "suspend is true", Reason.SUSPENDED)
+    return Cause(Stage.SPEC, "replicas is 0", Reason.MANUALLY_SCALED_TO_ZERO)
 
 
-def _causes(name: str, phase: Phase, seen: Observation, desired: int) -> list[Cause]:
+def _causes(service: Service, phase: Phase, seen: Observation, desired: int) -> list[Cause]:
     """Why a service with pods is not ready; empty when it is. Bare numbers are said when nothing better is known."""
-    if phase is Phase.STOPPED:
-        return [_STOPPED]
+    if phase in _AT_REST:
+        return [_stopped(service.spec)]
     causes = [*seen.outstanding, *seen.causes]
     if phase is not Phase.READY:
         return causes or [_count(seen.rollout.ready, desired, "pods")]
     if not seen.rollout.current:
-        return causes or [rolling_out("Deployment", name, seen.rollout)]
+        return causes or [rolling_out("Deployment", service.metadata.name, seen.rollout)]
     return list(seen.outstanding)
 
 
@@ -220,6 +232,7 @@ def _status(service: Service, outcome: Outcome, conditions: Conditions, facts: F
     else:
         message = f"{outcome.ready} of {outcome.desired} replicas are ready"
         conditions.set(ConditionType.READY, True, Reason.INFERENCE_READY, message)
+    _suspension(conditions, service.spec)
     status = InferenceServiceStatus(
         phase=outcome.phase,
         ready_replicas=outcome.ready,
@@ -273,8 +286,16 @@ def _progress(
         case Phase.FAILED:
             conditions.remove(ConditionType.PROGRESSING)
             conditions.set(ConditionType.DEGRADED, True, Reason.FAILED, cause)
-        case Phase.READY | Phase.STOPPED:
+        case Phase.READY | Phase.STOPPED | Phase.SUSPENDED:
             conditions.remove(ConditionType.PROGRESSING)
+
+
+def _suspension(conditions: Conditions, spec: InferenceServiceSpec) -> None:
+    """``Suspended``: false only where it was true before."""
+    if spec.suspend:
+        conditions.set(ConditionType.SUSPENDED, True, Reason.SUSPENDED, "suspend is true")
+    elif conditions.get(ConditionType.SUSPENDED) is not None:
+        conditions.set(ConditionType.SUSPENDED, False, Reason.NOT_SUSPENDED, "suspend is false")
 
 
 def _availability(conditions: Conditions, phase: Phase, ready: int, desired: int) -> None:
@@ -284,6 +305,8 @@ def _availability(conditions: Conditions, phase: Phase, ready: int, desired: int
         conditions.remove(ConditionType.AVAILABLE)
     elif phase is Phase.STOPPED:
         conditions.set(ConditionType.AVAILABLE, False, Reason.MANUALLY_SCALED_TO_ZERO, "replicas is 0")
+    elif phase is Phase.SUSPENDED:
+        conditions.set(ConditionType.AVAILABLE, False, Reason.SUSPENDED, "suspend is true")
     elif phase is Phase.READY:
         message = f"{ready} of {desired} replicas are ready"
         conditions.set(ConditionType.AVAILABLE, True, Reason.INFERENCE_READY, message)
@@ -298,6 +321,17 @@ def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> N
     known = runtime(spec.runtime)
     conditions.remove(*(type_ for other in RUNTIMES.values() for type_ in other.conditions if other is not known))
     known.judge(spec, conditions)
+
+
+def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:
+    """``SpeculativeInvalid`` (LK-B-08): only there once the proposing Model was missing, and while one is wanted."""
+    type_ = ConditionType.SPECULATIVE_INVALID
+    if missing:
+        conditions.set(type_, True, Reason.SPECULATIVE_INVALID, missing.text)
+    elif not runtime(spec.runtime).draft(spec):
+        conditions.remove(type_)
+    elif conditions.get(type_) is not None:
+        conditions.set(type_, False, Reason.CONFIG_VALID, "the proposing model can be used")
 
 
 # Why pods find no node, and the queue of the services that wait for a GPU (LK-5.4, LK-5.9).
@@ -345,6 +379,15 @@ def missing_classes(plan: Plan, related: Related) -> Iterator[Cause]:
         yield Cause(Stage.QUOTA, f"RuntimeClass {plan.runtime_class} does not exist", "RuntimeClassNotFound")
 
 
+def missing_cache(service: Service, plan: Plan, related: Related) -> Iterator[Cause]:
+    """A claim that ``modelCache`` names and that does not exist: no pod can be scheduled."""
+    claim = service.spec.model_cache.claim_name if service.spec.model_cache else ""
+    mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in plan.volumes)
+    if claim and mounted and related.claims is not None and one(related.claims, claim, plan.namespace) is None:
+        text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
+        yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
+
+
 def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, settings: Settings) -> Iterator[Cause]:
     """A cache that only one node can attach, wanted on several (LK-T-14).
 
@@ -352,7 +395,8 @@ def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, sett
     but the pods' nodes and the claim's mode are known.
     """
     hosts = {pod.status.host_ip for pod in pods if pod.status.host_ip}
-    claim = next((v["persistentVolumeClaim"]["claimName"] for v in plan.volumes if v["name"] == names.CACHE_VOLUME), "")
+    volume = next((v for v in plan.volumes if v["name"] == names.CACHE_VOLUME), {})
+    claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")
     if len(hosts) < 2 or not claim or _shareable(claim, plan.namespace, related, settings):
         return
     if any(_is_being_made(pod) for pod in pods):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from app.hooks.kept import keep_or_stop, wants_none
+from app.hooks.kept import is_true, keep_or_stop, wants_none
 from app.hooks.protocol import SyncRequest, SyncResponse, every, one
 from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment
@@ -18,8 +18,25 @@ from app.llmkube.inferenceservice import status
 from app.llmkube.inferenceservice.checks import mistakes
 from app.llmkube.inferenceservice.children import horizontal_pod_autoscaler, pod_monitor, service
 from app.llmkube.inferenceservice.deployment import deployment, selectable
-from app.llmkube.inferenceservice.observed import Children, Gate, Related, customize, decode, draft_cause, usable
-from app.llmkube.inferenceservice.plan import Model, Plan, endpoint, known_resources, plan, wanted_replicas
+from app.llmkube.inferenceservice.observed import (
+    Children,
+    Gate,
+    Related,
+    customize,
+    decode,
+    draft_cause,
+    missing_draft,
+    usable,
+)
+from app.llmkube.inferenceservice.plan import (
+    Model,
+    Plan,
+    endpoint,
+    known_resources,
+    plan,
+    priority_class,
+    wanted_replicas,
+)
 from app.llmkube.inferenceservice.status import Facts, Observation, invalid
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.model.plan import accelerator
@@ -65,27 +82,29 @@ def _in_cluster(
     wanted = plan(metadata, spec, model, decode(drafting), kept_claim, settings)
     observed = one(children.deployments, metadata.name, metadata.namespace)
     waits = draft_cause(spec, drafting, observed)
-    desired = (
-        _kept(children, spec) if waits else _children(wanted, observed, monitored=children.pod_monitors is not None)
-    )
+    desired = _kept(children, spec) if waits else _children(wanted, observed, children)
     reported = rollout(observed) if selectable(wanted, observed) else NOTHING
     waited = [waits] if waits else _outstanding(resource, desired, children, facts.now)
+    no_draft = missing_draft(spec, drafting)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
-        seen = Observation(reported, status.NOT_WAITING, 0, (), waited)
+        seen = Observation(reported, status.NOT_WAITING, 0, (), waited, no_draft)
     else:
         pods, queue = every(related.pods), every(related.services) if settings.llmkube_queue_position else None
         seen = Observation(
             rollout=reported,
-            scheduling=status.scan(pods, wanted.gpus, known_resources(settings)),
+            scheduling=status.scan(pods, wanted.gpus, (*known_resources(settings), wanted.gpus.resource)),
             queue_position=0 if queue is None else status.queue_position(metadata, queue),
             causes=[
                 *mistakes(spec, wanted, model),
+                *([no_draft] if no_draft and not waits else ()),
                 *status.missing_classes(wanted, related),
+                *status.missing_cache(resource, wanted, related),
                 *status.multi_attach(wanted, pods, related, settings),
                 *(deployment_causes(observed) if observed else ()),
                 *pod_causes(pods),
             ],
             outstanding=waited,
+            missing_draft=no_draft,
         )
     return SyncResponse(
         status=status.in_cluster(resource, seen, facts),
@@ -95,8 +114,9 @@ def _in_cluster(
 
 
 def kept(request: Request) -> list[Any]:
-    """The children of a service with errors: as they are, without pods where ``replicas`` is 0 all the same."""
-    return keep_or_stop(request.children, stop=wants_none(request.parent.spec))
+    """The children of a service with errors: as they are, without pods where they are not wanted all the same."""
+    spec = request.parent.spec
+    return keep_or_stop(request.children, stop=wants_none(spec) or is_true(spec, "suspend"))
 
 
 def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:
@@ -104,12 +124,12 @@ def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:
     return keep_or_stop(children, stop=wanted_replicas(spec) == 0)
 
 
-def _children(wanted: Plan, observed: ObservedDeployment | None, *, monitored: bool) -> list[Any]:
+def _children(wanted: Plan, observed: ObservedDeployment | None, children: Children) -> list[Any]:
     offered = [
-        deployment(wanted, observed),
+        deployment(wanted, observed, one(children.autoscalers, wanted.name, wanted.namespace)),
         service(wanted),
         horizontal_pod_autoscaler(wanted),
-        pod_monitor(wanted) if monitored else None,
+        pod_monitor(wanted) if children.pod_monitors is not None else None,
     ]
     return [child for child in offered if child is not None]
 
@@ -135,6 +155,6 @@ def _asked_since(resource: Service) -> str | None:
 
 
 def _priority(spec: InferenceServiceSpec, related: Related) -> int:
-    """The number behind the priority; of a custom PriorityClass its value, where it can be seen (LK-B-16)."""
-    custom = one(related.priority_classes, spec.priority_class_name) if spec.priority_class_name else None
-    return names.PRIORITY_VALUES[spec.priority] if custom is None else custom.value
+    """The value of the pods' PriorityClass; the level's own number where that class cannot be seen (LK-B-16)."""
+    used = one(related.priority_classes, priority_class(spec))
+    return names.PRIORITY_VALUES[spec.priority] if used is None else used.value

@@ -12,21 +12,27 @@ from pydantic import Field
 
 from app.kube.base import (
     DECIMAL_PATTERN,
+    Affinity,
     DateTime,
     EnvVar,
     Int32,
+    Int64,
     KubeModel,
     LocalObjectReference,
     PodSecurityContext,
     Probe,
     SecurityContext,
     Toleration,
+    TopologySpreadConstraint,
+    Volume,
+    VolumeMount,
+    pattern,
 )
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
-from app.llmkube.runtimes.types import PersonaPlexConfig, TGIConfig, VLLMConfig
+from app.llmkube.runtimes.types import PersonaPlexConfig, SGLangConfig, TGIConfig, VLLMConfig
 
-Runtime = Literal["llamacpp", "personaplex", "vllm", "tgi", "generic"]
+Runtime = Literal["llamacpp", "llamacpp-router", "personaplex", "vllm", "tgi", "sglang", "generic"]
 CacheType = Literal["f16", "f32", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl"]
 Priority = Literal["critical", "high", "normal", "low", "batch"]
 
@@ -59,6 +65,21 @@ class Autoscaling(KubeModel):
     )
 
 
+class GatewayReference(KubeModel):
+    """A Gateway by name."""
+
+    name: str = Field(description="Name of the Gateway.")
+    namespace: str = Field(default="", description="Namespace of the Gateway.")
+
+
+class EndpointGateway(KubeModel):
+    """A route of Envoy AI Gateway, which is not made here."""
+
+    enabled: bool = Field(default=False, description="Whether a route is wanted.")
+    gateway_ref: GatewayReference = Field(description="The Gateway of the route.")
+    model_name: str = Field(default="", description="Name of the model in requests.")
+
+
 class Endpoint(KubeModel):
     """The Service before the pods."""
 
@@ -74,6 +95,24 @@ class Endpoint(KubeModel):
     type: Annotated[Literal["ClusterIP", "NodePort", "LoadBalancer"], DEFAULTED] = Field(
         default="ClusterIP", description="How the Service is reachable."
     )
+    node_port: Annotated[Int32 | None, honoured("endpoint.type NodePort")] = Field(
+        default=None, ge=30000, le=32767, description="Port of the nodes. Absent: the cluster chooses one."
+    )
+    gateway: Annotated[
+        EndpointGateway | None, no_effect("no route is made; write an AIGatewayRoute to the Service of this name")
+    ] = Field(default=None, description="No effect: a route of Envoy AI Gateway.")
+
+
+class GPUSharing(KubeModel):
+    """A part of a GPU instead of whole ones."""
+
+    mode: Literal["exclusive", "shared", "partitioned"] = Field(
+        default="exclusive", description="Whole GPUs, a GPU that others use as well, or a MIG partition."
+    )
+    profile: str = Field(default="", description="MIG profile of mode partitioned, such as 1g.10gb.")
+    memory_limit_gi_b: Int32 | None = Field(
+        default=None, alias="memoryLimitGiB", ge=1, description="GPU memory in mode shared, for quotas only."
+    )
 
 
 class ServiceResources(KubeModel):
@@ -86,8 +125,10 @@ class ServiceResources(KubeModel):
     gpu: Annotated[Int32 | None, honoured("where the Model does not say how many")] = Field(
         default=None, ge=0, le=8, description="GPUs per pod, where the Model does not say how many."
     )
-    gpu_memory: Annotated[str, no_effect("GPUs are requested by number, not by memory")] = Field(
-        default="", description="No effect: GPUs are requested by number, not by memory."
+    gpu_memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = Field(
+        default="",
+        description="Memory of one GPU as a quantity, where the Model does not say it. It is compared with what the "
+        "model needs; GPUs are requested by number.",
     )
     cpu: Annotated[str, HONOURED] = Field(default="", description="CPU request as a quantity. There is never a limit.")
     memory: Annotated[str, HONOURED] = Field(
@@ -96,6 +137,19 @@ class ServiceResources(KubeModel):
     host_memory: Annotated[str, HONOURED] = Field(
         default="", description="Memory request of a model that is partly kept in main memory. It wins over memory."
     )
+    ephemeral_storage: Annotated[str, HONOURED] = Field(
+        default="",
+        pattern=pattern(
+            "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$", "must be a quantity of bytes, for example 200Gi"
+        ),
+        description="Request and limit of the pod's own disk space, and the size of a model's emptyDir, as a quantity.",
+    )
+    gpu_sharing: Annotated[
+        GPUSharing | None,
+        no_effect(
+            "the pod gets whole GPUs; for a partition name its resource in the Model's hardware.gpu.resourceName"
+        ),
+    ] = Field(default=None, description="No effect: parts of GPUs.")
 
 
 class RopeScaling(KubeModel):
@@ -126,6 +180,53 @@ class ProbeOverrides(KubeModel):
     )
 
 
+class ModelCache(KubeModel):
+    """Where the pods keep the model's file."""
+
+    persistence: Annotated[Literal["Cached", "Ephemeral"] | None, HONOURED] = Field(
+        default=None,
+        description="Ephemeral: each pod downloads into a directory of its own. Otherwise the file is on a claim.",
+    )
+    claim_name: Annotated[str, HONOURED] = Field(
+        default="",
+        max_length=253,
+        description="An existing claim of this namespace in place of the Model's own. Pods download onto it.",
+    )
+
+
+class Disruption(KubeModel):
+    """Whether Karpenter may take the pods' nodes away."""
+
+    protect_startup: Annotated[
+        bool, no_effect("pods are protected always or never: set protectAlways to protect them")
+    ] = Field(default=True, description="No effect: protection until the service is Ready would replace its pods.")
+    protect_always: Annotated[bool, HONOURED] = Field(
+        default=False, description="Puts karpenter.sh/do-not-disrupt on the pods."
+    )
+
+
+class SLO(KubeModel):
+    """A service level objective of Pyrra, which is not made here."""
+
+    name: str = Field(default="", description="Name of the objective.")
+    objective: str = Field(pattern=DECIMAL_PATTERN, description="Percentage that has to be good, such as 99.5.")
+    window: str = Field(
+        default="28d",
+        pattern=pattern("^[0-9]+[mhdw]$", "must be a duration of minutes, hours, days or weeks, for example 28d"),
+        description="Time over which it counts.",
+    )
+    indicator: Literal["availability", "latency"] = Field(default="availability", description="What is measured.")
+    latency_threshold: str = Field(default="", description="Seconds that a good request takes at most.")
+
+
+class RolloutPolicy(KubeModel):
+    """How long a new template waits for requests in flight."""
+
+    wait_for_idle: bool = Field(default=False, description="Whether it waits until no request is in flight.")
+    idle_timeout_seconds: int = Field(default=300, ge=0, description="How long it waits.")
+    force: bool = Field(default=False, description="Rolls at once.")
+
+
 class InferenceServiceSpec(KubeModel):
     """One model, served."""
 
@@ -144,6 +245,12 @@ class InferenceServiceSpec(KubeModel):
         ge=0,
         le=10,
         description="Number of pods; 0 stops the service. With autoscaling only the first number.",
+    )
+    suspend: Annotated[bool, HONOURED] = Field(
+        default=False, description="Stops the service and keeps replicas and autoscaling as they are written."
+    )
+    mode: Annotated[Literal["chat", "embedding", "rerank"] | None, HONOURED] = Field(
+        default=None, description="What the model is for. llamacpp and sglang only."
     )
     image: Annotated[str, DEFAULTED] = Field(
         default="", description="Image of the server instead of the runtime's own. generic and personaplex need it."
@@ -165,6 +272,11 @@ class InferenceServiceSpec(KubeModel):
         ge=1,
         le=65535,
         description="Port the server listens on. Absent: endpoint.port, else the runtime's own.",
+    )
+    bind_address: Annotated[str, HONOURED] = Field(
+        default="",
+        description="Address the server listens on. Absent: 0.0.0.0; on nodes without IPv4 write ::. "
+        "No effect on personaplex and generic.",
     )
     skip_model_init: Annotated[bool, HONOURED] = Field(
         default=False,
@@ -239,6 +351,23 @@ class InferenceServiceSpec(KubeModel):
     node_selector: Annotated[dict[str, str], PASSED_THROUGH] = Field(
         default_factory=dict, description="Labels a node must have."
     )
+    affinity: Annotated[Affinity | None, PASSED_THROUGH] = Field(
+        default=None, description="Nodes and neighbours that the pods want or avoid."
+    )
+    topology_spread_constraints: Annotated[list[TopologySpreadConstraint], PASSED_THROUGH] = Field(
+        default_factory=list, description="How the pods spread over zones or nodes."
+    )
+    extra_volumes: Annotated[list[Volume], PASSED_THROUGH] = Field(
+        default_factory=list, description="Volumes of the pods, beside the model's."
+    )
+    extra_volume_mounts: Annotated[list[VolumeMount], PASSED_THROUGH] = Field(
+        default_factory=list, description="Where the server's container sees them."
+    )
+    revision_history_limit: Annotated[Int32 | None, HONOURED] = Field(
+        default=None, ge=0, description="Earlier ReplicaSets of the Deployment that are kept. Absent: 10."
+    )
+    model_cache: ModelCache | None = Field(default=None, description="Where the pods keep the model's file.")
+    disruption: Disruption | None = Field(default=None, description="Whether Karpenter may take the pods' nodes away.")
     pod_annotations: Annotated[dict[str, str], PASSED_THROUGH] = Field(
         default_factory=dict, description="Annotations of the pods."
     )
@@ -269,7 +398,32 @@ class InferenceServiceSpec(KubeModel):
     )
     vllm_config: VLLMConfig | None = Field(default=None, description="Options of runtime vllm.")
     tgi_config: TGIConfig | None = Field(default=None, description="Options of runtime tgi.")
+    sglang_config: SGLangConfig | None = Field(default=None, description="Options of runtime sglang.")
     persona_plex_config: PersonaPlexConfig | None = Field(default=None, description="Options of runtime personaplex.")
+    slo: Annotated[SLO | None, no_effect("write a ServiceLevelObjective of Pyrra yourself")] = Field(
+        default=None, description="No effect: a service level objective of Pyrra."
+    )
+    rollout_policy: Annotated[
+        RolloutPolicy | None, no_effect("new pods start at once: nobody here asks a server whether it is idle")
+    ] = Field(default=None, description="No effect: waiting for requests in flight.")
+    max_pod_lifetime_seconds: Annotated[Int64 | None, no_effect("pods are not evicted for their age")] = Field(
+        default=None, ge=1, description="No effect: pods are not evicted for their age."
+    )
+    max_pod_lifetime_idle_timeout_seconds: Annotated[Int64 | None, no_effect("pods are not evicted for their age")] = (
+        Field(default=None, ge=0, description="No effect: pods are not evicted for their age.")
+    )
+    turbo_quant_bits: Annotated[Literal[3, 6, 8] | None, passed_through("to the agent, on metal only")] = Field(
+        default=None, description="Bits of the key-value cache in oMLX. metal only."
+    )
+    paged_ssd_cache_dir: Annotated[str, passed_through("to the agent, on metal only")] = Field(
+        default="", alias="pagedSSDCacheDir", description="Directory of oMLX' cache on disk. metal only."
+    )
+    paged_ssd_cache_max_size: Annotated[str, passed_through("to the agent, on metal only")] = Field(
+        default="", alias="pagedSSDCacheMaxSize", description="Size of oMLX' cache on disk. metal only."
+    )
+    hot_cache_max_size: Annotated[str, passed_through("to the agent, on metal only")] = Field(
+        default="", description="Size of oMLX' cache in memory. metal only."
+    )
 
 
 class Phase(StrEnum):
@@ -287,6 +441,8 @@ class Phase(StrEnum):
     """No node has enough free GPUs."""
     STOPPED = "Stopped"
     """Nobody wants a pod, and there is none."""
+    SUSPENDED = "Suspended"
+    """``suspend`` is true: pods that are left are on their way out."""
     FAILED = "Failed"
     """Nothing will happen until somebody acts."""
 
@@ -305,7 +461,13 @@ class ConditionType(StrEnum):
     GPU_AVAILABLE = "GPUAvailable"
     """The cluster has the GPUs the pods ask for."""
     VLLM_SPEC_VALID = "VLLMSpecValid"
-    """The vLLM options fit together. Called SpeculativeInvalid in some documentation."""
+    """The vLLM options fit together."""
+    SGLANG_SPEC_VALID = "SGLangSpecValid"
+    """The SGLang options fit together."""
+    SUSPENDED = "Suspended"
+    """``suspend`` is true; false only where it was true before."""
+    SPECULATIVE_INVALID = "SpeculativeInvalid"
+    """The Model that shall propose tokens does not exist."""
     MEMORY_PRESSURE = "MemoryPressure"
     """Written by the metal agent; only kept."""
 
@@ -319,6 +481,10 @@ class Reason(StrEnum):
     """Pods were ready and no longer are."""
     MANUALLY_SCALED_TO_ZERO = "ManuallyScaledToZero"
     """replicas is 0."""
+    SUSPENDED = "Suspended"
+    """suspend is true."""
+    NOT_SUSPENDED = "NotSuspended"
+    """suspend is false again."""
     CREATING = "Creating"
     """Pods are being created or become ready."""
     PENDING = "Pending"
@@ -329,6 +495,8 @@ class Reason(StrEnum):
     """No node has enough free GPUs."""
     FAILED = "Failed"
     """Nothing will happen until somebody acts; the message says what."""
+    SPECULATIVE_INVALID = "SpeculativeInvalid"
+    """The Model that shall propose tokens does not exist."""
     SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
     """Speculative decoding is on without a model."""
     CONFIG_VALID = "ConfigValid"

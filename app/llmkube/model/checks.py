@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from app.kube import field, quantity
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice, without_user
+from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_subdomain
 from app.kube.resource import Resource
+from app.llmkube.fit import too_large
 from app.llmkube.model.plan import accelerator, refusal
 from app.llmkube.model.types import (
     GPU,
@@ -23,7 +26,9 @@ from app.llmkube.model.types import (
     layers,
 )
 from app.llmkube.source import (
+    BUCKET_SCHEME,
     FILE_SCHEME,
+    HUB_SCHEME,
     METAL,
     PVC_SCHEME,
     Source,
@@ -31,9 +36,11 @@ from app.llmkube.source import (
     host,
     is_archive,
     parse,
+    source_of,
     url_problem,
 )
 from app.settings import Settings
+from app.workload import podrules
 
 Model = Resource[ModelSpec, ModelStatus]
 Errors = list[field.Error]
@@ -45,9 +52,12 @@ GPU_PATH = SPEC.child("hardware", "gpu")
 def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     """Every mistake, each with what to write instead."""
     spec = model.spec
-    source = parse(spec.source)
+    source = source_of(spec)
     errors = _name(model.metadata.name)
     errors += _SOURCES[source.kind](source) or _forbidden(source, settings)
+    errors += _file_set(spec)
+    if spec.source_secret_ref:
+        errors += podrules.object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
     if spec.hardware:
         errors += _hardware(spec.hardware, SPEC.child("hardware"))
     if spec.resources:
@@ -110,19 +120,77 @@ def _repository_source(_: Source) -> Errors:
     return []
 
 
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+")
+
+
+def _bucket_source(source: Source) -> Errors:
+    """LK-V-M36: a bucket, and a key where no files are named below it."""
+    bucket = source.text.removeprefix(BUCKET_SCHEME).partition("/")[0]
+    form = f"write {BUCKET_SCHEME}<bucket>/<key of one object>"
+    if not _BUCKET.fullmatch(bucket):
+        return [field.invalid(SOURCE, without_user(source.text), f"the name of the bucket is missing or wrong; {form}")]
+    if not source.path and not source.files:
+        return [field.invalid(SOURCE, source.text, f"the object's key is missing; {form}")]
+    if set(source.path.split("/")) & {".", ".."} or not source.path.isprintable():
+        return [field.invalid(SOURCE, source.text, f"the key must not contain '.', '..' or control characters; {form}")]
+    return []
+
+
+MAX_FILES = 32768
+"""Characters of all paths together: they are a variable of the downloader."""
+
+
+def _file_set(spec: ModelSpec) -> Errors:
+    """LK-V-M37 and LK-V-M38: files are paths, and only repositories and prefixes have several."""
+    source, files, projector = parse(spec.source), SPEC.child("files"), SPEC.child("mmproj")
+    errors = [*chain.from_iterable(_file(text, files.index(at)) for at, text in enumerate(spec.files))]
+    errors += _file(spec.mmproj, projector) if spec.mmproj else []
+    errors += _file(source.files[0], SOURCE) if source.files else []
+    if spec.mmproj and not spec.files and not source.files:
+        errors.append(field.required(files, "mmproj is fetched beside the model's own file; name it here"))
+    if not (spec.files or spec.mmproj):
+        return errors
+    if source.files and spec.files:
+        errors.append(field.forbidden(files, f"the source already names a file, {source.files[0]}; leave one out"))
+    elif source.kind not in (SourceClass.REPOSITORY, SourceClass.FILES, SourceClass.S3):
+        detail = f"only with a source {HUB_SCHEME}<owner>/<name> or {BUCKET_SCHEME}<bucket>/<prefix>"
+        errors.append(field.forbidden(files if spec.files else projector, detail))
+    elif sum(map(len, spec.files)) > MAX_FILES:
+        errors.append(field.too_long(files, MAX_FILES, "all paths together"))
+    return errors
+
+
+def _file(text: str, path: field.Path) -> Errors:
+    """A path inside a repository or below a prefix."""
+    if not text or text.startswith("/") or set(text.split("/")) & {"", ".", ".."}:
+        detail = "must be a path of a file in the source, without '..', for example weights/model-q4_k_m.gguf"
+        return [field.invalid(path, text, detail)]
+    if set(text) & set("*?[\\") or not text.isprintable():
+        return [
+            field.invalid(path, text, "must be the path of one file: patterns and control characters match nothing")
+        ]
+    return []
+
+
 _SOURCES = {
     SourceClass.PVC: _claim_source,
     SourceClass.HTTP: _http_source,
     SourceClass.LOCAL: _local_source,
     SourceClass.INVALID: _invalid_source,
     SourceClass.REPOSITORY: _repository_source,
+    SourceClass.FILES: _repository_source,
+    SourceClass.S3: _bucket_source,
 }
 
 
 def _forbidden(source: Source, settings: Settings) -> Errors:
     """LK-V-M09 and LK-T-23: what no Model may read, and what this cluster's operator lets them read."""
-    if source.text.startswith(("http://", "https://")):
-        name = host(source.text)
+    if source.kind is SourceClass.S3 and settings.llmkube_allowed_source_hosts is not None:
+        detail = "the operator of this cluster lists the hosts of sources, and that of a bucket stands in a Secret"
+        return [field.forbidden(SOURCE, detail)]
+    fetched = source.location if source.kind is SourceClass.FILES else source.text
+    if fetched.startswith(("http://", "https://")):
+        name = host(fetched)
         if is_metadata_host(name):
             return [field.forbidden(SOURCE, f"{name} {FORBIDDEN}")]
         if not allowed(name, settings.llmkube_allowed_source_hosts):
@@ -170,14 +238,28 @@ def _quantity(text: str, path: field.Path, *, positive: bool = False, example: s
 
 def warnings(model: Model) -> list[Advice]:
     """One line for each field that does nothing, and for each combination that is probably not meant."""
-    spec, source = model.spec, parse(model.spec.source)
+    spec, source = model.spec, source_of(model.spec)
     metal = accelerator(spec) == METAL
     found = [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
+    found += (line for line in without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
+    found += _secret_advice(spec, source, metal=metal)
     if metal:
         found += _metal_advice(spec)
     if spec.hardware:
         found += _hardware_advice(spec.hardware, metal=metal)
+        found += () if metal else _memory_advice(spec, source)
     return found
+
+
+def _memory_advice(spec: ModelSpec, source: Source) -> Iterator[Advice]:
+    """LK-7.5. Of a Model with ``layers`` a part is in main memory; a service may keep one there, too."""
+    gpu = (spec.hardware.gpu if spec.hardware else None) or GPU()
+    if not gpu.count or (gpu.layers or 0) > 0 or not quantity.is_quantity(gpu.memory):
+        return
+    names, memory = (source.text, *source.files), int(quantity.parse(gpu.memory))
+    why = too_large(names, (spec.quantization, *names), gguf=spec.format == "gguf", gpus=gpu.count, memory=memory)
+    if why:
+        yield advice(GPU_PATH.child("memory"), f"{why}: only a service that keeps a part in main memory can start")
 
 
 def _no_effect(path: field.Path, why: str) -> Advice:
@@ -197,22 +279,35 @@ def _source_advice(source: Source) -> Iterator[Advice]:
 
 
 def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Advice]:
-    if spec.sha256 and (metal or not source.is_file):  # LK-V-M12
+    if spec.sha256 and len(source.files) > 1:  # LK-V-M12
+        yield _no_effect(SPEC.child("sha256"), f": it is that of one file, and {len(source.files)} are fetched")
+    elif spec.sha256 and (metal or not source.is_file):
         why = ": the file is not downloaded by a Job or a pod of this cluster"
         yield _no_effect(SPEC.child("sha256"), why)
     if spec.refresh_policy == "OnChange":  # LK-V-M14. A checksum pins the file, so there is nothing to refresh either.
         path = SPEC.child("refreshPolicy")
-        if source.kind is not SourceClass.HTTP:
-            yield _no_effect(path, ": only http and https sources are compared")
+        if not source.is_remote:
+            yield _no_effect(path, ": only files that come from a server are compared")
         elif metal:
             yield _no_effect(path, " on metal: the agent fetches the file once")
         elif spec.sha256:
             yield _no_effect(path, " beside sha256, which says which file it has to be")
-    if spec.quantization:  # LK-B-04
-        yield _no_effect(SPEC.child("quantization"), ": the name is for people only")
     if spec.format == "mlx" and not metal:  # LK-V-M16
         message = "only runtimes on metal load mlx, and hardware.accelerator is not metal"
         yield advice(SPEC.child("format"), message)
+
+
+def _secret_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Advice]:
+    """LK-V-M39."""
+    secret, path = spec.source_secret_ref and spec.source_secret_ref.name, SPEC.child("sourceSecretRef")
+    if source.kind is SourceClass.S3 and not secret and not metal:
+        yield advice(path, "without it only public buckets of Amazon's can be read, in us-east-1")
+    elif secret and metal:
+        yield _no_effect(path, " on metal: the agent fetches the file")
+    elif secret and source.kind is SourceClass.REPOSITORY:
+        yield _no_effect(path, ": the server fetches the repository; give it the token, as hfTokenSecretRef or env")
+    elif secret and not source.is_remote:
+        yield _no_effect(path, ": nothing is downloaded")
 
 
 def _metal_advice(spec: ModelSpec) -> Iterator[Advice]:
@@ -251,8 +346,8 @@ def _gpu_advice(gpu: GPU, accelerator: str) -> Iterator[Advice]:
         yield _no_effect(GPU_PATH.child("enabled"), f": {count} GPUs are requested although it is false")
     if gpu.enabled and count == 0:
         yield _no_effect(GPU_PATH.child("enabled"), ": without gpu.count no GPU is requested by the Model")
-    if gpu.memory:  # LK-V-M27
-        yield _no_effect(GPU_PATH.child("memory"), ": GPUs are requested by number, not by memory")
+    if gpu.runtime and gpu.vendor != "amd":  # LK-V-M41
+        yield _no_effect(GPU_PATH.child("runtime"), f" with vendor {gpu.vendor}, only with amd")
     if gpu.vendor in _OTHER_VENDORS.get(accelerator, ()):  # LK-V-M28
         yield advice(GPU_PATH.child("vendor"), f"{gpu.vendor} does not go with accelerator {accelerator}")
     if accelerator == "cpu" and count > 0:  # LK-V-M29

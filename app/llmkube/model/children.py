@@ -22,13 +22,12 @@ from app.llmkube import names
 from app.llmkube.download import (
     EXIT_USELESS,
     EXIT_WRONG_SHA256,
-    JOB_SCRIPT,
     Download,
     container,
     job_pod_security,
     volumes,
 )
-from app.llmkube.model.observed import DownloadJob, ModelPod, told, users, variable
+from app.llmkube.model.observed import Downloader, DownloadJob, ModelPod, told, users, variable
 from app.llmkube.model.plan import Plan
 from app.settings import Settings
 
@@ -83,7 +82,7 @@ def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings
 
     ``keep``: the cache keys whose files stay, separated by blanks; ``None`` for all.
     """
-    downloader = container(download, settings, script=JOB_SCRIPT)
+    downloader = container(download, settings, in_job=True)
     if keep is not None:
         downloader.env = [*(downloader.env or ()), {"name": names.KEEP_KEYS, **({"value": keep} if keep else {})}]
     return Job(
@@ -111,6 +110,11 @@ def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings
     )
 
 
+def _directory(downloader: Downloader) -> str:
+    """Where a serving pod's downloader looks for the file, or for several."""
+    return variable(downloader, "CACHE_DIR") or posixpath.dirname(variable(downloader, "MODEL_PATH") or "")
+
+
 _KEY = re.compile(r"[0-9a-f]{16}")
 
 
@@ -127,7 +131,6 @@ def keys_to_keep(
     if settings.llmkube_keep_old_files or not own or pods is None:
         return None
     serving = (container for pod in users(plan.claim, pods) for container in pod.spec.init_containers or ())
-    paths = (variable(container, "MODEL_PATH") or "" for container in serving)
-    keys = {before, *(posixpath.basename(posixpath.dirname(path)) for path in paths)}
+    keys = {before, *(posixpath.basename(_directory(container)) for container in serving)}
     keys.update(((failed and told(failed)) or "").split())
     return " ".join(sorted(key for key in keys - {plan.source.cache_key} if _KEY.fullmatch(key)))

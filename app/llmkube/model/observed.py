@@ -29,7 +29,7 @@ from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.download import EXIT_WRONG_SHA256
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan, source_claim
-from app.llmkube.model.types import ModelSpec, ModelStatus
+from app.llmkube.model.types import GGUF, QUANTIZATIONS, ModelSpec, ModelStatus
 from app.settings import Settings
 
 
@@ -213,12 +213,25 @@ _JOB_LABELS = ("batch.kubernetes.io/job-name", "job-name")
 """Where the Job controller writes its name on pods; the second is the older one."""
 
 
+class Header(GGUF, rename="camel"):
+    """What a Job's downloader read in the file's header, with the quantization as the number that stands there."""
+
+    file_type: int | None = None
+
+    def described(self) -> GGUF:
+        """The same as the status has it."""
+        known = msgspec.structs.asdict(self)
+        known["quantization"] = QUANTIZATIONS.get(known.pop("file_type"), "")
+        return GGUF(**known)
+
+
 class Report(msgspec.Struct):
     """What the downloader says of the file."""
 
     size: int = 0
     sha256: str = ""
     etag: str = ""
+    gguf: Header | None = None
 
 
 _DECODER = msgspec.json.Decoder(Report)

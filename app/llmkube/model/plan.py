@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from app.kube.objects import ObjectMeta
 from app.llmkube import names
 from app.llmkube.download import Download, cache_claim, download
-from app.llmkube.model.types import ModelSpec
-from app.llmkube.source import METAL, Source, SourceClass, parse
+from app.llmkube.model.types import GPU, ModelSpec
+from app.llmkube.source import METAL, Source, SourceClass, parse, source_of
 from app.settings import Settings, variable_name
 
 
@@ -33,6 +33,8 @@ class Plan:
     """The claim again, where it could not have the plain name; empty otherwise."""
     accelerator_resource: str
     """Extended resource that some node must offer; empty when any node will do."""
+    quantization: str
+    """As the spec names it; empty where only the file can say."""
     refused: str
     """Why the operator lets no new Model have this source, and what to do; empty where it may."""
 
@@ -45,7 +47,7 @@ def plan(
     ``operator_claim``: the claim that the operator names for all Models exists in the namespace. ``taken``: the claim
     of the plain name is an earlier Model's.
     """
-    source = parse(spec.source)
+    source = source_of(spec)
     metal = accelerator(spec) == METAL
     fetched = _download(metadata, spec, source, settings) if source.is_file and not metal else None
     second = names.second_claim_name(metadata.name, metadata.uid) if taken else ""
@@ -62,12 +64,14 @@ def plan(
         makes_claim=own,
         second_claim=second if own else "",
         accelerator_resource=accelerator_resource(spec, settings),
+        quantization=spec.quantization,
         refused=refusal(spec, settings),
     )
 
 
 def _job(model: str, source: Source, fetched: Download, second_claim: str) -> str:
-    return names.job_name(model, source.cache_key, source.text, fetched.sha256, second_claim)
+    more = [*source.files, *([f"Secret {fetched.secret}"] if fetched.secret else [])]
+    return names.job_name(model, source.cache_key, "\n".join([source.text, *more]), fetched.sha256, second_claim)
 
 
 def _download(metadata: ObjectMeta, spec: ModelSpec, source: Source, settings: Settings) -> Download | None:
@@ -83,17 +87,28 @@ def accelerator(spec: ModelSpec) -> str:
 
 def accelerator_resource(spec: ModelSpec, settings: Settings) -> str:
     """The resource whose presence on a node makes ``status.acceleratorReady`` true (LK-2.8)."""
+    gpu = spec.hardware.gpu if spec.hardware else None
+    if accelerator(spec) in ("cpu", METAL):
+        return ""
+    if gpu and (gpu.resource_name or amd_device(gpu)):
+        return gpu.resource_name or names.DRI_RENDER
     resources = {
         "cuda": names.NVIDIA_GPU,
         "rocm": names.AMD_GPU,
         "intel": settings.llmkube_intel_gpu_resource or names.INTEL_GPU,
+        "vulkan": names.DRI_RENDER,
     }
     return resources.get(accelerator(spec), "")
 
 
+def amd_device(gpu: GPU) -> str:
+    """How llama.cpp reaches an AMD GPU by its device file, as ``gpu.runtime`` says; empty for every other GPU."""
+    return gpu.runtime or "" if gpu.vendor == "amd" else ""
+
+
 def operator_claim(spec: ModelSpec, settings: Settings) -> str:
     """The operator's claim for all Models, where this one would use it; empty otherwise."""
-    needs = parse(spec.source).is_file and accelerator(spec) != METAL and settings.llmkube_model_cache_path
+    needs = source_of(spec).is_file and accelerator(spec) != METAL and settings.llmkube_model_cache_path
     return settings.llmkube_model_cache_claim if needs else ""
 
 

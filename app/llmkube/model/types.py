@@ -15,25 +15,25 @@ from pydantic import Field
 
 from app.kube.base import DateTime, Int32, Int64, KubeModel, pattern
 from app.kube.conditions import Condition
-from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, passed_through
+from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
 
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*(.+)", re.IGNORECASE)
 
 
 def _without_scheme(text: str) -> str:
-    """Other APIs write a repository with a scheme."""
+    """Other APIs write a repository with another scheme."""
     written = _HUB_SCHEME.fullmatch(text)
     return f"; write {written[1]}" if written else ""
 
 
 SOURCE_FORM = (
-    "must be <owner>/<name> for a Hugging Face repository, an http or https URL of one file, pvc://<claim>/<path>, or "
-    "an absolute path on the node"
+    "must be <owner>/<name> for a Hugging Face repository, hf://<owner>/<name>/<file> for a file of one, an http or "
+    "https URL of one file, s3://<bucket>/<key>, pvc://<claim>/<path>, or an absolute path on the node"
 )
 SOURCE_PATTERN = pattern(
-    r"^(https?|file|pvc)://.*|^/[^\t\n\f\r ]+$|^[a-zA-Z0-9][0-9A-Za-z_\-./]+$", SOURCE_FORM, _without_scheme
+    r"^(https?|file|pvc|hf|s3)://.*|^/[^\t\n\f\r ]+$|^[a-zA-Z0-9][0-9A-Za-z_\-./]+$", SOURCE_FORM, _without_scheme
 )
-"""Spec 1.2, with the character classes written out: ``\\w`` and ``\\s`` are ASCII for the API server."""
+"""Upstream's, with the character classes written out: ``\\w`` and ``\\s`` are ASCII for the API server."""
 
 
 class Sharding(KubeModel):
@@ -63,6 +63,19 @@ def layers(entry: str) -> tuple[int, int] | None:
     return (first, last) if 0 <= first <= last else None
 
 
+EXTENDED_RESOURCE = pattern(
+    r"^[a-z0-9.\-]+/[a-z0-9._\-]+$", "must be <domain>/<name> in lower case, for example nvidia.com/mig-1g.10gb"
+)
+
+
+class DeviceClaim(KubeModel):
+    """A claim of dynamic resource allocation."""
+
+    name: str = Field(description="Name of the claim in the pod.")
+    resource_claim_name: str | None = Field(default=None, description="ResourceClaim of the namespace.")
+    resource_claim_template_name: str | None = Field(default=None, description="ResourceClaimTemplate of it.")
+
+
 class GPU(KubeModel):
     """The GPUs of one pod."""
 
@@ -72,12 +85,33 @@ class GPU(KubeModel):
     count: Annotated[Int32 | None, honoured("pods of the cluster")] = Field(
         default=None, ge=0, le=8, description="GPUs per pod. When above 0 it wins over the service's resources.gpu."
     )
-    memory: Annotated[str, NO_EFFECT] = Field(
-        default="", description="No effect: the GPU memory the model needs, for people only."
+    memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = Field(
+        default="",
+        description="Memory of one GPU as a quantity, such as 24Gi. It is compared with what the model needs; GPUs are "
+        "requested by number.",
     )
     vendor: Annotated[Literal["nvidia", "amd", "intel"], defaulted("pods of the cluster")] = Field(
         default="nvidia", description="Maker of the GPU; with the accelerator it decides which resource is requested."
     )
+    resource_name: Annotated[str, honoured("pods of the cluster")] = Field(
+        default="",
+        pattern=EXTENDED_RESOURCE,
+        description="Extended resource that is requested, such as nvidia.com/mig-1g.10gb. It wins over the vendor's.",
+    )
+    toleration_key: Annotated[str, honoured("pods of the cluster")] = Field(
+        default="",
+        pattern=EXTENDED_RESOURCE,
+        description="Taint that pods with a GPU tolerate. Absent: the name of the requested resource.",
+    )
+    runtime: Annotated[Literal["vulkan", "rocm"] | None, honoured("runtime llamacpp, vendor amd")] = Field(
+        default=None,
+        description="How llama.cpp reaches an AMD GPU: devic.es/dri-render is requested, and a service without an "
+        "image has one that is built for it.",
+    )
+    resource_claims: Annotated[
+        list[DeviceClaim],
+        no_effect("devices are requested as extended resources, by count and resourceName"),
+    ] = Field(default_factory=list, max_length=16, description="No effect: claims of dynamic resource allocation.")
     layers: Annotated[Int32 | None, defaulted("runtime llamacpp, and metal")] = Field(
         default=None, ge=-1, description="Layers that llama.cpp puts on the GPU. 0, -1 and absent mean all of them."
     )
@@ -89,7 +123,7 @@ class GPU(KubeModel):
 class Hardware(KubeModel):
     """What the model runs on."""
 
-    accelerator: Annotated[Literal["cpu", "metal", "cuda", "rocm", "intel"], DEFAULTED] = Field(
+    accelerator: Annotated[Literal["cpu", "metal", "cuda", "rocm", "intel", "vulkan"], DEFAULTED] = Field(
         default="cpu",
         description="Kind of hardware. metal hands the model over to an agent on a Mac outside the cluster.",
     )
@@ -116,13 +150,37 @@ class ModelResources(KubeModel):
     )
 
 
+class SecretReference(KubeModel):
+    """A Secret of the namespace."""
+
+    name: str = Field(default="", description="Name of the Secret.")
+
+
 class ModelSpec(KubeModel):
     """One set of weights."""
 
     source: Annotated[str, HONOURED] = Field(
         pattern=SOURCE_PATTERN,
         description="Where the weights are: an http or https URL of one file, a Hugging Face repository as owner/name, "
-        "pvc://claim/path for a volume of the same namespace, or an absolute path (also as file://) on the node.",
+        "hf://owner/name[@revision][/file] for one of its revisions or files, s3://bucket/key, pvc://claim/path for a "
+        "volume of the same namespace, or an absolute path (also as file://) on the node.",
+    )
+    source_secret_ref: Annotated[SecretReference | None, honoured("where a Job or a pod of the cluster fetches")] = (
+        Field(
+            default=None,
+            description="Secret whose keys the downloader has as variables: HF_TOKEN for the Hugging Face Hub; "
+            "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL for s3.",
+        )
+    )
+    files: Annotated[list[str], honoured("sources hf and s3")] = Field(
+        default_factory=list,
+        description="Files to fetch, by their paths in the repository or below the prefix. The first is served.",
+    )
+    mmproj: Annotated[str, honoured("runtime llamacpp")] = Field(
+        default="", description="Multimodal projector beside files: a path in the repository or below the prefix."
+    )
+    prefetch: Annotated[bool, no_effect("what is fetched here, a Job fetches before pods start")] = Field(
+        default=False, description="No effect: a Job always fetches the files before pods start."
     )
     sha256: Annotated[str, honoured("where a Job or a pod of the cluster fetches the file")] = Field(
         default="",
@@ -130,7 +188,7 @@ class ModelSpec(KubeModel):
         description="SHA-256 of the file in hexadecimal. A download that does not match it is thrown away.",
     )
     refresh_policy: Annotated[
-        Literal["IfNotPresent", "OnChange"], defaulted("http and https sources without `sha256`, not on metal")
+        Literal["IfNotPresent", "OnChange"], defaulted("sources http, https, hf and s3 without `sha256`, not on metal")
     ] = Field(
         default="IfNotPresent",
         description="Whether a pod that starts keeps the file that is there, or asks the server if it has changed.",
@@ -141,8 +199,8 @@ class ModelSpec(KubeModel):
     ] = Field(
         default="gguf", description="File format of the weights. Runtimes are warned about formats they cannot load."
     )
-    quantization: Annotated[str, NO_EFFECT] = Field(
-        default="", description="No effect: name of the quantization, for people only."
+    quantization: Annotated[str, passed_through("to `status.quantization`, its column and its metric")] = Field(
+        default="", description="Name of the quantization, for people. Absent: as the file says, where it is GGUF."
     )
     hardware: Hardware | None = Field(default=None, description="Hardware the model needs. Absent means CPU.")
     resources: ModelResources | None = Field(
@@ -187,6 +245,8 @@ class Reason(StrEnum):
     """The object breaks a rule; nothing is changed."""
     INVALID_SOURCE = "InvalidSource"
     """The source cannot be read as any known form."""
+    INVALID_FILE_SET = "InvalidFileSet"
+    """files and mmproj cannot be fetched as they are written."""
     SOURCE_NOT_ALLOWED = "SourceNotAllowed"
     """An operator's allow-list, or the ban on cluster metadata addresses, forbids the source."""
     PVC_NOT_FOUND = "PVCNotFound"
@@ -222,7 +282,7 @@ class Reason(StrEnum):
 
 
 class GGUF(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a GGUF file says of itself. Kept as others wrote it; the download does not parse the file."""
+    """What a GGUF file says of itself, as the download Job read it."""
 
     architecture: Annotated[str, Meta(description="Model architecture, such as llama.")] = ""
     model_name: Annotated[str, Meta(description="Name of the model in the file.")] = ""
@@ -231,9 +291,19 @@ class GGUF(msgspec.Struct, rename="camel", omit_defaults=True):
     embedding_size: Annotated[Int64, Meta(description="Width of the embedding.")] = 0
     layer_count: Annotated[Int64, Meta(description="Number of layers.")] = 0
     head_count: Annotated[Int64, Meta(description="Number of attention heads.")] = 0
+    head_count_kv: Annotated[Int64, Meta(description="Number of key-value heads, where attention is grouped.")] = 0
+    parameter_count: Annotated[Int64, Meta(description="Number of weights: the elements of all tensors.")] = 0
     tensor_count: Annotated[Int64, Meta(description="Number of tensors in the file.")] = 0
     file_version: Annotated[Int32, Meta(description="Version of the GGUF container.")] = 0
     license: Annotated[str, Meta(description="Licence of the weights.")] = ""
+
+
+_FILE_TYPES = """
+F32 F16 Q4_0 Q4_1 - - - Q8_0 Q5_0 Q5_1 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ2_XXS IQ2_XS Q2_K_S
+IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16 - - - TQ1_0 TQ2_0 MXFP4_MOE
+"""
+QUANTIZATIONS = {number: name for number, name in enumerate(_FILE_TYPES.split()) if name != "-"}
+"""llama.cpp's names of ``general.file_type`` (``llama_ftype`` in its llama.h)."""
 
 
 class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -243,7 +313,13 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
         str, Meta(description="Where the Model is in its life.", extra_json_schema={"enum": [str(p) for p in Phase]})
     ] = ""
     size: Annotated[str, Meta(description="Size of the file for people; 0 while nothing was downloaded by us.")] = ""
+    quantization: Annotated[
+        str, Meta(description="Quantization of the weights: as the spec names it, else as the file says.")
+    ] = ""
     path: Annotated[str, Meta(description="Path of the file inside a serving pod.")] = ""
+    staged_files: Annotated[
+        list[str], Meta(description="Files that were fetched of a repository or below a prefix.")
+    ] = msgspec.field(default_factory=list)
     cache_key: Annotated[str, Meta(description="Directory of the file in the model cache.")] = ""
     cache_claim: Annotated[
         str, Meta(description="PersistentVolumeClaim of the file, where the claim <name>-cache is an earlier Model's.")

@@ -7,10 +7,12 @@ from math import gcd
 
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
+from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import ModelSpec, layers
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
-from app.llmkube.source import SourceClass, parse
+from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest
 
@@ -25,14 +27,16 @@ def arguments(serving: Serving) -> list[str]:
     """The command line, row by row as in the table of LK-3.5.1."""
     return [
         *_model(serving),
-        *("--host", "0.0.0.0"),  # noqa: S104 - a server in a pod is reached from outside itself
+        *("--host", serving.address),
         *flag("--port", serving.port),
         *_gpu(serving),
         *_context(serving),
         *_cache(serving),
         *_batches(serving),
         *_reasoning(serving),
+        *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
         *(item for override in serving.spec.metadata_overrides for item in ("--override-kv", override)),
+        *_purpose(serving),
         *serving.spec.extra_args,
         *switch("--metrics", "--metrics" not in serving.spec.extra_args),
     ]
@@ -140,6 +144,18 @@ def _reasoning(serving: Serving) -> list[str]:
     ]
 
 
+_PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
+    "embedding": (("--embedding",), ("--pooling", "last"), ("--cache-ram", "0")),
+    "rerank": (("--reranking",), ("--embedding",), ("--pooling", "rank"), ("--cache-ram", "0")),
+}
+
+
+def _purpose(serving: Serving) -> list[str]:
+    """What ``mode`` asks of the server; a flag of the user's own switches ours off."""
+    wanted = _PURPOSES.get(serving.spec.mode, ())
+    return [item for flags in wanted if not serving.has(flags[0]) for item in flags]
+
+
 def mistakes(spec: InferenceServiceSpec, _: GPURequest) -> Iterator[Cause]:
     if lacks_model(spec):
         text = "skipModelInit leaves llamacpp without a model: name one in extraArgs, or leave skipModelInit out"
@@ -174,14 +190,52 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
     """LK-V-X03, LK-V-I42 and LK-V-I40."""
-    if parse(model.source).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
+    if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "the Model is a repository: each pod downloads it when it starts (--hf-repo)"
         yield advice(SPEC.child("modelRef"), message)
+        if source_of(model).revision:
+            message = "the revision in the Model's source has no effect: --hf-repo takes none"
+            yield advice(SPEC.child("modelRef"), message, "no-effect")
     if spec.flash_attention and not gpus:
         yield advice(SPEC.child("flashAttention"), "no effect without a GPU", "no-effect")
-    if gpus and not spec.image and not (spec.resources and spec.resources.gpu):
+    device = amd_device(model.hardware.gpu) if model.hardware and model.hardware.gpu else ""
+    if gpus and not spec.image and not device and not (spec.resources and spec.resources.gpu):
         message = "the default image of llamacpp uses the CPU only, and the Model asks for GPUs; name an image"
         yield advice(SPEC.child("image"), message)
+
+
+_UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
+"""Variable with which llama.cpp takes main memory where that of a GPU is full."""
+_OFFLOADING = (
+    *("-ngl", "--n-gpu-layers", "--gpu-layers", "-ot", "--override-tensor", "-cmoe", "--cpu-moe", "-ncmoe"),
+    *("--n-cpu-moe", "-nkvo", "--no-kv-offload", "-fit", "--fit", "-md", "--model-draft", "-c", "--ctx-size"),
+)
+
+
+def use(spec: InferenceServiceSpec, model: ModelSpec) -> Use:
+    """The slots share one cache of ``contextSize`` tokens. Layers, experts and the cache may stay in main memory."""
+    gpu = model.hardware.gpu if model.hardware else None
+    kept = {
+        "moeCPUOffload": spec.moe_cpu_offload,
+        "moeCPULayers": spec.moe_cpu_layers,
+        "tensorOverrides": spec.tensor_overrides,
+        "noKvOffload": spec.no_kv_offload,
+        "hardware.gpu.layers": gpu is not None and (gpu.layers or 0) > 0,
+        "extraArgs": has_flag(spec.extra_args, *_OFFLOADING),
+        _UNIFIED: any(variable.get("name") == _UNIFIED for variable in spec.env),
+    }
+    named = ", ".join(name for name, value in kept.items() if value)
+    single = gpu is not None and gpu.sharding is not None and gpu.sharding.strategy == "none"
+    return Use(
+        context=spec.context_size,
+        cache=(
+            spec.cache_type_custom_k or spec.cache_type_k or "f16",
+            spec.cache_type_custom_v or spec.cache_type_v or "f16",
+        ),
+        gpus=1 if single else None,
+        elsewhere=f"{named} may keep a part of it in main memory" if named else "",
+        more="what extraArgs add" if has_flag(spec.extra_args, *_OFFLOADING) else "",
+    )
 
 
 ON_METAL = (
@@ -205,8 +259,10 @@ ON_METAL = (
     "uBatchSize",
     "extraArgs",
     "parallelSlots",
+    "mode",
 )
 _FLAGS = {
+    "bindAddress": ("--host",),
     "contextSize": ("--ctx-size", "-c"),
     "ropeScaling": ("--rope-scaling",),
     "ropeScaling.factor": ("--rope-scale",),
@@ -228,6 +284,12 @@ LLAMACPP = Runtime(
     name="llamacpp",
     container="llama-server",
     image="ghcr.io/ggml-org/llama.cpp:server",
+    device_images={
+        "vulkan": "ghcr.io/defilantech/llmkube-llama-vulkan"
+        "@sha256:cbab8af682ecac9b5c865d85219d808dc356814326c70346e05b8b20b333e295",
+        "rocm": "ghcr.io/defilantech/llmkube-llama-rocm"
+        "@sha256:8da16041a18b4f03f0be4de5e064be97ba8937149091d6693ee09711da362849",
+    },
     port=8080,
     health=HEALTH,
     metric="llamacpp:requests_processing",
@@ -236,7 +298,7 @@ LLAMACPP = Runtime(
     arguments=arguments,
     formats=("gguf",),
     gpu_fields={"layers": 1, "sharding": 2},
-    reads=(*ON_METAL, "skipModelInit"),
+    reads=(*ON_METAL, "skipModelInit", "bindAddress"),
     metal=ON_METAL,
     flags=_FLAGS,
     overrides=(
@@ -247,4 +309,5 @@ LLAMACPP = Runtime(
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,
+    use=use,
 )

@@ -11,6 +11,7 @@ from app.llmkube.runtimes.runtime import Runtime, Serving, switch
 from app.llmkube.runtimes.types import PersonaPlexConfig
 
 PORT = 8998
+TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a key, and of a variable
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -24,11 +25,15 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """LK-V-I44."""
+    """LK-V-I44 and LK-V-I60."""
     port = spec.container_port or (spec.endpoint.port if spec.endpoint else PORT)
     if port != PORT:
         message = f"personaplex always listens on port {PORT}, and {port} is what probes ask; set containerPort {PORT}"
         yield advice(SPEC.child("containerPort"), message)
+    reference = (spec.persona_plex_config or PersonaPlexConfig()).hf_token_secret_ref or {}
+    if reference.get("key") not in (None, "", TOKEN):
+        message = f"the API's page says {TOKEN}; pods take the token from key {reference['key']} all the same"
+        yield advice(SPEC.child("personaPlexConfig", "hfTokenSecretRef", "key"), message)
 
 
 PERSONAPLEX = Runtime(
@@ -40,6 +45,6 @@ PERSONAPLEX = Runtime(
     variables={"NO_TORCH_COMPILE": "1"},
     reads=("personaPlexConfig",),
     config="personaPlexConfig",
-    token="HF_TOKEN",  # noqa: S106 - the name of a variable
+    token=TOKEN,
     advice=warnings,
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from app.llmkube.runtimes.generic import GENERIC
 from app.llmkube.runtimes.llamacpp import LLAMACPP
+from app.llmkube.runtimes.llamacpp_router import LLAMACPP_ROUTER
 from app.llmkube.runtimes.personaplex import PERSONAPLEX
 from app.llmkube.runtimes.runtime import Runtime
+from app.llmkube.runtimes.sglang import SGLANG
 from app.llmkube.runtimes.tgi import TGI
 from app.llmkube.runtimes.vllm import VLLM
 
-RUNTIMES = {runtime.name: runtime for runtime in (LLAMACPP, VLLM, TGI, PERSONAPLEX, GENERIC)}
+RUNTIMES = {runtime.name: runtime for runtime in (LLAMACPP, LLAMACPP_ROUTER, VLLM, TGI, SGLANG, PERSONAPLEX, GENERIC)}
 
 
 def readers(field: str) -> list[str]:
@@ -17,11 +19,16 @@ def readers(field: str) -> list[str]:
     return [known.name for known in RUNTIMES.values() if field in known.reads]
 
 
+def spelt_out(names: list[str]) -> str:
+    """``llamacpp``, ``llamacpp and vllm``, ``llamacpp, vllm and tgi``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 def reading(path: str) -> str:
     """When a field of the spec is read, for its row in docs/fields: ``runtime vllm``; empty for always."""
     field = path.partition(".")[0]
     found = readers(field)
-    words = [f"runtime{'s' if len(found) > 1 else ''} {' and '.join(found)}"] if found else []
+    words = [f"runtime{'s' if len(found) > 1 else ''} {spelt_out(found)}"] if found else []
     return ", and ".join([*words, *("metal" for known in RUNTIMES.values() if field in known.metal)])
 
 

@@ -5,6 +5,7 @@ Adding one takes a module beside this one, a line in the registry, and a word in
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,16 +15,21 @@ from app.kube.conditions import Conditions
 from app.kube.decode import SPEC
 from app.kube.field import Advice, Error, invalid
 from app.kube.modelfields import fields
+from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
-from app.llmkube.source import SourceClass, parse
+from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
 from app.workload.parts import GPURequest
 
 Json = dict[str, Any]
 
+NOBODY_KNOWS = "what this server loads, and how much memory it takes, is its own affair"
+
 HEALTH = "/health"
 """Path that the servers with HTTP probes answer when their model is loaded."""
+ANYWHERE = "0.0.0.0"  # noqa: S104 - a server in a pod is reached from outside itself
+"""Where a server listens whose service has no ``bindAddress``. Nodes without IPv6 could not bind to ``::``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +46,36 @@ class Serving:
     gpus: int
     draft: str = ""
     """The proposing model of speculative decoding: a path, a repository or what the user wrote."""
+    directory: str = ""
+    """Where the paths of several files begin; empty for a model of one."""
 
     @property
     def source(self) -> str:
         """What names the model to a server that fetches it itself: the repository, else the source as written."""
-        source = parse(self.model.source)
+        source = source_of(self.model)
         return source.repository or source.text
+
+    @property
+    def address(self) -> str:
+        """The address the server is told to listen on."""
+        return self.spec.bind_address or ANYWHERE
+
+    @property
+    def revision(self) -> list[str]:
+        """The flag for the revision of a repository that the server fetches itself."""
+        wanted = "" if self.path else source_of(self.model).revision
+        return flag("--revision", None if self.has("--revision") else wanted)
+
+    @property
+    def projector(self) -> str:
+        """Path of the multimodal projector; empty without one, and where nothing is mounted."""
+        wanted = self.model.mmproj if self.directory else ""
+        return posixpath.join(self.directory, wanted) if wanted else ""
 
     @property
     def fetches(self) -> bool:
         """The server has to fetch a repository itself, although it would rather read from a volume."""
-        return self.mounts_model and parse(self.model.source).kind is SourceClass.REPOSITORY
+        return self.mounts_model and source_of(self.model).kind is SourceClass.REPOSITORY
 
     @property
     def gpu(self) -> GPU | None:
@@ -73,14 +98,20 @@ class Runtime:
     """The container's arguments, in the order that is part of the contract (LK-3.5)."""
     image: str = ""
     """Empty: the user has to name one."""
+    device_images: Mapping[str, str] = field(default_factory=dict)
+    """Other images for AMD GPUs, by the Model's ``gpu.runtime``."""
     command: tuple[str, ...] = ()
     """Empty: the image's own."""
     health: str = ""
     """Path of the HTTP probes; empty: a TCP connection has to do."""
+    generates: str = ""
+    """Path that the startup and readiness probes ask instead, where another one says more."""
     metric: str = "llamacpp:requests_processing"
     """What an autoscaler looks at when the user names nothing; an average of two per pod is wanted."""
     mounts_model: bool = False
     """Whether it reads the model from a volume."""
+    loads_directories: bool = False
+    """Whether it loads several files as one model, unless that is GGUF."""
     scraped: bool = False
     """Whether it has ``/metrics`` on its port."""
     service_links: bool | None = None
@@ -120,6 +151,8 @@ class Runtime:
     """Types of the conditions that ``judge`` writes; a service with another runtime has none of them."""
     judge: Callable[[InferenceServiceSpec, Conditions], None] = lambda *_: None
     """Writes what the status says of ``config``."""
+    use: Callable[[InferenceServiceSpec, ModelSpec], Use] = lambda *_: Use(unknown=NOBODY_KNOWS)
+    """How it uses the memory of its GPUs."""
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
     """The proposing model of speculative decoding, as the user wrote it; empty without one."""
     draft_flag: str = ""
@@ -144,6 +177,18 @@ def flag(name: str, value: object) -> list[str]:
 def switch(name: str, on: object) -> list[str]:
     """A flag without a value."""
     return [name] if on else []
+
+
+def mode(spec: InferenceServiceSpec) -> str:
+    """What the model is for: the field, else what the arguments or the path of the endpoint say (LK-3.5)."""
+    args, path = [*spec.extra_args, *spec.args], spec.endpoint.path if spec.endpoint else ""
+    if spec.mode:
+        return spec.mode
+    if has_flag(args, "--reranking"):
+        return "rerank"
+    if has_flag(args, "--embedding", "--embeddings"):
+        return "embedding"
+    return "rerank" if "/rerank" in path else "embedding" if "/embeddings" in path else "chat"
 
 
 def has_flag(args: Iterable[str], *spellings: str) -> bool:

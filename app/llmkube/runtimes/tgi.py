@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
+from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
 from app.llmkube.runtimes.types import TGIConfig
 
@@ -16,7 +18,8 @@ def arguments(serving: Serving) -> list[str]:
     config = serving.spec.tgi_config or TGIConfig()
     return [
         *("--model-id", serving.source),
-        *("--hostname", "0.0.0.0"),  # noqa: S104 - a server in a pod is reached from outside itself
+        *serving.revision,
+        *("--hostname", serving.address),
         *flag("--port", serving.port),
         *flag("--quantize", config.quantize),
         *flag("--max-input-length", config.max_input_length),
@@ -35,6 +38,16 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("tgiConfig", "maxInputLength"), message)
 
 
+USUAL_SHARE = 0.9
+"""What the server takes of a GPU for weights and cache; no field says otherwise."""
+
+
+def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
+    """One request of the longest prompt and answer has to find room."""
+    config = spec.tgi_config or TGIConfig()
+    return Use(context=config.max_total_tokens, usual_share=USUAL_SHARE, quantization=config.quantize or "")
+
+
 TGI = Runtime(
     name="tgi",
     container="tgi",
@@ -46,9 +59,10 @@ TGI = Runtime(
     arguments=arguments,
     formats=("safetensors", "pytorch", "custom"),
     repositories_only=True,
-    reads=("tgiConfig",),
+    reads=("tgiConfig", "bindAddress"),
     config="tgiConfig",
     token="HUGGING_FACE_HUB_TOKEN",  # noqa: S106 - the name of a variable
     errors=lambda spec: not_below_one(spec, "tgiConfig", "maxInputLength", "maxTotalTokens"),
     advice=warnings,
+    use=use,
 )

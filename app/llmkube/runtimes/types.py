@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, WithJsonSchema
 
 from app.kube.base import EmbeddedType, Int32, Json, KubeModel
-from app.kube.fieldclass import DEFAULTED, HONOURED, honoured
+from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured
 
 SecretKeySelector = Annotated[
     Json,
@@ -52,7 +52,7 @@ class VLLMConfig(KubeModel):
     )
     max_model_len: Annotated[Int32 | None, HONOURED] = Field(default=None, description="Longest context in tokens.")
     quantization: Annotated[
-        Literal["awq", "gptq", "squeezellm", "fp8", "nvfp4", "compressed-tensors"] | None, HONOURED
+        Literal["awq", "gptq", "squeezellm", "fp8", "nvfp4", "mxfp4", "compressed-tensors"] | None, HONOURED
     ] = Field(default=None, description="How the weights are quantized.")
     dtype: Annotated[Literal["auto", "float16", "bfloat16"] | None, HONOURED] = Field(
         default=None, description="Number format of weights and activations."
@@ -104,6 +104,116 @@ class TGIConfig(KubeModel):
     )
     dtype: Annotated[Literal["float16", "bfloat16"] | None, HONOURED] = Field(
         default=None, description="Number format of weights and activations."
+    )
+    hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
+
+
+class SGLangSpeculative(KubeModel):
+    """Speculative decoding of SGLang."""
+
+    enabled: Annotated[bool, HONOURED] = Field(
+        default=False, description="Switches speculative decoding on. It needs algorithm and draftModelPath."
+    )
+    algorithm: Annotated[Literal["EAGLE", "EAGLE3", "Medusa"] | None, HONOURED] = Field(
+        default=None, description="How tokens are proposed."
+    )
+    draft_model_path: Annotated[str, HONOURED] = Field(
+        default="", description="The proposing model: a repository, or a path in the container."
+    )
+    num_steps: Annotated[Int32 | None, HONOURED] = Field(default=None, ge=1, description="Steps of proposing.")
+    eagle_top_k: Annotated[Int32 | None, HONOURED] = Field(
+        default=None, ge=1, description="Proposals that are followed at each step."
+    )
+    num_draft_tokens: Annotated[Int32 | None, DEFAULTED] = Field(
+        default=4, ge=1, description="Tokens proposed at a time."
+    )
+    accept_threshold_single: Annotated[float | None, HONOURED] = Field(
+        default=None, ge=0, le=1, description="Probability from which one proposed token is accepted."
+    )
+    accept_threshold_acc: Annotated[float | None, HONOURED] = Field(
+        default=None, ge=0, le=1, description="Probability from which all proposed tokens together are accepted."
+    )
+
+
+class LoRAAdapter(KubeModel):
+    """An adapter that is loaded beside the model."""
+
+    name: Annotated[str, HONOURED] = Field(min_length=1, description="Name of the adapter in requests.")
+    path: Annotated[str, HONOURED] = Field(
+        min_length=1, description="A repository, or a path in the container (extraVolumeMounts)."
+    )
+
+
+class SGLangConfig(KubeModel):
+    """Options of SGLang."""
+
+    tensor_parallel_size: Annotated[Int32 | None, DEFAULTED] = Field(
+        default=None, ge=1, description="GPUs one model is spread over. Absent: all GPUs of the pod."
+    )
+    expert_parallel_size: Annotated[Int32 | None, HONOURED] = Field(
+        default=None, ge=1, description="GPUs the experts of a mixture-of-experts model are spread over."
+    )
+    data_parallel_size: Annotated[Int32 | None, HONOURED] = Field(
+        default=None, ge=1, description="Copies of the model in one pod."
+    )
+    context_length: Annotated[Int32 | None, HONOURED] = Field(
+        default=None, ge=128, description="Longest context in tokens."
+    )
+    mem_fraction_static: Annotated[float | None, honoured("with a GPU")] = Field(
+        default=None,
+        ge=0.1,
+        le=0.99,
+        description="Share of the GPU's memory for weights and the key-value cache. No effect without a GPU.",
+    )
+    chunked_prefill_size: Annotated[Int32 | None, HONOURED] = Field(
+        default=None, ge=512, description="Most tokens of a prompt that are computed in one step."
+    )
+    max_running_requests: Annotated[Int32 | None, HONOURED] = Field(
+        default=None, ge=1, description="Requests that are answered at the same time."
+    )
+    quantization: Annotated[str, HONOURED] = Field(default="", description="How the weights are quantized.")
+    kv_cache_dtype: Annotated[Literal["auto", "fp8_e5m2", "fp8_e4m3"], DEFAULTED] = Field(
+        default="auto", description="Number format of the key-value cache; auto leaves it to SGLang."
+    )
+    kv_cache_custom_dtype: Annotated[str, HONOURED] = Field(
+        default="", description="Number format of the key-value cache that kvCacheDtype does not list. It wins."
+    )
+    attention_backend: Annotated[Literal["flashinfer", "flash_attn", "torch_native"] | None, HONOURED] = Field(
+        default=None, description="Implementation of attention, handed to SGLang as it is written here."
+    )
+    enable_prefix_caching: Annotated[bool, HONOURED] = Field(
+        default=False, description="Adds --enable-prefix-caching. SGLang reuses equal prompt beginnings without it."
+    )
+    tool_call_parser: Annotated[
+        Literal["llama3", "qwen3", "qwen25", "hermes", "functionary", "mistral"] | None, HONOURED
+    ] = Field(default=None, description="How calls of tools are read from the answers.")
+    reasoning_parser: Annotated[Literal["qwen3", "deepseek-r1"] | None, HONOURED] = Field(
+        default=None, description="How the reasoning is told from the answer."
+    )
+    chat_template: Annotated[str, HONOURED] = Field(
+        default="", description="Chat template: a name that SGLang knows, or a path in the container."
+    )
+    speculative: SGLangSpeculative | None = Field(default=None, description="Speculative decoding.")
+    lora_adapters: list[LoRAAdapter] = Field(
+        default_factory=list, description="Adapters that are loaded beside the model."
+    )
+    lora_modules: Annotated[list[str], defaulted("an adapter of the same name in loraAdapters wins")] = Field(
+        default_factory=list, description='Adapters as name=path, or as {"name": …, "path": …} in JSON.'
+    )
+    max_lora_rank: Annotated[Int32 | None, HONOURED] = Field(
+        default=None, ge=1, description="Largest rank of an adapter."
+    )
+    lora_target_modules: Annotated[list[str], PASSED_THROUGH] = Field(
+        default_factory=list, description="Modules of the model that adapters change."
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"] | None, HONOURED] = Field(
+        default=None, description="How much SGLang logs."
+    )
+    trust_remote_code: Annotated[bool, HONOURED] = Field(
+        default=False, description="Lets the model's repository run code of its own."
+    )
+    skip_tokenizer_init: Annotated[bool, HONOURED] = Field(
+        default=False, description="Leaves the tokenizer out; requests then carry token ids."
     )
     hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
 

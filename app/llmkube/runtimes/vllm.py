@@ -9,11 +9,12 @@ from enum import StrEnum
 from app.kube.conditions import Conditions
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
+from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one, switch
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, not_below_one, switch
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
-from app.llmkube.source import SourceClass, parse
+from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest
 
@@ -27,7 +28,7 @@ class ConditionType(StrEnum):
     """What vLLM adds to a service's conditions."""
 
     VLLM_SPEC_VALID = "VLLMSpecValid"
-    """The vLLM options fit together. Called SpeculativeInvalid in some documentation."""
+    """The vLLM options fit together."""
 
 
 class Reason(StrEnum):
@@ -44,8 +45,9 @@ def arguments(serving: Serving) -> list[str]:
     spec, config = serving.spec, serving.spec.vllm_config
     return [
         serving.path or serving.source,
-        *("--host", "0.0.0.0"),  # noqa: S104 - a server in a pod is reached from outside itself
+        *("--host", serving.address),
         *flag("--port", serving.port),
+        *serving.revision,
         *(_options(config, serving) if config else []),
         *flag("--tensor-parallel-size", automatic_parallelism(config, serving.gpus)),
         *flag("--max-num-seqs", None if serving.has("--max-num-seqs") else spec.parallel_slots),
@@ -118,7 +120,7 @@ def draft(spec: InferenceServiceSpec) -> str:
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
     """LK-V-X03 and LK-V-I42."""
-    if parse(model.source).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
+    if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "set it to true: the Model is a repository, which the server downloads itself"
         yield advice(SPEC.child("skipModelInit"), message)
     config = spec.vllm_config or VLLMConfig()
@@ -146,7 +148,35 @@ def judge(spec: InferenceServiceSpec, conditions: Conditions) -> None:
         conditions.set(type_, True, Reason.CONFIG_VALID, "the vLLM options fit together")
 
 
+_MEMORY_FLAGS = (
+    *("--cpu-offload-gb", "--gpu-memory-utilization", "--max-model-len", "--kv-cache-dtype", "--quantization", "-q"),
+    *("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
+    *("--swap-space", "--kv-offloading-size", "--enable-lora", "--speculative-config"),
+)
+USUAL_SHARE = 0.9
+"""``--gpu-memory-utilization`` where nobody sets it."""
+
+
+def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
+    """One request of the longest context has to find room; what is left of the share is for further ones."""
+    config = spec.vllm_config or VLLMConfig()
+    cache = config.kv_cache_custom_dtype or config.kv_cache_dtype
+    own = has_flag(spec.extra_args, *_MEMORY_FLAGS)
+    elsewhere = "vllmConfig.cpuOffloadGB keeps a part of it in main memory" if config.cpu_offload_gb else ""
+    return Use(
+        context=config.max_model_len,
+        cache=(cache, cache),
+        share=config.gpu_memory_utilization,
+        usual_share=USUAL_SHARE,
+        quantization=config.quantization or "",
+        gpus=None if own else config.tensor_parallel_size,
+        elsewhere="extraArgs say otherwise" if own else elsewhere,
+        more="the proposing model" if draft(spec) else "what extraArgs add" if own else "",
+    )
+
+
 _FLAGS = {
+    "bindAddress": ("--host",),
     "parallelSlots": ("--max-num-seqs",),
     "vllmConfig.tensorParallelSize": ("--tensor-parallel-size", "-tp"),
     "vllmConfig.maxModelLen": ("--max-model-len",),
@@ -168,10 +198,11 @@ VLLM = Runtime(
     health=HEALTH,
     metric="vllm:num_requests_running",
     mounts_model=True,
+    loads_directories=True,
     scraped=True,
     service_links=False,  # vLLM warns about every VLLM_* variable, and a Service called vllm makes some (LK-T-55)
     arguments=arguments,
-    reads=("extraArgs", "parallelSlots", "skipModelInit", "vllmConfig"),
+    reads=("extraArgs", "parallelSlots", "skipModelInit", "vllmConfig", "bindAddress"),
     config="vllmConfig",
     token="HF_TOKEN",  # noqa: S106 - the name of a variable
     flags=_FLAGS,
@@ -184,4 +215,5 @@ VLLM = Runtime(
     judge=judge,
     draft=draft,
     draft_flag=SPECULATIVE_MODEL,
+    use=use,
 )

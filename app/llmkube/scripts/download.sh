@@ -5,8 +5,9 @@
 # KEEP_KEYS: the directories of other sources that stay; where it is not set, all stay.
 # Exit codes: 0 the file is there, 1 try again, 64 trying again is useless, 65 wrong SHA-256.
 #
-# Lines between "#job {" and "#job }" are for the Job alone. The rest is in the pod template of every service that
-# downloads: a change there restarts their pods.
+# Lines between "#job {" and "#job }" are for the Job alone, those of "#credentials" for sources that need some (there
+# MODEL_SOURCE may be s3://bucket/key). The rest is in the pod template of every service that downloads: a change there
+# restarts their pods.
 set -u
 
 final=$MODEL_PATH
@@ -79,6 +80,47 @@ request() {
     ${limit:+--max-filesize "$limit"} "$@" -- "$url"
 }
 #job }
+
+#credentials {
+# The Secret's keys are variables. They reach curl in a file, so that no list of processes shows them. The token goes to
+# the Hub alone: curl leaves it out where that redirects to another host.
+curlrc=
+quoted() { printf '%s' "$1" | tr -d '\r\n' | sed 's/[\\"]/\\&/g'; }
+curl() {
+  shift
+  command curl -q ${curlrc:+-K "$curlrc"} "$@"
+}
+case $MODEL_SOURCE in
+s3://*)
+  region=${AWS_REGION:-us-east-1}
+  endpoint=${AWS_ENDPOINT_URL:-https://s3.$region.amazonaws.com}
+  key=$(printf '%s' "${MODEL_SOURCE#s3://}" | sed 's/%/%25/g; s/ /%20/g; s/#/%23/g; s/?/%3F/g; s/+/%2B/g')
+  case $endpoint in
+  http://* | https://*) ;;
+  *)
+    say 'AWS_ENDPOINT_URL of the Secret has to begin with http:// or https://'
+    exit 64
+    ;;
+  esac
+  MODEL_SOURCE=${endpoint%/}/$key
+  url=$MODEL_SOURCE
+  if [ -n "${AWS_ACCESS_KEY_ID:-}" ]; then
+    curlrc=$(mktemp) || exit 1
+    nothing=$(printf '' | sha256sum | cut -d' ' -f1)
+    printf 'aws-sigv4 = "aws:amz:%s:s3"\nuser = "%s:%s"\nheader = "x-amz-content-sha256: %s"\n' "$(quoted "$region")" \
+      "$(quoted "$AWS_ACCESS_KEY_ID")" "$(quoted "${AWS_SECRET_ACCESS_KEY:-}")" "$nothing" >"$curlrc" || exit 1
+    [ -z "${AWS_SESSION_TOKEN:-}" ] ||
+      printf 'header = "x-amz-security-token: %s"\n' "$(quoted "$AWS_SESSION_TOKEN")" >>"$curlrc"
+  fi
+  ;;
+https://huggingface.co/*)
+  if [ -n "${HF_TOKEN:-}" ]; then
+    curlrc=$(mktemp) || exit 1
+    printf 'header = "Authorization: Bearer %s"\n' "$(quoted "$HF_TOKEN")" >"$curlrc" || exit 1
+  fi
+  ;;
+esac
+#credentials }
 
 # Whether the file is there, and has the wanted SHA-256. A checked file is remembered, as checking reads all of it.
 present() {
@@ -204,14 +246,112 @@ publish() {
 # name: exactly 16 hexadecimal digits. Nothing else is touched, and no trouble here makes the download a failure.
 tidy() {
   [ -n "${KEEP_KEYS+set}" ] || return 0
-  for other in "${dir%/*}"/*; do
+  own=${CACHE_ROOT:-$dir}
+  for other in "${own%/*}"/*; do
     key=${other##*/}
     case $key in *[!0123456789abcdef]*) continue ;; esac
-    [ "${#key}" -eq 16 ] && [ -d "$other" ] && [ ! -L "$other" ] && [ "$key" != "${dir##*/}" ] || continue
+    [ "${#key}" -eq 16 ] && [ -d "$other" ] && [ ! -L "$other" ] && [ "$key" != "${own##*/}" ] || continue
     case " $KEEP_KEYS " in *" $key "*) continue ;; esac
     say "removing $other: it is of an earlier source, and nothing was seen to use it"
     rm -rf -- "$other" || say "$other cannot be removed"
   done
+}
+
+# What a GGUF file says of itself, as JSON: the keys that the status shows, and the number of parameters if the first 32
+# MiB have the whole header. The file may be anything: nothing of it gets further than as a number or a short ASCII text.
+describe() {
+  od -An -v -tu1 -N 33554432 "$final" | awk '
+    function more() { if ((getline) <= 0) exit; at = 1 }
+    function number(bytes, value, scale) {
+      for (scale = 1; bytes-- > 0; scale *= 256) {
+        if (at++ >= NF) more()
+        value += $at * scale
+      }
+      return value
+    }
+    function skip(bytes) {
+      while (bytes > NF - at) {
+        bytes -= NF - at + 1
+        more()
+      }
+      at += bytes
+    }
+    function text(most, left, value, char) {
+      for (left = number(8); left > 0 && most-- > 0; left--) {
+        char = number(1)
+        if (char >= 32 && char < 127 && char != 34 && char != 92) value = value sprintf("%c", char)
+      }
+      skip(left)
+      return value ""
+    }
+    function items(type, left) {
+      type = number(4)
+      left = number(8)
+      if (type in width) skip(left * width[type])
+      else if (type == 8) while (left-- > 0) skip(number(8))
+      else exit
+    }
+    function pair(key, type, name, value) {
+      key = text(80)
+      type = number(4)
+      if (arch != "" && index(key, arch ".") == 1) key = substr(key, length(arch) + 1)
+      name = key in title ? title[key] : ""
+      if (type == 9) items()
+      else if (type == 8 && name in texts && !(name in said)) {
+        value = text(128)
+        said[name] = "\"" value "\""
+        if (name == "architecture") arch = value
+      } else if (type == 8) skip(number(8))
+      else if (type in width) {
+        value = number(width[type])
+        if (name != "" && !(name in texts) && !(name in said) && type in most && value < most[type])
+          said[name] = sprintf("%.0f", value)
+      } else exit
+    }
+    NR == 1 {
+      split("0 1 1 1 2 2 3 2 4 4 5 4 6 4 7 1 10 8 11 8 12 8", sizes, " ")
+      for (i = 1; i in sizes; i += 2) width[sizes[i]] = sizes[i + 1]
+      split("0 256 1 128 2 65536 3 32768 4 4294967296 5 2147483648 10 9007199254740992 11 9007199254740992", sizes, " ")
+      for (i = 1; i < 17; i += 2) most[sizes[i]] = sizes[i + 1] + 0
+      texts["architecture"] texts["modelName"] texts["license"]
+      title["general.architecture"] = "architecture"
+      title["general.name"] = "modelName"
+      title["general.license"] = "license"
+      title["general.file_type"] = "fileType"
+      title[".context_length"] = "contextLength"
+      title[".embedding_length"] = "embeddingSize"
+      title[".block_count"] = "layerCount"
+      title[".attention.head_count"] = "headCount"
+      title[".attention.head_count_kv"] = "headCountKv"
+      at = 0
+      if (number(4) != 1179993927) exit
+      version = number(4)
+      if (version != 2 && version != 3) exit
+      tensors = number(8)
+      header = 1
+      for (left = number(8); left > 0; left--) pair()
+      for (left = tensors; left > 0; left--) {
+        skip(number(8))
+        dimensions = number(4)
+        for (elements = 1; dimensions > 0; dimensions--) elements *= number(8)
+        parameters += elements
+        skip(12)
+      }
+      whole = 1
+      exit
+    }
+    END {
+      if (!header) exit
+      printf "{\"fileVersion\":%d", version
+      for (name in said) printf ",\"%s\":%s", name, said[name]
+      if (tensors < 2147483648) printf ",\"tensorCount\":%.0f", tensors
+      if (whole && parameters > 0 && parameters < 9007199254740992) printf ",\"parameterCount\":%.0f", parameters
+      printf "}"
+    }'
+}
+
+add_facts() {
+  facts=$(describe) && [ -n "$facts" ] && said=$(cat "$1") && printf '%s,"gguf":%s}' "${said%\}}" "$facts" >"$1"
 }
 #job }
 
@@ -221,6 +361,7 @@ report() {
   printf '{"size":%s,"sha256":"%s","etag":"%s"}' "$(size_of "$final")" "$(cat "$sum_file" 2>/dev/null)" "$etag" \
     2>/dev/null >"${TERMINATION_LOG:-/dev/termination-log}" || :
   #job {
+  add_facts "${TERMINATION_LOG:-/dev/termination-log}" 2>/dev/null || :
   tidy
   #job }
   exit 0

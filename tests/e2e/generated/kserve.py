@@ -55,11 +55,29 @@ POOLS: Mapping[str, Pool] = {
         "hf://facebook/opt-125m",
         "hf://Qwen/Qwen2.5-7B-Instruct:main",
         "s3://bucket/models/opt",
+        "gs://bucket/models/opt",
+        "https://acme.blob.core.windows.net/models/opt/",
+        "https://acme.file.core.windows.net/share/models/opt",
+        "https://models.example.com/opt.tar.gz",
+        "hdfs://models/opt",
         "pvc://claim/dir/model",
         "oci://registry.example.com/models/opt:1",
     ),
     "LLMModelSpec.name": ("facebook/opt-125m", "chat"),
-    "LoRASpec.adapters": ([{"name": "a", "uri": "hf://org/adapter"}],),
+    "LoRASpec.adapters": (
+        [{"name": "a", "uri": "hf://org/adapter"}],
+        [{"name": "Org/B", "uri": "pvc://adapters/b"}, {"name": "a=$b", "uri": "s3://bucket/a"}],
+        [{"name": "c", "uri": "pvc://adapters"}],
+    ),
+    "LoRASpec.maxRank": (8, 64),
+    "TracingSpec.exporterEndpoint": ("http://collector:4317", ""),
+    "TracingSpec.samplerArg": ("0.1",),
+    "InferencePoolSpec.appProtocol": ("http",),
+    "ConfidentialSpec.resourceId": ("kbs:///default/keys/opt", ""),
+    "WorkloadSpec.kvCacheOffloading": ({"cpu": "10Gi"},),
+    "RouteSpec.group": ("team",),
+    "RouteSpec.weight": (0, 10),
+    "TokenizerSpec.template": ({"containers": []},),
     "WorkloadSpec.replicas": (0, 1, 3),
     "WorkloadSpec.labels": LABELS,
     "WorkloadSpec.annotations": lambda d: {key: d.choice(("", "x")) for key in d.some(("a", "b.c/d"))},
@@ -76,13 +94,16 @@ POOLS: Mapping[str, Pool] = {
     "KEDASpec.idleReplicaCount": (1,),
     "ParallelismSpec.dataRPCPort": (5000, 65535),
     "HTTPRouteConfig.refs": ([{"name": "mine"}],),
-    "GatewaySpec.refs": ([{"name": "kserve-ingress-gateway", "namespace": "kserve"}],),
+    "GatewaySpec.refs": (
+        [{"name": "kserve-ingress-gateway", "namespace": "kserve"}],
+        [{"name": "kserve-ingress-gateway", "namespace": "kserve", "sectionName": "http"}],
+    ),
     "NameReference.name": ("mine",),
     "ObjectReference.name": ("mine",),
     "ObjectReference.namespace": ("kserve", "other"),
     "ConfigMapKey.name": ("picker-config",),
     "ConfigMapKey.key": ("epp", "", "config.yaml"),
-    "SchedulerConfig.inline": (_SCHEDULER,),
+    "SchedulerConfig.inline": (_SCHEDULER, "kind: EndpointPickerConfig\nplugins: []\n"),
     "SchedulerSpec.replicas": (1, 3),
     "SchedulerSpec.labels": LABELS,
     "SchedulerSpec.annotations": lambda d: dict.fromkeys(d.some(("a", "b.c/d")), "x"),
@@ -139,7 +160,7 @@ def _wva(d: Draw, value: Json) -> None:
 def _scheduler_config(d: Draw, value: Json) -> None:
     if d.chance(0.6):
         value.pop("ref", None)
-        value["inline"] = _SCHEDULER
+        value["inline"] = d.of(POOLS["SchedulerConfig.inline"])
     else:
         value.pop("inline", None)
         value["ref"] = d.model(ConfigMapKey, name="picker-config", key="epp")
@@ -177,6 +198,20 @@ def _router(d: Draw, value: Json) -> None:
         value.pop("gateway", None)
     if value.get("gateway", {}).get("refs"):
         http.get("spec", {}).pop("parentRefs", None)
+    _share(d, value)
+
+
+def _share(d: Draw, router: Json) -> None:
+    """A group goes with a weight, and with a managed route."""
+    route = router.get("route", {})
+    if "group" in route or "weight" in route:
+        refs = route.get("http", {}).get("refs")
+        given = (
+            {}
+            if refs or "ingress" in router or "scheduler" not in router
+            else {"group": "team", "weight": d.choice((0, 10))}
+        )
+        router["route"] = {key: item for key, item in route.items() if key not in ("group", "weight")} | given
 
 
 def _reference(d: Draw, value: Json) -> None:
@@ -217,6 +252,7 @@ def documents(number: int, namespace: str, variant: int) -> list[Json]:
             router.pop("gateway", None)
         else:
             router.setdefault("route", d.model(RouteSpec, http=d.model(HTTPRouteConfig)))
+        _share(d, router)
     found = [_gateway(), _config_map(namespace), *(_account(name, namespace) for name in ("default", "runner"))]
     found += _system(bundle=number % 3 == 0)
     if d.chance(0.3):

@@ -127,10 +127,10 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         [("spec.prefill.scaling.wva", "Required")],
     ),
     "an address without a scheme": ({"model": {"uri": "facebook/opt-125m"}}, [("spec.model.uri", "Invalid")]),
-    "a scheme that is not supported": ({"model": {"uri": "gs://b/m"}}, [("spec.model.uri", "Invalid")]),
+    "a scheme that is not supported": ({"model": {"uri": "ftp://b/m"}}, [("spec.model.uri", "Invalid")]),
     "an address that is no URL": ({"model": {"uri": "oci://image:tag"}}, [("spec.model.uri", "Invalid")]),
     "an adapter's address that is no URL": (
-        {"model": {"uri": "hf://a/b", "lora": {"adapters": [{"uri": "hf://a b"}]}}},
+        {"model": {"uri": "hf://a/b", "lora": {"adapters": [{"name": "x", "uri": "hf://a b"}]}}},
         [("spec.model.lora.adapters[0].uri", "Invalid")],
     ),
     "adapters that are no list": (
@@ -138,7 +138,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         [("spec.model.lora.adapters", "TypeInvalid")],
     ),
     "adapters that are no models": (
-        {"model": {"uri": "hf://a/b", "lora": {"adapters": ["x", {"uri": 5}]}}},
+        {"model": {"uri": "hf://a/b", "lora": {"adapters": ["x", {"name": "y", "uri": 5}]}}},
         [("spec.model.lora.adapters[0]", "TypeInvalid"), ("spec.model.lora.adapters[1].uri", "TypeInvalid")],
     ),
     "a mistake of the schema hides what a rule would make of it": (
@@ -303,7 +303,7 @@ def test_prefill_may_come_and_go() -> None:
 
 def test_an_old_mistake_does_not_block_an_update() -> None:
     """What was wrong before is a warning; what is new is an error."""
-    before, after = service(model={"uri": "gs://b/m"}), service(model={"uri": "gs://b/m"}, replicas=2)
+    before, after = service(model={"uri": "ftp://b/m"}), service(model={"uri": "ftp://b/m"}, replicas=2)
     verdict = admit(after, before)
     assert verdict.errors == []
     assert any("unchanged from before" in warning for warning in verdict.warnings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from app.hooks.protocol import SyncRequest
@@ -13,16 +14,20 @@ from tests.kserve.objects import SERVICE_KIND, config, service
 Json = dict[str, Any]
 
 
-def sources(parent: Json, *configs: Json) -> dict[str, str]:
+def sources(parent: Json, *configs: Json, accounts: Sequence[Json] = ()) -> dict[str, str]:
     """Source by path."""
     key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha2"
-    related = {f"{c['metadata']['namespace']}/{c['metadata']['name']}": c for c in configs}
-    body = {"parent": parent, "children": {}, "related": {key: related}}
+    related = {key: _by_name(configs), "ServiceAccount.v1": _by_name(accounts)}
+    body = {"parent": parent, "children": {}, "related": related}
     request: SyncRequest[Any, Any] = SERVICE_KIND.decoder.decode(json.dumps(body).encode())
     resource, errors = SERVICE_KIND.decode(request.parent)
     assert resource is not None
     assert not errors
     return {origin.path: origin.source for origin in explain(resource, request, Settings())}
+
+
+def _by_name(objects: Sequence[Json]) -> Json:
+    return {f"{item['metadata']['namespace']}/{item['metadata']['name']}": item for item in objects}
 
 
 def test_presets_bases_and_the_spec() -> None:
@@ -55,3 +60,27 @@ def test_groups_and_the_endpoint_picker() -> None:
 
 def test_nothing_is_said_where_nothing_is_made() -> None:
     assert sources(service(baseRefs=[{"name": "gone"}])) == {}
+
+
+def test_adapters_credentials_and_traces_name_their_fields() -> None:
+    """What was added says which field asked for it, also among the user's own arguments."""
+    parent = service(
+        notes={"serving.kserve.io/storageSecretName": "reader"},
+        model={"uri": "gs://bucket/base", "lora": {"adapters": [{"name": "a", "uri": "s3://bucket/a"}]}},
+        template={"containers": [{"name": "main", "args": ["--max-model-len=8"]}]},
+        tracing={},
+    )
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
+    found = sources(parent, accounts=[account])
+    pod = "Deployment/demo-kserve spec.template.spec"
+    main, init = f"{pod}.containers[main]", f"{pod}.initContainers[storage-initializer]"
+    arguments = [found[f"{main}.args[{position}]"] for position in range(8)]
+    assert arguments == [*["spec.model.lora"] * 3, "spec", *["spec.tracing"] * 4]
+    assert found[f"{main}.env[OTEL_SERVICE_NAME].value"] == "spec.tracing"
+    assert [found[f"{init}.args[{position}]"] for position in range(4)] == [MODEL, MODEL, *["spec.model.lora"] * 2]
+    assert found[f"{pod}.volumes[lora-adapters].emptyDir"] == "spec.model.lora"
+    named = "Secret reader, named by metadata.annotations[serving.kserve.io/storageSecretName]"
+    assert found[f"{init}.env[AWS_ACCESS_KEY_ID].valueFrom.secretKeyRef.name"] == named
+    assert found[f"{init}.env[GOOGLE_APPLICATION_CREDENTIALS].value"] == named
+    assert found[f"{pod}.volumes[user-gcp-sa].secret.secretName"] == named
+    assert found[f"{main}.volumeMounts[kserve-provision-location].mountPath"] == MODEL

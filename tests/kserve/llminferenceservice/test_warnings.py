@@ -22,7 +22,10 @@ def main(**fields: Any) -> Json:
 FULL_ROUTER: Json = {"route": {}, "scheduler": {}}
 
 WARNED: dict[str, tuple[Json, str]] = {
-    "adapters": ({"model": {"uri": "hf://a/b", "lora": {"adapters": []}}}, r"spec\.model\.lora: .*no effect"),
+    "limits without adapters": (
+        {"model": {"uri": "hf://a/b", "lora": {"maxRank": 8}}},
+        r"spec\.model\.lora: .*no effect",
+    ),
     "no model": ({"uri": None}, r"spec\.model: without a model"),
     "ingress": ({"router": {"ingress": {}}}, r"spec\.router\.ingress: .*no effect"),
     "a reserved label": ({"labels": {"llm-d.ai/role": "x"}}, r"spec\.labels\[llm-d\.ai/role\]: overrides"),
@@ -151,8 +154,8 @@ WARNED: dict[str, tuple[Json, str]] = {
         r"endpointPickerRef\.name: the Service mine is yours to make.*demo-epp-service",
     ),
     "a scheme that a base may allow": (
-        {"model": {"uri": "gs://b/m"}, "baseRefs": [{"name": "b"}]},
-        r"spec\.model\.uri: gs:// is not supported",
+        {"model": {"uri": "ftp://b/m"}, "baseRefs": [{"name": "b"}]},
+        r"spec\.model\.uri: ftp:// is not supported",
     ),
     "an unknown field": ({"replica": 1}, r'unknown field "spec\.replica", did you mean "replicas"'),
 }

@@ -27,6 +27,7 @@ def plan(
     *,
     config: Any = None,
     disaggregated: bool = False,
+    adapters: bool = False,
     rbac: bool = True,
     observed: ObservedDeployment | None = None,
     args: list[str] | None = None,
@@ -39,8 +40,7 @@ def plan(
         NAMES,
         "ns",
         SchedulerSpec(template=template, **spec),
-        config,
-        disaggregated=disaggregated,
+        scheduler.config_text(config, disaggregated=disaggregated, adapters=adapters),
         managed_account=rbac,
         observed=observed,
     )
@@ -65,6 +65,17 @@ def live(spec: Json, sent: Json | None = None) -> ObservedDeployment:
 
 
 # Arguments.
+
+
+@pytest.mark.parametrize("disaggregated", [False, True])
+def test_a_loaded_adapter_counts_most(disaggregated: bool) -> None:
+    """Behind the filter of its side, and before the other scorers."""
+    document = json.loads(args_of(plan(disaggregated=disaggregated, adapters=True))[1])
+    assert {"type": "lora-affinity-scorer"} in document["plugins"]
+    for profile in document["schedulingProfiles"]:
+        scorers = [plugin for plugin in profile["plugins"] if "weight" in plugin]
+        assert scorers[0] == {"pluginRef": "lora-affinity-scorer", "weight": 4}
+        assert len(profile["plugins"]) == (5 if disaggregated else 4)
 
 
 @pytest.mark.parametrize(

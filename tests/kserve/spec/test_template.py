@@ -24,6 +24,8 @@ VALUES: dict[str, Any] = {
     "Text": "demo",
     "Empty": "",
     "Labels": {"b": "2", "a": "1"},
+    "Pod": Pointer({"terminationGracePeriodSeconds": 30}),
+    "Immediate": Pointer({"terminationGracePeriodSeconds": 0}),
 }
 
 
@@ -58,6 +60,10 @@ def render(text: str) -> str:
         ("a {{- .Text -}} b", "ademob"),
         ("{{ .Unset }} {{ .Expert }} {{ .Labels }}", "<nil> true map[a:1 b:2]"),
         ("{{/* a comment */}}z", "z"),
+        ("{{ shutdownTimeout .Unset 15 }}", "40"),
+        ("{{ shutdownTimeout .Pod 15 }}", "10"),
+        ("{{ shutdownTimeout .Immediate 15 }}", "0"),
+        ("a{{ kvTransferConfig .Unset }}b{{ kvTransferConfig .Pod }}c", "abc"),
         ('{{ printf "%s-%d|%q" .Text 3 .Text }}', 'demo-3|"demo"'),
         ("{{ .Text | printf `<%s>` }}", "<demo>"),
         ("{{ eq .Data 4 }} {{ ne .Text `x` }} {{ lt .Data 5 }} {{ ge 2 3 }}", "true true true false"),

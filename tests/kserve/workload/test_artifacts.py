@@ -122,8 +122,8 @@ def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
     [
         ("", True, True, "has no model: set model.uri"),
         ("a/b", False, True, "invalid model URI"),
-        ("gs://b/m", True, True, "unsupported scheme gs"),
-        ("https://h/m", True, True, "unsupported scheme https"),
+        ("ftp://b/m", True, True, "ftp:// is not supported, use hf://"),
+        ("gs://Bucket/m", True, True, "no name of a bucket"),
         ("oci://r.io/m:1", True, False, "enableModelcar is off"),
         ("oci://image:tag", True, True, "port"),
     ],
@@ -189,6 +189,14 @@ def test_certificates_are_optional() -> None:
         "name": "tls-certs",
         "secret": {"secretName": "demo-kserve-self-signed-certs", "optional": True},
     }
+
+
+def test_a_share_is_served_from_the_path_within_it() -> None:
+    """The download keeps the share's directories, so the server's mount begins where the address ends."""
+    found = pod("https://acme.file.core.windows.net/share/llm/llama/")
+    assert container(found, "storage-initializer", "initContainers")["args"][1] == "/mnt/models"
+    mount = named(container(found)["volumeMounts"], PROVISION)
+    assert mount == {"name": PROVISION, "mountPath": "/mnt/models", "readOnly": True, "subPath": "llm/llama"}
 
 
 # Credentials.
@@ -278,6 +286,120 @@ def test_s3_annotations_beat_the_operators_settings() -> None:
     ]
 
 
+def optional(variable: str, key: str) -> Json:
+    return {"name": variable, "valueFrom": {"secretKeyRef": {"name": "s", "key": key, "optional": True}}}
+
+
+AZURE = ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET")
+
+
+@pytest.mark.parametrize(
+    "uri", ["https://acme.blob.core.windows.net/models/llama/", "https://acme.z12.file.storage.azure.net/share/llama"]
+)
+def test_azure_takes_keys_of_both_spellings(uri: str) -> None:
+    """Those that a Secret lacks are absent, and the initializer copies the older ones over the others."""
+    names = [*(f"AZURE_{name}" for name in AZURE), "AZURE_STORAGE_ACCESS_KEY", *(f"AZ_{name}" for name in AZURE)]
+    assert env(uri, account("default", secrets=[{"name": "s"}])) == [optional(name, name) for name in names]
+
+
+def test_google_reads_a_file() -> None:
+    """The Secret is mounted for the initializer alone, and a missing one does not hold the pod up."""
+    found = pod("gs://bucket/llama", account("default", secrets=[{"name": "s"}]))
+    init = container(found, "storage-initializer", "initContainers")
+    path = "/var/secrets/gcloud-application-credentials.json"
+    assert init["env"] == [{"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": path}]
+    assert {"name": "user-gcp-sa", "mountPath": "/var/secrets/", "readOnly": True} in init["volumeMounts"]
+    assert named(found["volumes"], "user-gcp-sa") == {
+        "name": "user-gcp-sa",
+        "secret": {"secretName": "s", "optional": True},
+    }
+    assert named(container(found)["volumeMounts"], "user-gcp-sa") is None
+
+
+def test_of_several_secrets_the_first_key_counts() -> None:
+    """One volume holds the files of all; the one that is laid down last wins."""
+    found = pod("gs://bucket/llama", account("default", secrets=[{"name": "s"}, {"name": "t"}]))
+    volume = named(found["volumes"], "user-gcp-sa")
+    assert volume is not None
+    names = [source["secret"]["name"] for source in volume["projected"]["sources"]]
+    assert names == ["t", "s"]
+
+
+@pytest.mark.parametrize("uri", ["gs://bucket/llama", "hdfs://models/llama"])
+def test_what_the_cluster_put_into_an_account_is_no_credential(uri: str) -> None:
+    """With a file that is not there, Workload Identity would be off."""
+    generated = [{"name": "default-token-x7f2"}, {"name": "default-dockercfg-q8"}]
+    found = pod(uri, account("default", secrets=generated))
+    init = container(found, "storage-initializer", "initContainers")
+    assert "env" not in init
+    assert len(init["volumeMounts"]) == 1
+
+
+def test_the_file_is_called_as_the_operators_settings_say() -> None:
+    settings = operator(credentials={"gcs": {"gcsCredentialFileName": "key.json"}})
+    found = env("gs://bucket/llama", settings, account("default", secrets=[{"name": "s"}]))
+    assert found == [{"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/var/secrets/key.json"}]
+
+
+@pytest.mark.parametrize("uri", ["hdfs://models/llama", "webhdfs://models/llama"])
+def test_hdfs_reads_its_secret_as_files(uri: str) -> None:
+    found = pod(uri, account("default", secrets=[{"name": "s"}]))
+    init = container(found, "storage-initializer", "initContainers")
+    assert "env" not in init
+    mount = {"name": "hdfs-secrets", "mountPath": "/var/secrets/kserve-hdfscreds", "readOnly": True}
+    assert mount in init["volumeMounts"]
+
+
+def test_headers_go_only_to_the_host_of_an_annotated_secret() -> None:
+    """A Secret of the account is for nobody in particular, and any host may stand in the address."""
+    uri, default = "https://Models.example.com:8443/llama.tar.gz", account("default", secrets=[{"name": "s"}])
+    assert env(uri, default) == []
+    notes = {"serving.kserve.io/storageSecretName": "s"}
+    assert env(uri, default, notes=notes) == [optional("models.example.com-headers", "headers")]
+    assert env("https://git.example.com/llama.git", default, notes=notes) == [
+        optional("GIT_USERNAME", "GIT_USERNAME"),
+        optional("GIT_PASSWORD", "GIT_PASSWORD"),
+    ]
+
+
+LABELS = {"app.kubernetes.io/name": "demo", "app.kubernetes.io/part-of": "llminferenceservice"}
+WAITING: Json = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "default", "labels": LABELS},
+    "status": {"phase": "Pending"},
+}
+
+
+@pytest.mark.parametrize(
+    ("uri", "secrets", "said"),
+    [
+        ("s3://b/m", ["s"], "serving.kserve.io/s3-endpoint"),
+        ("hdfs://models/llama", [], "HDFS_NAMENODE"),
+        ("https://203.0.113.7/llama.tar", ["s"], "203.0.113.7-headers"),
+    ],
+)
+def test_pods_that_cannot_download_hear_what_is_missing(uri: str, secrets: list[str], said: str) -> None:
+    """Where no Secret, or no annotation of one, says it."""
+    notes = {"serving.kserve.io/storageSecretName": "s"} if said.endswith("headers") else None
+    cluster = Cluster(
+        service(uri=uri, notes=notes), account("default", secrets=[{"name": n} for n in secrets]), WAITING
+    )
+    cluster.settle()
+    found = cluster.condition("Ready")
+    assert found is not None
+    assert said in found["message"]
+
+
+@pytest.mark.parametrize("uri", ["gs://b/m", "https://h.example.com/m.tar", "https://a.blob.core.windows.net/c/m"])
+def test_a_ca_bundle_is_mounted_for_every_other_host(uri: str) -> None:
+    """The hub is public, and HDFS has certificates of its own; both get none."""
+    settings = operator(storageInitializer={"caBundleConfigMapName": "ca"})
+    assert named(pod(uri, settings)["volumes"], "cabundle-cert") is not None
+    assert named(pod("hdfs://m/llama", settings)["volumes"], "cabundle-cert") is None
+    assert named(pod("hf://a/b", settings)["volumes"], "cabundle-cert") is None
+
+
 @pytest.mark.parametrize(("namespace", "name"), [("default", "global-ca-bundle"), ("kserve", "ca")])
 def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
     """Under its own name in the system namespace, under a common one elsewhere."""
@@ -293,19 +415,3 @@ def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
         {"name": "CA_BUNDLE_CONFIGMAP_NAME", "value": name},
         {"name": "CA_BUNDLE_VOLUME_MOUNT_POINT", "value": "/etc/ssl/custom-certs"},
     ]
-
-
-def test_pods_that_cannot_download_hear_of_the_endpoint() -> None:
-    """Where a Secret is used and nothing says where the bucket is: its annotations are not read."""
-    labels = {"app.kubernetes.io/name": "demo", "app.kubernetes.io/part-of": "llminferenceservice"}
-    waiting = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p", "namespace": "default", "labels": labels},
-        "status": {"phase": "Pending"},
-    }
-    cluster = Cluster(service(uri="s3://b/m"), account("default", secrets=[{"name": "s"}]), waiting)
-    cluster.settle()
-    found = cluster.condition("Ready")
-    assert found is not None
-    assert "serving.kserve.io/s3-endpoint" in found["message"]

@@ -453,7 +453,7 @@ def test_stop_removes_everything_and_starting_brings_it_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "mistake", [{"replicas": -1}, {"replicas": "two"}, {"worker": {}}, {"model": {"uri": "gs://bucket/model"}}]
+    "mistake", [{"replicas": -1}, {"replicas": "two"}, {"worker": {}}, {"model": {"uri": "ftp://host/model"}}]
 )
 def test_stop_counts_for_more_than_a_mistake(mistake: Json) -> None:
     """Who stops a service wants the hardware back, whatever else the spec says; the mistake is told all the same."""

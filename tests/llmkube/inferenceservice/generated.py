@@ -104,8 +104,58 @@ _VLLM = optional(
     cpuOffloadGB=st.integers(0, 10),
     gpuMemoryUtilization=st.floats(0.1, 0.99),
 )
+_AFFINITY = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "gpu.count", "operator": "Gt", "values": ["1"]}]}]
+        }
+    },
+    "podAntiAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "weight": 1.0,
+                "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "namespaces": [], "labelSelector": None},
+            }
+        ]
+    },
+}
+_SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"a": ""}},
+    "minDomains": None,
+}
+_VOLUMES = [
+    {"name": "scratch", "emptyDir": {"sizeLimit": "1024Mi"}},
+    {"name": "files", "configMap": {"name": "c", "items": [{"key": "k", "path": "a/b.yaml"}], "optional": False}},
+]
+_VOLUME_MOUNTS = [
+    {"name": "scratch", "mountPath": "/scratch", "readOnly": False},
+    {"name": "files", "mountPath": "/files", "subPath": ""},
+]
+_SGLANG = optional(
+    tensorParallelSize=st.integers(1, 8),
+    memFractionStatic=st.floats(0.1, 0.99),
+    kvCacheDtype=st.sampled_from(["auto", "fp8_e5m2"]),
+    speculative=optional(enabled=st.booleans(), algorithm=st.just("EAGLE"), draftModelPath=_TEXTS),
+    loraModules=st.lists(
+        _TEXTS | st.sampled_from(["a=b", '{"name": "a", "path": "/x"}', "{}", "[1]", "{"]), max_size=3
+    ),
+    hfTokenSecretRef=_TOKEN,
+)
 _FIELDS: dict[str, st.SearchStrategy[Any]] = {
-    "runtime": st.sampled_from(["llamacpp", "vllm", "tgi", "personaplex", "generic"]),
+    "runtime": st.sampled_from(["llamacpp", "llamacpp-router", "vllm", "tgi", "sglang", "personaplex", "generic"]),
+    "suspend": st.booleans(),
+    "mode": st.sampled_from(["chat", "embedding", "rerank"]),
+    "bindAddress": st.sampled_from(["", "::", "127.0.0.1"]),
+    "revisionHistoryLimit": st.integers(0, 20),
+    "affinity": st.sampled_from([{}, _AFFINITY]),
+    "topologySpreadConstraints": st.sampled_from([[], [_SPREAD]]),
+    "extraVolumeMounts": st.sampled_from([[], _VOLUME_MOUNTS]),
+    "modelCache": st.sampled_from([{}, {"persistence": "Ephemeral"}, {"claimName": "own"}]),
+    "disruption": optional(protectAlways=st.booleans(), protectStartup=st.booleans()),
+    "sglangConfig": _SGLANG,
     "replicas": st.integers(0, 10),
     "command": st.lists(_TEXTS, max_size=2),
     "args": _ARGS,
@@ -122,16 +172,23 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "moeCPULayers": st.integers(0, 99),
     "reasoningBudget": st.integers(0, _INT32),
     "reasoningBudgetMessage": _TEXTS,
-    "tensorOverrides": st.lists(_TEXTS, max_size=2),
+    "tensorOverrides": st.lists(st.sampled_from(["exps=CPU", r"\.ffn_.*=CUDA0,x=CPU"]), max_size=2),
+    "metadataOverrides": st.lists(st.sampled_from(["a.b=int:-1", "a=str:", "a=str:x,b=bool:true"]), max_size=2),
     "batchSize": st.integers(1, 16384),
     "ropeScaling": st.just({"type": "yarn", "factor": "2.0"}),
     "resources": optional(
-        gpu=st.integers(0, 8), cpu=_QUANTITIES, memory=_QUANTITIES, hostMemory=_QUANTITIES, gpuMemory=_QUANTITIES
+        gpu=st.integers(0, 8),
+        cpu=_QUANTITIES,
+        memory=_QUANTITIES,
+        hostMemory=_QUANTITIES,
+        gpuMemory=_QUANTITIES,
+        ephemeralStorage=st.sampled_from(["10Gi", "1e9", "1024Mi"]),
     ),
     "endpoint": optional(
         port=st.integers(1, 65535),
         path=st.sampled_from(["/v1", "/v1/chat/completions?x=1"]),
         type=st.sampled_from(["ClusterIP", "NodePort", "LoadBalancer"]),
+        nodePort=st.integers(30000, 32767),
     ),
     "autoscaling": st.builds(
         lambda most, more: {"maxReplicas": most, **more},
@@ -155,7 +212,7 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 services: st.SearchStrategy[Json] = st.builds(
-    lambda name, spec: service(name, **{"image": "example.com/server:1", **spec}),
+    lambda name, spec: service(name, **{"image": "example.com/server:1", "extraVolumes": _VOLUMES, **spec}),
     _NAMES,
     optional(**_FIELDS),
 )

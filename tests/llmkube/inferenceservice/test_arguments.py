@@ -418,7 +418,7 @@ def test_split_mode(strategy: str, mode: str) -> None:
 
 def test_unknown_runtime_is_llamacpp() -> None:
     """The registry knows every runtime of the type, and has an answer for any other name."""
-    assert list(RUNTIMES) == ["llamacpp", "vllm", "tgi", "personaplex", "generic"]
+    assert list(RUNTIMES) == ["llamacpp", "llamacpp-router", "vllm", "tgi", "sglang", "personaplex", "generic"]
     assert runtime("nobody").name == "llamacpp"
 
 

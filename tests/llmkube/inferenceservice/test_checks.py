@@ -208,7 +208,6 @@ VLLM = {"runtime": "vllm"}
 PERSONAPLEX = {"runtime": "personaplex", "image": "p"}
 
 WARNED: list[tuple[str, dict[str, Any], str]] = [
-    ("LK-V-I21", {"resources": {"gpuMemory": "24Gi"}}, "spec.resources.gpuMemory: accepted, no effect; GPUs"),
     ("LK-V-I24", {"args": ["x"]}, "spec.args: no effect with runtime llamacpp"),
     ("LK-V-I26", {"runtime": "tgi", "extraArgs": ["x"]}, "spec.extraArgs: no effect with runtime tgi"),
     ("LK-V-I27", {"vllmConfig": {}}, "spec.vllmConfig: no effect with runtime llamacpp"),

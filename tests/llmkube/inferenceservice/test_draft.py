@@ -89,3 +89,29 @@ def test_a_record_that_users_broke_is_none(record: str) -> None:
     before = running(model("draft", source=DRAFT_URL))
     before[0]["metadata"]["annotations"] = {"metacontroller.k8s.io/last-applied-configuration": record}
     assert "--speculative-model draft " in args(sync(speculating(), model(), children=before))
+
+
+def test_a_proposer_that_does_not_exist_has_a_condition_of_its_own() -> None:
+    """It says so while the service starts, while its pods run and after the Model was deleted (LK-B-08)."""
+    before = sync(speculating(), model())
+    invalid = condition(before, "SpeculativeInvalid")
+    assert (invalid["status"], invalid["reason"]) == ("True", "SpeculativeInvalid")
+    assert invalid["message"] == "the proposing Model draft does not exist in this namespace"
+    assert invalid["message"] in condition(before, "Ready")["message"]
+    ran = running(model("draft", source=DRAFT_URL))
+    gone = sync(speculating(), model(), children=ran)
+    assert condition(gone, "SpeculativeInvalid")["status"] == "True"
+    assert condition(gone, "Ready")["reason"] == "SpeculativeInvalid"
+    assert condition(gone, "Ready")["message"].count("the proposing Model draft") == 1
+
+
+def test_the_condition_ends_with_its_cause() -> None:
+    """Absent where nothing was ever wrong; False once the Model is there; gone with the wish for one."""
+    there = model("draft", source=DRAFT_URL)
+    assert condition(sync(speculating(), model(), there), "SpeculativeInvalid") == {}
+    assert condition(sync(speculating("org/small"), model()), "SpeculativeInvalid") == {}
+    status = sync(speculating(), model())["status"]
+    repaired = sync(speculating(status=status), model(), there)
+    assert condition(repaired, "SpeculativeInvalid")["status"] == "False"
+    without = sync(service(runtime="vllm", status=status), model())
+    assert condition(without, "SpeculativeInvalid") == {}

@@ -27,7 +27,7 @@ def test_every_service_gets_its_children(parent: Json, model: Json) -> None:
         assert answer["children"] == []
         return
     expected = ["Deployment", "Service"]
-    if parent["spec"].get("autoscaling"):
+    if parent["spec"].get("autoscaling") and not parent["spec"].get("suspend"):
         expected.append("HorizontalPodAutoscaler")
     assert kinds(answer) == expected
     assert {child["metadata"]["namespace"] for child in answer["children"]} == {"ns1"}

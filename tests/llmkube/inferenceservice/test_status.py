@@ -311,16 +311,20 @@ def test_priority(level: str, value: int) -> None:
     assert answer["children"][0]["spec"]["template"]["spec"]["priorityClassName"] == f"llmkube-{level}"
 
 
+def priority_class(name: str, value: int) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def test_a_levels_class_of_the_cluster_says_its_value() -> None:
+    """Operators may give the classes other numbers, and those decide who is evicted (LK-B-16)."""
+    classes = (priority_class("llmkube-high", 4242), priority_class("llmkube-low", 1))
+    assert sync(service(priority="high"), model(), *classes)["status"]["effectivePriority"] == 4242
+
+
 def test_custom_priority_class() -> None:
     """The number is that of the class where it can be seen, else that of the level (LK-B-16)."""
-    gold = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "gold"},
-        "value": 77,
-    }
     parent = service(priorityClassName="gold")
-    assert sync(parent, model(), gold)["status"]["effectivePriority"] == 77
+    assert sync(parent, model(), priority_class("gold", 77))["status"]["effectivePriority"] == 77
     absent = sync(parent, model())
     assert absent["status"]["effectivePriority"] == 10000
 

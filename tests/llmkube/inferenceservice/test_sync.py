@@ -175,12 +175,41 @@ def test_replicas_are_the_users_without_an_autoscaler() -> None:
     assert replicas(sync(parent, model(), children=scaled(before, 5))) == 3
 
 
-def test_created_with_an_autoscaler_replicas_are_never_sent() -> None:
-    """The field stays away from the first sync on, so the autoscaler owns it (MC-3.6)."""
+def test_created_with_an_autoscaler_replicas_are_where_it_starts() -> None:
+    """From then on the number is the autoscaler's (MC-3.6)."""
     first = sync(AUTOSCALED, model())
-    assert replicas(first) is None
+    assert replicas(first) == 3
     later = scaled(applied(first), 5)
-    assert replicas(sync(AUTOSCALED, model(), children=later)) is None
+    assert replicas(sync(AUTOSCALED, model(), children=later)) == 5
+
+
+@pytest.mark.parametrize(("wanted", "start"), [(1, 2), (3, 3), (9, 5)])
+def test_an_autoscaler_starts_within_its_range(wanted: int, start: int) -> None:
+    parent = service(replicas=wanted, autoscaling={"minReplicas": 2, "maxReplicas": 5})
+    first = sync(parent, model())
+    assert replicas(first) == start
+    at_zero = scaled(applied(first), 0)
+    assert replicas(sync(parent, model(), children=at_zero)) == start
+
+
+def test_a_deployment_that_was_taken_over_keeps_the_autoscalers_number() -> None:
+    """It has no record of ours, and the number becomes part of the first one."""
+    before = tuple(map(observed, scaled(running(parent=AUTOSCALED), 4)))
+    answer = sync(AUTOSCALED, model(), children=before)
+    assert replicas(answer) == 4
+    again = scaled(applied(answer, before), 2)
+    assert replicas(sync(AUTOSCALED, model(), children=again)) == 2
+
+
+@pytest.mark.parametrize(("chosen", "start"), [(4, 4), (9, 5), (0, 3)])
+def test_a_deployment_that_is_made_again_goes_on_where_the_autoscaler_was(chosen: int, start: int) -> None:
+    """Somebody deleted it; the autoscaler still has the number that it chose, if it chose one."""
+    before = applied(sync(AUTOSCALED, model()), HorizontalPodAutoscaler={"desiredReplicas": chosen})
+    rest = tuple(item for item in before if item["kind"] != "Deployment")
+    answer = sync(AUTOSCALED, model(), children=rest)
+    assert replicas(answer) == start
+    later = scaled(applied(answer, rest), 2)
+    assert replicas(sync(AUTOSCALED, model(), children=later)) == 2
 
 
 def test_switched_to_an_autoscaler_replicas_are_echoed() -> None:

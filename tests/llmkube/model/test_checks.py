@@ -13,7 +13,7 @@ from tests.llmkube.objects import errors, model, verdict_of_update, warned
 A = "a" * 64
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("LK-V-M02", {"source": "s3://bucket/m.gguf"}, "spec.source: Invalid value"),
+    ("LK-V-M02", {"source": "gs://bucket/m.gguf"}, "spec.source: Invalid value"),
     ("LK-V-M02", {"source": "a"}, "spec.source: Invalid value"),
     ("LK-V-M03", {"source": "pvc://"}, "the claim's name is missing"),
     ("LK-V-M03", {"source": "pvc://claim"}, "the path inside the claim is missing"),
@@ -44,6 +44,27 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M31", {"hardware": {"memoryFraction": 1.5}}, "must be above 0 and at most 1"),
     ("LK-V-M34", {"resources": {"cpu": "two"}}, "spec.resources.cpu: Invalid value"),
     ("LK-V-M34", {"resources": {"memory": "-1Gi"}}, "must be 0 or more"),
+    ("LK-V-M05", {"source": "hf://org"}, "must be <owner>/<name>"),
+    ("LK-V-M36", {"source": "s3://"}, "the name of the bucket is missing or wrong; write s3://<bucket>/<key"),
+    ("LK-V-M36", {"source": "s3:///key"}, "the name of the bucket is missing"),
+    ("LK-V-M36", {"source": "s3://bucket"}, "the object's key is missing"),
+    ("LK-V-M36", {"source": "s3://bucket/a/../b"}, "must not contain '.', '..'"),
+    ("LK-V-M37", {"source": "org/name", "files": ["a", ""]}, "spec.files[1]: Invalid value"),
+    ("LK-V-M37", {"source": "org/name", "files": ["/a"]}, "must be a path of a file in the source"),
+    ("LK-V-M37", {"source": "org/name", "files": ["a/../../b"]}, "without '..'"),
+    ("LK-V-M37", {"source": "org/name", "files": ["*.gguf"]}, "patterns and control characters match nothing"),
+    ("LK-V-M37", {"source": "org/name", "files": ["a\nb"]}, "patterns and control characters match nothing"),
+    ("LK-V-M37", {"source": "hf://org/name/a/../b"}, "spec.source: Invalid value"),
+    ("LK-V-M37", {"source": "org/name", "files": ["a"], "mmproj": "../p"}, "spec.mmproj: Invalid value"),
+    ("LK-V-M37", {"source": "org/name", "files": ["x" * 200] * 200}, "spec.files: Too long"),
+    ("LK-V-M38", {"source": "org/name", "mmproj": "p"}, "spec.files: Required value"),
+    ("LK-V-M38", {"source": "hf://org/name/a", "files": ["b"]}, "the source already names a file, a"),
+    ("LK-V-M38", {"files": ["b"]}, "only with a source hf://<owner>/<name> or s3://<bucket>/<prefix>"),
+    ("LK-V-M38", {"source": "pvc://c/m", "files": ["b"]}, "spec.files: Forbidden"),
+    ("LK-V-M39", {"sourceSecretRef": {"name": "No Name"}}, "spec.sourceSecretRef.name: Invalid value"),
+    ("LK-V-M40", {"hardware": {"gpu": {"resourceName": "gpu"}}}, "must be <domain>/<name> in lower case"),
+    ("LK-V-M40", {"hardware": {"gpu": {"tolerationKey": "A/b"}}}, "must be <domain>/<name> in lower case"),
+    ("LK-V-M41", {"hardware": {"gpu": {"runtime": "cuda"}}}, "spec.hardware.gpu.runtime: Unsupported value"),
 ]
 
 WARNED: list[tuple[str, dict[str, Any], str]] = [
@@ -77,13 +98,24 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M25", {"hardware": {"gpu": {"count": 2, "sharding": {"layerSplit": ["0-5", "4-9"]}}}}, "gaps or overlaps"),
     ("LK-V-M26", {"hardware": {"gpu": {"enabled": False, "count": 1}}}, "requested although it is false"),
     ("LK-V-M26", {"hardware": {"gpu": {"enabled": True}}}, "without gpu.count no GPU is requested"),
-    ("LK-V-M27", {"hardware": {"gpu": {"memory": "24Gi"}}}, "gpu.memory: no effect"),
+    (
+        "LK-V-M27",
+        {"source": "https://x.example/Llama-3.1-70B-Q4_K_M.gguf", "hardware": {"gpu": {"count": 1, "memory": "24Gi"}}},
+        "gpu.memory: the weights need at least 36.6 GiB (70.5B parameters, Q4_K_M, 4.5 to 5.3 bits each), and 1 x 24.0",
+    ),
     ("LK-V-M28", {"hardware": {"accelerator": "cuda", "gpu": {"vendor": "amd"}}}, "does not go with accelerator cuda"),
     ("LK-V-M29", {"hardware": {"gpu": {"count": 1}}}, "accelerator: cpu, yet gpu.count requests 1"),
     ("LK-V-M32", {"hardware": {"memoryBudget": "1Gi", "memoryFraction": 0.5}}, "no effect beside memoryBudget"),
     ("LK-V-M33", {"hardware": {"accelerator": "cuda", "memoryBudget": "1Gi"}}, "unless accelerator is metal"),
     ("LK-V-M33", {"hardware": {"memoryFraction": 0.5}}, "unless accelerator is metal"),
-    ("B-04", {"quantization": "Q4_K_M"}, "spec.quantization: no effect"),
+    ("LK-V-M12", {"source": "org/name", "files": ["a", "b"], "sha256": A}, "sha256: no effect: it is that of one file"),
+    ("LK-V-M39", {"source": "s3://bucket/m.gguf"}, "only public buckets"),
+    ("LK-V-M39", {"source": "org/name", "sourceSecretRef": {"name": "s"}}, "the server fetches the repository"),
+    ("LK-V-M39", {"source": "pvc://c/m", "sourceSecretRef": {"name": "s"}}, "nothing is downloaded"),
+    ("LK-V-M39", {"hardware": {"accelerator": "metal"}, "sourceSecretRef": {"name": "s"}}, "the agent fetches"),
+    ("LK-V-M41", {"hardware": {"gpu": {"runtime": "vulkan"}}}, "no effect with vendor nvidia, only with amd"),
+    ("LK-V-M42", {"hardware": {"gpu": {"resourceClaims": [{"name": "x"}]}}}, "resourceClaims: accepted, no effect"),
+    ("LK-V-M43", {"prefetch": True}, "prefetch: accepted, no effect"),
 ]
 
 SETTINGS = Settings(
@@ -234,3 +266,22 @@ def test_a_model_from_before_may_be_changed() -> None:
     assert same.errors == []
     assert any("(unchanged from before; accepted)" in text for text in same.warnings)
     assert verdict_of_update(before, model("/srv/m/y.gguf"), Settings()).errors
+
+
+def test_the_operators_hosts_are_those_of_repositories_and_buckets_too() -> None:
+    """What is fetched of a repository comes from the Hub; where a bucket is stands in a Secret, which is not read."""
+    of_hub = model("hf://org/name/m.gguf")
+    assert "host huggingface.co is not among those" in errors(of_hub, SETTINGS)[0]
+    assert errors(of_hub, Settings(llmkube_allowed_source_hosts=("huggingface.co",))) == []
+    assert "that of a bucket stands in a Secret" in errors(model("s3://bucket/m.gguf"), SETTINGS)[0]
+    assert errors(model("s3://bucket/m.gguf")) == []
+
+
+def test_newer_fields_that_are_right_pass_without_a_word() -> None:
+    secret = {"name": "hub"}
+    assert errors(model("hf://org/name@v1/q4/m.gguf", mmproj="p.gguf", sourceSecretRef=secret)) == []
+    assert warned(model("hf://org/name@v1/q4/m.gguf", mmproj="p.gguf", sourceSecretRef=secret)) == []
+    assert warned(model("s3://bucket/prefix", files=["a", "b/c"], sourceSecretRef=secret)) == []
+    assert warned(model("https://huggingface.co/o/n/resolve/main/m.gguf", sourceSecretRef=secret)) == []
+    gpu = {"count": 1, "vendor": "amd", "runtime": "vulkan", "tolerationKey": "amd.com/gpu"}
+    assert warned(model(hardware={"accelerator": "vulkan", "gpu": gpu})) == []

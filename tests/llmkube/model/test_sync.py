@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from app.kube.conditions import rfc3339
+from app.llmkube.download import JOB_SCRIPT
+from app.llmkube.resources import MODEL
 from app.settings import Settings
 from tests.llmkube.objects import KEY, NOW, Json, child, condition, customize, model, observed, sync
 
@@ -86,6 +88,91 @@ def test_a_checksum_makes_another_job() -> None:
     assert len(names) == 3
     job, _ = made(model(sha256=SHA))
     assert {"name": "MODEL_SHA256", "value": SHA.lower()} in job["spec"]["template"]["spec"]["containers"][0]["env"]
+
+
+def downloader(document: Json) -> Json:
+    """The container of the Model's Job."""
+    return dict(made(document)[0]["spec"]["template"]["spec"]["containers"][0])
+
+
+def variables(container: Json) -> Json:
+    return {item["name"]: item.get("value", "") for item in container["env"]}
+
+
+def test_a_file_of_a_repository_is_fetched_by_a_job() -> None:
+    """The form of upstream's own pages, which its operator cannot fetch; the token is in the Secret (LK-2.1)."""
+    document = model("hf://org/name@v1/q4/m.gguf", sourceSecretRef={"name": "hub"})
+    fetching = downloader(document)
+    directory = f"/models/{sync(document)['status']['cacheKey']}"
+    assert variables(fetching) == {
+        "MODEL_SOURCE": "https://huggingface.co/org/name/resolve/v1/",
+        "CACHE_DIR": directory,
+        "MODEL_PATH": f"{directory}/q4/m.gguf",
+        "MODEL_FILES": "q4/m.gguf",
+    } | {key: value for key, value in variables(fetching).items() if key == "KEEP_KEYS"}
+    assert fetching["envFrom"] == [{"secretRef": {"name": "hub"}}]
+    assert "HF_TOKEN" in fetching["command"][2]
+    assert sync(document)["status"]["path"] == f"{directory}/q4/m.gguf"
+
+
+@pytest.mark.parametrize("source", ["org/name", "hf://org/name", "s3://bucket/prefix"])
+def test_several_files_are_fetched_and_staged(source: str) -> None:
+    """The first is the one that is served; the status has the list once all are there."""
+    document = model(source, files=["a/1.gguf", "a/2.gguf"], mmproj="p.gguf")
+    assert variables(downloader(document))["MODEL_FILES"] == "a/1.gguf\na/2.gguf\np.gguf"
+    assert "stagedFiles" not in sync(document)["status"]
+    status = downloaded(document, gguf=HEADER)
+    assert status["stagedFiles"] == ["a/1.gguf", "a/2.gguf", "p.gguf"]
+    assert status["quantization"] == "Q4_K_M"
+    other = sync(model("https://example.com/other.gguf", status=status))["status"]
+    assert "stagedFiles" not in other
+
+
+def test_other_files_or_another_secret_are_another_job() -> None:
+    """A Job cannot be changed, and one that failed for want of a token is not waited for (LK-2.9.4)."""
+    documents = [
+        model("hf://org/name", files=["a"]),
+        model("hf://org/name", files=["a", "b"]),
+        model("hf://org/name", files=["a"], sourceSecretRef={"name": "one"}),
+        model("hf://org/name", files=["a"], sourceSecretRef={"name": "two"}),
+        model(sourceSecretRef={"name": "one"}),
+        model(),
+    ]
+    names = [made(document)[0]["metadata"]["name"] for document in documents]
+    assert len(set(names)) == len(names)
+    assert names[-1] == f"m-dl-{KEY}", "as it always was"
+
+
+def test_a_secret_that_nothing_reads_changes_nothing() -> None:
+    with_secret = model("/srv/m.gguf", sourceSecretRef={"name": "one"})
+    assert made(with_secret) == made(model("/srv/m.gguf"))
+    assert sync(model("org/name", sourceSecretRef={"name": "one"}))["children"] == []
+
+
+def test_an_object_of_a_bucket_is_fetched_by_a_job() -> None:
+    """Nothing of the Secret is known to the hook: where the bucket is stands in it."""
+    document = model("s3://bucket/some key/m.gguf", sourceSecretRef={"name": "keys"}, refreshPolicy="OnChange")
+    fetching, status = downloader(document), sync(document)["status"]
+    assert variables(fetching)["MODEL_SOURCE"] == "s3://bucket/some key/m.gguf"
+    assert variables(fetching)["REFRESH_POLICY"] == "OnChange"
+    assert status["path"] == f"/models/{status['cacheKey']}/m.gguf"
+    assert "aws-sigv4" in fetching["command"][2]
+
+
+def test_scripts_have_what_their_source_needs() -> None:
+    """Credentials and several files are in no script that has none: that of a URL is as it was."""
+    plain, with_token = downloader(model()), downloader(model(sourceSecretRef={"name": "hub"}))
+    assert plain["command"][2] == JOB_SCRIPT
+    assert "aws-sigv4" not in JOB_SCRIPT
+    assert "envFrom" not in plain
+    assert "aws-sigv4" in with_token["command"][2]
+    assert "MODEL_FILES" not in with_token["command"][2]
+
+
+def test_a_wrong_list_of_files_has_a_reason_of_its_own() -> None:
+    answer = sync(model("org/name", files=["*.gguf"]))
+    assert (condition(answer, "Degraded") or {})["reason"] == "InvalidFileSet"
+    assert answer["status"]["phase"] == "Failed"
 
 
 def test_a_local_source_is_copied_from_its_node() -> None:
@@ -427,6 +514,17 @@ def test_a_completed_job_makes_the_model_ready_and_its_report_the_status() -> No
     assert {item["kind"] for item in answer["children"]} == {"Job", "PersistentVolumeClaim"}
 
 
+def test_a_finished_job_with_an_earlier_script_is_not_made_again() -> None:
+    """A release may change what Jobs run: one that is there keeps its name and number, and Jobs are never updated."""
+    job, claim = made(model())
+    earlier = observed(job, job_status("Complete"))
+    earlier["spec"]["template"]["spec"]["containers"][0]["command"][2] = "an earlier script"
+    answer = sync(model(), [earlier, observed(claim, {"phase": "Bound"})])
+    assert answer["status"]["phase"] == "Ready"
+    assert [item["metadata"]["name"] for item in answer["children"] if item["kind"] == "Job"] == [f"m-dl-{KEY}"]
+    assert next(child.update for child in MODEL.children if child.kind == "Job") == "OnDelete"
+
+
 def test_a_report_outlives_its_pod() -> None:
     """The pod of a finished Job goes one day; what it said stays as long as the source does."""
     job, claim = made(model())
@@ -437,6 +535,59 @@ def test_a_report_outlives_its_pod() -> None:
     assert later["size"] == "1.5 KiB"
     other = sync(model("https://example.com/other.gguf", status=first), children)["status"]
     assert "sha256" not in other
+
+
+HEADER = {
+    "fileVersion": 3,
+    "architecture": "llama",
+    "modelName": "Tiny",
+    "fileType": 15,
+    "contextLength": 4096,
+    "headCountKv": 4,
+    "tensorCount": 2,
+    "parameterCount": 8030261248,
+}
+
+
+def downloaded(document: Json, **report: Any) -> Json:
+    """The status once the Job reported."""
+    job, claim = made(document)
+    children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
+    text = json.dumps({"size": 1024, "sha256": "abc", "etag": "", **report})
+    return dict(sync(document, children, [job_pod(job, 0, text)])["status"])
+
+
+def test_the_header_of_the_file_is_in_the_status() -> None:
+    """As the Job read it; the number of the quantization has its name (LK-2.9.12)."""
+    status = downloaded(model(), gguf=HEADER)
+    expected = {key: value for key, value in HEADER.items() if key != "fileType"}
+    assert status["gguf"] == {**expected, "quantization": "Q4_K_M"}
+    assert status["quantization"] == "Q4_K_M"
+
+
+@pytest.mark.parametrize("number", [4, 33, 77, -1, None])
+def test_a_quantization_that_nobody_knows_is_left_out(number: int | None) -> None:
+    status = downloaded(model(), gguf={**HEADER, "fileType": number})
+    assert "quantization" not in status
+    assert "quantization" not in status["gguf"]
+
+
+def test_a_quantization_is_surfaced_as_it_is_written() -> None:
+    """Before the file is there, for formats without a header, and rather than what the file says (LK-B-04)."""
+    assert sync(model(quantization="our-own"))["status"]["quantization"] == "our-own"
+    assert sync(model("org/name", quantization="fp8"))["status"]["quantization"] == "fp8"
+    status = downloaded(model(quantization="UD-Q4_K_XL"), gguf=HEADER)
+    assert (status["quantization"], status["gguf"]["quantization"]) == ("UD-Q4_K_XL", "Q4_K_M")
+
+
+def test_a_header_stays_as_long_as_its_file() -> None:
+    """An earlier Job's report has none, and takes nothing away; another file's would be wrong."""
+    before = downloaded(model(), gguf=HEADER)
+    assert downloaded(model(status=before))["gguf"] == before["gguf"]
+    assert "gguf" not in downloaded(model(status=before), sha256="other")
+    another = sync(model("https://example.com/other.gguf", status=before))["status"]
+    assert "gguf" not in another
+    assert "quantization" not in another
 
 
 def refreshing_pod(name: str, finished: str, sha256: str, path: str = f"/models/{KEY}/m.gguf") -> Json:
@@ -731,6 +882,21 @@ def test_accelerator_ready(accelerator: str, nodes: list[Json] | None, ready: bo
     document = model("owner/repo", hardware={"accelerator": accelerator})
     related = [node()] if nodes == [] else nodes or []
     assert sync(document, related=related)["status"].get("acceleratorReady", False) is ready
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "gpu", "resource"),
+    [
+        ("vulkan", {}, "devic_es__dri-render"),
+        ("rocm", {"vendor": "amd", "runtime": "rocm"}, "devic_es__dri-render"),
+        ("cuda", {"resourceName": "nvidia.com/mig-1g.10gb"}, "nvidia_com__mig-1g.10gb"),
+    ],
+)
+def test_the_device_of_any_name_is_looked_for(accelerator: str, gpu: Json, resource: str) -> None:
+    """The same that pods request (LK-2.8)."""
+    document = model("owner/repo", hardware={"accelerator": accelerator, "gpu": gpu})
+    assert "acceleratorReady" not in sync(document, related=[node(nvidia_com__gpu="1")])["status"]
+    assert sync(document, related=[node(**{resource: "1"})])["status"]["acceleratorReady"] is True
 
 
 def test_a_mistake_keeps_every_child_and_is_the_status() -> None:

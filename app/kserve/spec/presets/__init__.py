@@ -15,7 +15,7 @@ from app.kserve.spec.template.language import OPEN, Template
 
 Json = dict[str, Any]
 
-SCHEDULER, ROUTE = "config-llm-scheduler", "config-llm-router-route"
+SCHEDULER, ROUTE, TRACING = "config-llm-scheduler", "config-llm-router-route", "config-llm-tracing"
 
 _MAIN = ".Spec.Parallelism"
 _PREFILL = ".Spec.Prefill.Parallelism"
@@ -64,7 +64,17 @@ _PRESETS: dict[str, Json] = {
     },
     SCHEDULER: {"router": {"scheduler": router.scheduler()}},
     ROUTE: {"router": {"route": {"http": {"spec": router.route()}}}},
+    TRACING: {
+        "tracing": {
+            "exporterEndpoint": "http://otel-collector:4317",
+            "sampler": "parentbased_traceidratio",
+            "samplerArg": "0.05",
+            "exporter": "otlp",
+        }
+    },
 }
+PINNED = tuple(suffix for suffix in _PRESETS if suffix != TRACING and not suffix.endswith(_PIPELINE))
+"""Those whose names are kept in ``status.annotations``: the eight that KServe keeps there, too."""
 
 
 class PresetText(str):
@@ -90,9 +100,6 @@ def _read(value: Any) -> Any:
 
 PRESETS: dict[str, Json] = _read(_PRESETS)
 """Preset by suffix: what stands after the configured prefix (``kserve-``)."""
-
-PINNED = tuple(suffix for suffix in PRESETS if not suffix.endswith(_PIPELINE))
-"""The suffixes of the presets whose names are kept in ``status.annotations``: those that KServe keeps there, too."""
 
 
 def pipelines(chosen: Mapping[str, Layer]) -> set[str]:

@@ -1,4 +1,4 @@
-"""What a template's field paths refer to: a service's metadata, its spec, and three facts of the installation.
+"""What a template's field paths refer to: a service's metadata, its spec, and facts of the installation.
 
 Paths use Go's field names (``.Spec.Parallelism.DataLocal``); which of them exist, and which are optional, the types
 say.
@@ -14,17 +14,27 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
-from app.kserve.names import API_VERSION
+from app.kserve.names import API_VERSION, Names
+from app.kserve.operator import ROUTING_HEADER
 from app.kserve.spec.template.bounds import STEP, Meter, TemplateError
 from app.kserve.spec.template.functions import Pointer
 from app.kube.base import KubeModel
 from app.kube.embedded_types import TYPES
+from app.kube.merge import find
 from app.kube.modelfields import FieldType, fields
 from app.kube.objects import ObjectMeta
 
 Json = dict[str, Any]
 
-_ACRONYMS = {"uri": "URI", "lora": "LoRA", "http": "HTTP", "wva": "WVA", "hpa": "HPA", "keda": "KEDA"}
+_ACRONYMS = {
+    "uri": "URI",
+    "lora": "LoRA",
+    "http": "HTTP",
+    "wva": "WVA",
+    "hpa": "HPA",
+    "keda": "KEDA",
+    "kvCacheOffloading": "KVCacheOffloading",
+}
 _METADATA = {
     "Name": ("name", ""),
     "GenerateName": ("generate_name", ""),
@@ -75,6 +85,7 @@ class ServiceData:
         system_namespace: str,
         gateway: tuple[str, str],
         *,
+        header: str = ROUTING_HEADER,
         sample: bool = False,
     ) -> None:
         self.guessed = False
@@ -85,6 +96,9 @@ class ServiceData:
             "SystemNamespace": system_namespace,
             "IngressGatewayNamespace": gateway[0],
             "IngressGatewayName": gateway[1],
+            "EnableTLS": False,
+            "ModelBasedRoutingHeaderName": header,
+            "InferencePoolNamespacedName": f"{metadata.namespace}/{_pool(metadata, spec)}",
         }
 
     def field(self, path: Sequence[str], meter: Meter) -> Any:
@@ -118,6 +132,11 @@ class ServiceData:
         if not value and names[0] in _GIVEN_LATER:
             self.guessed = True
         return _below(zero if value is None else value, names[1:], path, meter)
+
+
+def _pool(metadata: ObjectMeta, spec: Json) -> str:
+    """Name of the pool that the service's pods are in: the user's own, or the managed one."""
+    return str(find(spec, ("router", "scheduler", "pool", "ref", "name")) or Names(metadata.name).pool)
 
 
 def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path: Sequence[str], meter: Meter) -> Any:

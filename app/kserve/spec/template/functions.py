@@ -212,9 +212,27 @@ def shell_quoted(meter: Meter, value: Any) -> str:
     return shlex.quote(printed(value, meter)).replace("$", "$$")
 
 
+def _shutdown_timeout(pod: Any, pre_stop: Any) -> int:
+    """Seconds that a server has for its requests when its pod ends, after ``pre_stop`` and with some to spare."""
+    grace = pod.get("terminationGracePeriodSeconds") if isinstance(pod, dict) else None
+    whole = grace if isinstance(grace, int) else _GRACE
+    return max(0, whole - int(pre_stop) - min(5, whole))
+
+
+_GRACE = 60
+"""Seconds of a pod that says nothing of them."""
+
+
+def _kv_transfer_config(_offloading: Any) -> str:
+    """Flags for ``kvCacheOffloading``, which has no effect here."""
+    return ""
+
+
 FUNCTIONS: dict[str, Function] = {
     "ChildName": _strict(_child_name, 2, 2),
     "ShellQuote": _strict(shell_quoted, 1, 1, prints=True),
+    "shutdownTimeout": _strict(_shutdown_timeout, 2, 2),
+    "kvTransferConfig": _strict(_kv_transfer_config, 1, 1),
     "or": _short_circuit(True),
     "and": _short_circuit(False),
     "not": _not,
@@ -230,4 +248,4 @@ FUNCTIONS: dict[str, Function] = {
     "println": _strict(_joined(" ", "\n"), 0, prints=True),
     "printf": _strict(_printf, 1, prints=True),
 }
-"""Go's own functions that make sense in one string, ``ChildName`` (KS-3.1), and our ``ShellQuote``."""
+"""Go's own functions that make sense in one string, KServe's (``ChildName``, KS-3.1), and our ``ShellQuote``."""

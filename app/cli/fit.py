@@ -1,0 +1,99 @@
+"""Say whether models fit into the memory of their GPUs, with the arithmetic.
+
+Weights by the size of the file or, where nobody has it yet, by what names say; the key-value cache for the context; and
+what a server needs besides. What is not known exactly has two ends, and only what holds for both is said: fits, does
+not fit, or cannot know. The memory of a GPU is hardware.gpu.memory of the Model, or --gpu-memory. With the status of a
+Model among the files, its numbers count:
+
+  kubectl get inferenceservice,model -o yaml | modelhooks fit -
+
+The exit status is 1 when something does not fit, 2 when there is nothing to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import click
+import orjson
+
+from app.cli import options
+from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli.offline import holding, in_cluster, served
+from app.cli.sets import split
+from app.cli.simulate import Cluster
+from app.cli.store import Json
+from app.hooks.kind import Kind
+from app.kube.fit import Fit, Verdict
+from app.kube.quantity import is_quantity
+from app.settings import Settings
+
+
+@click.command(help=options.doc(__doc__))
+@options.files
+@options.output("text", "json")
+@options.offline
+@click.option("--gpu-memory", metavar="QUANTITY", default="", help="Memory of one GPU, such as 24Gi.")
+def command(
+    *,
+    files: tuple[str, ...],
+    output: str,
+    world: options.World,
+    gpu_memory: str,
+) -> int:
+    """Print an answer for each object that names a model."""
+    if gpu_memory and not is_quantity(gpu_memory):
+        return options.fail("fit", f"--gpu-memory {gpu_memory} is no quantity, such as 24Gi")
+    try:
+        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+        options.warn("fit", reading.findings)
+        found = list(_answers(reading.manifests, others.manifests, world, gpu_memory))
+    except ManifestError as error:
+        return options.fail("fit", error)
+    if not found:
+        return options.fail("fit", "no object that names a model, such as an InferenceService")
+    if output == "json":
+        click.echo(orjson.dumps([{**head, **asdict(fit)} for head, fit in found], option=orjson.OPT_INDENT_2).decode())
+    else:
+        click.echo("\n".join(_text(head, fit) for head, fit in found))
+    return 1 if any(fit.verdict is Verdict.DOES_NOT_FIT for _, fit in found) else 0
+
+
+def _answers(
+    manifests: list[Manifest], others: list[Manifest], world: options.World, gpu_memory: str
+) -> Iterator[tuple[Json, Fit]]:
+    asked, settings = {id(manifest) for manifest in manifests}, Settings()
+    for members in split([*manifests, *others], world.namespace).sets:
+        cluster = holding(members, world.namespace, world.without, settings)
+        for manifest in members:
+            kind = served(manifest)
+            if kind is None or id(manifest) not in asked:
+                continue
+            document = in_cluster(manifest, world.namespace)
+            fit = answer(kind, document, cluster, settings, gpu_memory)
+            if fit is not None:
+                head = {
+                    "object": f"{kind.resource.kind}/{manifest.name}",
+                    "namespace": document["metadata"]["namespace"],
+                }
+                yield head, fit
+
+
+def answer(
+    kind: Kind[Any, Any], document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = ""
+) -> Fit | None:
+    """Whether an object's model fits; ``None`` for an object without one, or with mistakes."""
+    if kind.fit is None:
+        return None
+    request = kind.decoder.decode(cluster.request(kind, document))
+    resource, errors = kind.decode(request.parent)
+    return None if resource is None or errors else kind.fit(resource, request, settings, gpu_memory)
+
+
+def _text(head: Json, fit: Fit) -> str:
+    lines = [f"{head['object']} in namespace {head['namespace']}: {fit.verdict}: {fit.why}"]
+    wide = [max((len(row[column]) for row in fit.rows), default=0) for column in (0, 1)]
+    lines += [f"  {name:{wide[0]}}  {amount:{wide[1]}}  {how}".rstrip() for name, amount, how in fit.rows]
+    return "\n".join(lines)

@@ -1,0 +1,47 @@
+"""Flags for a server that is started by a container of somebody else's making. Source: KS-3.14."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Json = dict[str, Any]
+
+_SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
+
+
+def passes_arguments(container: Mapping[str, Any]) -> bool:
+    """Whether ``args`` reach a server: not where a shell takes them as its script, or has a script without them."""
+    command = [str(part) for part in container.get("command") or ()]
+    if command and _SCRIPT_FOLLOWS.fullmatch(command[-1]):
+        return False
+    scripts = [place + 1 for place, part in enumerate(command[:-1]) if _SCRIPT_FOLLOWS.fullmatch(part)]
+    if not scripts:
+        return True
+    takes = "$@" in command[scripts[0]] or "$*" in command[scripts[0]]
+    return takes and len(command) > scripts[0] + 1  # the first word behind the script is its name, as in ``--``
+
+
+def with_arguments(container: Json, flags: Sequence[str]) -> Json:
+    """The container with more flags for its server: before the user's, which thereby override them.
+
+    Behind them where the user's begin with a word that is no flag, such as ``serve``.
+    """
+    args = container.get("args") or []
+    first = str(args[0]) if args else "-"
+    return {**container, "args": [*flags, *args] if first.startswith("-") else [*args, *flags]}
+
+
+def has_flag(container: Mapping[str, Any], flag: str) -> bool:
+    """Whether the user sets the flag, in whatever form."""
+    words = [str(part) for part in (*(container.get("command") or ()), *(container.get("args") or ()))]
+    words += [str(v.get("value")) for v in container.get("env") or () if v.get("name") == "VLLM_ADDITIONAL_ARGS"]
+    return any(flag in part for part in words)
+
+
+def word(text: str, container: Mapping[str, Any]) -> str:
+    """A text as one argument of a server, also where a script uses eval; Kubernetes reads ``$$`` as ``$``."""
+    evaluated = any("eval " in str(part) for part in container.get("command") or ())
+    return (shlex.quote(text) if evaluated else text).replace("$", "$$")

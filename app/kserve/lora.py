@@ -1,0 +1,223 @@
+"""LoRA adapters: what may be written, where they are in a pod, and how vLLM hears of them. Source: KS-3.13."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
+from app.kserve.modeluri import ModelURI, parse, url_problem
+from app.kserve.names import MAIN
+from app.kserve.sources import SCHEMES, Provider, problem_of, provider, shown
+from app.kserve.spec.template.language import OPEN
+from app.kube import field
+from app.kube.correction import Members, wrong_type
+from app.kube.decode import SPEC
+
+Json = dict[str, Any]
+
+LORA = SPEC.child("model", "lora")
+ADAPTERS = LORA.child("adapters")
+LORA_PATH = "/mnt/lora"
+_MODULES = "--lora-modules"
+RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""What vLLM takes as ``--max-lora-rank``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """One adapter, and its directory in the pods."""
+
+    name: str
+    uri: ModelURI
+    provider: Provider
+    path: str
+
+
+def adapters(model: LLMModelSpec | None) -> list[Adapter]:
+    """Those of a model that :func:`check` has nothing against, by name."""
+    found = []
+    for _, entry in _entries(model):
+        uri = parse(entry["uri"])
+        found.append(Adapter(entry["name"], uri, provider(uri), f"{LORA_PATH}/{_directory(entry['name'])}"))
+    return sorted(found, key=lambda adapter: adapter.name)
+
+
+def names(model: LLMModelSpec | None) -> list[str]:
+    """Their names, by name."""
+    return sorted(str(entry["name"]) for _, entry in _entries(model) if entry.get("name"))
+
+
+def _entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
+    """Those that are objects: anything else has been said to be none."""
+    listed = model.lora.adapters if model is not None and model.lora is not None else None
+    for position, entry in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(entry, dict):
+            yield ADAPTERS.index(position), entry
+
+
+_OTHERS = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def _directory(name: str) -> str:
+    return _OTHERS.sub("-", name)
+
+
+# Rules.
+
+
+_ADAPTER = Members(("uri", "name"), ("uri", "name"))
+
+
+def check_types(model: LLMModelSpec) -> Iterator[field.Error]:
+    """The schema leaves adapters open, but they are models, and can be nothing else when they are read; KS-L01."""
+    listed = model.lora.adapters if model.lora is not None else None
+    if listed is None:
+        return
+    if not isinstance(listed, list):
+        yield wrong_type(ADAPTERS, listed, "array", _ADAPTER)
+        return
+    for position, adapter in enumerate(listed):
+        here = ADAPTERS.index(position)
+        if not isinstance(adapter, dict):
+            yield wrong_type(here, adapter, "object", _ADAPTER)
+            continue
+        for key in ("uri", "name"):
+            value = adapter.get(key)
+            if value is not None and not isinstance(value, str):
+                yield wrong_type(here.child(key), value, "string")
+        if isinstance(adapter.get("uri"), str):
+            yield from check_url(adapter["uri"], here.child("uri"))
+
+
+def check_url(uri: str, path: field.Path) -> Iterator[field.Error]:
+    """An address that is no URL: the API's own types could not hold it (KS-7.5)."""
+    if found := url_problem(uri):
+        yield field.invalid(path, shown(uri), f"is not a valid URL: {found}")
+
+
+def is_loaded(spec: LLMInferenceServiceSpec) -> bool:
+    """Whether adapters are brought into the pods: not where the containers fetch everything themselves."""
+    return spec.storage_initializer is None or spec.storage_initializer.enabled is not False
+
+
+def check(spec: LLMInferenceServiceSpec, service: str, *, final: bool) -> Iterator[field.Error]:
+    """What vLLM or the download certainly refuses: KS-L02 to KS-L07.
+
+    ``final``: nothing is merged with the spec any more. Before that a base may name the model, or switch the storage
+    initializer off.
+    """
+    if not is_loaded(spec) or spec.model is None:
+        return
+    taken: dict[str, tuple[str, field.Path]] = {}
+    base = spec.model.name or ("" if spec.base_refs and not final else service)
+    for here, entry in _entries(spec.model):
+        name, uri = entry.get("name"), entry.get("uri")
+        if isinstance(name, (str, type(None))):
+            yield from _name(name or "", here, base, taken)
+        if not uri:
+            yield field.required(here.child("uri"), f"set the address of the adapter: {_FORMS}")
+        elif isinstance(uri, str) and OPEN not in uri and (final or not spec.base_refs):
+            found = fault(uri)
+            if found:
+                yield field.invalid(here.child("uri"), shown(uri), found)
+
+
+_FORMS = "hf://, s3://, gs:// or pvc:// and a path"
+
+
+def _name(name: str, here: field.Path, base: str, taken: dict[str, tuple[str, field.Path]]) -> Iterator[field.Error]:
+    path = here.child("name")
+    if not name:
+        yield field.required(path, "requests ask for the adapter by its name")
+    elif OPEN in name:
+        return
+    elif name in (".", ".."):
+        yield field.invalid(path, name, "the name becomes that of a directory; use letters, digits, '.', '_' and '-'")
+    elif name == base:
+        yield field.invalid(path, name, "is the name of the base model; requests could not tell the two apart")
+    elif (other := taken.get(_directory(name))) is not None:
+        same = f"is the name of {other[1]} already; each adapter needs a name of its own"
+        near = f"would be stored in the directory of {other[1]}, {field.render(other[0])}: characters other than "
+        detail = same if other[0] == name else f"{near}letters, digits, '.', '_' and '-' become '-' there"
+        yield field.invalid(path, name, detail)
+    taken.setdefault(_directory(name), (name, here))
+
+
+def fault(uri: str) -> str:
+    """Why an adapter cannot be had from an address; empty where it can, or where the address is no URL at all."""
+    found = problem_of(uri, enabled=True)
+    if found:
+        return found
+    if url_problem(uri):
+        return ""
+    parsed = parse(uri)
+    is_image = parsed.scheme in SCHEMES and provider(parsed) is Provider.IMAGE
+    return f"an adapter cannot be an image; use {_FORMS}" if is_image else ""
+
+
+def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
+    """What vLLM will probably refuse, and adapters that the server is not told of."""
+    lora = spec.model.lora if spec.model is not None else None
+    if lora is None:
+        return
+    if not is_loaded(spec):
+        hint = "storageInitializer.enabled is false, so nothing brings adapters; the container has to load them itself"
+        yield field.advice(LORA, f"accepted, no effect; {hint}", "no-effect")
+        return
+    if not lora.adapters:
+        if not spec.base_refs and (lora.max_rank or lora.max_adapters or lora.max_cpu_adapters):
+            yield field.advice(LORA, "accepted, no effect; there are no adapters", "no-effect")
+        return
+    if lora.max_rank is not None and lora.max_rank not in RANKS:
+        yield field.advice(LORA.child("maxRank"), f"vLLM takes {', '.join(map(str, RANKS[1:]))}, not {lora.max_rank}")
+    if lora.max_cpu_adapters is not None and lora.max_cpu_adapters < (lora.max_adapters or 1):
+        text = f"vLLM wants at least maxAdapters, {lora.max_adapters or 1}: each adapter on a GPU has a place in memory"
+        yield field.advice(LORA.child("maxCpuAdapters"), text)
+    for workload, side in ((spec, SPEC), (spec.prefill, SPEC.child("prefill"))):
+        pods = () if workload is None else (("template", workload.template), ("worker", workload.worker))
+        yield from (found for key, pod in pods for found in _unheard(pod, side.child(key)))
+
+
+def _unheard(pod: Json | None, path: field.Path) -> Iterator[field.Advice]:
+    """A script of the user's own that gives its server no arguments."""
+    for position, container in enumerate((pod or {}).get("containers") or ()):
+        if container.get("name") != MAIN or passes_arguments(container) or has_flag(container, _MODULES):
+            continue
+        yield field.advice(
+            path.child("containers").index(position).child("command"),
+            f"this script passes no arguments on, so the server hears nothing of the adapters: give it {_MODULES} "
+            f'<name>={LORA_PATH}/<name> there, or "$@"',
+        )
+
+
+# What the server is told.
+
+
+def with_adapters(container: Json, lora: LoRASpec, served: Sequence[tuple[str, str]]) -> Json:
+    """The container whose server loads the adapters, ``(name, directory)`` each; as it is where none can be told."""
+    if has_flag(container, _MODULES) or not passes_arguments(container):
+        return container
+    limits = (
+        ("--max-lora-rank", lora.max_rank),
+        ("--max-loras", lora.max_adapters),
+        ("--max-cpu-loras", lora.max_cpu_adapters),
+    )
+    flags = ["--enable-lora", *(f"{flag}={value}" for flag, value in limits if value is not None)]
+    modules = [_module(name, path, container) for name, path in served]
+    return with_arguments(container, [*flags, _MODULES, *modules])
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9._/@:+-]*")
+
+
+def _module(name: str, path: str, container: Mapping[str, Any]) -> str:
+    """``name=path``, which no shell changes; a name with other characters as JSON, quoted for scripts that use eval."""
+    if _PLAIN.fullmatch(name) and _PLAIN.fullmatch(path.lstrip("/")):
+        return f"{name}={path}"
+    text = json.dumps({"name": name, "path": path}, separators=(",", ":"), ensure_ascii=False)
+    return word(text, container)

@@ -1,0 +1,111 @@
+"""Services that share requests: ``router.route.group`` and ``weight``. Source: KS-4.10."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.kserve.llminferenceservice.observed import ObservedRoute, Peer
+from app.kserve.llminferenceservice.types import ConditionType, Reason
+from app.kserve.names import POOL_GROUP, PUBLIC_PORT, STOP, Names
+from app.kserve.results import HOLDS, ConditionState, fails
+from app.kube.conditions import is_true
+from app.kube.gatewayapi import ROOT_PATH
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A service of the group that gets a part of the requests."""
+
+    name: str
+    weight: int
+    backend: Json
+    """Its pool or its Service, as a route refers to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The services of one group, as one of them sees it."""
+
+    members: Sequence[Member]
+    """By name, that one included."""
+    divergent: Sequence[str]
+    """Names of those that serve other models, and so get none of its requests."""
+
+    @property
+    def state(self) -> ConditionState:
+        if not self.divergent:
+            return HOLDS
+        names = ", ".join(self.divergent)
+        return fails(Reason.MEMBER_DIVERGENCE, f"{names}: other models are served there, so no requests are sent to it")
+
+
+def group_of(
+    own: Member, group: str, models: frozenset[str], peers: Iterable[Peer], observed: ObservedRoute | None
+) -> Group:
+    """The group of the service that is member ``own`` and serves ``models``.
+
+    A peer joins when it is ready, and stays, through its updates, as long as its router is. One that is stopped has
+    weight 0, so that the route does not change twice.
+    """
+    rules = observed.spec.rules if observed is not None else None
+    present = {backend.name for rule in rules or () for backend in rule.backend_refs or ()}
+    members, divergent = [own], []
+    for peer in peers:
+        name, route = peer.metadata.name, peer.spec.router.route
+        if name == own.name or route.group != group or peer.metadata.deletion_timestamp:
+            continue
+        backend = _backend(peer)
+        said = peer.status.conditions
+        stopped = (peer.metadata.annotations or {}).get(STOP, "").lower() == "true"
+        joined = is_true(said, ConditionType.WORKLOADS_READY) or backend["name"] in present
+        if peer.models != models:
+            divergent.append(name)
+        elif stopped or (joined and is_true(said, ConditionType.ROUTER_READY)):
+            members.append(Member(name, 0 if stopped else route.weight or 0, backend))
+    return Group(sorted(members, key=lambda member: member.name), sorted(divergent))
+
+
+def pool_backend(name: str) -> Json:
+    return {"group": POOL_GROUP, "kind": "InferencePool", "name": name}
+
+
+def service_backend(name: str) -> Json:
+    return {"group": "", "kind": "Service", "name": name}
+
+
+def _backend(peer: Peer) -> Json:
+    names, scheduler = Names(peer.metadata.name), peer.spec.router.scheduler
+    if scheduler is None:
+        return service_backend(names.workload_service)
+    return pool_backend(scheduler.pool.ref.name or names.pool)
+
+
+def shared(route: Json, prefix: str, own: Sequence[str], members: Sequence[Member]) -> Json:
+    """The route whose rules send requests to all members; ``own``: names of the service's own backends.
+
+    Rules below ``prefix``, the service's own path, are for it alone.
+    """
+    rules = [_shared_rule(rule, prefix, own, members) for rule in route.get("rules") or ()]
+    return {**route, "rules": rules} if rules else route
+
+
+def _shared_rule(rule: Json, prefix: str, own: Sequence[str], members: Sequence[Member]) -> Json:
+    backends = rule.get("backendRefs") or []
+    mine = next((backend for backend in backends if backend.get("name") in own), None)
+    paths = [str((match.get("path") or ROOT_PATH).get("value")) for match in rule.get("matches") or ()]
+    if mine is None or any(path == prefix or path.startswith(f"{prefix}/") for path in paths):
+        return rule
+    spread = [{**_like(mine, member, own), "weight": member.weight} for member in members]
+    return {**rule, "backendRefs": [*spread, *(b for b in backends if b.get("name") not in own)]}
+
+
+def _like(mine: Json, member: Member, own: Sequence[str]) -> Json:
+    """A reference to a member. A pool needs no port there, and Metacontroller would merge by it."""
+    backend = mine if member.backend["name"] in own else member.backend
+    if backend.get("kind") == "InferencePool":
+        return {key: value for key, value in backend.items() if key != "port"}
+    return {**backend, "port": backend.get("port", PUBLIC_PORT)}

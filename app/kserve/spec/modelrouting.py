@@ -1,0 +1,65 @@
+"""Routing by a header with the model's name, as presets of KServe from v0.19 on have it. Source: KS-2.10.
+
+Their gateways write ``publishers/<namespace>/models/<model>`` into the header; a service's annotations say whether
+rules about it stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.kserve.operator import Ingress
+from app.kube.base import Json
+from app.kube.merge import find, replaced
+
+ENABLED = "serving.kserve.io/model-based-routing-enabled"
+_RULES = ("router", "route", "http", "spec", "rules")
+
+
+def routed_by_model(document: Json, own: Json, namespace: str, adapters: Sequence[str], ingress: Ingress) -> Json:
+    """The route without matches by model where they are not asked for, and with one for each adapter where they are.
+
+    Rules that the service's ``own`` spec writes are asked for by standing there.
+    """
+    rules: list[Json] = find(document, _RULES) or []
+    names = _Names(ingress.model_based_routing_header_name.lower(), f"publishers/{namespace}/models/")
+    if not any(names.names(match) for rule in rules for match in rule.get("matches") or ()):
+        return document
+    asked = (document.get("annotations") or {}).get(ENABLED) == "true"
+    active = asked and ingress.model_based_routing_mode.lower() != "disabled"
+    if not active and find(own, _RULES) is not None:
+        return document
+    changed = [_rule(rule, names, adapters, active) for rule in rules]
+    return replaced(document, _RULES, [rule for rule in changed if rule.get("matches") != []])
+
+
+def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> Json:
+    matches: list[Json] = rule.get("matches") or []
+    by_model = [match for match in matches if names.names(match)]
+    if not by_model:
+        return rule
+    if not active:
+        return {**rule, "matches": [match for match in matches if match not in by_model]}
+    return {**rule, "matches": [*matches, *(names.of(match, adapter) for adapter in adapters for match in by_model)]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """How models are named in a header."""
+
+    header: str
+    """In lower case, as headers are compared."""
+    prefix: str
+
+    def names(self, match: Json) -> bool:
+        """Whether a match asks for a model of the namespace."""
+        return any(self._is_model(header) for header in match.get("headers") or ())
+
+    def of(self, match: Json, model: str) -> Json:
+        """The same match for another model."""
+        headers = [{**h, "value": self.prefix + model} if self._is_model(h) else h for h in match["headers"]]
+        return {**match, "headers": headers}
+
+    def _is_model(self, header: Json) -> bool:
+        return str(header.get("name")).lower() == self.header and str(header.get("value")).startswith(self.prefix)

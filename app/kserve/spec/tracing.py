@@ -1,0 +1,80 @@
+"""``spec.tracing``: OpenTelemetry for the model servers and the endpoint picker. Source: KS-2.9."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.kserve.arguments import has_flag, passes_arguments, word
+from app.kserve.names import MAIN
+from app.kube.base import Json
+from app.kube.merge import find, replaced
+from app.kube.objects import ObjectMeta
+
+_NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"
+_SERVERS = {
+    ("template",): "inference-server-decode",
+    ("worker",): "inference-server-decode",
+    ("prefill", "template"): "inference-server-prefill",
+    ("prefill", "worker"): "inference-server-prefill",
+}
+_PICKER = ("router", "scheduler", "template")
+
+
+def traced(document: Json, metadata: ObjectMeta) -> Json:
+    """The spec whose servers send traces; as it is where it has no ``tracing``."""
+    tracing = document.get("tracing")
+    if not isinstance(tracing, dict):
+        return document
+    endpoint = str(tracing.get("exporterEndpoint") or "")
+    for path, name in _SERVERS.items():
+        flags = (("--otlp-traces-endpoint", endpoint), ("--collect-detailed-traces", "all"))
+        document = _traced(document, path, flags, _variables(tracing, name, metadata))
+    return _traced(document, _PICKER, (("--tracing", "true"),), _variables(tracing, "inference-scheduler", metadata))
+
+
+def _traced(document: Json, path: Sequence[str], flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
+    containers = find(document, (*path, "containers"))
+    if not containers:
+        return document
+    changed = [_container(c, path == _PICKER, flags, env) if c.get("name") == MAIN else c for c in containers]
+    return replaced(document, (*path, "containers"), changed)
+
+
+def _container(container: Json, picker: bool, flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
+    """The container with the flags and variables that it lacks; the picker knows its flag in one word only."""
+    args = list(container.get("args") or ())
+    for flag, value in flags:
+        if passes_arguments(container) and not has_flag(container, flag):
+            args += [f"{flag}={value}"] if picker else [flag, word(value, container)]
+    present = list(container.get("env") or ())
+    names = {variable.get("name") for variable in present}
+    added = [variable for variable in env if variable["name"] not in names]
+    return {**container, **({"args": args} if args else {}), "env": [*present, *added]}
+
+
+def _variables(tracing: Json, service: str, metadata: ObjectMeta) -> list[Json]:
+    """In an order that never changes; the last one refers to two before it."""
+
+    def field(name: str, path: str) -> Json:
+        return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+
+    attributes = {
+        "k8s.namespace.name": metadata.namespace,
+        "k8s.node.name": f"$({_NODE})",
+        "k8s.pod.name": f"$({_POD})",
+        "llmisvc.name": metadata.name,
+    }
+    values: list[tuple[str, Any]] = [
+        ("OTEL_SERVICE_NAME", service),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", tracing.get("exporterEndpoint")),
+        ("OTEL_TRACES_EXPORTER", tracing.get("exporter")),
+        ("OTEL_TRACES_SAMPLER", tracing.get("sampler")),
+        ("OTEL_TRACES_SAMPLER_ARG", tracing.get("samplerArg")),
+    ]
+    return [
+        *({"name": name, "value": value} for name, value in values if value),
+        field(_NODE, "spec.nodeName"),
+        field(_POD, "metadata.name"),
+        {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": ",".join(f"{k}={v}" for k, v in attributes.items())},
+    ]

@@ -1,0 +1,310 @@
+"""Will a model fit into the memory of its GPUs? Sums with two ends: the least and the most that can be needed.
+
+Weights, key-value cache and what the server needs for itself. Where the file's size and the model's shape are known
+both ends are close; where only names tell, they are far apart. Only what holds for both ends is said. Source: LK-7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.kube.fit import Fit, Verdict
+
+GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number between two ends; ``most`` is ``None`` where nothing bounds it. ``how`` says how it is known."""
+
+    least: float
+    most: float | None
+    how: str
+
+    def __str__(self) -> str:
+        low = _gib(self.least)
+        if self.most is None:
+            return f"at least {low} GiB" if self.least else "an amount that is not known"
+        high = _gib(self.most)
+        return f"{low} GiB" if low == high else f"{low} to {high} GiB"
+
+
+def _gib(number: float) -> str:
+    return f"{number / GIB:.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What decides the size of a model and of its key-value cache. What is not known is 0."""
+
+    layers: int
+    kv_heads: int
+    head: int
+    """Width of one head."""
+    context: int = 0
+    """Tokens that the model was trained with."""
+    parameters: float = 0
+    """In thousands of millions."""
+    ends: tuple[float, float] = (1, 1)
+    """The least and the most cache, as a share of layers x heads x width: less with windows, more where guessed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a server uses the memory of its GPUs, as far as its own options tell."""
+
+    context: int | None = None
+    """Tokens that the key-value cache has room for at least; ``None``: as the server chooses."""
+    cache: tuple[str, str] = ("f16", "f16")
+    """Number formats of keys and values."""
+    share: float | None = None
+    """Share of the memory that the server takes, where the user says it."""
+    usual_share: float = 1.0
+    """The same where the user does not."""
+    gpus: int | None = None
+    """How many of the pod's GPUs it uses; ``None``: all of them."""
+    quantization: str = ""
+    """What the server makes of the weights, where the user says it."""
+    elsewhere: str = ""
+    """What may be kept in main memory, so that less is needed here; empty for nothing."""
+    more: str = ""
+    """What takes memory besides, and nobody knows how much; empty for nothing."""
+    unknown: str = ""
+    """Why nothing can be said of this server at all; empty where something can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A model, a server and its GPUs. What is not known is ``None``, empty or 0."""
+
+    names: tuple[str, ...]
+    """Texts that may name the model and the number of its parameters, the most certain first."""
+    formats: tuple[str, ...]
+    """Texts that may name its quantization, the most certain first."""
+    gguf: bool
+    """One file in GGUF, not a repository of tensors."""
+    size: int
+    """Bytes of the weights."""
+    parameters: int
+    shape: Shape | None
+    use: Use
+    gpus: int
+    memory: int
+    """Bytes of one GPU."""
+    memory_from: str
+    """Who says so."""
+
+
+def judge(question: Question) -> Fit:
+    """The answer. It is certain, or it is that nobody can know."""
+    use = question.use
+    if use.unknown:
+        return Fit(Verdict.CANNOT_KNOW, use.unknown, ())
+    taken = weights(question), cache(question), _overhead(question)
+    rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, taken, strict=True))
+    least = sum(part.least for part in taken)
+    most = None if use.more or any(part.most is None for part in taken) else sum(part.most or 0 for part in taken)
+    total = Amount(least, most, f"without {use.more}" if use.more else "")
+    rows = (*rows, ("needed", str(total), total.how))
+    if not question.gpus:
+        return Fit(Verdict.CANNOT_KNOW, f"no GPU is asked for; of main memory it needs {total}", rows)
+    if not question.memory:
+        why = f"it needs {total}; write the memory of one GPU into the Model's hardware.gpu.memory"
+        return Fit(Verdict.CANNOT_KNOW, why, rows)
+    used = min(use.gpus or question.gpus, question.gpus)
+    there = used * question.memory
+    rows = (*rows, ("available", f"{_gib(there)} GiB", f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"))
+    return _compared(question, total, there, rows)
+
+
+_NAMES = ("weights", "key-value cache", "overhead")
+
+
+def _compared(question: Question, total: Amount, there: int, rows: tuple[tuple[str, str, str], ...]) -> Fit:
+    use = question.use
+    usable = there * (use.share or use.usual_share)
+    given = f"{_gib(there)} GiB"
+    if use.share is not None or use.usual_share < 1:
+        share = f"{(use.share or use.usual_share):.0%} of it"
+        rows = (*rows, ("usable", f"{_gib(usable)} GiB", share + ("" if use.share else ", the server's default")))
+        given = f"{_gib(usable)} GiB of {given}"
+    if total.most is not None and total.most <= usable:
+        return Fit(Verdict.FITS, f"it needs at most {_gib(total.most)} GiB, and has {given}", rows)
+    if total.least <= there * (use.share or 1.0):
+        return Fit(Verdict.CANNOT_KNOW, f"it needs {total}, and has {given}", rows)
+    why = f"it needs at least {_gib(total.least)} GiB, and has {given}"
+    if use.elsewhere:
+        return Fit(Verdict.CANNOT_KNOW, f"{why}; but {use.elsewhere}", rows)
+    return Fit(Verdict.DOES_NOT_FIT, why, rows)
+
+
+# Weights: the size of the file where it is known, else parameters times bits, by what the names say.
+
+
+def weights(question: Question) -> Amount:
+    """The model itself."""
+    if question.size:
+        return Amount(question.size, question.size, "the size of the file")
+    shape = shape_of(question.names)
+    known = question.parameters or (shape.parameters * 1e9 if shape else 0)
+    if known:
+        count = Amount(known * 0.99, known * 1.01, f"{known / 1e9:.1f}B parameters")
+    else:
+        count = parameters(question.names)
+    bits = quantization((question.use.quantization, *question.formats), gguf=question.gguf)
+    if count.most is None or bits.most is None:
+        return Amount(0, None, "neither the size of the file nor a number of parameters is known")
+    return Amount(count.least * bits.least / 8, count.most * bits.most / 8, f"{count.how}, {bits.how}")
+
+
+def too_large(names: tuple[str, ...], formats: tuple[str, ...], *, gguf: bool, gpus: int, memory: int) -> str:
+    """Why the weights alone cannot be on so many GPUs, by names alone; empty where they may."""
+    use, there = Use(), gpus * memory
+    told = weights(Question(names, formats, gguf, 0, 0, None, use, gpus, memory, ""))
+    if told.least <= there:
+        return ""
+    return (
+        f"the weights need at least {_gib(told.least)} GiB ({told.how}), and {gpus} x {_gib(memory)} GiB are declared"
+    )
+
+
+_COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![A-Za-z0-9])", re.IGNORECASE)
+
+
+def parameters(names: Iterable[str]) -> Amount:
+    """What names say: ``8B``, ``8x7B``. They are rounded, and experts share a part of their weights."""
+    for name in names:
+        found = _COUNT.findall(name)
+        counts = [float(number) * 1e9 * (int(experts) if experts else 1) for experts, number in found]
+        if counts and all(counts):
+            mixed = any(experts for experts, _ in found)
+            told = f"{found[counts.index(max(counts))][0]}x" if mixed else ""
+            text = f"{told}{found[counts.index(max(counts))][1]}B parameters by the name"
+            return Amount(min(counts) * (0.7 if mixed else 0.9), max(counts) * 1.3, text)
+    return Amount(0, None, "")
+
+
+_BITS: dict[str, tuple[float, float]] = {
+    word: ends
+    for words, ends in (
+        ("f32 fp32", (32, 32)),
+        ("f16 fp16 bf16", (16, 16.1)),
+        ("q8_0", (8.5, 8.6)),
+        ("q6_k", (6.5, 6.7)),
+        ("q5_k_m q5_k q5_1", (5.5, 6.2)),
+        ("q5_k_s q5_0", (5.5, 5.8)),
+        ("q4_k_m q4_k q4_1", (4.5, 5.3)),
+        ("q4_k_s q4_0 iq4_nl", (4.5, 4.9)),
+        ("iq4_xs", (4.2, 4.7)),
+        ("mxfp4", (4.2, 5.5)),
+        ("q3_k_l q3_k_m q3_k", (3.4, 4.6)),
+        ("q3_k_s", (3.4, 3.9)),
+        ("q2_k q2_k_s", (2.5, 3.6)),
+        ("iq3_m iq3_s iq3_xs iq3_xxs", (3, 4.1)),
+        ("iq2_m iq2_s iq2_xs iq2_xxs", (2, 3.2)),
+        ("iq1_m iq1_s tq1_0 tq2_0", (1.5, 2.8)),
+        ("fp8 int8 w8a8", (8, 10)),
+        ("awq int4 4bit w4a16 nvfp4", (4, 8)),
+        ("gptq bnb", (2, 9)),
+    )
+    for word in words.split()
+}
+"""Bits of a weight: of the smallest tensors' format, and of a whole file, in which some are kept larger."""
+_WORD = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
+
+
+def quantization(names: Iterable[str], *, gguf: bool) -> Amount:
+    """Bits of a weight, by the first name that tells one."""
+    for name in names:
+        found = [word for word in map(str.lower, _WORD.findall(name)) if word in _BITS]
+        if found:
+            least, most = min(_BITS[w][0] for w in found), max(_BITS[w][1] for w in found)
+            return Amount(least, most, f"{found[-1].upper()}, {least:g} to {most:g} bits each")
+    least, most = (1.5, 32.0) if gguf else (4.0, 16.1)
+    return Amount(least, most, f"{least:g} to {most:g} bits each, as no name tells")
+
+
+# The key-value cache: two vectors per token, layer and key-value head.
+
+_CACHE_BITS = {
+    **dict.fromkeys(("f16", "bf16", "float16", "bfloat16", "auto"), 16.0),
+    **dict.fromkeys(("fp8", "fp8_e4m3", "fp8_e5m2"), 8.0),
+    "f32": 32.0,
+    "q8_0": 8.5,
+    "q5_1": 6.0,
+    "q5_0": 5.5,
+    "q4_1": 5.0,
+    "q4_0": 4.5,
+    "iq4_nl": 4.5,
+}
+
+
+def cache(question: Question) -> Amount:
+    """Room for the tokens of the context. Where the server chooses the context, it may choose a small one."""
+    shape, use = question.shape or shape_of(question.names), question.use
+    tokens = use.context or (shape.context if shape else 0)
+    if shape is None:
+        return Amount(0, None, "the model's layers and heads are not known")
+    if not tokens:
+        return Amount(0, None, "neither the service nor the model says how long the context is")
+    values = shape.layers * shape.kv_heads * shape.head
+    known = all(text in _CACHE_BITS for text in use.cache)
+    per_token = values * sum(_CACHE_BITS.get(text, 32.0) for text in use.cache) / 8
+    copies = max(1, question.gpus / shape.kv_heads)  # a GPU holds one head at least
+    least = per_token * tokens * shape.ends[0] if use.context and known else 0
+    formats = " and ".join(dict.fromkeys(use.cache))
+    layout = f"{shape.layers} layers x {shape.kv_heads} heads x {shape.head} values"
+    how = f"{tokens} tokens x {layout}, keys and values in {formats}"
+    if not use.context:
+        how += "; the server may choose fewer tokens"
+    return Amount(least, per_token * tokens * shape.ends[1] * copies, how)
+
+
+OVERHEAD = int(2.5 * GIB)
+"""What a server takes of each GPU besides, at most: its context, buffers, graphs."""
+
+
+def _overhead(question: Question) -> Amount:
+    """Buffers grow with the model a little."""
+    most = max(question.gpus, 1) * OVERHEAD + (weights(question).most or 0) / 10
+    return Amount(0, most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
+
+
+_SHAPES = {
+    "tinyllama-1.1b": Shape(22, 4, 64, 2048, 1.10),
+    "llama-3.2-1b": Shape(16, 8, 64, 131072, 1.24),
+    "llama-3.2-3b": Shape(28, 8, 128, 131072, 3.21),
+    "llama-3.1-8b": Shape(32, 8, 128, 131072, 8.03),
+    "llama-3.1-70b": Shape(80, 8, 128, 131072, 70.55),
+    "llama-3.3-70b": Shape(80, 8, 128, 131072, 70.55),
+    "llama-3.1-405b": Shape(126, 8, 128, 131072, 405.85),
+    "llama-2-7b": Shape(32, 32, 128, 4096, 6.74),
+    "llama-2-13b": Shape(40, 40, 128, 4096, 13.02),
+    "llama-2-70b": Shape(80, 8, 128, 4096, 68.98),
+    "codellama-34b": Shape(48, 8, 128, 16384, 33.74),
+    "mistral-7b": Shape(32, 8, 128, 32768, 7.25, (0, 1)),
+    "mixtral-8x7b": Shape(32, 8, 128, 32768, 46.70),
+    "mixtral-8x22b": Shape(56, 8, 128, 65536, 140.62),
+    "qwen2.5-7b": Shape(28, 4, 128, 32768, 7.62),
+    "qwen2.5-14b": Shape(48, 8, 128, 32768, 14.77),
+    "qwen2.5-32b": Shape(64, 8, 128, 32768, 32.76),
+    "qwen2.5-72b": Shape(80, 8, 128, 32768, 72.71),
+}
+"""Widespread models, by what their names contain. A fine-tuned model has the shape of the one it was made from."""
+
+
+_BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf))*"
+"""Words that stand between a family and a size and change neither."""
+
+
+def shape_of(names: Iterable[str]) -> Shape | None:
+    """The shape of a model that is known by its name."""
+    for name in names:
+        plain = re.sub(r"[^a-z0-9.]+", "-", name.lower())
+        for known, shape in _SHAPES.items():
+            family, _, size = known.rpartition("-")
+            if re.search(rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9])", plain):
+                return shape
+    return None

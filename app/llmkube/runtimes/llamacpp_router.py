@@ -1,0 +1,43 @@
+"""llama.cpp's server with a directory of models, of which each request names one. Source: LK-3.5.6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.names import MODELS_DIR
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, switch
+
+
+def arguments(serving: Serving) -> list[str]:
+    """The command line. The models are the user's own, on a volume of theirs."""
+    return [
+        *("--models-dir", MODELS_DIR),
+        *flag("--port", serving.port),
+        *([] if serving.has("--host") else ["--host", serving.address]),
+        *switch("--metrics", not serving.has("--metrics")),
+        *serving.spec.extra_args,
+    ]
+
+
+def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """LK-V-I70."""
+    if not any(mount.get("mountPath", "").rstrip("/") == MODELS_DIR for mount in spec.extra_volume_mounts):
+        message = f"llamacpp-router serves what lies in {MODELS_DIR}, and nothing is mounted there"
+        yield advice(SPEC.child("extraVolumeMounts"), message)
+
+
+LLAMACPP_ROUTER = Runtime(
+    name="llamacpp-router",
+    container="llama-server",
+    image="ghcr.io/ggml-org/llama.cpp:server",
+    port=8080,
+    health=HEALTH,
+    scraped=True,
+    arguments=arguments,
+    reads=("extraArgs", "bindAddress"),
+    flags={"bindAddress": ("--host",)},
+    advice=warnings,
+)

@@ -1,0 +1,133 @@
+"""Services that share requests by ``router.route.group``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.kserve.objects import Cluster, Json, customize, fields, gateway, service
+
+PREFIX = {"path": {"type": "PathPrefix", "value": "/chat"}}
+POOL = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool", "port": 8000}
+
+
+def member(name: str, weight: int = 10, *, group: str = "chat", ready: bool = True, **spec: Any) -> Json:
+    route = {"group": group, "weight": weight}
+    found = service(name, model={"uri": "hf://a/b", "name": "base"}, router={"route": route, "scheduler": {}}, **spec)
+    conditions = [{"type": type_, "status": str(ready)} for type_ in ("RouterReady", "WorkloadsReady")]
+    return {**found, "status": {"conditions": conditions}}
+
+
+def shared(*peers: Json, weight: int = 30, **route: Any) -> Cluster:
+    """A service of the group whose route has a rule of its own, beside two below its own path."""
+    own = {"path": {"type": "PathPrefix", "value": "/default/demo/v1"}}
+    rules = [{"matches": [match], "backendRefs": [POOL]} for match in (PREFIX, own)]
+    parent = service(
+        model={"uri": "hf://a/b", "name": "base"},
+        router={
+            "route": {"group": "chat", "weight": weight, "http": {"spec": {"rules": rules}}, **route},
+            "scheduler": {},
+        },
+    )
+    cluster = Cluster(parent, gateway(), *peers)
+    cluster.sync()
+    return cluster
+
+
+def weights(cluster: Cluster, rule: int = 0) -> dict[str, int]:
+    backends = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][rule]["backendRefs"]
+    return {backend["name"]: backend.get("weight", 1) for backend in backends}
+
+
+def test_requests_are_shared_by_weight() -> None:
+    """By the rules that are not below the service's own path."""
+    cluster = shared(member("other", 70), member("stranger", group="different"))
+    assert weights(cluster) == {"demo-inference-pool": 30, "other-inference-pool": 70}
+    assert weights(cluster, 1) == {"demo-inference-pool": 1}
+    assert cluster.says("GroupReady") == "True"
+
+
+@pytest.mark.parametrize(
+    ("spec", "backend"),
+    [
+        ({"route": {"group": "chat", "weight": 5}}, "other-kserve-workload-svc"),
+        ({"route": {"group": "chat", "weight": 5}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}, "mine"),
+    ],
+)
+def test_a_member_is_its_pool_or_its_service(spec: Json, backend: str) -> None:
+    peer = member("other")
+    peer["spec"]["router"] = spec
+    assert weights(shared(peer)) == {"demo-inference-pool": 30, backend: 5}
+
+
+def test_a_member_that_is_not_ready_waits() -> None:
+    """One that was there stays while it is updated; one that is stopped is there without weight."""
+    peer = member("other", ready=False)
+    cluster = shared(peer)
+    assert weights(cluster) == {"demo-inference-pool": 30}
+    cluster.related[-1] = member("other")
+    cluster.sync()
+    assert weights(cluster) == {"demo-inference-pool": 30, "other-inference-pool": 10}
+    updating = member("other")
+    updating["status"]["conditions"][1]["status"] = "False"
+    cluster.related[-1] = updating
+    cluster.sync()
+    assert weights(cluster) == {"demo-inference-pool": 30, "other-inference-pool": 10}
+    stopped = member("other", ready=False)
+    stopped["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
+    cluster.related[-1] = stopped
+    cluster.sync()
+    assert weights(cluster) == {"demo-inference-pool": 30, "other-inference-pool": 0}
+
+
+def test_other_models_are_not_served_by_the_group() -> None:
+    """Adapters count as models; the condition says which service it is."""
+    peer = member("other")
+    peer["spec"]["model"]["lora"] = {"adapters": [{"name": "a", "uri": "hf://a/b"}]}
+    cluster = shared(peer)
+    assert weights(cluster) == {"demo-inference-pool": 30}
+    assert cluster.says("GroupReady") == "MemberDivergence"
+    found = cluster.condition("GroupReady")
+    assert found is not None
+    assert found["message"].startswith("other: ")
+    assert cluster.says("RouterReady") != "MemberDivergence"
+
+
+def test_other_services_are_asked_for_by_members_only() -> None:
+    kinds = [rule["resource"] for rule in customize(member("demo"))]
+    assert "llminferenceservices" in kinds
+    assert "llminferenceservices" not in [rule["resource"] for rule in customize(service())]
+
+
+@pytest.mark.parametrize(
+    ("router", "wrong"),
+    [
+        ({"route": {"group": "chat"}}, [("spec.router.route.weight", "Required")]),
+        ({"route": {"weight": 1}}, [("spec.router.route.group", "Required")]),
+        (
+            {"route": {"group": "chat", "weight": 1, "http": {"refs": [{"name": "mine"}]}}},
+            [("spec.router.route.group", "Invalid")],
+        ),
+        ({"route": {"group": "chat", "weight": 1}, "ingress": {}}, [("spec.router.route.group", "Invalid")]),
+        ({"route": {"group": "chat", "weight": 1}}, []),
+    ],
+)
+def test_rules(router: Json, wrong: list[tuple[str, str]]) -> None:
+    assert fields(service(router={"scheduler": {}, **router})) == wrong
+
+
+def test_a_member_needs_a_pool() -> None:
+    """Metacontroller merges backends by their ports, and those of Services are equal."""
+    found = fields(service(router={"route": {"group": "chat", "weight": 1}}))
+    assert found == [("spec.router.route.group", "Invalid")]
+
+
+def test_pools_have_no_port() -> None:
+    backends = shared(member("other")).child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"]
+    assert len(backends) == 2
+    assert not any("port" in backend for backend in backends)
+
+
+def test_a_base_may_have_the_weight() -> None:
+    assert fields(service(router={"route": {"group": "chat"}}, baseRefs=[{"name": "base"}])) == []

@@ -1,0 +1,247 @@
+"""What manifests of KServe v0.18 to v0.20 have beyond v0.17: traces, listeners, texts, templates, routing by model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.kserve.objects import Cluster, Json, admit, config, customize, fields, gateway, service
+from tests.kserve.workload.test_artifacts import container, operator
+from tests.kserve.workload.test_workloads import DP, group, template
+
+ENDPOINT = "http://otel-collector:4317"
+
+
+def env(found: Json) -> dict[str, str]:
+    return {variable["name"]: variable.get("value", "") for variable in found.get("env", ())}
+
+
+# Tracing.
+
+
+def test_traces_with_the_defaults() -> None:
+    """An empty object asks for them; servers, prefill servers and the picker send under names of their own."""
+    cluster = Cluster(service(tracing={}, prefill={}, router={"scheduler": {}, "route": {}}), gateway())
+    cluster.sync()
+    names = {"demo-kserve": "decode", "demo-kserve-prefill": "prefill"}
+    for name, side in names.items():
+        main = container(template(cluster, name)["spec"])
+        assert main["args"] == ["--otlp-traces-endpoint", ENDPOINT, "--collect-detailed-traces", "all"]
+        assert env(main)["OTEL_SERVICE_NAME"] == f"inference-server-{side}"
+    picker = container(template(cluster, "demo-kserve-router-scheduler")["spec"])
+    assert "--tracing=true" in picker["args"]
+    assert env(picker)["OTEL_SERVICE_NAME"] == "inference-scheduler"
+    assert list(env(picker)) == [
+        "OTEL_SERVICE_NAME",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "OTEL_TRACES_EXPORTER",
+        "OTEL_TRACES_SAMPLER",
+        "OTEL_TRACES_SAMPLER_ARG",
+        "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME",
+        "OTEL_RESOURCE_ATTRIBUTES_POD_NAME",
+        "OTEL_RESOURCE_ATTRIBUTES",
+    ]
+    assert env(picker)["OTEL_RESOURCE_ATTRIBUTES"] == (
+        "k8s.namespace.name=default,k8s.node.name=$(OTEL_RESOURCE_ATTRIBUTES_NODE_NAME),"
+        "k8s.pod.name=$(OTEL_RESOURCE_ATTRIBUTES_POD_NAME),llmisvc.name=demo"
+    )
+
+
+def test_what_the_user_says_of_traces_counts() -> None:
+    """In the field, in a base, or in the container itself."""
+    main = {
+        "name": "main",
+        "args": ["--collect-detailed-traces=model"],
+        "env": [{"name": "OTEL_SERVICE_NAME", "value": "mine"}],
+    }
+    parent = service(
+        tracing={"exporterEndpoint": "http://here:4317"}, template={"containers": [main]}, baseRefs=[{"name": "base"}]
+    )
+    cluster = Cluster(parent, config(tracing={"exporterEndpoint": "http://base:4317", "samplerArg": "1"}))
+    cluster.sync()
+    found = container(template(cluster)["spec"])
+    assert found["args"] == ["--collect-detailed-traces=model", "--otlp-traces-endpoint", "http://here:4317"]
+    assert env(found)["OTEL_SERVICE_NAME"] == "mine"
+    assert env(found)["OTEL_TRACES_SAMPLER_ARG"] == "1"
+    assert env(found)["OTEL_TRACES_SAMPLER"] == "parentbased_traceidratio"
+
+
+def test_an_administrators_defaults_stand_in_for_ours() -> None:
+    """As for every preset, by its name; which name it was is not kept."""
+    preset = config("kserve-config-llm-tracing", "kserve", tracing={"exporterEndpoint": "http://central:4317"})
+    cluster = Cluster(service(tracing={}), preset)
+    cluster.sync()
+    assert env(container(template(cluster)["spec"]))["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://central:4317"
+    assert "serving.kserve.io/config-llm-tracing" not in cluster.answer["status"]["annotations"]
+
+
+def test_every_pod_of_a_group_sends_traces() -> None:
+    cluster = Cluster(service(tracing={}, worker={}, parallelism=DP))
+    cluster.sync()
+    for name in ("leaderTemplate", "workerTemplate"):
+        main = container(group(cluster)["leaderWorkerTemplate"][name]["spec"])
+        assert main["args"][:2] == ["--otlp-traces-endpoint", ENDPOINT]
+
+
+def test_without_tracing_nothing_is_added() -> None:
+    cluster = Cluster(service())
+    cluster.sync()
+    assert not [name for name in env(container(template(cluster)["spec"])) if name.startswith("OTEL")]
+
+
+# The scheduler's configuration as text.
+
+TEXT = "kind: EndpointPickerConfig\nplugins:\n- type: queue-scorer\n"
+
+
+def scheduled(inline: Any) -> Json:
+    return service(router={"scheduler": {"config": {"inline": inline}}})
+
+
+def test_a_configuration_as_text_is_passed_on() -> None:
+    """To the letter."""
+    assert fields(scheduled(TEXT)) == []
+    cluster = Cluster(scheduled(TEXT))
+    cluster.sync()
+    args = container(template(cluster, "demo-kserve-router-scheduler")["spec"])["args"]
+    assert args[-2:] == ["--config-text", TEXT]
+
+
+@pytest.mark.parametrize(
+    ("inline", "type_"), [("", "Invalid"), (" \n ", "Invalid"), ({}, "Invalid"), (5, "TypeInvalid")]
+)
+def test_a_configuration_that_says_nothing(inline: Any, type_: str) -> None:
+    assert fields(scheduled(inline)) == [("spec.router.scheduler.config.inline", type_)]
+
+
+# Listeners.
+
+
+def routed(*refs: Json, **http: Any) -> Json:
+    return service(router={"route": http, "gateway": {"refs": list(refs)}})
+
+
+def test_a_route_attaches_to_one_listener() -> None:
+    cluster = Cluster(
+        routed({"name": "gw", "namespace": "infra", "sectionName": "public"}),
+        gateway("gw", "infra", listeners=[{"name": "public", "port": 80, "protocol": "HTTP"}]),
+    )
+    cluster.sync()
+    (parent,) = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["parentRefs"]
+    assert parent["sectionName"] == "public"
+    assert cluster.answer["status"]["url"].startswith("http://203.0.113.1/")
+
+
+@pytest.mark.parametrize(("section", "wrong"), [("public", False), ("private", True)])
+def test_listeners_are_compared_where_refs_have_them(section: str, wrong: bool) -> None:
+    """A route's own parents may name the same Gateways, of the same listeners."""
+    parents = [{"name": "gw", "namespace": "infra", "sectionName": section}]
+    found = fields(
+        routed({"name": "gw", "namespace": "infra", "sectionName": "public"}, http={"spec": {"parentRefs": parents}})
+    )
+    assert found == ([("spec.router.route.http.spec", "Invalid")] if wrong else [])
+    without = routed({"name": "gw", "namespace": "infra"}, http={"spec": {"parentRefs": parents}})
+    assert fields(without) == []
+
+
+# Templates.
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("{{ .GlobalConfig.EnableTLS }}", "false"),
+        ("{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "X-Gateway-Model-Name"),
+        ("{{ .GlobalConfig.InferencePoolNamespacedName }}", "default/demo-inference-pool"),
+        ("{{ shutdownTimeout .Spec.Template 15 }}", "10"),
+        ("{{ shutdownTimeout .Spec.Worker 15 }}", "40"),
+        ("x{{ kvTransferConfig .Spec.KVCacheOffloading }}", "x"),
+        ("{{ if .Spec.Tracing }}traced{{ end }}.", "."),
+    ],
+)
+def test_what_newer_presets_ask_for(text: str, shown: str) -> None:
+    main = {"name": "main", "env": [{"name": "X", "value": text}]}
+    parent = service(template={"containers": [main]})
+    assert fields(parent) == []
+    cluster = Cluster(parent)
+    cluster.sync()
+    assert env(container(template(cluster)["spec"]))["X"] == shown
+
+
+# Routing by model.
+
+HEADER = {"name": "X-Gateway-Model-Name", "value": "publishers/default/models/{{ .Spec.Model.Name }}"}
+ENABLED = {"serving.kserve.io/model-based-routing-enabled": "true"}
+
+
+def matches(annotations: Json | None, **ingress: str) -> list[list[str]]:
+    """Values of the header, by rule; an empty text for a match without it."""
+    prefix = {"path": {"type": "PathPrefix", "value": "/default/demo"}}
+    rules = [
+        {"matches": [prefix], "backendRefs": [{"name": "s", "port": 80}]},
+        {"matches": [{"headers": [HEADER]}], "backendRefs": [{"name": "s", "port": 80}]},
+    ]
+    base = config(router={"route": {"http": {"spec": {"rules": rules}}}})
+    adapters = [{"name": name, "uri": "hf://a/b"} for name in ("b", "a")]
+    parent = service(
+        model={"uri": "hf://a/b", "lora": {"adapters": adapters}},
+        baseRefs=[{"name": "base"}],
+        annotations=annotations,
+    )
+    cluster = Cluster(parent, base, gateway(), operator(ingress=ingress))
+    cluster.sync()
+    route = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]
+    return [
+        [
+            (match.get("headers") or [{"value": ""}])[0]["value"].removeprefix("publishers/default/models/")
+            for match in m
+        ]
+        for m in (rule["matches"] for rule in route["rules"])
+    ]
+
+
+def test_rules_by_model_stand_where_they_are_asked_for() -> None:
+    """With a match for each adapter; otherwise they are gone, as they are where the operator switches them off."""
+    assert matches(ENABLED) == [[""], ["demo", "a", "b"]]
+    assert matches(None) == [[""]]
+    assert matches(ENABLED, modelBasedRoutingMode="Disabled") == [[""]]
+    assert matches(ENABLED, modelBasedRoutingHeaderName="X-Model") == [[""], ["demo"]]
+
+
+# What is stored and does nothing here.
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"router": {"scheduler": {"tokenizer": {}}}}, "spec.router.scheduler.tokenizer"),
+        ({"kvCacheOffloading": {"cpu": "10Gi"}}, "spec.kvCacheOffloading"),
+        ({"prefill": {"kvCacheOffloading": {"cpu": "10Gi"}}}, "spec.prefill.kvCacheOffloading"),
+        ({"model": {"uri": "pvc://claim/m", "confidential": {"enabled": True}}}, "spec.model.confidential"),
+    ],
+)
+def test_what_has_no_effect_here_is_said(spec: Json, path: str) -> None:
+    verdict = admit(service(**spec))
+    assert verdict.errors == []
+    assert [warning for warning in verdict.warnings if warning.startswith(f"{path}: accepted, no effect; ")]
+
+
+def test_an_encrypted_model_is_decrypted() -> None:
+    """By the storage initializer, which is told where the key is."""
+    key = "kbs:///default/keys/llama"
+    cluster = Cluster(service(model={"uri": "gs://bucket/m", "confidential": {"enabled": True, "resourceId": key}}))
+    cluster.sync()
+    found = env(container(template(cluster)["spec"], "storage-initializer", "initContainers"))
+    assert found == {"CONFIDENTIAL_ENABLED": "true", "CONFIDENTIAL_RESOURCE_ID": key}
+    wrong = service(model={"uri": "gs://bucket/m", "confidential": {"enabled": True, "resourceId": "default/keys/x"}})
+    assert fields(wrong) == [("spec.model.confidential.resourceId", "Invalid")]
+
+
+def test_the_bundle_of_downloads_is_asked_for() -> None:
+    """By the addresses of the model and of adapters."""
+    adapters = {"adapters": [{"name": "a", "uri": "gs://bucket/a"}]}
+    for model in ({"uri": "gs://bucket/m"}, {"uri": "hf://a/b", "lora": adapters}):
+        rules = customize(service(model=model))
+        assert any("global-ca-bundle" in rule.get("names", ()) for rule in rules), json.dumps(rules)

@@ -1,0 +1,239 @@
+"""Whether a model fits: the sums, against what others published, and only certain answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from app.kube.fit import Fit, Verdict
+from app.llmkube.fit import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of, too_large
+from app.llmkube.inferenceservice.fitting import fit_with
+from app.llmkube.inferenceservice.observed import decode
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.settings import Settings
+from tests.contract.recordings import cases
+from tests.llmkube.inferenceservice.world import KIND, model, service
+from tests.llmkube.objects import model as written
+from tests.llmkube.objects import warned
+from tests.repository.test_readme import ROOT
+
+Json = dict[str, Any]
+
+GIGABYTE = 10**9
+PAGE = (ROOT / "docs" / "fit.md").read_text()
+ROWS = re.findall(r"^\| `(.+?)` \| (\S+) \| ([\d.]+ to [\d.]+ GB) \| ([\d.]+) GB \| (.+) \|$", PAGE, re.MULTILINE)
+
+
+def question(name: str, tokens: int = 4096, **known: Any) -> Question:
+    given = {"names": (name,), "formats": (name,), "gguf": True, "size": 0, "parameters": 0, "shape": None}
+    here = {"use": Use(context=tokens), "gpus": 1, "memory": 24 * GIB, "memory_from": "the test"}
+    return Question(**{**given, **here, **known})
+
+
+def total(fit: Fit) -> tuple[float, float]:
+    """What is needed, in bytes, from the answer's own row; GiB with a decimal place."""
+    text = next(amount for name, amount, _ in fit.rows if name == "needed")
+    numbers = [float(number) * GIB for number in re.findall(r"[\d.]+", text)]
+    return numbers[0], numbers[-1]
+
+
+@pytest.mark.parametrize(("name", "tokens", "here", "published", "source"), ROWS, ids=[row[0] for row in ROWS])
+def test_published_needs_lie_between_the_two_ends(
+    name: str, tokens: str, here: str, published: str, source: str
+) -> None:
+    """The table of the page, computed again. Published numbers are rounded, and some leave the cache out."""
+    least, most = total(judge(question(name, int(tokens))))
+    assert here == f"{least / GIGABYTE:.1f} to {most / GIGABYTE:.1f} GB"
+    without_cache = least if "with" in source else total(judge(question(name, 1)))[0]
+    assert without_cache <= float(published) * GIGABYTE * 1.02
+    assert float(published) * GIGABYTE <= most
+
+
+def test_ten_models_are_compared() -> None:
+    assert len(ROWS) >= 10
+    assert len({row[0] for row in ROWS}) == len(ROWS)
+
+
+NAMES = [
+    ("Llama-3-8B-Instruct-Q4_K_M.gguf", 8.03, 4.92),
+    ("Qwen2.5-72B-Instruct-q8_0.gguf", 72.7, 77.3),
+    ("gemma-2-27b-it-Q6_K.gguf", 27.2, 22.3),
+    ("Phi-3-medium-14B-F16.gguf", 14.0, 28.0),
+    ("mixtral-8x22b-v0.1.Q4_K_M.gguf", 140.6, 85.6),
+    ("Qwen3-30B-A3B-Q5_K_M.gguf", 30.5, 21.7),
+    ("smollm2-1.7b-instruct-q4_0.gguf", 1.71, 0.99),
+    ("org/Llama-3.3-70B-Instruct-AWQ", 70.6, 39.8),
+    ("org/Llama-3.1-405B-Instruct-FP8", 405.9, 410.0),
+]
+"""Files as they are published: parameters and bytes, both in thousands of millions."""
+
+
+@pytest.mark.parametrize(("name", "count", "size"), NAMES)
+def test_a_name_tells_weights_between_two_ends(name: str, count: float, size: float) -> None:
+    told = parameters([name])
+    assert told.most is not None
+    assert told.least <= count * 1e9 <= told.most
+    bits = quantization([name], gguf=name.endswith("gguf"))
+    assert bits.most is not None
+    assert told.least * bits.least / 8 <= size * 1e9 <= told.most * bits.most / 8
+
+
+@pytest.mark.parametrize("name", ["gemma-3n-E4B-it", "phi-4", "v0.8b1", "abc8bit", "0b", "model-v8.bin", ""])
+def test_what_is_no_number_of_parameters(name: str) -> None:
+    assert parameters([name]).most is None
+
+
+def test_shapes_by_name() -> None:
+    assert shape_of(["https://x/Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf"]) == shape_of(["org/llama-3.1-8b"])
+    assert shape_of(["Qwen/Qwen2.5-Coder-14B-Instruct"]) == shape_of(["qwen2.5-14b"])
+    assert shape_of(["Qwen/Qwen2.5-VL-7B-Instruct", "org/llama-3.1-80b", "codellama-34bx"]) is None
+
+
+def test_the_arithmetic_of_the_cache() -> None:
+    """2 x 32 layers x 8 heads x 128 values x 2 bytes: 128 KiB for a token of Llama 3.1 8B, as published."""
+    exact = question("x", 131072, size=GIB, shape=Shape(32, 8, 128))
+    row = judge(exact).rows[1]
+    assert row[1] == "16.0 GiB"
+    halved = judge(question("x", 131072, size=GIB, shape=Shape(32, 8, 128), use=Use(131072, ("q8_0", "q4_0")))).rows[1]
+    assert halved[1] == "6.5 GiB"
+
+
+def verdict(**known: Any) -> Verdict:
+    return judge(question("x", **{"shape": Shape(32, 8, 128), "size": 10 * GIB, **known})).verdict
+
+
+def test_only_certain_answers() -> None:
+    assert verdict() is Verdict.FITS
+    assert verdict(size=30 * GIB) is Verdict.DOES_NOT_FIT
+    assert verdict(size=22 * GIB) is Verdict.CANNOT_KNOW
+    assert verdict(size=30 * GIB, gpus=2) is Verdict.FITS
+    assert verdict(gpus=0) is Verdict.CANNOT_KNOW
+    assert verdict(memory=0) is Verdict.CANNOT_KNOW
+    assert verdict(size=0) is Verdict.CANNOT_KNOW
+    assert verdict(shape=None) is Verdict.CANNOT_KNOW
+    assert verdict(shape=None, size=30 * GIB) is Verdict.DOES_NOT_FIT
+    assert verdict(size=30 * GIB, use=Use(elsewhere="experts are in main memory")) is Verdict.CANNOT_KNOW
+    assert verdict(use=Use(context=4096, more="a draft")) is Verdict.CANNOT_KNOW
+    assert verdict(size=20 * GIB, use=Use(context=4096, share=0.5)) is Verdict.DOES_NOT_FIT
+    assert verdict(size=22 * GIB, use=Use(context=4096, usual_share=0.5)) is Verdict.CANNOT_KNOW
+    assert verdict(size=30 * GIB, gpus=2, use=Use(context=4096, gpus=1)) is Verdict.DOES_NOT_FIT
+    assert verdict(use=Use(unknown="own")) is Verdict.CANNOT_KNOW
+    assert verdict(use=Use(context=4096, cache=("odd", "odd"))) is Verdict.FITS
+
+
+CARD: Json = {"accelerator": "cuda", "gpu": {"count": 1, "memory": "24Gi"}}
+LARGE = "https://example.com/Llama-3.1-70B-Q4_K_M.gguf"
+
+
+def asked(source: str = LARGE, status: Json | None = None, hardware: Json = CARD, **spec: Any) -> Fit:
+    related = model(source=source, hardware=hardware, status=status)
+    found = decode(_related(related))
+    assert found is not None
+    parsed = InferenceServiceSpec.model_validate(service(**spec)["spec"])
+    return fit_with(parsed, found, Settings())
+
+
+def _related(document: Json) -> Any:
+    request = {
+        "parent": service(),
+        "children": {},
+        "related": {"Model.inference.llmkube.dev/v1alpha1": {"ns1/m": document}},
+    }
+    return KIND.decoder.decode(json.dumps(request).encode()).related.models["ns1/m"]
+
+
+@pytest.mark.parametrize("runtime", ["llamacpp", "vllm", "sglang", "tgi"])
+def test_a_model_that_is_too_large(runtime: str) -> None:
+    fit = asked(runtime=runtime)
+    assert fit.verdict is Verdict.DOES_NOT_FIT
+    assert "and has 24.0 GiB" in fit.why or "GiB of 24.0 GiB" in fit.why
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"moeCPUOffload": True},
+        {"moeCPULayers": 4},
+        {"tensorOverrides": ["exps=CPU"]},
+        {"noKvOffload": True},
+        {"extraArgs": ["-ngl", "20"]},
+        {"env": [{"name": "GGML_CUDA_ENABLE_UNIFIED_MEMORY", "value": "1"}]},
+        {"command": ["own"]},
+        {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 20}},
+        {"runtime": "vllm", "extraArgs": ["--cpu-offload-gb=20"]},
+        {"runtime": "sglang", "extraArgs": ["--cpu-offload-gb", "20"]},
+        {"runtime": "llamacpp-router"},
+        {"runtime": "generic", "image": "a:1"},
+    ],
+)
+def test_nobody_can_know(spec: Json) -> None:
+    """Something of it may be elsewhere, or the server is one that nobody knows."""
+    assert asked(**spec).verdict is Verdict.CANNOT_KNOW
+
+
+def test_what_the_model_says_of_itself_counts() -> None:
+    told = {"architecture": "gemma2", "layerCount": 46, "headCount": 32, "embeddingSize": 4608, "contextLength": 8192}
+    status = {"sourceContentLength": 4 * GIB, "gguf": told}
+    fit = asked("https://example.com/model.gguf", status)
+    assert fit.rows[0][1:] == ("4.0 GiB", "the size of the file")
+    assert fit.verdict is Verdict.FITS
+    larger = asked("https://example.com/model.gguf", {**status, "sourceContentLength": 40 * GIB})
+    assert larger.verdict is Verdict.DOES_NOT_FIT
+    part = asked("https://example.com/m-00001-of-00003.gguf", status)
+    assert part.verdict is Verdict.CANNOT_KNOW
+    several = _staged_model()
+    assert several.verdict is Verdict.CANNOT_KNOW
+    layers = {**CARD, "gpu": {**CARD["gpu"], "layers": 10}}
+    assert asked(hardware=layers).verdict is Verdict.CANNOT_KNOW
+    assert asked(hardware={"accelerator": "metal"}).verdict is Verdict.CANNOT_KNOW
+
+
+def _staged_model() -> Fit:
+    """The size is of one file, and there are two."""
+    related = model(source="org/repo", files=["a.gguf", "b.gguf"], hardware=CARD, status={"sourceContentLength": GIB})
+    found = decode(_related(related))
+    assert found is not None
+    return fit_with(InferenceServiceSpec.model_validate(service(contextSize=4096)["spec"]), found, Settings())
+
+
+def test_the_header_of_a_plain_file_is_exact() -> None:
+    """Grouped heads and the number of weights are known, too."""
+    told = {"architecture": "llama", "layerCount": 32, "headCount": 32, "headCountKv": 8, "embeddingSize": 4096}
+    status = {"gguf": {**told, "parameterCount": 8_030_000_000, "quantization": "Q8_0"}}
+    fit = asked("https://example.com/model.gguf", status, contextSize=8192)
+    assert [row[1] for row in fit.rows[:2]] == ["7.9 to 8.1 GiB", "1.0 GiB"]
+
+
+def test_models_that_are_clearly_too_large_are_warned_of_at_apply() -> None:
+    """By their names alone; not where layers are kept in main memory, and not without a number of GPUs."""
+    assert too_large((LARGE,), (LARGE,), gguf=True, gpus=1, memory=24 * GIB)
+    assert too_large((LARGE,), (LARGE,), gguf=True, gpus=2, memory=24 * GIB) == ""
+    assert too_large(("x",), ("x",), gguf=True, gpus=1, memory=1) == ""
+    kept: Json = {**CARD, "gpu": {**CARD["gpu"], "layers": 20}}
+    for hardware, count in ((CARD, 1), (kept, 0), ({"gpu": {"memory": "24Gi"}}, 0)):
+        assert len([text for text in warned(written(LARGE, hardware=hardware)) if "the weights need" in text]) == count
+
+
+def test_who_says_how_large_a_gpu_is() -> None:
+    bare: Json = {"accelerator": "cuda", "gpu": {"count": 1}}
+    assert asked(hardware=bare).verdict is Verdict.CANNOT_KNOW
+    assert "hardware.gpu.memory" in asked(hardware=bare).why
+    own = asked(hardware=bare, resources={"gpuMemory": "24Gi"})
+    assert (own.verdict, own.rows[-1][2]) == (Verdict.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
+
+
+def test_no_sample_of_upstream_is_said_not_to_fit() -> None:
+    """They run: an answer that is certain must not be wrong."""
+    for case in cases("llmkube"):
+        if case["class"] != "a":
+            continue
+        models = {d["metadata"]["name"]: d for d in case["objects"] if d["kind"] == "Model"}
+        for document in case["objects"]:
+            related = models.get(document.get("spec", {}).get("modelRef", ""))
+            found = decode(_related({**related, "status": {}})) if related else None
+            if document["kind"] == "InferenceService" and found is not None:
+                fit = fit_with(InferenceServiceSpec.model_validate(document["spec"]), found, Settings())
+                assert fit.verdict is not Verdict.DOES_NOT_FIT, (case["name"], fit)
