@@ -36,7 +36,10 @@ def test_this_repository(command: Command, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(rejected) > 5
     assert {file for file, *_ in found if file in rejected} == rejected
     others = {row for row in found if row[0] not in rejected and row[2] not in ("no-effect", "advice")}
-    assert others == {("examples/llmkube/node-file.yaml", 8, "forbidden", "spec.source")}
+    assert others == {
+        ("examples/llmkube/node-file.yaml", 8, "forbidden", "spec.source"),
+        ("examples/llmkube/too-large.yaml", 20, "combination", "spec.modelRef"),
+    }
     monkeypatch.setenv("MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS", "/var/lib/models")
     assert command("validate", ".", "--exclude", "rejected").status == 0
 
