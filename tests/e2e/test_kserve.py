@@ -439,6 +439,7 @@ def test_a_contradiction_is_told_at_apply_and_in_ready(gateway: Installation, na
         "model": {"uri": "hf://a/b"},
         "parallelism": {"tensor": 8},
         "template": {"containers": [server]},
+        "router": {"route": {"http": {"refs": [{"name": "none"}]}}},  # so that it does not become ready
     }
     document = {
         "apiVersion": "serving.kserve.io/v1alpha2",
