@@ -78,6 +78,6 @@ def _breakable(choices: str) -> str:
 
 
 def _text(line: str) -> str:
-    """Text of a roff document: hyphens that can be searched for, and nothing taken for a request."""
-    escaped = line.replace("\\", "\\e").replace("-", "\\-")
+    """Text of a roff document: hyphens that can be searched for, choices that break, nothing taken for a request."""
+    escaped = line.replace("\\", "\\e").replace("-", "\\-").replace("|", "|\\:")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -279,6 +279,19 @@ def test_objects_that_differ_in_names_alone_are_explained_alike(command: Command
         assert together[name]["values"] == alone[name]["values"]
 
 
+def test_defaults_are_folded_and_paths_are_filtered(command: Command) -> None:
+    """What somebody set stands first; --all shows the rest, --path only what is asked for."""
+    file = command.file("a.yaml", model(), service({"contextSize": 4096}))
+    folded, everything = command("explain", file).out, command("explain", file, "--all").out
+    assert "values are defaults; --all shows them" in folded
+    assert "values are defaults" not in everything
+    assert len(everything.splitlines()) > len(folded.splitlines())
+    only = command("explain", file, "--path", "startupProbe").out
+    rows = [line for line in only.splitlines() if line.startswith("    ") and "/" not in line.split()[0]]
+    assert rows
+    assert all("startupProbe" in line for line in rows)
+
+
 LARGE: Json = {
     "source": "https://models.example.com/Llama-3.1-70B-Q4_K_M.gguf",
     "hardware": {"gpu": {"count": 1, "memory": "24Gi"}},

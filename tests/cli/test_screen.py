@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -13,6 +14,8 @@ import termios
 from pathlib import Path
 
 import pytest
+
+from app.cli import progress
 
 ROOT = Path(__file__).parents[2]
 WRONG = """\
@@ -93,3 +96,19 @@ def test_a_pipe_gets_one_line_a_finding(wrong: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert not ESCAPE.search(done.stdout)
     assert [line.startswith(f"{wrong}:") for line in done.stdout.splitlines()] == [True, True]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool) -> None:
+    """On a terminal, and the line goes away in the end; never in a pipe."""
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 0)
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress.Meter() as meter:
+        meter.tick(1)
+    assert ("1 syncs, round 1" in stream.getvalue()) is shown
+    assert stream.getvalue().endswith("\r\x1b[K") is shown

@@ -213,8 +213,8 @@ def test_the_fields_of_newer_versions(installation: Installation, namespace: str
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "sglang.yaml")
     apply(cluster, namespace, EXAMPLES / "router.yaml")
-    wait_until(lambda: "Deployment/coder" in names(cluster, namespace, "deployments"), "the Deployment", 30)
-    spec = deployment(cluster, namespace, "coder")["spec"]
+    wait_until(lambda: "Deployment/big-coder" in names(cluster, namespace, "deployments"), "the Deployment", 30)
+    spec = deployment(cluster, namespace, "big-coder")["spec"]
     pod = spec["template"]["spec"]
     (server,) = pod["containers"]
     terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
@@ -231,18 +231,18 @@ def test_suspended_and_back(installation: Installation, namespace: str) -> None:
     """Without pods and without an autoscaler, and with the number of the spec again."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "suspended.yaml")
-    wait_until(lambda: "Deployment/embedder" in names(cluster, namespace, "deployments"), "the Deployment", 60)
-    spec = deployment(cluster, namespace, "embedder")["spec"]
+    wait_until(lambda: "Deployment/sleeper" in names(cluster, namespace, "deployments"), "the Deployment", 60)
+    spec = deployment(cluster, namespace, "sleeper")["spec"]
     assert spec["replicas"] == 0
     assert spec["template"]["spec"]["volumes"] == [{"name": "model-storage", "emptyDir": {"sizeLimit": "2Gi"}}]
-    assert cluster.get("service", "embedder", "-n", namespace)["spec"]["ports"][0]["nodePort"] == 30080
-    shown = cluster.get(f"inferenceservice.{GROUP}/embedder", "-n", namespace)["status"]
+    assert cluster.get("service", "sleeper", "-n", namespace)["spec"]["ports"][0]["nodePort"] == 30080
+    shown = cluster.get(f"inferenceservice.{GROUP}/sleeper", "-n", namespace)["status"]
     assert shown["phase"] == "Suspended"
-    patch(cluster, namespace, "inferenceservice", "embedder", {"suspend": False, "autoscaling": {"maxReplicas": 3}})
-    scaler = "HorizontalPodAutoscaler/embedder"
+    patch(cluster, namespace, "inferenceservice", "sleeper", {"suspend": False, "autoscaling": {"maxReplicas": 3}})
+    scaler = "HorizontalPodAutoscaler/sleeper"
     wait_until(lambda: scaler in names(cluster, namespace, CHILDREN), "the autoscaler", 30)
-    wait_until(lambda: deployment(cluster, namespace, "embedder")["spec"]["replicas"] == 2, "the pods", 30)
-    patch(cluster, namespace, "inferenceservice", "embedder", {"suspend": True})
-    wait_until(lambda: deployment(cluster, namespace, "embedder")["spec"]["replicas"] == 0, "no pods", 30)
+    wait_until(lambda: deployment(cluster, namespace, "sleeper")["spec"]["replicas"] == 2, "the pods", 30)
+    patch(cluster, namespace, "inferenceservice", "sleeper", {"suspend": True})
+    wait_until(lambda: deployment(cluster, namespace, "sleeper")["spec"]["replicas"] == 0, "no pods", 30)
     wait_until(lambda: scaler not in names(cluster, namespace, CHILDREN), "no autoscaler", 30)
-    assert cluster.get(f"inferenceservice.{GROUP}/embedder", "-n", namespace)["spec"]["replicas"] == 2
+    assert cluster.get(f"inferenceservice.{GROUP}/sleeper", "-n", namespace)["spec"]["replicas"] == 2

@@ -67,7 +67,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Outcome:
     """How far a Model is. ``reason`` is that of the condition that belongs to the phase."""
 
     phase: Phase
@@ -77,72 +77,72 @@ class Verdict:
     resync: float | None = None
 
 
-def verdict(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Verdict:
+def outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
     """The phase, by source class."""
     if observed.problem:
         problem = observed.problem
-        return Verdict(Phase.FAILED, Reason(problem.reason), problem.text, (problem,))
+        return Outcome(Phase.FAILED, Reason(problem.reason), problem.text, (problem,))
     if plan.source.kind is SourceClass.PVC:
-        return _claim_verdict(plan, observed)
+        return _claim_outcome(plan, observed)
     if plan.download is not None:
-        return _job_verdict(plan, observed, previous, now)
+        return _job_outcome(plan, observed, previous, now)
     if plan.source.kind is SourceClass.REPOSITORY:
         message = f"the serving runtime fetches {plan.source.repository} when it starts"
-        return Verdict(Phase.READY, Reason.RUNTIME_RESOLVED, message)
+        return Outcome(Phase.READY, Reason.RUNTIME_RESOLVED, message)
     if plan.metal and plan.source.kind is SourceClass.LOCAL:
-        return Verdict(Phase.READY, Reason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk")
+        return Outcome(Phase.READY, Reason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk")
     who = (
         "the metal agent fetches the file into its own store"
         if plan.metal
         else "each pod fetches the file when it starts"
     )
-    return Verdict(Phase.READY, Reason.WORKLOAD_RESOLVED, who)
+    return Outcome(Phase.READY, Reason.WORKLOAD_RESOLVED, who)
 
 
-def _claim_verdict(plan: Plan, observed: Observation) -> Verdict:
+def _claim_outcome(plan: Plan, observed: Observation) -> Outcome:
     """A pvc source: the claim has to exist, and to have a volume unless it gets one with its first pod (LK-T-20)."""
     name, claim = plan.source.claim, observed.claim
     cause = claim_cause(name, claim)
     if claim is None and cause is not None:
         message = f"PersistentVolumeClaim {name} does not exist in namespace {plan.namespace}"
-        return Verdict(Phase.FAILED, Reason.PVC_NOT_FOUND, message, (cause,), CLAIM_MISSING_SECONDS)
+        return Outcome(Phase.FAILED, Reason.PVC_NOT_FOUND, message, (cause,), CLAIM_MISSING_SECONDS)
     if cause is None:
-        return Verdict(Phase.READY, Reason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}")
+        return Outcome(Phase.READY, Reason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}")
     phase = claim.status.phase if claim is not None else ""
     if observed.binds_late and phase in ("", "Pending"):
         message = f"PersistentVolumeClaim {name} gets its volume with the first pod that uses it"
-        return Verdict(Phase.READY, Reason.PVC_MODEL_READY, message)
+        return Outcome(Phase.READY, Reason.PVC_MODEL_READY, message)
     message = f"PersistentVolumeClaim {name} is {phase or 'new'}, not Bound"
-    return Verdict(Phase.PENDING, Reason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
+    return Outcome(Phase.PENDING, Reason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
 
 
-def _job_verdict(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Verdict:
+def _job_outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
     """An http or local source: what the Job made of it."""
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
     if complete(job):
-        return Verdict(Phase.READY, Reason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
+        return Outcome(Phase.READY, Reason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
         reason = Reason.INTEGRITY_CHECK_FAILED if wrong_sha256(job, observed.pods) else _failure(plan)
         wait = max(1.0, pause(observed.attempt) - failure_age(job, previous, now))
-        return Verdict(Phase.FAILED, reason, ready_message(causes), causes, wait)
+        return Outcome(Phase.FAILED, reason, ready_message(causes), causes, wait)
     if plan.source.kind is SourceClass.LOCAL and cannot_mount(observed.pods, now):
         text = f"the node has no file {plan.source.path}: Job {job.metadata.name} cannot mount it"
-        return Verdict(
+        return Outcome(
             Phase.FAILED, Reason.COPY_FAILED, text, (Cause(Stage.MODEL, text, Reason.COPY_FAILED),), WATCH_SECONDS
         )
     running = Cause(Stage.MODEL, f"Job {job.metadata.name} {_doing(plan)} the file", _started(plan))
     causes = (running, *last_failure(observed.pods), *_absent(_missing_claim(plan, observed), plan, previous, now))
     causes += tuple(holdups(job, observed.pods, observed.claim, now))
-    return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
+    return Outcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
 
-def _unobserved(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Verdict:
+def _unobserved(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
     """The Job is not there yet, because it was just asked for, or because its name is taken."""
     causes = tuple(_absent([f"Job {plan.job}", *_missing_claim(plan, observed)], plan, previous, now))
-    return Verdict(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
+    return Outcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
 
 
 def _missing_claim(plan: Plan, observed: Observation) -> list[str]:
@@ -235,9 +235,9 @@ def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
 
 
 def status(
-    plan: Plan, metadata: ObjectMeta, observed: Observation, judged: Verdict, previous: ModelStatus, now: datetime
+    plan: Plan, metadata: ObjectMeta, observed: Observation, judged: Outcome, previous: ModelStatus, now: datetime
 ) -> ModelStatus:
-    """The status to write. What the verdict does not touch stays: foreign conditions, what a file said of itself."""
+    """The status to write. What the outcome does not touch stays: foreign conditions, what a file said of itself."""
     key = recorded_key(plan.source, metal=plan.metal)
     kept = previous if previous.cache_key == key else _forgotten(previous)
     ready = judged.phase is Phase.READY
@@ -320,7 +320,7 @@ def human_size(size: int) -> str:
 
 
 def _conditions(
-    metadata: ObjectMeta, judged: Verdict, notes: Sequence[str], previous: ModelStatus, now: datetime
+    metadata: ObjectMeta, judged: Outcome, notes: Sequence[str], previous: ModelStatus, now: datetime
 ) -> Conditions:
     """Upstream's three conditions and ``Ready``, which bears the notes. Whatever is over is set to False."""
     conditions = Conditions(previous.conditions, metadata.generation, now)

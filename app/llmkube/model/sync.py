@@ -47,7 +47,7 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     shared = one(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
     decided = _plan(model, shared is not None, request.children, related, settings)
     observed = _observe(decided, request.children, related, model.status, settings)
-    judged = judge.verdict(decided, observed, model.status, now)
+    judged = judge.outcome(decided, observed, model.status, now)
     status = judge.status(decided, model.metadata, observed, judged, model.status, now)
     if model.metadata.deletion_timestamp:
         return SyncResponse(status, list(keep(request.children)))
