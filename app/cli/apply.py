@@ -39,7 +39,7 @@ def as_sent(value: Any) -> Any:
         return {key: as_sent(item) for key, item in value.items()}
     if isinstance(value, list):
         return [as_sent(item) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+    if isinstance(value, float) and value.is_integer() and -(2**63) <= value < 2**64:  # more, no encoder here writes
         return int(value)
     return value
 

@@ -91,7 +91,7 @@ def _whole(value: Any) -> int:
 
 def _from_llmkube(text: str) -> str:
     source = llmkube_source(text)
-    if source.kind is SourceClass.REPOSITORY:
+    if source.kind is SourceClass.REPOSITORY and not source.revision:
         return f"hf://{source.repository}"
     return f"host://{source.path}" if source.kind is SourceClass.LOCAL else text
 
@@ -106,10 +106,12 @@ def _to_llmkube(address: str) -> str:
     scheme, _, rest = address.partition("://")
     if repository := _repository(address):
         return repository
-    if scheme in ("http", "https", "pvc"):
+    if scheme in ("http", "https", "pvc", "s3"):
         return address
     if scheme == "host":
         return f"file://{rest}"
+    if scheme == "hf":
+        raise NoCounterpart("LLMKube has another form for this: hf://<owner>/<name>[@<revision>]")
     raise NoCounterpart(f"LLMKube fetches no {scheme}:// addresses")
 
 
@@ -125,7 +127,10 @@ def _hub(name: str) -> None:
 def _to_hub(address: str) -> str:
     if repository := _repository(address):
         return repository
-    raise NoCounterpart("not on the Hugging Face Hub")
+    raise NoCounterpart(_PART if address.startswith("hf://") else "not on the Hugging Face Hub")
+
+
+_PART = "only whole repositories of the Hugging Face Hub, in their newest revision, are converted"
 
 
 def _to_uri(address: str) -> str:
@@ -139,6 +144,8 @@ def _to_kserve(address: str) -> str:
     scheme = address.partition("://")[0]
     if scheme not in ("hf", "s3", "pvc", "oci"):
         raise NoCounterpart(f"KServe fetches no {scheme}:// addresses")
+    if scheme == "hf" and not _repository(address):
+        raise NoCounterpart(_PART)
     return address
 
 
@@ -233,7 +240,7 @@ _LLMKUBE = Family(
         "limits ": "LLMKube sets no limits, except for GPUs",
         "requests ": "LLMKube requests only CPU and memory",
         "served name": "LLMKube serves a model under its repository's name",
-        "revision": "LLMKube fetches the newest revision of a repository",
+        "revision": "write it into spec.source, as in hf://<owner>/<name>@<revision>",
     },
     fields=(
         *_METADATA,
@@ -241,7 +248,7 @@ _LLMKUBE = Family(
         Field("model namespace", "model", ("metadata", "namespace")),
         Field("address", "model", ("spec", "source"), _from_llmkube, _to_llmkube),
         Field("served name", "model", ("spec", "source"), _served_by_repository, None),
-        Field("runtime", "service", ("spec", "runtime"), same, _known_runtime("llamacpp", "vllm", "tgi")),
+        Field("runtime", "service", ("spec", "runtime"), same, _known_runtime("llamacpp", "vllm", "tgi", "sglang")),
         Field("replicas", "service", ("spec", "replicas")),
         Field("least replicas", "service", ("spec", "autoscaling", "minReplicas")),
         Field("most replicas", "service", ("spec", "autoscaling", "maxReplicas")),

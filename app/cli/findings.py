@@ -24,6 +24,7 @@ IDS = {
     "too-long": "The text is longer than is allowed.",
     "too-many": "The list has more items than are allowed.",
     "no-effect": "The field is accepted, and nothing acts on it.",
+    "contradiction": "Two fields say what does not fit together.",
     "combination": "Objects of these files say what does not fit together.",
     "advice": "Valid, and probably not meant.",
 }

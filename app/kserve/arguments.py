@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 Json = dict[str, Any]
@@ -18,8 +17,11 @@ def passes_arguments(container: Mapping[str, Any]) -> bool:
     command = [str(part) for part in container.get("command") or ()]
     if command and _SCRIPT_FOLLOWS.fullmatch(command[-1]):
         return False
-    scripts = [after for before, after in pairwise(command) if _SCRIPT_FOLLOWS.fullmatch(before)]
-    return not scripts or "$@" in scripts[0] or "$*" in scripts[0]
+    scripts = [place + 1 for place, part in enumerate(command[:-1]) if _SCRIPT_FOLLOWS.fullmatch(part)]
+    if not scripts:
+        return True
+    takes = "$@" in command[scripts[0]] or "$*" in command[scripts[0]]
+    return takes and len(command) > scripts[0] + 1  # the first word behind the script is its name, as in ``--``
 
 
 def with_arguments(container: Json, flags: Sequence[str]) -> Json:

@@ -85,6 +85,13 @@ STORAGE_INITIALIZER = "storage-initializer"
 MODELCAR = "modelcar"
 MODELCAR_INIT = "modelcar-init"
 POOL_NAME_VARIABLE = "INFERENCE_POOL_NAME"
+PROVISION_VOLUME = "kserve-provision-location"
+CLAIM_VOLUME = "kserve-pvc-source"
+ADAPTER_VOLUME = "lora-adapters"
+"""Adapters have a volume of their own, so that none of their mounts is within a read-only one, or an image's."""
+CA_BUNDLE_VOLUME = "cabundle-cert"
+MODEL_VOLUMES = (PROVISION_VOLUME, CLAIM_VOLUME, ADAPTER_VOLUME, CA_BUNDLE_VOLUME)
+"""Volumes that are added to a pod to bring the model in."""
 MODEL_PATH = "/mnt/models"
 
 PUBLIC_PORT = 8000

@@ -102,6 +102,8 @@ class Error:
     body: str
     place: Path | None = None
     """Where to look, for a mistake that is reported of the object as a whole."""
+    against: Path | None = None
+    """Where the value stands that this one does not go with."""
 
     def __str__(self) -> str:
         path = str(self.path)

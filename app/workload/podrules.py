@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from app.kube import field
@@ -289,12 +290,19 @@ def handler(key: str, value: Json, path: field.Path) -> Errors:
 def _port(port: Any, path: field.Path, *, named: bool) -> Errors:
     """LK-V-K14."""
     if isinstance(port, str):
-        if named and len(port) <= 15 and _SERVICE_NAME.fullmatch(port):
+        if named and not port_name_problem(port):
             return []
         return [field.invalid(path, port, "must be a number from 1 to 65535, or the name of a port of the container")]
     if port is not None and 1 <= port <= 65535:
         return []
     return [field.invalid(path, port, "must be between 1 and 65535, inclusive")]
+
+
+def port_name_problem(name: str) -> str:
+    """Why a port cannot have that name (``IANA_SVC_NAME``); empty where it can."""
+    if len(name) <= 15 and _SERVICE_NAME.fullmatch(name):
+        return ""
+    return "must be at most 15 lower case letters, digits and single '-' between them, with at least one letter"
 
 
 def probe_warnings(value: Json, path: field.Path, ports: Collection[str]) -> Iterator[Advice]:
@@ -338,9 +346,11 @@ def container_security_context(value: Json, path: field.Path) -> Errors:
     if value.get("allowPrivilegeEscalation") is False:
         here, added = path.child("allowPrivilegeEscalation"), (value.get("capabilities") or {}).get("add") or ()
         if value.get("privileged"):
-            errors.append(field.invalid(here, value=False, detail="must not be false when privileged is true"))
+            error = field.invalid(here, value=False, detail="must not be false when privileged is true")
+            errors.append(replace(error, against=path.child("privileged")))
         if "CAP_SYS_ADMIN" in added:
-            errors.append(field.invalid(here, value=False, detail="must not be false when CAP_SYS_ADMIN is added"))
+            error = field.invalid(here, value=False, detail="must not be false when CAP_SYS_ADMIN is added")
+            errors.append(replace(error, against=path.child("capabilities", "add")))
     return errors
 
 
@@ -361,8 +371,10 @@ _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
 def _profile(profile: Json, path: field.Path, *, is_path: bool) -> Errors:
     """LK-V-K16 and LK-V-K17."""
     kind, local, here = profile.get("type"), profile.get("localhostProfile"), path.child("localhostProfile")
+    if not kind:
+        return [field.required(path.child("type"), f"one of {', '.join(_PROFILES)}")]
     if kind not in _PROFILES:
-        return [field.not_supported(path.child("type"), kind or "", _PROFILES)]
+        return [field.not_supported(path.child("type"), kind, _PROFILES)]
     if kind == "Localhost" and not local:
         return [field.required(here, "must be set when type is Localhost")]
     if kind != "Localhost" and local is not None:

@@ -17,15 +17,19 @@ Errors = Iterator[field.Error]
 
 def volumes(items: Sequence[Json], path: field.Path) -> Errors:
     """LK-V-K32 and LK-V-K33."""
-    for position, volume in enumerate(items):
-        here, given = path.index(position), [key for key in volume if key != "name" and volume[key] is not None]
-        name = volume.get("name") or ""
-        if not is_dns1123_label(name):
-            yield field.invalid(here.child("name"), name, "must be at most 63 lower case letters, digits and '-'")
-        if len(given) > 1:
-            detail = f"{given[0]} is set as well; a volume has exactly one source"
-            yield field.forbidden(here.child(given[1]), detail)
-        yield from files(volume, here)
+    for position, item in enumerate(items):
+        yield from volume(item, path.index(position))
+
+
+def volume(given: Json, path: field.Path) -> Errors:
+    """One of them. Whether it has a name was checked with its type."""
+    sources = [key for key in given if key != "name" and given[key] is not None]
+    if given.get("name") and not is_dns1123_label(given["name"]):
+        detail = "must be at most 63 lower case letters, digits and '-'"
+        yield field.invalid(path.child("name"), given["name"], detail)
+    if len(sources) > 1:
+        yield field.forbidden(path.child(sources[1]), f"{sources[0]} is set as well; a volume has exactly one source")
+    yield from files(given, path)
 
 
 def files(volume: Json, path: field.Path) -> Errors:

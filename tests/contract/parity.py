@@ -209,9 +209,31 @@ def facts(case: Json) -> Json:
 
 
 def _kserve_facts(case: Json) -> Json:
-    """Whether some workload has ``scaling``, and whether a model or an adapter has a criticality."""
+    """Of services: scaling, criticality, parallelism in one pod, a pipeline of no config's, a mount of no volume."""
     text = json.dumps(case["objects"])
-    return {"scales": '"scaling": {' in text, "critical": '"criticality": "' in text or "-criticalit" in text}
+    named = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "LLMInferenceServiceConfig"}
+    specs = [o.get("spec") or {} for o in case["objects"] if o["kind"] == "LLMInferenceService"]
+    workloads = [workload for spec in specs for workload in (spec, spec.get("prefill") or {})]
+    alone = [one.get("parallelism") or {} for one in workloads if one.get("worker") is None]
+    groups = [one.get("parallelism") or {} for one in workloads if one.get("worker") is not None]
+    return {
+        "scales": '"scaling": {' in text,
+        "critical": '"criticality": "' in text or "-criticalit" in text,
+        "parallelInOnePod": any("tensor" in one or 1 < one.get("data", 1) <= one.get("dataLocal", 1) for one in alone),
+        "builtInPipeline": any("pipeline" in one for one in groups)
+        and not any(name.endswith("pipeline-parallel") for name in named),
+        "mountWithoutVolume": any(_mounts_nothing(one.get(key) or {}) for one in workloads for key in _TEMPLATES),
+    }
+
+
+_TEMPLATES = ("template", "worker")
+_PRESETS_VOLUMES = {"home", "dshm", "model-cache", "tls-certs"}
+
+
+def _mounts_nothing(pod: Json) -> bool:
+    known = {volume["name"] for volume in pod.get("volumes") or ()} | _PRESETS_VOLUMES
+    mounts = [mount for one in pod.get("containers") or () for mount in one.get("volumeMounts") or ()]
+    return any(mount["name"] not in known for mount in mounts)
 
 
 def _llmaz_facts(case: Json) -> Json:

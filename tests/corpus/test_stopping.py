@@ -153,9 +153,8 @@ def test_no_replicas_whatever_is_wrong(name: str, spec: Json, breaks: Break) -> 
 def test_an_autoscaled_service_stops_too() -> None:
     """Whose number of pods is nobody's but the autoscaler's until then."""
     cluster, held = running(ISVC, {"autoscaling": {"maxReplicas": 3}})
-    assert not any(
-        workloads_of(child) for child in answered(held, stopping(cluster, held, without_related))["children"]
-    )
+    before = answered(held, stopping(cluster, held, without_related))
+    assert workloads(before["children"]) == {"Deployment/x": 2}
     after = answered(held, stopping(cluster, held, without_related, replicas=0))
     assert workloads(after["children"]) == {"Deployment/x": 0}
 

@@ -416,3 +416,68 @@ def test_without_the_optional_kinds(bare_installation: Installation) -> None:
     wait_until(lambda: says("routed-chat", "HTTPRoute"), "the missing HTTPRoute kind in Ready", 30)
     wait_until(lambda: says("experts", "LeaderWorkerSet"), "the missing LeaderWorkerSet kind in Ready", 30)
     assert "Deployment/routed-chat-kserve" in names_of(cluster, namespace, WORKLOADS)
+
+
+def test_parallelism_in_one_pod(gateway: Installation, namespace: str) -> None:
+    """The arguments and GPUs are in the pods as the API server stores them, and nothing is written again."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "one-node.yaml")
+    wait_ready(cluster, namespace, "large")
+    deployment = cluster.get("deployment", "large-kserve", "-n", namespace)
+    server = deployment["spec"]["template"]["spec"]["containers"][0]
+    assert server["args"] == ["--tensor-parallel-size", "8", "--max-model-len", "32768"]
+    assert {part["nvidia.com/gpu"] for part in server["resources"].values()} == {"8"}
+    before, after = quiet(cluster, namespace, f"{SERVICES},{WORKLOADS}", 5)
+    assert before == after
+
+
+def test_a_contradiction_is_told_at_apply_and_in_ready(gateway: Installation, namespace: str) -> None:
+    cluster = gateway.cluster
+    server = {"name": "main", "args": ["-tp", "4"], "resources": {"limits": {"nvidia.com/gpu": "8"}}}
+    spec = {
+        "model": {"uri": "hf://a/b"},
+        "parallelism": {"tensor": 8},
+        "template": {"containers": [server]},
+    }
+    document = {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "torn"},
+        "spec": spec,
+    }
+    said = "spec.parallelism.tensor: is 8, and container main passes --tensor-parallel-size 4"
+    applied = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
+    assert said in applied.stderr
+    wait_until(lambda: said in ready(cluster, namespace, "torn").get("message", ""), "the cause in Ready", 30, 0.5)
+
+
+def test_a_pipeline(gateway: Installation, namespace: str) -> None:
+    """A group of the preset's, whose worker's parallelism stands in a base."""
+    cluster = gateway.cluster
+    apply(cluster, namespace, EXAMPLES / "pipeline.yaml")
+    wait_ready(cluster, namespace, "huge")
+    (item,) = cluster.get("leaderworkersets", "-n", namespace)["items"]
+    pods = item["spec"]["leaderWorkerTemplate"]
+    assert pods["size"] == 2
+    for pod in (pods["leaderTemplate"], pods["workerTemplate"]):
+        assert pod["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "8"}
+
+
+def test_who_contradict_each_other_together_are_named_together(gateway: Installation, namespace: str) -> None:
+    """A base requests other GPUs than the service limits: each is fine alone."""
+    cluster = gateway.cluster
+
+    def one(kind: str, name: str, part: str, amount: str, **more: Any) -> dict[str, Any]:
+        server = {"name": "main", "resources": {part: {"nvidia.com/gpu": amount}}}
+        spec = {"template": {"containers": [server]}, **more}
+        metadata = {"name": name}
+        return {"apiVersion": "serving.kserve.io/v1alpha2", "kind": kind, "metadata": metadata, "spec": spec}
+
+    model = {"model": {"uri": "hf://a/b"}, "baseRefs": [{"name": "four"}]}
+    for document in (
+        one("LLMInferenceServiceConfig", "four", "requests", "4"),
+        one("LLMInferenceService", "eight", "limits", "8", **model),
+    ):
+        cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
+    said = f"(set by LLMInferenceServiceConfig {namespace}/four and the service)"
+    wait_until(lambda: said in ready(cluster, namespace, "eight").get("message", ""), "both names in Ready", 30, 0.5)

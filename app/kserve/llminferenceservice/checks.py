@@ -19,6 +19,7 @@ from app.kserve.llminferenceservice import merged, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.observed import Service
 from app.kserve.llminferenceservice.types import (
+    NO_PARALLELISM,
     EndpointPickerIdentity,
     GatewayReference,
     InferencePoolSpec,
@@ -26,13 +27,16 @@ from app.kserve.llminferenceservice.types import (
     LLMModelSpec,
     NameReference,
     ObjectReference,
-    ParallelismSpec,
     RouterSpec,
     SchedulerSpec,
     WorkloadSpec,
 )
-from app.kserve.names import MAIN, MODEL_PATH, OBJECTIVE_HEADER, RESERVED_LABELS, Names
+from app.kserve.names import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, RESERVED_LABELS, Names
 from app.kserve.sources import doubt_of, problem_of, shown
+from app.kserve.spec import presets
+from app.kserve.spec.find import choose_presets
+from app.kserve.spec.merge import SERVICE, document
+from app.kserve.spec.parallelism import doubts, unheard, unused, with_command
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
@@ -41,10 +45,12 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
+from app.kube.merge import find, merge
 from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObjectMeta
 from app.kube.rules import violations
 from app.settings import Settings
+from app.workload import wholepod
 
 Json = dict[str, Any]
 
@@ -84,6 +90,8 @@ def warnings(service: Service) -> list[field.Advice]:
     found += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in workloads(spec):
         found += _workload_advice(workload, path, based)
+    if not based:
+        found += _missing(spec)
     if spec.router is not None:
         found += [*_router_advice(spec.router, based), *_redundant(spec), *_picker(spec.router.scheduler, names)]
     if spec.prefill is not None and not based and (spec.router is None or spec.router.scheduler is None):
@@ -336,9 +344,7 @@ def _name_advice(name: str, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
 
 def _workload_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
     yield from _labels(workload.labels, path.child("labels"))
-    if workload.parallelism is not None:
-        here = path.child("parallelism")
-        yield from _parallelism_advice(workload.parallelism, workload.worker is not None, here, based)
+    yield from _parallelism_advice(workload, path.child("parallelism"), based)
     for key, pod in (("template", workload.template), ("worker", workload.worker)):
         yield from _without_main(pod, path.child(key))
 
@@ -354,23 +360,34 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advi
             yield advice(error.path, f"{error.body}; pods with it are refused")
 
 
-def _parallelism_advice(parallelism: ParallelismSpec, worker: bool, path: field.Path, based: bool) -> Iterator[Advice]:
+def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
+    """Where ``baseRefs`` may supply a worker or a template, only what no base can mend is said."""
+    parallelism = workload.parallelism or NO_PARALLELISM
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
         yield advice(path, f"data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing")
-    if based:
-        if not parallelism.expert and "expert" in parallelism.model_fields_set:
-            yield _no_effect(path.child("expert"), "false counts as unset and does not override a base")
-    elif not worker:
-        if ignored := parallelism.model_dump(by_alias=True, exclude_defaults=True):
-            instead = f"single-node presets ignore {', '.join(ignored)}; pass them in the container's args"
-            yield _no_effect(path, instead)
-    elif parallelism.is_pipeline_parallel:
-        message = (
-            "there is no preset for pipeline parallelism; refer to one of your own in baseRefs, or add a config of the "
-            "well-known name"
-        )
-        yield advice(path.child("pipeline"), message)
+    if based and not parallelism.expert and "expert" in parallelism.model_fields_set:
+        yield _no_effect(path.child("expert"), "false counts as unset and does not override a base")
+    if workload.worker is not None:
+        return
+    numbers = parallelism.model_dump(by_alias=True, exclude_defaults=True)
+    yield from doubts(workload.template, numbers, path)
+    if not based:
+        yield from unheard(with_command(workload.template), numbers, path)
+        yield from unused(numbers, path)
+
+
+def _missing(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """What pods need and neither they nor the presets have; only a config of a preset's name could still have it."""
+    written = document(spec.model_dump(by_alias=True, exclude_none=True))
+    below: Json = {}
+    for suffix in choose_presets([written]):
+        below = merge(below, presets.PRESETS.get(suffix, {}), SERVICE, directives=False)
+    for pod, path in merged.templates(spec):
+        for error in wholepod.missing(
+            pod or {}, path, find(below, [str(segment) for segment in path.segments[1:]]) or {}, MODEL_VOLUMES
+        ):
+            yield advice(error.path, f"{error.body}; pods without it are refused")
 
 
 def _without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:

@@ -6,6 +6,7 @@ Source: KS-7.2 and KS-7.3. All violations are found, in the order of the spec: r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -13,15 +14,16 @@ import orjson
 
 from app.hooks import sendable
 from app.kserve.llminferenceservice.types import (
+    NO_PARALLELISM,
     KEDAAdvanced,
     LLMInferenceServiceSpec,
-    ParallelismSpec,
     RouterSpec,
     RouteSpec,
     ScalingSpec,
     SchedulerSpec,
     WorkloadSpec,
 )
+from app.kserve.names import MODEL_VOLUMES
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
@@ -29,6 +31,7 @@ from app.kube.correction import wrong_type
 from app.kube.decode import SPEC, decode_document
 from app.kube.modelfields import check_embedded
 from app.kube.names import reserved_keys
+from app.kube.podspec import normalised
 from app.workload import wholepod
 from app.workload.behavior import check_behavior
 
@@ -42,10 +45,28 @@ SCHEDULER = ROUTER.child("scheduler")
 def check_effective(effective: Effective) -> list[field.Error]:
     """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
     errors = [*check_document(effective.document), *reserved(effective.spec)]
-    if effective.templated:
-        embedded, _ = check_embedded(effective.spec, SPEC)
-        errors += embedded or pods(effective.spec)
-    return errors
+    embedded = check_embedded(effective.spec, SPEC)[0] if effective.templated else []
+    users = ((pod or {}, path) for pod, path in templates(effective.spec) if effective.is_users(path))
+    whole = (error for pod, path in users for error in _whole(pod, path))
+    return [*errors, *(embedded or (_sourced(error, effective) for error in whole))]
+
+
+def _whole(pod: Json, path: field.Path) -> Iterator[field.Error]:
+    """Everything that Kubernetes would say of a pod with which nothing is merged any more, but for the model."""
+    yield from wholepod.check(pod, path)
+    yield from wholepod.amounts(pod, path)
+    yield from wholepod.missing(pod, path, {}, MODEL_VOLUMES)
+
+
+def _sourced(error: field.Error, effective: Effective) -> field.Error:
+    """The error with the layers that it comes from, where that is not the user's spec alone."""
+    sources = [_OWN.get(source, source) for source in effective.sources((error.path, error.against))]
+    if sources in ([], list(_OWN.values())):
+        return error
+    return replace(error, body=f"{error.body} (set by {' and '.join(sources)})")
+
+
+_OWN = {"spec": "the service"}
 
 
 def check_document(document: Json) -> list[field.Error]:
@@ -61,7 +82,7 @@ def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
         if spec.router.route is not None:
             yield from _group(spec.router, spec.router.route, based=bool(spec.base_refs))
     for workload, path in workloads(spec):
-        yield from _parallelism(workload, path)
+        yield from _parallelism(workload, path, based=bool(spec.base_refs))
     if spec.router is not None and spec.router.scheduler is not None:
         yield from _scheduler(spec.router.scheduler)
     yield from scaling(spec)
@@ -113,35 +134,30 @@ def _group(router: RouterSpec, route: RouteSpec, *, based: bool) -> Iterator[fie
 # Parallelism.
 
 
-def _parallelism(workload: WorkloadSpec, path: field.Path) -> Iterator[field.Error]:
-    parallelism = workload.parallelism
-    if parallelism is None:
-        if workload.worker is not None:
-            yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
-        return
-    data_parallel = parallelism.is_data_parallel
-    pipeline_parallel = parallelism.is_pipeline_parallel
-    if workload.worker is not None and not data_parallel and not pipeline_parallel:
+def _parallelism(workload: WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
+    """``based``: a base may have what is missing, which shows once it is merged."""
+    parallelism = workload.parallelism or NO_PARALLELISM
+    data_parallel, pipeline_parallel = parallelism.is_data_parallel, parallelism.is_pipeline_parallel
+    if workload.worker is not None and not data_parallel and not pipeline_parallel and not based:
         yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
-    yield from _kinds_of_parallelism(parallelism, path.child("parallelism"), data_parallel and pipeline_parallel)
+    path = path.child("parallelism")
+    if data_parallel and pipeline_parallel:
+        value = {"pipeline": parallelism.pipeline, "data": parallelism.data, "dataLocal": parallelism.data_local}
+        yield field.invalid(
+            path, value, "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism"
+        )
+    if based:
+        return
+    if parallelism.data is not None and parallelism.data_local is None:
+        yield field.invalid(path.child("dataLocal"), None, "data requires dataLocal, the number of copies on each node")
+    if parallelism.data_local is not None and parallelism.data is None:
+        yield field.invalid(path.child("data"), None, "dataLocal requires data, the number of copies in all")
 
 
 _WORKER_NEEDS = (
     "several nodes need data parallelism (parallelism.data and dataLocal) or pipeline parallelism "
     "(parallelism.pipeline); without either, leave worker out"
 )
-
-
-def _kinds_of_parallelism(parallelism: ParallelismSpec, path: field.Path, both: bool) -> Iterator[field.Error]:
-    if both:
-        value = {"pipeline": parallelism.pipeline, "data": parallelism.data, "dataLocal": parallelism.data_local}
-        yield field.invalid(
-            path, value, "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism"
-        )
-    if parallelism.data is not None and parallelism.data_local is None:
-        yield field.invalid(path.child("dataLocal"), None, "data requires dataLocal, the number of copies on each node")
-    if parallelism.data_local is not None and parallelism.data is None:
-        yield field.invalid(path.child("data"), None, "dataLocal requires data, the number of copies in all")
 
 
 # Scheduler.
@@ -262,10 +278,11 @@ def templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, fiel
 
 
 def pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """Mistakes that no base can mend; a text that is yet to be rendered may become anything."""
-    for pod, path in templates(spec):
-        found = chain(wholepod.check(pod or {}, path), wholepod.amounts(pod or {}, path))
-        yield from (error for error in found if OPEN not in error.body)
+    """Mistakes that no base can mend: it may have what is required, and a text to be rendered may become anything."""
+    for written, path in templates(spec):
+        pod = normalised(written or {})
+        found = chain(wholepod.check(pod, path), wholepod.amounts(pod, path))
+        yield from (e for e in found if OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
 
 
 def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:

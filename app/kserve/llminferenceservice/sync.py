@@ -21,11 +21,12 @@ from app.kserve.operator import OperatorConfigError
 from app.kserve.results import HOLDS, Outcome, fails
 from app.kserve.router.sync import route_requests
 from app.kserve.spec.merge import CombineError
+from app.kserve.spec.parallelism import quarrels
 from app.kserve.workload.sync import make_workloads, pods_by_workload
 from app.kube import field
 from app.kube.resource import Resource
 from app.settings import Settings
-from app.workload.cause import Stage
+from app.workload.cause import Cause, Stage
 from app.workload.ready import pod_causes
 from app.workload.waiting import NOTHING, RESYNC, outstanding
 
@@ -46,6 +47,8 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         state = fails(Reason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         return _answer(service, Outcome(pins, state, None, None), kept(request), now)
     workloads = make_workloads(effective.spec, around)
+    said = [Cause(Stage.SPEC, one, Reason.CONTRADICTION) for one in quarrels(effective.document)]
+    workloads = replace(workloads, causes=[*workloads.causes, *said])
     if workloads.failed:
         children = _kept(request, effective.document)
         return _answer(service, Outcome(pins, HOLDS, workloads, None), children, now)

@@ -23,7 +23,7 @@ FailureMode = Literal["FailOpen", "FailClose"]
 
 _REPLICAS = "left as it is in the cluster where it is not set"
 _EMPTY = honoured("refused unless it is empty")
-_WITH_WORKER = honoured("with worker; in configs of your own, wherever they name it")
+_ON_SERVER = honoured("arguments and GPUs of the server, unless the template has its own")
 _ON_PODS = honoured("on the workload's pods; the service's own on prefill pods too, unless prefill has others")
 _ON_PICKER = honoured("on the scheduler's pods")
 ROUTE_SPEC = passed_through("to the HTTPRoute, laid over the preset")
@@ -98,20 +98,20 @@ class StorageInitializerSpec(KubeModel):
 class ParallelismSpec(KubeModel):
     """How one replica is spread over GPUs and nodes."""
 
-    tensor: Annotated[Int32 | None, _WITH_WORKER] = Field(None, description="GPUs that share each layer.", ge=1)
-    pipeline: Annotated[Int32 | None, honoured("with worker, and with a config that knows it: no preset does")] = Field(
+    tensor: Annotated[Int32 | None, _ON_SERVER] = Field(None, description="GPUs that share each layer.", ge=1)
+    pipeline: Annotated[Int32 | None, honoured("with worker")] = Field(
         None, description="Nodes that share the layers of one replica.", ge=1
     )
-    data: Annotated[Int32 | None, defaulted("with worker")] = Field(
+    data: Annotated[Int32 | None, defaulted("with worker, or where dataLocal is as many")] = Field(
         None, description="Copies of the model in one replica.", ge=1
     )
-    data_local: Annotated[Int32 | None, defaulted("with worker")] = Field(
+    data_local: Annotated[Int32 | None, defaulted("with data")] = Field(
         None, description="Copies of the model on each node.", ge=1
     )
     data_rpc_port: Annotated[Int32 | None, defaulted("with worker")] = Field(
         None, alias="dataRPCPort", description="Port by which the copies talk; 5555 when not set.", ge=1, le=65535
     )
-    expert: Annotated[bool, _WITH_WORKER] = Field(False, description="Whether experts are spread over the GPUs.")
+    expert: Annotated[bool, _ON_SERVER] = Field(False, description="Whether experts are spread over the GPUs.")
 
     @property
     def is_data_parallel(self) -> bool:
@@ -129,6 +129,10 @@ class ParallelismSpec(KubeModel):
         if self.is_data_parallel:
             return max(max(self.data or 1, 1) // max(self.data_local or 1, 1), 1)
         return self.pipeline if self.is_pipeline_parallel else None
+
+
+NO_PARALLELISM = ParallelismSpec.model_validate({})
+"""What a workload without ``parallelism`` has."""
 
 
 class ScalingModifiers(KubeModel):
@@ -615,6 +619,8 @@ class Reason(StrEnum):
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
     NAME_CONFLICT = "NameConflict"
     """A child stays unobserved: its name is taken by an object of another owner."""
+    CONTRADICTION = "ParallelismContradicted"
+    """Pods have other GPUs or arguments of their own than ``parallelism`` asks for."""
     KIND_NOT_INSTALLED = "KindNotInstalled"
     """A kind that the spec needs is not declared to Metacontroller."""
 

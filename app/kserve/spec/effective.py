@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import Field, ValidationError
@@ -26,8 +26,9 @@ from app.kserve.spec.complete import (
     without_certificates,
 )
 from app.kserve.spec.find import choose_presets
-from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, source_of
+from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
+from app.kserve.spec.parallelism import with_parallelism
 from app.kserve.spec.render import rendered
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.tracing import traced
@@ -95,6 +96,21 @@ class Effective:
         """The layer that set the value at ``path`` (:func:`app.kube.merge.find`); empty when none did."""
         return source_of(self.layers, path)
 
+    def is_users(self, path: field.Path) -> bool:
+        """Whether somebody else than a preset has a part in what stands at ``path``, which has no positions."""
+        names = [str(segment) for segment in path.segments[1:]]
+        return any(layer.size and find(layer.spec, names) is not None for layer in self.layers)
+
+    def sources(self, paths: Iterable[field.Path | None]) -> list[str]:
+        """The layers that have something at each path, or at what it is a part of; each layer once."""
+        found: dict[str, None] = {}
+        for path in paths:
+            where = keyed(self.document, path.segments[1:]) if path is not None else []
+            while where and not self.source(where):
+                where.pop()
+            found[self.source(where) if where else ""] = None
+        return [source for source in found if source]
+
 
 FindConfig = Callable[[str], Layer | None]
 """Looks a config up by name: the service's namespace, the system namespace, the built-in presets (KS-2.2)."""
@@ -122,8 +138,8 @@ def combine(inputs: Inputs) -> Effective:
     bases = _bases(inputs, names)
     own = _named(inputs, bases)
     everything = [own.spec, *(base.spec for base in bases)]
-    chosen = [_preset(inputs, suffix) for suffix in choose_presets(everything)]
-    layers = (*chosen, *bases, own)
+    chosen = {suffix: _preset(inputs, suffix) for suffix in choose_presets(everything)}
+    layers = (*chosen.values(), *bases, own)
     merged: Json = {}
     for layer in layers:
         merged = merge(merged, layer.spec, SERVICE, directives=layer.directives)
@@ -136,6 +152,7 @@ def combine(inputs: Inputs) -> Effective:
     document = routed_by_model(document, own.spec, inputs.metadata.namespace, _adapters(document), operator.ingress)
     document = with_scheduler_config(document, inputs.find_scheduler_config)
     untraced = without_certificates(document, Names(inputs.metadata.name).certificates)
+    untraced = with_parallelism(untraced, presets.pipelines(chosen))
     document = traced(untraced, inputs.metadata)
     return Effective(_typed(document), document, layers, templated, untraced)
 
@@ -178,12 +195,11 @@ def _config(inputs: Inputs, name: str) -> Layer:
 def _preset(inputs: Inputs, suffix: str) -> Layer:
     """A preset under the name that was pinned; the route's always under its present one."""
     name = inputs.prefix + suffix
-    if suffix in presets.PRESETS and suffix != presets.ROUTE:
+    if suffix in presets.PINNED and suffix != presets.ROUTE:
         name = inputs.pins.get(PIN_PREFIX + suffix) or name
     layer = inputs.find_config(name)
     if layer is None:
-        shipped = "" if suffix in presets.PRESETS else "; create a config of that name, or use baseRefs"
-        raise CombineError(f"preset {name} does not exist{shipped}")
+        raise CombineError(f"preset {name} does not exist")
     return layer
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from app.kserve.names import GATEWAY_GROUP
 from app.kube.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH
 from app.kube.merge import Json, MergeRules, find
-from app.kube.podspec import POD, normalised
+from app.kube.podspec import MERGE_KEYS, POD, normalised
 from app.kube.stored import without_nulls
 
 # Layers.
@@ -43,6 +43,21 @@ class Layer:
     """Whether ``$patch`` stands in it."""
     size: int = 0
     """Bytes of what a user wrote; a preset's count nothing."""
+
+
+def keyed(document: Any, segments: Sequence[str | int]) -> list[str | tuple[str, Any]]:
+    """A path by positions as one by merge keys; it ends at a list that has none, which only one layer can have set."""
+    found: list[str | tuple[str, Any]] = []
+    for segment in segments:
+        if isinstance(segment, str):
+            found.append(segment)
+            continue
+        key = MERGE_KEYS.get(found[-1]) if found and isinstance(found[-1], str) else None
+        items = find(document, found)
+        if key is None or not isinstance(items, list) or not isinstance(items[segment], dict):
+            break
+        found.append((key, items[segment].get(key)))
+    return found
 
 
 def source_of(layers: Sequence[Layer], path: Keyed) -> str:

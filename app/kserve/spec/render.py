@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from app.kserve.spec.merge import CombineError, Layer, source_of
+from app.kserve.spec.merge import CombineError, Layer, keyed, source_of
 from app.kserve.spec.presets import PresetText
 from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, SpentError, TemplateError
 from app.kserve.spec.template.data import ServiceData, UnknownFieldError
@@ -14,9 +14,7 @@ from app.kube import field
 from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC, decode_document
 from app.kube.limits import has_control
-from app.kube.merge import find
 from app.kube.modelfields import check_embedded
-from app.kube.podspec import MERGE_KEYS
 
 
 class _BrokenTemplateError(Exception):
@@ -174,17 +172,7 @@ _HINT = "; write braces that are not a template as {{ `{{` }}"
 
 def _where(broken: _BrokenTemplateError, merged: Json, layers: Sequence[Layer]) -> str:
     """``config demo/base: spec.template.containers[0].args[1], line 2: function x is not defined``."""
-    keyed: list[str | tuple[str, Any]] = []
-    for segment in broken.path:
-        if isinstance(segment, str):
-            keyed.append(segment)
-            continue
-        key = MERGE_KEYS.get(keyed[-1]) if isinstance(keyed[-1], str) else None
-        items = find(merged, keyed)
-        if key is None or not isinstance(items[segment], dict):
-            break
-        keyed.append((key, items[segment].get(key)))
-    return f"{source_of(layers, keyed)}: {_position(broken)}"
+    return f"{source_of(layers, keyed(merged, broken.path))}: {_position(broken)}"
 
 
 def _position(broken: _BrokenTemplateError) -> str:

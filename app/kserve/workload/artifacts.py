@@ -12,7 +12,18 @@ from typing import Any
 
 from app.kserve.lora import LORA_PATH, Adapter
 from app.kserve.modeluri import InvalidURL, ModelURI, parse
-from app.kserve.names import MAIN, MODEL_PATH, MODELCAR, MODELCAR_INIT, STORAGE_INITIALIZER, adapter_volume
+from app.kserve.names import (
+    ADAPTER_VOLUME,
+    CA_BUNDLE_VOLUME,
+    CLAIM_VOLUME,
+    MAIN,
+    MODEL_PATH,
+    MODELCAR,
+    MODELCAR_INIT,
+    PROVISION_VOLUME,
+    STORAGE_INITIALIZER,
+    adapter_volume,
+)
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
 from app.kserve.sources import Provider, path, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
@@ -20,12 +31,6 @@ from app.kube.merge import merge
 from app.kube.podspec import CONTAINER, each_name_once
 
 Json = dict[str, Any]
-
-PROVISION_VOLUME = "kserve-provision-location"
-CLAIM_VOLUME = "kserve-pvc-source"
-ADAPTER_VOLUME = "lora-adapters"
-"""Adapters have a volume of their own, so that none of their mounts is within a read-only one, or an image's."""
-CA_BUNDLE_VOLUME = "cabundle-cert"
 
 _MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""

@@ -51,7 +51,7 @@ from app.llmaz.service.types import (
     percent,
 )
 from app.settings import Settings
-from app.workload import podrules, wholepod
+from app.workload import wholepod
 from app.workload.cause import Cause
 
 TEMPLATE = SPEC.child("workloadTemplate")
@@ -147,24 +147,6 @@ def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Err
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
     yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
     yield from wholepod.check(pod, spec)
-    yield from podrules.tolerations(items(template, "tolerations"), spec.child("tolerations"))
-    yield from podrules.node_selector(pod.get("nodeSelector") or {}, spec.child("nodeSelector"))
-    yield from podrules.pod_security_context(pod.get("securityContext") or {}, spec.child("securityContext"))
-    for name in ("initContainers", "containers"):
-        for position, container in enumerate(items(template, name)):
-            yield from _container(container, spec.child(name).index(position))
-
-
-def _container(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
-    yield from podrules.env(container.get("env") or [], path.child("env"))
-    yield from podrules.container_security_context(
-        container.get("securityContext") or {}, path.child("securityContext")
-    )
-    yield from podrules.lifecycle(container.get("lifecycle") or {}, path.child("lifecycle"))
-    for purpose in ("startup", "liveness", "readiness"):
-        probe = container.get(f"{purpose}Probe")
-        if probe is not None:
-            yield from podrules.probe(probe, path.child(f"{purpose}Probe"), purpose)
 
 
 def _mounts(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:

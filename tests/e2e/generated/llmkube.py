@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from tests.e2e.generated import kubernetes
-from tests.e2e.generated.draw import Draw, Json, Pool, Rule
+from tests.e2e.generated import kubernetes, pods
+from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS, NAMES, NODE_SELECTOR
 
 API_VERSION = "inference.llmkube.dev/v1alpha1"
@@ -16,6 +16,7 @@ _SIZES = ("1Gi", "1.5Gi", "2048Mi", "1e9", "3000M")
 
 POOLS: Mapping[str, Pool] = {
     **kubernetes.POOLS,
+    **pods.POOLS,
     "ModelSpec.source": (
         "https://example.com/m.gguf",
         "http://models.example.com:8080/a%20b.gguf?x=$(D)&e='f'",
@@ -24,11 +25,21 @@ POOLS: Mapping[str, Pool] = {
         "file:///mnt/x.gguf",
         "/mnt/y.gguf",
         "https://huggingface.co/org/repo",
+        "hf://org/repo",
+        "hf://org/repo@v1/dir/m.gguf",
+        "s3://bucket/dir/m.gguf",
     ),
+    "ModelSpec.files": lambda d: d.some(("a-00001-of-00002.gguf", "dir/a-00002-of-00002.gguf")),
+    "ModelSpec.mmproj": ("mmproj.gguf",),
     "ModelSpec.sha256": ("a" * 64, "0F" * 32),
     "Sharding.layerSplit": lambda d: d.some(("0-9", "10-29", "x", ""), 3),
     "GPU.count": (0, 1, 2, 4, 8),
     "GPU.memory": _SIZES,
+    "GPU.resourceName": ("nvidia.com/mig-1g.10gb", "example.com/gpu"),
+    "GPU.tolerationKey": ("example.com/gpu",),
+    "ModelSpec.sourceSecretRef": ({"name": "source"},),
+    "LoRAAdapter.name": ("a", "b"),
+    "LoRAAdapter.path": ("org/adapter", "/models/a"),
     "Hardware.memoryBudget": _SIZES,
     "Hardware.memoryFraction": (0.5, 1.0, 0.01),
     "ModelResources.cpu": _QUANTITIES,
@@ -37,6 +48,19 @@ POOLS: Mapping[str, Pool] = {
     "ServiceResources.memory": _SIZES,
     "ServiceResources.hostMemory": _SIZES,
     "ServiceResources.gpuMemory": _SIZES,
+    "ServiceResources.ephemeralStorage": _SIZES,
+    "ModelCache.claimName": ("weights",),
+    "EndpointGateway.hostname": ("chat.example.com",),
+    "GatewayReference.name": ("public",),
+    "GatewayReference.namespace": ("gateways",),
+    "InferenceServiceSpec.bindAddress": ("127.0.0.1", "::"),
+    "InferenceServiceSpec.topologySpreadConstraints": lambda d: [
+        d.embedded("TopologySpreadConstraint") for _ in range(d.randint(0, 1))
+    ],
+    "InferenceServiceSpec.extraVolumes": lambda d: [pods.volume(d, name) for name in d.some(("scratch", "certs"))],
+    "InferenceServiceSpec.extraVolumeMounts": ABSENT,
+    "SLO.objective": ("99.5", "99"),
+    "SLO.window": ("28d", "12h"),
     "Endpoint.path": ("/v1", "/v1/chat/completions?x=1"),
     "Metric.name": ("cpu", "memory"),
     "Metric.targetAverageValue": ("1500m", "1", "0.5"),
@@ -72,7 +96,25 @@ def _speculative(d: Draw, value: Json) -> None:
         value.setdefault("model", "draft")
 
 
+def _model(d: Draw, value: Json) -> None:
+    """Files are named of what holds several, and not beside one that the source names."""
+    if value["source"] not in ("hf://org/repo", "s3://bucket/dir/m.gguf"):
+        value.pop("files", None)
+    if not value.get("files"):
+        value.pop("mmproj", None)
+
+
+def _cache(d: Draw, value: Json) -> None:
+    if value.get("persistence") == "Ephemeral":
+        value.pop("claimName", None)
+
+
 def _service(d: Draw, value: Json) -> None:
+    mounted = [one["name"] for one in value.get("extraVolumes", ()) if d.chance(0.6)]
+    if mounted:
+        value["extraVolumeMounts"] = [
+            d.embedded("VolumeMount", name=name, mountPath=f"/mnt/{name}", mountPropagation="None") for name in mounted
+        ]
     if value.get("runtime") in ("generic", "personaplex"):
         value.setdefault("image", "example.com/server:1")
     for purpose in ("startup", "liveness"):
@@ -83,6 +125,9 @@ def _service(d: Draw, value: Json) -> None:
 
 RULES: Mapping[str, Rule] = {
     **kubernetes.RULES,
+    **pods.RULES,
+    "ModelSpec": _model,
+    "ModelCache": _cache,
     "Metric": _metric,
     "Autoscaling": _autoscaling,
     "Speculative": _speculative,

@@ -177,7 +177,7 @@ RULES: Mapping[str, Rule] = {
 
 def pod(d: Draw, *names: str, without: Sequence[str] = (), container_without: Sequence[str] = ()) -> Json:
     """A pod spec with a container of each name; volumes, mounts and ports fit together."""
-    volumes = [_volume(d, f"v{number}") for number in range(d.randint(0, 3))]
+    volumes = [volume(d, f"v{number}") for number in range(d.randint(0, 3))]
     value = d.embedded(
         "PodSpec",
         without=(*_OWN[1:], *without),
@@ -190,7 +190,7 @@ def pod(d: Draw, *names: str, without: Sequence[str] = (), container_without: Se
     return value
 
 
-def _volume(d: Draw, name: str) -> Json:
+def volume(d: Draw, name: str) -> Json:
     """Any kind of volume, and projected ones more often: they are kinds in themselves."""
     if d.chance(0.3):
         return {

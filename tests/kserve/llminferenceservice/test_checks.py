@@ -54,6 +54,10 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
     ),
     "KS-P04 data alone": ({"parallelism": {"data": 4}}, [("spec.parallelism.dataLocal", "Invalid")]),
     "KS-P05 dataLocal alone": ({"parallelism": {"dataLocal": 4}}, [("spec.parallelism.data", "Invalid")]),
+    "KS-P03 with a base": (
+        {**WORKER, "parallelism": {**DATA, "pipeline": 2}, "baseRefs": [{"name": "b"}]},
+        [("spec.parallelism", "Invalid")],
+    ),
     "KS-P06 by the schema": ({"parallelism": {"pipeline": 0}}, [("spec.parallelism.pipeline", "Invalid")]),
     "KS-P01 of the prefill workload": ({"prefill": WORKER}, [("spec.prefill.worker", "Invalid")]),
     "KS-P04 of the prefill workload": (
@@ -207,6 +211,12 @@ VALID: dict[str, Json] = {
     "no model": {"uri": None},
     "worker with data parallelism": {**WORKER, "parallelism": DATA},
     "worker with pipeline parallelism": {**WORKER, "parallelism": {"pipeline": 2}},
+    "worker with the parallelism of a base": {**WORKER, "baseRefs": [{"name": "b"}]},
+    "worker with a part of the parallelism of a base": {
+        **WORKER,
+        "parallelism": {"data": 4, "tensor": 2},
+        "baseRefs": [{"name": "b"}],
+    },
     "fewer copies than a node holds": {**WORKER, "parallelism": {"data": 1, "dataLocal": 8}},
     "copies that do not divide": {**WORKER, "parallelism": {"data": 10, "dataLocal": 3}},
     "parallelism without worker": {"parallelism": DATA},

@@ -289,7 +289,7 @@ def test_reasons_are_upstreams() -> None:
     known = {*ConditionType, *Reason}
     assert known >= REASONS
     assert not known & NOT_HERE.keys()
-    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled"}
+    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled", "ParallelismContradicted"}
     ours |= {"NoScheduler", "NotRouted", "UnknownCriticality", "MemberDivergence"}
     later = {"ReconcileScalingError", "HPAProgressing", "ScaledObjectProgressing"}
     assert known - REASONS - set(ConditionType) == ours | later

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,14 @@ from tests.kserve.objects import Json, admit, service
 
 WORKER: Json = {"worker": {"containers": [{"name": "main"}]}, "parallelism": {"data": 4, "dataLocal": 2}}
 SCALING: Json = {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}}
+TP = "--tensor-parallel-size"
+EIGHT: Json = {"limits": {"nvidia.com/gpu": "8"}}
+
+
+def main(**fields: Any) -> Json:
+    return {"containers": [{"name": "main", **fields}]}
+
+
 FULL_ROUTER: Json = {"route": {}, "scheduler": {}}
 
 WARNED: dict[str, tuple[Json, str]] = {
@@ -29,9 +38,47 @@ WARNED: dict[str, tuple[Json, str]] = {
         {**WORKER, "parallelism": {"data": 10, "dataLocal": 3}},
         r"spec\.parallelism: data, 10, is not a multiple of dataLocal, 3",
     ),
-    "parallelism that single nodes ignore": (
-        {"parallelism": {"tensor": 2, "expert": True}},
-        r"spec\.parallelism: .*ignore tensor, expert",
+    "experts with nothing to spread them over": (
+        {"parallelism": {"expert": True}},
+        r"spec\.parallelism\.expert: .*no effect.*set one of them",
+    ),
+    "a pipeline in one pod": (
+        {"parallelism": {"pipeline": 2}},
+        r"spec\.parallelism\.pipeline: .*no effect.*add worker",
+    ),
+    "a port that copies in one pod do not need": (
+        {"parallelism": {"data": 2, "dataLocal": 2, "dataRPCPort": 6000}},
+        r"spec\.parallelism\.dataRPCPort: .*no effect",
+    ),
+    "other GPUs than parallelism needs": (
+        {
+            "parallelism": {"tensor": 8},
+            "template": main(resources={"limits": {"nvidia.com/gpu": "4"}}, args=[TP + "=8"]),
+        },
+        r"spec\.parallelism: each pod needs 8 GPUs, and container main requests 4",
+    ),
+    "another size in the arguments": (
+        {
+            "prefill": {"parallelism": {"tensor": 8}, "template": main(args=["-tp", "4"], resources=EIGHT)},
+            "router": FULL_ROUTER,
+        },
+        r"spec\.prefill\.parallelism\.tensor: is 8, and container main passes --tensor-parallel-size 4",
+    ),
+    "a contradiction that no base mends": (
+        {"parallelism": {"tensor": 8}, "template": main(args=[TP, "4"]), "baseRefs": [{"name": "b"}]},
+        r"spec\.parallelism\.tensor: is 8, and container main passes --tensor-parallel-size 4",
+    ),
+    "GPUs without the argument": (
+        {"parallelism": {"tensor": 8}, "template": main(resources=EIGHT)},
+        r"spec\.parallelism: container main requests GPUs itself.*add --tensor-parallel-size 8",
+    ),
+    "the argument without GPUs": (
+        {"parallelism": {"tensor": 8}, "template": main(args=[TP, "8"])},
+        r"spec\.parallelism: container main passes --tensor-parallel-size itself.*request 8 of nvidia.com/gpu",
+    ),
+    "a server of another kind": (
+        {"parallelism": {"tensor": 8}, "template": main(command=["python3", "serve.py"])},
+        r"spec\.parallelism: accepted, no effect; container main does not pass its args on to vLLM",
     ),
     "nothing that brings the model": (
         {"storageInitializer": {"enabled": False}, "template": {"containers": [{"name": "main", "args": ["--x"]}]}},
@@ -43,7 +90,7 @@ WARNED: dict[str, tuple[Json, str]] = {
     ),
     "data parallelism that single nodes ignore": (
         {"parallelism": {"data": 4, "dataLocal": 2}},
-        r"spec\.parallelism: .*ignore data, dataLocal",
+        r"spec\.parallelism\.data: .*no effect; 4 copies, 2 in each pod, need 2 pods",
     ),
     "a base without a name": ({"baseRefs": [{"name": "b"}, {}]}, r"spec\.baseRefs\[1\]: has no name"),
     "a route without a name": (
@@ -58,12 +105,8 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"router": {"route": {}, "scheduler": {"pool": {"ref": {}}}}},
         r"spec\.router\.scheduler\.pool\.ref: .*no effect",
     ),
-    "pipeline parallelism without a preset": (
-        {"worker": {}, "parallelism": {"pipeline": 2}},
-        r"spec\.parallelism\.pipeline: there is no preset",
-    ),
     "no main container": (
-        {"template": {"containers": [{"name": "side"}]}},
+        {"template": {"containers": [{"name": "side", "image": "x"}]}},
         r"spec\.template\.containers: no container is named main",
     ),
     "a scheduler that nothing routes to": ({"router": {"scheduler": {}}}, r"spec\.router\.scheduler: without"),

@@ -77,15 +77,27 @@ def test_a_base_takes_part_in_the_choice() -> None:
     assert ("Deployment", "demo-kserve-prefill") in cluster.names
 
 
-def test_pipeline_presets_have_to_be_supplied() -> None:
-    """None is shipped: the message names the one that is missing, and with it the group is made."""
-    parent = service(worker={}, parallelism={"pipeline": 2})
-    assert "kserve-config-llm-worker-pipeline-parallel does not exist" in problem(Cluster(parent))
+def test_a_config_of_a_pipeline_presets_name_starts_the_group_its_own_way() -> None:
+    """Its pods are as they are: no GPUs are added."""
+    parent = service(worker={}, parallelism={"pipeline": 2, "tensor": 4})
     pod = {"containers": [{"name": "main", "image": "i"}]}
     supplied = config("kserve-config-llm-worker-pipeline-parallel", "kserve", template=pod, worker=pod)
     cluster = Cluster(parent, supplied)
     cluster.sync()
+    template = cluster.child("LeaderWorkerSet", "demo-kserve-mn")["spec"]["leaderWorkerTemplate"]
+    assert template["size"] == 2
+    server = template["workerTemplate"]["spec"]["containers"][0]
+    assert (server["image"], server.get("args"), server.get("resources")) == ("i", None, None)
+
+
+@pytest.mark.parametrize("data", [{"data": 4, "dataLocal": 2}, {"pipeline": 2}])
+def test_a_worker_takes_its_parallelism_from_a_base(data: Json) -> None:
+    """And without one there is nothing to make, which the merged spec says."""
+    parent = service(worker={}, baseRefs=[{"name": "base"}])
+    cluster = Cluster(parent, config(parallelism=data))
+    cluster.sync()
     assert cluster.child("LeaderWorkerSet", "demo-kserve-mn")["spec"]["leaderWorkerTemplate"]["size"] == 2
+    assert "several nodes need data parallelism" in problem(Cluster(parent, config(parallelism={"tensor": 2})))
 
 
 @pytest.mark.parametrize("namespace", ["default", "kserve"])
@@ -133,6 +145,7 @@ def test_all_presets_are_pinned_from_the_start() -> None:
     cluster = Cluster(service(baseRefs=[{"name": "none"}]))
     cluster.sync()
     wanted = {PIN_PREFIX + suffix: f"kserve-{suffix}" for suffix in presets.PINNED}
+    assert len(wanted) == 8
     assert cluster.answer["status"]["annotations"] == wanted
 
 
@@ -484,7 +497,8 @@ def test_parts_of_pools_merge_and_versions_mix() -> None:
                             "name": "main",
                             "volumeMounts": [{"name": "a", "mountPath": "/x"}, {"name": "b", "mountPath": "/x"}],
                         }
-                    ]
+                    ],
+                    "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}],
                 }
             ),
             "",

@@ -6,7 +6,9 @@ import hashlib
 import itertools
 import json
 import shutil
+import socket
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 
 from app.kserve.llminferenceserviceconfig.checks import template_error
 from app.kserve.spec import presets
-from app.kserve.spec.presets.script import start_script
+from app.kserve.spec.presets.script import join_script, pipeline_script, start_script
 from app.kserve.spec.template.bounds import Meter, TemplateError
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import Template
@@ -187,6 +189,63 @@ def test_any_model_name_is_one_word(name: str) -> None:
     found = arguments(rendered({**FULL, "model": {"name": name}}))
     assert found[found.index("--served-model-name") + 1] == name
     assert found[-1] == "--trust-remote-code"
+
+
+# Pipelines.
+
+STUBS = {
+    "vllm": """printf '%s\\0' vllm "$@" >> "$LOG" """,
+    "ray": """printf '%s\\0' ray "$@" >> "$LOG" """,
+    "python3": """printf '%s\\0' count >> "$LOG"; tr '\\0' '\\n' < "$LOG" | grep -c '^count$' """,
+    "sleep": "exit 0",
+}
+
+
+def started(root: Path, script: str, *args: str, **env: str) -> list[str]:
+    """Everything that a script calls, with programs of ours in place of the image's."""
+    for name, text in STUBS.items():
+        (root / name).write_text(f"#!/bin/bash\n{text}\n")
+        (root / name).chmod(0o755)
+    log = root / "log"
+    command = [shutil.which("bash") or "bash", "-c", script, "--", *args]
+    path = {"PATH": f"{root}:/usr/bin:/bin", "LOG": str(log)}
+    subprocess.run(command, check=True, capture_output=True, timeout=30, env={**path, **env})
+    return log.read_bytes().decode().split("\0")[:-1]
+
+
+@needs_bash
+def test_a_pipelines_leader_waits_for_its_group(tmp_path: Path) -> None:
+    """Ray's head first, then vLLM once both pods are there, with the user's arguments last."""
+    spec = {"model": {"name": "org/model"}, "parallelism": {"pipeline": 2, "tensor": 8, "expert": True}}
+    script = in_container(pipeline_script(8000, ".Spec.Parallelism"), spec)
+    env = {"LWS_GROUP_SIZE": "2", "VLLM_ADDITIONAL_ARGS": "--a 1"}
+    assert started(tmp_path, script, "--b", "two words", **env) == [
+        *("ray", "start", "--head", "--port=6379", "--disable-usage-stats"),
+        *("count", "count"),
+        *("vllm", "serve", "/mnt/models", "--served-model-name", "org/model", "--port", "8000"),
+        *("--enable-expert-parallel", "--tensor-parallel-size", "8", "--pipeline-parallel-size", "2"),
+        *("--distributed-executor-backend", "ray", "--a", "1", "--b", "two words"),
+    ]
+
+
+@needs_bash
+@settings(max_examples=10)
+@given(NAMES)
+def test_any_model_name_is_one_word_of_a_pipeline(name: str) -> None:
+    spec = {"model": {"name": name}, "parallelism": {"pipeline": 2}}
+    with tempfile.TemporaryDirectory() as root:
+        found = started(Path(root), in_container(pipeline_script(8000, ".Spec.Parallelism"), spec))
+    assert found[found.index("--served-model-name") + 1] == name
+
+
+@needs_bash
+def test_a_pipelines_other_pods_join_the_leader(tmp_path: Path) -> None:
+    """Once it listens."""
+    script = join_script().replace("6379", "$PORT")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = str(listening.getsockname()[1])
+        found = started(tmp_path, script, LWS_LEADER_ADDRESS="127.0.0.1", PORT=port)
+    assert found == ["ray", "start", f"--address=127.0.0.1:{port}", "--disable-usage-stats", "--block"]
 
 
 def adapters(root: Path, **gids: dict[str, tuple[str, str]]) -> str:

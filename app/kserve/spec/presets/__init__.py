@@ -5,9 +5,11 @@ A config of the same name, in the service's namespace or the system namespace, s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from app.kserve.names import PUBLIC_PORT
+from app.kserve.spec.merge import Layer
 from app.kserve.spec.presets import pods, router
 from app.kserve.spec.template.language import OPEN, Template
 
@@ -18,6 +20,7 @@ SCHEDULER, ROUTE, TRACING = "config-llm-scheduler", "config-llm-router-route", "
 _MAIN = ".Spec.Parallelism"
 _PREFILL = ".Spec.Prefill.Parallelism"
 _DECODE = pods.DECODE_PORT
+_PIPELINE = "worker-pipeline-parallel"
 
 _PRESETS: dict[str, Json] = {
     "config-llm-template": {"template": pods.single_node(PUBLIC_PORT)},
@@ -45,6 +48,20 @@ _PRESETS: dict[str, Json] = {
             "worker": pods.worker(PUBLIC_PORT, _PREFILL),
         }
     },
+    f"config-llm-{_PIPELINE}": {
+        "template": pods.pipeline_leader(PUBLIC_PORT, _MAIN),
+        "worker": pods.pipeline_worker(),
+    },
+    f"config-llm-decode-{_PIPELINE}": {
+        "template": pods.pipeline_leader(_DECODE, _MAIN, routed=True),
+        "worker": pods.pipeline_worker(),
+    },
+    f"config-llm-prefill-{_PIPELINE}": {
+        "prefill": {
+            "template": pods.pipeline_leader(PUBLIC_PORT, _PREFILL),
+            "worker": pods.pipeline_worker(),
+        }
+    },
     SCHEDULER: {"router": {"scheduler": router.scheduler()}},
     ROUTE: {"router": {"route": {"http": {"spec": router.route()}}}},
     TRACING: {
@@ -56,8 +73,8 @@ _PRESETS: dict[str, Json] = {
         }
     },
 }
-PINNED = tuple(suffix for suffix in _PRESETS if suffix != TRACING)
-"""Those whose names are kept in ``status.annotations``."""
+PINNED = tuple(suffix for suffix in _PRESETS if suffix != TRACING and not suffix.endswith(_PIPELINE))
+"""Those whose names are kept in ``status.annotations``: the eight that KServe keeps there, too."""
 
 
 class PresetText(str):
@@ -82,8 +99,16 @@ def _read(value: Any) -> Any:
 
 
 PRESETS: dict[str, Json] = _read(_PRESETS)
-"""Preset by suffix: what stands after the configured prefix (``kserve-``).
+"""Preset by suffix: what stands after the configured prefix (``kserve-``)."""
 
-To ship another one is to add it here: :func:`app.kserve.spec.find.choose_presets` names every combination of side and
-form already.
-"""
+
+def pipelines(chosen: Mapping[str, Layer]) -> set[str]:
+    """The workloads, ``""`` and ``prefill``, whose pods a preset of ours starts as a pipeline.
+
+    ``chosen``: presets by suffix. A config of a preset's name may start them in any way.
+    """
+    return {
+        "prefill" if "prefill" in suffix else ""
+        for suffix, layer in chosen.items()
+        if suffix.endswith(_PIPELINE) and layer.spec is PRESETS[suffix]
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.kserve.names import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
-from app.kserve.spec.presets.script import start_script
+from app.kserve.spec.presets.script import join_script, pipeline_script, start_script
 
 Json = dict[str, Any]
 
@@ -109,6 +109,19 @@ def leader(port: int, parallelism: str, *, routed: bool = False) -> Json:
 def worker(port: int, parallelism: str) -> Json:
     """Every other pod of a data-parallel group. Nobody sends it requests, so it has no probes."""
     return _pod(_server(port, _script(start_script(port, leader=False, parallelism=parallelism)), rdma=True))
+
+
+def pipeline_leader(port: int, parallelism: str, *, routed: bool = False) -> Json:
+    """The first pod of a pipeline: it takes the requests."""
+    command = _script(pipeline_script(port, parallelism))
+    server = _server(port, command, rdma=True, probes=_probes(port, 30))
+    return _pod(server, routing_sidecar(read_only=True) if routed else None)
+
+
+def pipeline_worker() -> Json:
+    """Every other pod of a pipeline. It listens to nobody but the leader."""
+    server = _server(0, _script(join_script()), rdma=True)
+    return _pod({key: value for key, value in server.items() if key != "ports"})
 
 
 def _script(text: str) -> list[str]:

@@ -1,10 +1,12 @@
-"""The start script of data-parallel servers, which spread one replica over the pods of a LeaderWorkerSet.
+"""The start scripts of servers that spread one replica over the pods of a LeaderWorkerSet.
 
-Source: KS-2.7.2, form B. Environment variables, order of arguments and decisions are the interface; the text
+Source: KS-2.7.2, forms B and C. Environment variables, order of arguments and decisions are the interface; the text
 is ours. Values of a service enter in one place each, as a shell word of their own.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 _ROCE = r"""
 if [ "${KSERVE_INFER_ROCE}" = "true" ]; then
@@ -94,5 +96,48 @@ def start_script(port: int, *, leader: bool, parallelism: str) -> str:
         "--trust-remote-code",
         "" if leader else "--headless",
     ]
-    command = " \\\n  ".join(argument for argument in arguments if argument)
+    command = _continued(arguments)
     return f'{_ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\nSTART_RANK={rank}\neval "{command}"\n'
+
+
+_RAY_PORT = 6379
+
+
+def pipeline_script(port: int, parallelism: str) -> str:
+    """The script of a pipeline's leader as a template: once every pod of the group has joined its Ray, vLLM starts."""
+    arguments = [
+        "exec vllm serve /mnt/models",
+        "--served-model-name {{ ShellQuote .Spec.Model.Name }}",
+        f"--port {port}",
+        _in_parallelism(parallelism, "Expert", "--enable-expert-parallel"),
+        _in_parallelism(parallelism, "Tensor", f"--tensor-parallel-size {{{{ {parallelism}.Tensor }}}}"),
+        f"--pipeline-parallel-size {{{{ or {parallelism}.Pipeline 1 }}}}",
+        "--distributed-executor-backend ray",
+        "${VLLM_ADDITIONAL_ARGS}",
+        '"$@"',
+    ]
+    return f"""{_ROCE}
+ray start --head --port={_RAY_PORT} --disable-usage-stats || exit 1
+count='import ray; ray.init(address="auto", logging_level="ERROR"); print(sum(n["Alive"] for n in ray.nodes()))'
+until joined=$(python3 -c "${{count}}") && [ "${{joined}}" -ge "${{LWS_GROUP_SIZE:-1}}" ]; do
+  echo "waiting for the pods of the group: ${{joined:-0}} of ${{LWS_GROUP_SIZE:-1}} have joined"
+  sleep 5
+done
+{_continued(arguments)}
+"""
+
+
+def join_script() -> str:
+    """The script of a pipeline's other pods. It ends with the leader, upon which the group is made anew."""
+    return f"""{_ROCE}
+until (exec 3<>"/dev/tcp/${{LWS_LEADER_ADDRESS}}/{_RAY_PORT}") 2>/dev/null; do
+  echo "waiting for the leader, ${{LWS_LEADER_ADDRESS}}"
+  sleep 5
+done
+exec ray start --address="${{LWS_LEADER_ADDRESS}}:{_RAY_PORT}" --disable-usage-stats --block
+"""
+
+
+def _continued(arguments: Iterable[str]) -> str:
+    """One command over several lines."""
+    return " \\\n  ".join(argument for argument in arguments if argument)

@@ -1,0 +1,53 @@
+"""Whether pods are judged as the API server judges them: the same ones are refused in a Deployment."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from app.kube.merge import merge
+from app.kube.podspec import POD, normalised
+from tests.e2e.controlplane import ControlPlane
+from tests.kserve.objects import Cluster, Json, service
+from tests.kserve.test_pods import MISSING, MISTAKES, TAKEN
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module", name="namespace")
+def _namespace(control_plane: ControlPlane) -> Iterator[str]:
+    name = control_plane.create_namespace()
+    yield name
+    control_plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def refusal(cluster: ControlPlane, namespace: str, pod: Json) -> str:
+    """What the API server has against our Deployment with the pod laid over it."""
+    ours = Cluster(service())
+    ours.sync()
+    deployment = next(child for child in ours.answer["children"] if child["kind"] == "Deployment")
+    spec = merge(deployment["spec"]["template"]["spec"], normalised(pod), POD)
+    deployment["spec"]["template"]["spec"] = spec
+    deployment["metadata"] = {"name": "pod"}
+    done = cluster.kubectl(
+        "create", "-n", namespace, "--dry-run=server", "-f", "-", input=json.dumps(deployment), check=False
+    )
+    return done.stderr if done.returncode else ""
+
+
+@pytest.mark.parametrize("mistake", [*(MISTAKES.keys() - {"two items of one key"}), *MISSING])
+def test_the_api_server_refuses_it_too(control_plane: ControlPlane, namespace: str, mistake: str) -> None:
+    """At the same field, or one of the item that it is a part of."""
+    pod, path = {**MISTAKES, **MISSING}[mistake]
+    said = refusal(control_plane, namespace, pod)
+    assert "is invalid" in said
+    assert re.sub(r"\[[^]]*\]", "", path).rpartition(".")[2] in said
+
+
+@pytest.mark.parametrize("pod", TAKEN)
+def test_the_api_server_takes_it_too(control_plane: ControlPlane, namespace: str, pod: Json) -> None:
+    plain = json.loads(json.dumps(pod).replace("{{ .Namespace }}", "a"))
+    assert refusal(control_plane, namespace, plain) == ""

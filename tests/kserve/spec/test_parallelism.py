@@ -1,0 +1,193 @@
+"""What ``parallelism`` adds to a server without workers, and what it leaves alone: KS-3.15."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.kserve.spec.parallelism import demand, quarrels, with_parallelism
+from tests.kserve.objects import AVAILABLE, Cluster, Json, config, service
+
+TP, DP = "--tensor-parallel-size", "--data-parallel-size"
+GPU = "nvidia.com/gpu"
+
+
+def server(cluster: Cluster, name: str = "demo-kserve") -> Json:
+    cluster.sync()
+    containers = cluster.child("Deployment", name)["spec"]["template"]["spec"]["containers"]
+    found: Json = next(one for one in containers if one["name"] == "main")
+    return found
+
+
+def template(**fields: Any) -> Json:
+    return {"containers": [{"name": "main", **fields}]}
+
+
+def gpus(container: Json) -> tuple[str | None, str | None]:
+    resources = container.get("resources") or {}
+    return resources.get("requests", {}).get(GPU), resources.get("limits", {}).get(GPU)
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "arguments", "count"),
+    [
+        ({"tensor": 8, "pipeline": 1}, [TP, "8"], "8"),
+        ({"tensor": 1}, [TP, "1"], "1"),
+        ({"data": 4, "dataLocal": 4}, [DP, "4"], "4"),
+        ({"data": 2, "dataLocal": 8, "tensor": 2}, [TP, "2", DP, "2"], "4"),
+        ({"tensor": 4, "expert": True}, ["--enable-expert-parallel", TP, "4"], "4"),
+        ({"data": 16, "dataLocal": 8, "tensor": 2}, [TP, "2"], "2"),
+        ({"data": 1, "dataLocal": 8}, None, None),
+        ({"data": 16, "dataLocal": 8}, None, None),
+        ({"pipeline": 2}, None, None),
+        ({"expert": True}, None, None),
+        ({}, None, None),
+    ],
+)
+@pytest.mark.parametrize("side", ["main", "prefill"])
+def test_arguments_and_gpus(side: str, parallelism: Json, arguments: list[str] | None, count: str | None) -> None:
+    """What one node can do reaches the server and the scheduler; what it cannot do changes nothing."""
+    if side == "main":
+        found = server(Cluster(service(parallelism=parallelism)))
+    else:
+        cluster = Cluster(service(prefill={"parallelism": parallelism}))
+        found = server(cluster, "demo-kserve-prefill")
+        assert "args" not in server(cluster)
+    assert (found.get("args"), gpus(found)) == (arguments, (count, count))
+
+
+def test_the_users_own_arguments_and_resources_stay() -> None:
+    """And come behind, so that they win."""
+    own = template(args=["--max-model-len", "8192"], resources={"limits": {"cpu": "4"}, "requests": {"cpu": "2"}})
+    found = server(Cluster(service(parallelism={"tensor": 2}, template=own)))
+    assert found["args"] == [TP, "2", "--max-model-len", "8192"]
+    assert found["resources"] == {"limits": {"cpu": "4", GPU: "2"}, "requests": {"cpu": "2", GPU: "2"}}
+
+
+def test_numbers_of_a_base_count() -> None:
+    cluster = Cluster(service(baseRefs=[{"name": "base"}]), config(parallelism={"tensor": 4}))
+    assert server(cluster)["args"] == [TP, "4"]
+
+
+def test_words_that_begin_a_command_stay_its_beginning() -> None:
+    own = template(command=["vllm"], args=["serve", "/mnt/models"])
+    assert server(Cluster(service(parallelism={"tensor": 2}, template=own)))["args"] == [
+        "serve",
+        "/mnt/models",
+        TP,
+        "2",
+    ]
+
+
+SPEAKING: dict[str, Json] = {
+    "as many GPUs": template(resources={"limits": {GPU: "8"}}),
+    "fewer GPUs": template(resources={"limits": {GPU: 4}}),
+    "no GPUs, on purpose": template(resources={"limits": {GPU: "0"}}),
+    "GPUs of another maker": template(resources={"requests": {"amd.com/gpu": "8"}, "limits": {"amd.com/gpu": "8"}}),
+    "parts of GPUs": template(resources={"limits": {"nvidia.com/mig-1g.5gb": "8"}}),
+    "a claimed device": template(resources={"claims": [{"name": "gpus"}]}),
+    "GPUs of another container": {
+        "containers": [{"name": "main"}, {"name": "server", "image": "x", "resources": {"limits": {GPU: "8"}}}]
+    },
+    "the argument": template(args=[TP, "8"]),
+    "the argument in one word": template(args=[f"{TP}=8"]),
+    "the argument in short": template(args=["-tp", "8"]),
+    "the argument with a variable": template(args=[TP, "$(TP)"]),
+    "the argument, misspelt as vLLM takes it": template(args=["--tensor_parallel_size=8"]),
+    "the argument of copies": template(args=[DP, "8"]),
+    "the argument in a script": template(command=["/bin/sh", "-c"], args=[f"exec vllm serve /mnt/models {TP} 8"]),
+    "the argument in a variable": template(env=[{"name": "VLLM_ADDITIONAL_ARGS", "value": f"{TP} 8"}]),
+    "another server": template(command=["python3", "-m", "sglang.launch_server"]),
+    "a script that takes no arguments": template(command=["/bin/bash", "-c", "exec vllm serve /mnt/models"]),
+    "a script without room for them": template(command=["/bin/bash", "-c", 'exec vllm serve /mnt/models "$@"']),
+}
+
+
+@pytest.mark.parametrize("own", SPEAKING.values(), ids=list(SPEAKING))
+def test_a_template_that_speaks_for_itself_is_left_as_it_is(own: Json) -> None:
+    """Byte for byte: an upgrade must not restart it."""
+    cluster, plain = Cluster(service(template=own, parallelism={"tensor": 8})), Cluster(service(template=own))
+    cluster.sync()
+    plain.sync()
+    assert cluster.answer["children"] == plain.answer["children"]
+
+
+def test_a_script_that_passes_its_arguments_on_gets_them() -> None:
+    own = template(command=["/bin/bash", "-c", 'exec vllm serve /mnt/models "$@"', "--"])
+    assert server(Cluster(service(parallelism={"tensor": 2}, template=own)))["args"] == [TP, "2"]
+
+
+@pytest.mark.parametrize("path", ["main", "prefill"])
+def test_workers_keep_their_scripts(path: str) -> None:
+    """With workers the scripts have the arguments, and the templates the GPUs."""
+    group: Json = {"worker": {}, "parallelism": {"data": 4, "dataLocal": 2, "tensor": 2}}
+    cluster = Cluster(service(**group) if path == "main" else service(prefill=group))
+    cluster.sync()
+    name = "demo-kserve-mn" if path == "main" else "demo-kserve-mn-prefill"
+    pods = cluster.child("LeaderWorkerSet", name)["spec"]["leaderWorkerTemplate"]
+    for pod in (pods["leaderTemplate"], pods["workerTemplate"]):
+        assert ("args" in pod["spec"]["containers"][0], gpus(pod["spec"]["containers"][0])) == (False, (None, None))
+
+
+@pytest.mark.parametrize("path", ["main", "prefill"])
+@pytest.mark.parametrize(
+    ("more", "count"), [({}, "4"), ({"template": template(resources={"limits": {GPU: "8"}})}, "8")]
+)
+def test_a_pipelines_pods_have_the_gpus_of_a_stage(path: str, more: Json, count: str) -> None:
+    group: Json = {"worker": {}, "parallelism": {"pipeline": 2, "tensor": 4}, **more}
+    cluster = Cluster(service(**group) if path == "main" else service(prefill=group))
+    cluster.sync()
+    name = "demo-kserve-mn" if path == "main" else "demo-kserve-mn-prefill"
+    pods = cluster.child("LeaderWorkerSet", name)["spec"]["leaderWorkerTemplate"]
+    assert pods["size"] == 2
+    assert gpus(pods["leaderTemplate"]["spec"]["containers"][0])[1] == count
+    assert gpus(pods["workerTemplate"]["spec"]["containers"][0]) == ("4", "4")
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (template(resources={"limits": {GPU: "4"}}), "each pod needs 8 GPUs, and container main requests 4"),
+        (template(args=[TP, "4"], resources={"limits": {GPU: "8"}}), "is 8, and container main passes"),
+        (template(resources={"limits": {GPU: "8"}}), "nothing is added to its arguments; add --tensor-parallel-size 8"),
+        (template(args=[TP, "8"]), "no GPUs are added"),
+    ],
+)
+def test_a_contradiction_is_a_cause_while_the_service_is_not_ready(own: Json, said: str) -> None:
+    cluster = Cluster(service(parallelism={"tensor": 8}, template=own))
+    cluster.settle()
+    ready = cluster.condition("Ready")
+    assert ready is not None
+    assert said in ready["message"]
+    cluster.report("Deployment", "demo-kserve", **AVAILABLE)
+    cluster.settle()
+    assert cluster.says("Ready") == "True"
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        template(resources={"limits": {GPU: "8"}}, args=[TP, "8"]),
+        template(resources={"limits": {GPU: "0"}}),
+        template(resources={"limits": {GPU: "8"}}, args=[TP, "$(TP)"]),
+        template(resources={"limits": {"nvidia.com/gpumem": "3000", GPU: "1"}}, args=[TP, "8"]),
+        template(command=["python3", "serve.py"]),
+        {"containers": [{"name": "server", "image": "x"}]},
+    ],
+)
+def test_no_quarrel(own: Json) -> None:
+    """With what agrees, cannot be compared, or was meant."""
+    assert quarrels({"template": own, "parallelism": {"tensor": 8}}) == []
+
+
+def test_what_is_added_leaves_no_quarrel_and_is_added_once() -> None:
+    spec = {"template": template(command=["vllm"]), "parallelism": {"tensor": 2, "data": 2, "dataLocal": 2}}
+    done = with_parallelism(spec, ())
+    assert done != spec
+    assert with_parallelism(done, ()) == done
+    assert quarrels(done) == []
+
+
+def test_nothing_is_asked_where_nothing_is_said() -> None:
+    assert demand(None) is demand({}) is None
