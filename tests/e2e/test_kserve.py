@@ -340,7 +340,6 @@ def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
     wait_ready(cluster, namespace, "chat-canary")
 
     def weights() -> dict[str, int]:
-        play_controllers(cluster, namespace)
         found = cluster.kubectl(
             "get", "httproute", "chat-stable-kserve-route", "-n", namespace, "-o", "json", check=False
         )
@@ -348,12 +347,12 @@ def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
         return {backend["name"]: backend["weight"] for backend in rules[0]["backendRefs"]}
 
     stable, canary = "chat-stable-inference-pool", "chat-canary-inference-pool"
+    wait_ready(cluster, namespace, "chat-stable")
     wait_until(lambda: weights() == {stable: 90, canary: 10}, "both in the route", 60)
     cluster.kubectl("annotate", SERVICES, "chat-canary", "-n", namespace, "serving.kserve.io/stop=true")
     wait_until(lambda: weights() == {stable: 90, canary: 0}, "a canary without requests", 30)
     cluster.kubectl("delete", SERVICES, "chat-canary", "-n", namespace)
     wait_until(lambda: weights() == {stable: 90}, "a route without the canary", 30)
-    wait_ready(cluster, namespace, "chat-stable")
 
 
 def test_a_newer_manifest_loses_nothing(gateway: Installation, namespace: str) -> None:

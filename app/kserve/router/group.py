@@ -48,8 +48,8 @@ def group_of(
 ) -> Group:
     """The group of the service that is member ``own`` and serves ``models``.
 
-    A peer joins when it is ready, and stays, through its updates, as long as its router is. One that is stopped has
-    weight 0, so that the route does not change twice.
+    A peer joins when its workloads and its router are ready, and stays while either is: its pods' updates make the one
+    false for a while, changes of its own route the other. One that is stopped has weight 0, and keeps its place.
     """
     rules = observed.spec.rules if observed is not None else None
     present = {backend.name for rule in rules or () for backend in rule.backend_refs or ()}
@@ -61,10 +61,10 @@ def group_of(
         backend = _backend(peer)
         said = peer.status.conditions
         stopped = (peer.metadata.annotations or {}).get(STOP, "").lower() == "true"
-        joined = is_true(said, ConditionType.WORKLOADS_READY) or backend["name"] in present
+        holds = [is_true(said, type_) for type_ in (ConditionType.WORKLOADS_READY, ConditionType.ROUTER_READY)]
         if peer.models != models:
             divergent.append(name)
-        elif stopped or (joined and is_true(said, ConditionType.ROUTER_READY)):
+        elif stopped or all(holds) or (any(holds) and backend["name"] in present):
             members.append(Member(name, 0 if stopped else route.weight or 0, backend))
     return Group(sorted(members, key=lambda member: member.name), sorted(divergent))
 

@@ -118,7 +118,7 @@ POOLS: Mapping[str, Pool] = {
 
 def _parallelism(d: Draw, value: Json) -> None:
     """Either data or pipeline parallelism, or neither."""
-    data, pipeline = d.choice(((None, None), ((2, 1), None), ((4, 2), None), ((1, 1), None), (None, 2), (None, 1)))
+    data, pipeline = d.choice(((None, None), (None, None), ((2, 1), None), ((1, 1), None), (None, 2), (None, 1)))
     for key in ("data", "dataLocal", "pipeline"):
         value.pop(key, None)
     if data is not None:
@@ -152,6 +152,9 @@ def _wva(d: Draw, value: Json) -> None:
             **d.model(KEDASpec),
             "advanced": d.model(KEDAAdvanced, scalingModifiers=d.model(ScalingModifiers)),
         }
+        behavior = value["keda"]["advanced"].get("horizontalPodAutoscalerConfig", {}).get("behavior", {})
+        for rules in behavior.values():
+            rules.pop("tolerance", None)  # this version of KEDA has no such field
     else:
         value.pop("keda", None)
         value.setdefault("hpa", {})
@@ -237,11 +240,23 @@ RULES: Mapping[str, Rule] = {
 }
 
 
+def _size(d: Draw, workload: Json, several: bool) -> None:
+    """As many pods in a replica in all variants, since their number cannot change."""
+    kept = {k: v for k, v in workload.get("parallelism", {}).items() if k not in ("data", "dataLocal", "pipeline")}
+    forms: tuple[Json, ...] = ({"data": 4, "dataLocal": 2}, {"data": 2, "dataLocal": 1}, {"pipeline": 2})
+    if not several:
+        forms = ({"data": 1, "dataLocal": 1}, {"pipeline": 1}, *(() if "worker" in workload else ({},)))
+    if parallelism := kept | d.choice(forms):
+        workload["parallelism"] = parallelism
+
+
 def documents(number: int, namespace: str, variant: int) -> list[Json]:
     """What the service refers to, then the service."""
     d = Draw(f"kserve-{number}-{variant}", POOLS, RULES)
     spec = d.model(LLMInferenceServiceSpec)
     spec.setdefault("model", {"uri": d.of(POOLS["LLMModelSpec.uri"])})
+    for workload in (spec, *([spec["prefill"]] if "prefill" in spec else [])):
+        _size(d, workload, several=number % 2 == 1)
     if d.chance(0.8):
         router = spec.setdefault("router", {})
         router.setdefault("scheduler", d.model(SchedulerSpec) if d.chance(0.5) else {})
