@@ -1,7 +1,7 @@
 """What ``parallelism`` asks of a server that has no workers: its arguments, and its GPUs. Source: KS-3.15.
 
-A template that names GPUs, or one of the arguments, speaks for itself: nothing is added to it, and what does not fit
-together is said. Pods come in as plain JSON that others share, and go out as new objects.
+A template that names another number of GPUs, or one of the arguments, speaks for itself: nothing is added to it, and
+what does not fit together is said. Pods come in as plain JSON that others share, and go out as new objects.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def _with_side(workload: Json, *, scripted: bool) -> Json:
     pod, server = workload.get("template"), main_container(workload.get("template"))
     if wanted is None or pod is None or workload.get("worker") is not None:
         return workload
-    if _has_gpus(pod) or _told(server) or not _hears(server):
+    if (_has_gpus(pod) and _count(server) != wanted.gpus) or _told(server) or not _hears(server):
         return workload
-    told = with_arguments(server, wanted.arguments)
-    return {**workload, "template": _with_gpus(_replaced(pod, told), wanted.gpus)}
+    told = _replaced(pod, with_arguments(server, wanted.arguments))
+    return {**workload, "template": told if _has_gpus(pod) else _with_gpus(told, wanted.gpus)}
 
 
 def main_container(pod: Json | None) -> Json:
@@ -184,7 +184,7 @@ def unheard(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field
     told, has_gpus = _told(server), _has_gpus(pod or {})
     sizes = ((TENSOR, wanted.tensor or 1), (DATA, wanted.copies))
     missing = " ".join(f"{flag} {number}" for flag, number in sizes if number > 1 and flag not in told)
-    if has_gpus and missing:
+    if has_gpus and missing and (_count(server) != wanted.gpus or not _hears(server)):
         text = f"container {MAIN} requests GPUs itself, so nothing is added to its arguments; add {missing}"
         yield advice(path, text)
     elif told and not has_gpus:

@@ -68,8 +68,8 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"parallelism": {"tensor": 8}, "template": main(args=[TP, "4"]), "baseRefs": [{"name": "b"}]},
         r"spec\.parallelism\.tensor: is 8, and container main passes --tensor-parallel-size 4",
     ),
-    "GPUs without the argument": (
-        {"parallelism": {"tensor": 8}, "template": main(resources=EIGHT)},
+    "parts of GPUs without the argument": (
+        {"parallelism": {"tensor": 8}, "template": main(resources={"limits": {"nvidia.com/mig-1g.5gb": "8"}})},
         r"spec\.parallelism: container main requests GPUs itself.*add --tensor-parallel-size 8",
     ),
     "the argument without GPUs": (

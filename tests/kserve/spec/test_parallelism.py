@@ -80,12 +80,12 @@ def test_words_that_begin_a_command_stay_its_beginning() -> None:
     ]
 
 
+MIG = "nvidia.com/mig-1g.5gb"
 SPEAKING: dict[str, Json] = {
-    "as many GPUs": template(resources={"limits": {GPU: "8"}}),
     "fewer GPUs": template(resources={"limits": {GPU: 4}}),
     "no GPUs, on purpose": template(resources={"limits": {GPU: "0"}}),
-    "GPUs of another maker": template(resources={"requests": {"amd.com/gpu": "8"}, "limits": {"amd.com/gpu": "8"}}),
-    "parts of GPUs": template(resources={"limits": {"nvidia.com/mig-1g.5gb": "8"}}),
+    "GPUs of another maker, and not as many": template(resources={"limits": {"amd.com/gpu": "4"}}),
+    "parts of GPUs": template(resources={"limits": {MIG: "8"}}),
     "a claimed device": template(resources={"claims": [{"name": "gpus"}]}),
     "GPUs of another container": {
         "containers": [{"name": "main"}, {"name": "server", "image": "x", "resources": {"limits": {GPU: "8"}}}]
@@ -111,6 +111,15 @@ def test_a_template_that_speaks_for_itself_is_left_as_it_is(own: Json) -> None:
     cluster.sync()
     plain.sync()
     assert cluster.answer["children"] == plain.answer["children"]
+
+
+@pytest.mark.parametrize("maker", [GPU, "amd.com/gpu"])
+def test_a_template_with_as_many_gpus_gets_the_arguments(maker: str) -> None:
+    """The GPUs are as the template says them: there is nothing to add, and nothing to warn of."""
+    resources = {"limits": {maker: "8"}}
+    cluster = Cluster(service(template=template(resources=resources), parallelism={"tensor": 8}))
+    assert server(cluster)["args"] == [TP, "8"]
+    assert server(cluster)["resources"] == resources
 
 
 def test_a_script_that_passes_its_arguments_on_gets_them() -> None:
@@ -150,7 +159,7 @@ def test_a_pipelines_pods_have_the_gpus_of_a_stage(path: str, more: Json, count:
     [
         (template(resources={"limits": {GPU: "4"}}), "each pod needs 8 GPUs, and container main requests 4"),
         (template(args=[TP, "4"], resources={"limits": {GPU: "8"}}), "is 8, and container main passes"),
-        (template(resources={"limits": {GPU: "8"}}), "nothing is added to its arguments; add --tensor-parallel-size 8"),
+        (template(resources={"limits": {MIG: "8"}}), "nothing is added to its arguments; add --tensor-parallel-size 8"),
         (template(args=[TP, "8"]), "no GPUs are added"),
     ],
 )
