@@ -28,6 +28,7 @@ from app.kserve.llminferenceservice.types import (
     NameReference,
     ObjectReference,
     RouterSpec,
+    ScalingSpec,
     SchedulerSpec,
     WorkloadSpec,
 )
@@ -345,8 +346,19 @@ def _name_advice(name: str, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
 def _workload_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
     yield from _labels(workload.labels, path.child("labels"))
     yield from _parallelism_advice(workload, path.child("parallelism"), based)
+    yield from _scaling_advice(workload.scaling, path.child("scaling"))
     for key, pod in (("template", workload.template), ("worker", workload.worker)):
         yield from _without_main(pod, path.child(key))
+
+
+def _scaling_advice(scaling: ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
+    """What KEDA's schema does not have of an autoscaler's behavior."""
+    keda = scaling.wva.keda if scaling is not None and scaling.wva is not None else None
+    config = keda.advanced.horizontal_pod_autoscaler_config if keda is not None and keda.advanced is not None else None
+    below = path.child("wva", "keda", "advanced", "horizontalPodAutoscalerConfig", "behavior")
+    for way, rules in ((config.behavior if config is not None else None) or {}).items():
+        if isinstance(rules, dict) and rules.get("tolerance") is not None:
+            yield advice(below.child(way, "tolerance"), "accepted, no effect; KEDA has no such field", "no-effect")
 
 
 def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advice]:

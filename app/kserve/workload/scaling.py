@@ -181,8 +181,11 @@ def _given(keda: KEDASpec) -> Json:
     advanced = given.pop("advanced", {})
     advanced.pop("scalingModifiers", None)
     autoscaler = advanced.pop("horizontalPodAutoscalerConfig", {})
-    if autoscaler.get("behavior") is not None:
-        advanced["horizontalPodAutoscalerConfig"] = {"behavior": stored_behavior(autoscaler["behavior"])}
+    behavior = stored_behavior(autoscaler.get("behavior"))
+    if behavior is not None:
+        for rules in behavior.values():
+            rules.pop("tolerance", None)  # not in KEDA's schema: it would be pruned, and written again for ever
+        advanced["horizontalPodAutoscalerConfig"] = {"behavior": behavior}
     return {**given, "advanced": advanced} if advanced else given
 
 

@@ -152,9 +152,6 @@ def _wva(d: Draw, value: Json) -> None:
             **d.model(KEDASpec),
             "advanced": d.model(KEDAAdvanced, scalingModifiers=d.model(ScalingModifiers)),
         }
-        behavior = value["keda"]["advanced"].get("horizontalPodAutoscalerConfig", {}).get("behavior", {})
-        for rules in behavior.values():
-            rules.pop("tolerance", None)  # this version of KEDA has no such field
     else:
         value.pop("keda", None)
         value.setdefault("hpa", {})

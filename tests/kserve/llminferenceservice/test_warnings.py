@@ -26,6 +26,21 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"model": {"uri": "hf://a/b", "lora": {"maxRank": 8}}},
         r"spec\.model\.lora: .*no effect",
     ),
+    "a tolerance that KEDA does not know": (
+        {
+            "scaling": {
+                "maxReplicas": 2,
+                "wva": {
+                    "keda": {
+                        "advanced": {
+                            "horizontalPodAutoscalerConfig": {"behavior": {"scaleUp": {"tolerance": "0.1"}}},
+                        },
+                    },
+                },
+            },
+        },
+        r"spec\.scaling\.wva\.keda\.advanced\..*behavior\.scaleUp\.tolerance: .*no effect",
+    ),
     "no model": ({"uri": None}, r"spec\.model: without a model"),
     "ingress": ({"router": {"ingress": {}}}, r"spec\.router\.ingress: .*no effect"),
     "a reserved label": ({"labels": {"llm-d.ai/role": "x"}}, r"spec\.labels\[llm-d\.ai/role\]: overrides"),

@@ -83,7 +83,9 @@ def test_a_scaled_object_asks_prometheus() -> None:
         "advanced": {
             "scalingModifiers": {},
             "restoreToOriginalReplicaCount": True,
-            "horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}},
+            "horizontalPodAutoscalerConfig": {
+                "behavior": {"scaleDown": {"selectPolicy": "Disabled", "tolerance": "0.1"}},
+            },
         },
     }
     parent = service(scaling={"minReplicas": 2, "maxReplicas": 5, "wva": {"keda": keda}})
