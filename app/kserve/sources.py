@@ -103,7 +103,7 @@ def problem(uri: ModelURI, *, enabled: bool) -> str:
             "fetches the model itself"
         )
     where = provider(uri)
-    found = host_problem(uri) or _CHECKS.get(where, _anything)(uri)
+    found = host_problem(uri) or _login(uri) or _CHECKS.get(where, _anything)(uri)
     if not found and ".." in re.split(r"[?#]", uri.rest, maxsplit=1)[0].split("/"):
         found = "the path must not contain '..'"
     return f"{found}; write {_FORMS[where]}" if found else ""
@@ -121,6 +121,13 @@ def host_problem(uri: ModelURI) -> str:
     name = without_port(_authority(uri))
     found = refusal(name)
     return f"host {name} {found}" if name and found else ""
+
+
+def _login(uri: ModelURI) -> str:
+    """A password in an address would stand in the pod, in its status and in logs, for everybody to read."""
+    if uri.scheme in ("http", "https") and "@" in re.split(r"[/?#]", uri.rest, maxsplit=1)[0]:
+        return "an address has no user and no password here; put credentials in a Secret of the ServiceAccount"
+    return ""
 
 
 _ABFS = re.compile(r"(?P<container>[^@/]+)@(?P<account>[^./]+)\.[^/]+/(?P<path>.*)")

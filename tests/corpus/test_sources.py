@@ -65,7 +65,6 @@ ADDRESSES = {
     "X34 outside": "hf://../../x",
     "X45 outside the claim": "pvc://claim/a/../../x",
     "X45 absolute": "pvc://claim//etc/x",
-    "X49 archive by https": "https://h.example/x.tar.gz",
 }
 FILES = ["../../x", "/abs", "a/../../b", "..", ""]
 TIMES = {
