@@ -26,6 +26,7 @@ _MEANINGFUL_WHEN_EMPTY = frozenset(
         "windowsOptions",
         "preemptionPolicy",
         "exact",
+        "preference",
     }
 )
 """Keys under which an empty map says something of its own, which the API server keeps."""

@@ -12,16 +12,12 @@ from typing import Any
 import pytest
 
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import ROOT
+from tests.e2e.installation import Installation
 from tests.kserve.objects import Json, admit, config, service
 from tests.kube.test_gatewayapi import BROKEN
 
 pytestmark = pytest.mark.e2e
 
-CRDS = [
-    ROOT / "crds" / f"{plural}.serving.kserve.io.yaml"
-    for plural in ("llminferenceservices", "llminferenceserviceconfigs")
-]
 SERVICE_BACKEND: Json = {"name": "s", "port": 80}
 TO_ROOT: Json = {
     "type": "URLRewrite",
@@ -104,11 +100,11 @@ CASES: dict[str, tuple[Json, bool]] = {
 
 
 @pytest.fixture(scope="module", name="namespace")
-def _namespace(control_plane: ControlPlane) -> Iterator[str]:
-    control_plane.install_crds(*CRDS)
-    name = control_plane.create_namespace()
+def _namespace(installation: Installation) -> Iterator[str]:
+    """The API server looks at the schema and its rules before it asks a webhook."""
+    name = installation.cluster.create_namespace()
     yield name
-    control_plane.kubectl("delete", "namespace", name, "--wait=false")
+    installation.cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def refusal(cluster: ControlPlane, document: Json) -> str:

@@ -28,6 +28,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
         ({"a": None, "b": 1}, {"b": 1}),
         ({"a": {}, "b": []}, {}),
         ({"emptyDir": {}}, {"emptyDir": {}}),
+        ({"weight": 1, "preference": {}}, {"weight": 1, "preference": {}}),
         ({"a": [None, 1.0]}, {"a": [1]}),
         ({"a": {"b": None}}, {}),
         ({"a": "", "b": 0, "c": False}, {"a": "", "b": 0, "c": False}),
