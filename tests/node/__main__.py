@@ -32,6 +32,10 @@ def main(arguments: list[str]) -> int:
     steps = folder / "steps"
     os.environ[STEPS] = str(steps)
     try:
+        rehearsal = folder / f"{folder.name}-rehearsal"
+        rehearsal.mkdir()
+        if (reason := machine.unusable(rehearsal)) is not None:
+            return _skipped(reason)
         write(prepare(folder), folder / "prepared.json")
         code = _run(folder, arguments)
     except (BinariesMissingError, PackagesMissingError) as error:
@@ -44,8 +48,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(folder: Path, arguments: list[str]) -> int:
-    """Run pytest inside new namespaces, with this run's cgroup beside the machine's."""
-    machine.make_cgroup(folder.name)
+    """Run pytest inside new namespaces, with a cgroup for its pods."""
     # Uncaptured, so that a wait is seen while it lasts.
     options = ["-m", "node", "-p", "no:cacheprovider", "--verbose", "--capture=no"]
     pytest = [sys.executable, "-m", "pytest", *options, "tests/node", *arguments]
@@ -53,6 +56,7 @@ def _run(folder: Path, arguments: list[str]) -> int:
     # The first process dies with us, and with it all of its namespaces.
     first = subprocess.Popen(dies_with_us(machine.command(pytest)), cwd=ROOT, env=environment)
     machine.note(folder, first.pid)
+    machine.make_cgroup(folder.name)  # after the note: what is made is known, whenever we are killed
     try:
         return first.wait()
     except KeyboardInterrupt:

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from tests.e2e import binaries
-from tests.node.clean import hierarchies, started
+from tests.node.clean import hierarchies, remove_cgroup, started
 
 ADDRESS = "10.88.0.1"
 """The node's, and the API server's."""
@@ -50,17 +50,30 @@ def missing() -> str | None:
         return f"a node needs {', '.join(absent)} (packages of Debian: buildah iproute2 iptables runc)"
     if (reason := binaries.missing()) is not None or shutil.which("go") is None:
         return reason or "there is no Go toolchain to build kubelet and containerd"
-    probe = "ip link add eth0 type veth peer name peer && mount -t tmpfs tmpfs /run && iptables -t nat -L -n"
-    done = subprocess.run(
-        ["unshare", *_NAMESPACES, "sh", "-c", probe],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        return f"no namespaces with interfaces, mounts and rules of their own: {done.stderr.strip()}"
     return None
+
+
+def unusable(folder: Path) -> str | None:
+    """Why no node can run with its files in a new folder, or None: a rehearsal, in namespaces of its own."""
+    try:
+        make_cgroup(folder.name)
+        rehearsal = "import sys; from tests.node import machine; machine.rehearse(sys.argv[1])"
+        _run(*command([sys.executable, "-c", rehearsal, str(folder)]))
+    except (OSError, RuntimeError) as error:
+        return f"namespaces, mounts, interfaces and cgroups of one's own cannot be had: {error}"
+    finally:
+        remove_cgroup(folder.name)
+    return None
+
+
+def rehearse(folder: str) -> None:
+    """Inside new namespaces: what a node does to them, and what containerd and kube-proxy will do."""
+    isolate(Path(folder))
+    image, upper, work, merged = (SERVED / "overlay" / name for name in ("image", "upper", "work", "merged"))
+    for path in (image, upper, work, merged):
+        path.mkdir(parents=True)
+    _run("mount", "-t", "overlay", "-o", f"lowerdir={image},upperdir={upper},workdir={work}", "overlay", str(merged))
+    _run("iptables", "-t", "nat", "-L", "-n")
 
 
 def command(argv: list[str]) -> list[str]:
@@ -97,10 +110,10 @@ def isolate(folder: Path) -> None:
         _run("mount", "-t", "overlay", "-o", f"lowerdir=/{name},upperdir={upper},workdir={work}", "overlay", f"/{name}")
     # Real directories below those: overlays of images cannot lie on an overlay, and kubelet measures its own.
     for inside, path in (("kubelet", "/var/lib/kubelet"), ("pod-logs", "/var/log/pods")):
-        (folder / inside).mkdir()
+        (SERVED / inside).mkdir()
         Path(path).mkdir(parents=True, exist_ok=True)
         _run("mount", "--bind", str(SERVED / inside), path)
-    (folder / "sysctl").mkdir()
+    (SERVED / "sysctl").mkdir()
     for number, (name, value) in enumerate(_SYSCTLS.items()):
         file = SERVED / "sysctl" / str(number)
         file.write_text(f"{value}\n")

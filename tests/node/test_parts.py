@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ from tests.node.archive import Image
 from tests.node.clean import clean, started
 from tests.node.files import Asked, FileServer
 from tests.node.prepare import Prepared, Release
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of processes")
 
 
 @pytest.fixture
@@ -80,6 +83,7 @@ def test_the_file_server_has_its_manners(tmp_path: Path) -> None:
     assert files.asked[-1] == Asked("/model", "bytes=4-", 200)
 
 
+@linux
 def test_clean_ends_the_process_that_a_run_noted(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     run = tmp_path / "modelhooks-node-test"
     run.mkdir()
@@ -89,6 +93,7 @@ def test_clean_ends_the_process_that_a_run_noted(tmp_path: Path, sleeper: subpro
     assert not run.exists()
 
 
+@linux
 def test_clean_ends_no_process_that_took_the_number(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     run = tmp_path / "modelhooks-node-test"
     run.mkdir()
@@ -100,12 +105,14 @@ def test_clean_ends_no_process_that_took_the_number(tmp_path: Path, sleeper: sub
     assert not run.exists()
 
 
+@linux
 def test_started_tells_processes_apart(sleeper: subprocess.Popen[bytes]) -> None:
     assert started(sleeper.pid) == started(sleeper.pid)
     assert started(sleeper.pid) != started(1)
     assert started(2**22 + 1) is None  # above the kernel's largest
 
 
+@linux
 def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.delenv("MODELHOOKS_NODE", raising=False)
@@ -115,12 +122,24 @@ def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert command.main([]) == 1
 
 
+@linux
 def test_missing_programs_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("PATH", str(tmp_path))
     reason = machine.missing()
     assert reason is not None
     assert re.match(r"a node needs apt-get, buildah, .*unshare \(packages of Debian: ", reason)
+
+
+@linux
+def test_a_machine_without_cgroups_of_ones_own_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(machine, "make_cgroup", refused)
+    reason = machine.unusable(tmp_path)
+    assert reason is not None
+    assert "Permission denied" in reason
 
 
 def test_what_is_prepared_is_read_as_it_was_written(tmp_path: Path) -> None:
