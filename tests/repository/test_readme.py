@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 
@@ -151,6 +152,14 @@ def anchors(page: Path) -> set[str]:
     """The names by which a page's headings can be linked to."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_alert_is_documented() -> None:
+    """With its severity."""
+    (rule,) = yaml.safe_load_all((ROOT / "manifests/overlays/monitoring/prometheusrule.yaml").read_text())
+    alerts = [(one["alert"], one["labels"]["severity"]) for group in rule["spec"]["groups"] for one in group["rules"]]
+    text = (ROOT / "docs" / "operations.md").read_text()
+    assert re.findall(r"^\| `(Modelhooks\w+)` \| (\w+) \|", text, re.MULTILINE) == alerts
 
 
 def test_links_between_pages_lead_somewhere() -> None:
