@@ -22,7 +22,10 @@ from tools import registration
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
 COMPONENTS = sorted(MANIFESTS.glob("components/*"))
-FILES = sorted(path for path in MANIFESTS.rglob("*.yaml") if path.name != "kustomization.yaml")
+CHART = MANIFESTS / "chart"
+FILES = sorted(
+    path for path in MANIFESTS.rglob("*.yaml") if path.name != "kustomization.yaml" and not path.is_relative_to(CHART)
+)
 
 Json = dict[str, Any]
 
@@ -268,6 +271,13 @@ def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
         h["webhook"]["url"] for o in built if o["kind"] == "CompositeController" for h in o["spec"]["hooks"].values()
     ]
     assert {url.partition(":")[0] for url in urls} <= ({"http"} if path.name == "development" else {"https"})
+
+
+def test_the_chart_links_to_what_kustomize_has() -> None:
+    """Decision 18; a checkout without symbolic links has text files in their place."""
+    links = {path.name: path.resolve() for path in (CHART / "files").iterdir()}
+    there = {"base": MANIFESTS / "base", "overlays": MANIFESTS / "overlays"}
+    assert links == {**there, "crds": ROOT / "crds", "metacontroller": ROOT / "metacontroller"}
 
 
 def _env(manifest: Json) -> list[Json]:

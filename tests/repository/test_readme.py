@@ -79,7 +79,13 @@ def _is_value(arguments: list[str], index: int) -> bool:
     return index > 0 and arguments[index - 1] in ("--namespace", "-n")
 
 
-CHECKS = {"make": _make, "modelhooks": _modelhooks, "kubectl": _kubectl}
+def _helm(arguments: list[str]) -> None:
+    """``tests/e2e/test_chart.py`` runs each."""
+    assert arguments[0] in {"install", "upgrade", "rollback", "uninstall"}
+    assert arguments[1] == "modelhooks"
+
+
+CHECKS = {"helm": _helm, "make": _make, "modelhooks": _modelhooks, "kubectl": _kubectl}
 
 
 def test_the_readmes_make_targets_run_in_ci() -> None:
