@@ -23,6 +23,7 @@ from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import COMPONENTS, QUICKSTART, ROOT, SYSTEM, Installation
 from tests.e2e.processes import wait_until
 from tests.repository.test_readme import commands
+from tools.generate import package_version
 
 pytestmark = pytest.mark.e2e
 
@@ -34,6 +35,7 @@ OVERLAYS = ROOT / "manifests" / "overlays"
 INSTALL, TAKE_OVER, UPGRADE, ROLL_BACK, GO_BACK, REMOVE = (
     command for command in commands(ROOT / "docs/install.md") if command.startswith("helm ")
 )
+VERSION, NEXT = package_version(), "99.0.0"
 KEEP = {"helm.sh/resource-policy": "keep"}
 
 
@@ -268,19 +270,17 @@ class Release(Installation):
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     workdir = tmp_path_factory.mktemp("chart")
-    with (
-        ControlPlane(workdir / "control-plane") as cluster,
-        Release(cluster, workdir / "installation") as installed,
-    ):
-        cluster.kubectl("apply", "-f", ROOT / "examples/llmkube/quickstart.yaml")
-        ready(cluster)
-        yield installed
+    with ControlPlane(workdir / "control-plane") as cluster:
+        cluster.install_crds(*binaries.optional_crds("servicemonitors", "prometheusrules"))
+        with Release(cluster, workdir / "installation") as installed:
+            cluster.kubectl("apply", "-f", ROOT / "examples/llmkube/quickstart.yaml")
+            ready(cluster)
+            yield installed
 
 
-def ready(cluster: ControlPlane) -> None:
-    kinds = ("models", "inferenceservices.inference.llmkube.dev")
-    cluster.kubectl("wait", "--for=condition=Ready", *kinds[:1], "--all", "--timeout=90s")
-    cluster.kubectl("wait", "--for=condition=Ready", *kinds[1:], "--all", "--timeout=90s")
+def ready(cluster: ControlPlane, namespace: str = "default") -> None:
+    for kind in ("models", "inferenceservices.inference.llmkube.dev"):
+        cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", kind, "--all", "--timeout=90s")
 
 
 def users(cluster: ControlPlane) -> set[tuple[str, str, str, int]]:
@@ -299,28 +299,22 @@ def served(cluster: ControlPlane) -> None:
     refused = cluster.kubectl("apply", "--dry-run=server", "-f", wrong, check=False)
     assert "the path inside the claim is missing" in refused.stderr
     cluster.kubectl("apply", "-n", "probe", "-f", ROOT / "examples/llmkube/quickstart.yaml")
-    cluster.kubectl("wait", "-n", "probe", "--for=condition=Ready", "models", "--all", "--timeout=90s")
+    ready(cluster, "probe")
     cluster.kubectl("delete", "-n", "probe", "-f", ROOT / "examples/llmkube/quickstart.yaml")
 
 
 def next_release(release: Release) -> Path:
     """The chart as its package has it, of a release with another address of each hook and a new field in a CRD."""
     release.run("package", CHART, "--destination", release.workdir)
-    with tarfile.open(release.workdir / "modelhooks-0.1.0.tgz") as package:
+    with tarfile.open(release.workdir / f"modelhooks-{VERSION}.tgz") as package:
         package.extractall(release.workdir / "next", filter="data")
     chart = release.workdir / "next" / "modelhooks"
-    for file in (chart / "files" / "metacontroller").glob("*.yaml"):
-        file.write_text(file.read_text().replace("rev=0.1.0", "rev=0.2.0"))
+    for file in (chart / "Chart.yaml", *(chart / "files" / "metacontroller").glob("*.yaml")):
+        file.write_text(file.read_text().replace(VERSION, NEXT))
     crd = chart / "files" / "crds" / "models.inference.llmkube.dev.yaml"
-    spec = "          spec:\n"
-    changed = crd.read_text().replace(
-        "              source:\n", "              newer: {type: string}\n              source:\n"
-    )
-    assert spec in changed
-    assert "newer:" in changed
-    crd.write_text(changed)
-    metadata = (chart / "Chart.yaml").read_text().replace("0.1.0", "0.2.0")
-    (chart / "Chart.yaml").write_text(metadata)
+    source = "              source:\n"
+    assert crd.read_text().count(source) == 1
+    crd.write_text(crd.read_text().replace(source, f"              newer: {{type: string}}\n{source}"))
     return chart
 
 
@@ -349,23 +343,24 @@ def test_installed_upgraded_rolled_back_removed_and_installed_again(release: Rel
     cluster.kubectl("label", "namespace", SYSTEM, "pod-security.kubernetes.io/enforce=restricted")
     before, made = users(cluster), ours(cluster)
     assert {kind for kind, *_ in before} >= {"Model", "InferenceService", "Deployment", "Pod"}
-    assert state(cluster) == ("0.1.0", False)
+    assert state(cluster) == (VERSION, False)
     served(cluster)
 
     newer = next_release(release)
-    release.helm(UPGRADE, "--set", "replicas=3", chart=newer)
-    assert state(cluster) == ("0.2.0", True)
+    release.helm(UPGRADE, "--set", "replicas=3", "--set", "monitoring.enabled=true", chart=newer)
+    assert len(cluster.get("servicemonitors,prometheusrules", "-n", SYSTEM)["items"]) == 2
+    assert state(cluster) == (NEXT, True)
     assert cluster.get("deployment", "modelhooks", "-n", SYSTEM)["spec"]["replicas"] == 3
     served(cluster)
 
     release.helm(ROLL_BACK)
-    assert state(cluster) == ("0.1.0", False)
+    assert state(cluster) == (VERSION, False)
     assert cluster.get("deployment", "modelhooks", "-n", SYSTEM)["spec"]["replicas"] == 2
     served(cluster)
 
     release.helm(UPGRADE, "--set", "image.tag=other", chart=newer)
     release.helm(GO_BACK)
-    assert state(cluster) == ("0.1.0", True)
+    assert state(cluster) == (VERSION, True)
     served(cluster)
     assert users(cluster) == before
 
