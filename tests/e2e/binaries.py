@@ -27,6 +27,9 @@ KUBERNETES_VERSION = "v1.36.3"
 # Without the version kubectl and the controllers cannot parse their own; -s -w leaves out debugging tables.
 _LDFLAGS = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
 
+# Prometheus finds its targets by twenty clouds' libraries, of which promtool needs none here.
+_TAGS = "remove_all_sd"
+
 Package: TypeAlias = tuple[str, str]
 """A folder under tools/ with a go.mod, and the package in it or in one of the modules it requires."""
 
@@ -40,6 +43,13 @@ _PACKAGES: dict[str, Package] = {
     "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 }
 PROGRAMS = tuple(_PACKAGES)
+
+# What checks and installs what we ship, in the same way; each has a module of its own.
+_TOOLS: dict[str, Package] = {
+    "helm": ("helm", "helm.sh/helm/v4/cmd/helm"),
+    "promtool": ("promtool", "github.com/prometheus/prometheus/cmd/promtool"),
+    "actionlint": ("actionlint", "github.com/rhysd/actionlint/cmd/actionlint"),
+}
 
 _MONITORING = "example/prometheus-operator-crd/monitoring.coreos.com_{}.yaml"
 _AI_GATEWAY = "manifests/charts/ai-gateway-crds-helm/templates/aigateway.envoyproxy.io_{}.yaml"
@@ -61,7 +71,7 @@ _CRDS = {
             (
                 "github.com/prometheus-operator/prometheus-operator",
                 _MONITORING,
-                ("podmonitors", "servicemonitors", "prometheuses"),
+                ("podmonitors", "servicemonitors", "prometheuses", "prometheusrules"),
             ),
             ("github.com/envoyproxy/ai-gateway", _AI_GATEWAY, ("aigatewayroutes", "aiservicebackends")),
             (
@@ -107,6 +117,12 @@ def missing() -> str | None:
 def directory() -> Path:
     """The directory of the built programs; builds them when the cache has none for these exact modules."""
     return built("e2e", _PACKAGES)
+
+
+@functools.cache
+def tool(name: str) -> Path:
+    """The path of a program that checks or installs what we ship: `helm`, `promtool` or `actionlint`."""
+    return built("tools", _TOOLS) / name
 
 
 def built(name: str, packages: Mapping[str, Package]) -> Path:
@@ -170,7 +186,8 @@ def _build(target: Path, packages: Mapping[str, Package]) -> None:
         for name, (module, package) in packages.items():
             began = time.monotonic()
             _say(f"  {name} …")
-            _go(module, "build", "-buildvcs=false", "-ldflags", _LDFLAGS, "-o", str(output / name), package)
+            options = ("-buildvcs=false", "-ldflags", _LDFLAGS, "-tags", _TAGS, "-o", str(output / name))
+            _go(module, "build", *options, package)
             _say(f"  {name}: {time.monotonic() - began:.0f} s")
         output.rename(target)
 
@@ -211,10 +228,13 @@ def main() -> None:
     """
     if os.environ.get("MODELHOOKS_E2E") != "required" and (reason := missing()) is not None:
         _say(f"no control plane: {reason}")
-    elif all(_provided(name) for name in PROGRAMS):
+        return
+    if all(_provided(name) for name in PROGRAMS):
         print(os.environ["KUBEBUILDER_ASSETS"])
     else:
         print(directory())
+    if shutil.which("go"):
+        built("tools", _TOOLS)
 
 
 if __name__ == "__main__":
