@@ -103,7 +103,7 @@ class Finding(Range):
     id: str = Field(description="The section of docs/findings.md: `unknown-field`.")
     path: str = Field(description="The field; empty where the whole document cannot be read.")
     message: str
-    fix: Fix | None = None
+    fixes: list[Fix] = Field(default_factory=list, description="Corrections of which one may be chosen.")
 
 
 # Graph.
