@@ -1,7 +1,7 @@
 """Writes everything that is generated from the types: ``python -m tools.generate [--check]``.
 
 That is ``crds/``, ``metacontroller/``, the webhooks in ``manifests/base``, the health
-checks in ``manifests/gitops`` and the tables in ``docs/fields/``. With
+checks in ``manifests/gitops``, the tables in ``docs/fields/`` and the types of the studio's page. With
 ``--check`` nothing is written and the exit status is 1 where the tree differs.
 """
 
@@ -21,7 +21,7 @@ from app.installation import controller_name
 from app.kube import yaml
 from app.kube.resource import CustomResource
 from app.kube.schema import custom_resource_definition
-from tools import fieldpages, gitops, registration, structural
+from tools import fieldpages, gitops, pagetypes, registration, structural
 
 Files = dict[str, str]
 """Content by path from the project's root."""
@@ -53,7 +53,8 @@ def everything() -> Files:
     from app.families import DECORATORS, RESOURCES  # noqa: PLC0415  so that tests can generate parts for other kinds
 
     version = package_version()
-    return {**manifests(RESOURCES, version), **decorators(DECORATORS, version), **field_pages()}
+    types = {"app/studio/page/src/types.ts": pagetypes.source()}
+    return {**manifests(RESOURCES, version), **decorators(DECORATORS, version), **field_pages(), **types}
 
 
 def field_pages() -> Files:
