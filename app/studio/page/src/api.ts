@@ -13,7 +13,7 @@ async function ask<T>(path: string, init: RequestInit): Promise<T> {
     if (init.signal?.aborted) throw error;
     throw new Problem("The studio does not answer. Is `modelhooks studio` still running?");
   }
-  if (!response.ok) throw new Problem((await response.text()) || `The studio answered with status ${response.status}.`);
+  if (!response.ok) throw new Problem((await response.text()).trim() || `The studio answered with status ${response.status}.`);
   return (await response.json()) as T;
 }
 

@@ -23,8 +23,7 @@ export class CompareView {
     private readonly revert: (documents: readonly Document[]) => void,
   ) {
     const file = h("input", {
-      class: "visually-hidden",
-      attrs: { type: "file", multiple: true, accept: ".yaml,.yml", tabindex: -1, "aria-hidden": true },
+      attrs: { type: "file", multiple: true, accept: ".yaml,.yml", hidden: true },
       on: { change: () => void this.choose(file.files) },
     });
     const tools = h(

@@ -15,7 +15,7 @@ import { yaml } from "@codemirror/lang-yaml";
 import { bracketMatching, foldGutter, foldKeymap, HighlightStyle, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Compartment, EditorState, type Extension, type Text } from "@codemirror/state";
+import { EditorState, type Extension, type Text } from "@codemirror/state";
 import {
   crosshairCursor,
   drawSelection,
@@ -93,9 +93,9 @@ const theme = EditorView.theme({
     marginLeft: "10px",
     cursor: "pointer",
   },
-  ".cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "12.5px", maxHeight: "16em" },
-  ".cm-tooltip-autocomplete > ul > li": { padding: "4px 12px", display: "flex", gap: "16px", justifyContent: "space-between" },
-  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "12.5px", maxHeight: "16em" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "4px 12px", display: "flex", gap: "16px", justifyContent: "space-between" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
   ".cm-completionDetail": { color: "var(--muted)", fontStyle: "normal" },
   "li[aria-selected] .cm-completionDetail": { color: "inherit" },
   ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "700" },
@@ -155,7 +155,6 @@ export class Viewer {
 export class Editor {
   private readonly view: EditorView;
   private readonly states = new Map<string, EditorState>();
-  private readonly label = new Compartment();
   private shown = "";
   private findings: readonly Finding[] = [];
 
@@ -243,7 +242,7 @@ export class Editor {
         tooltips({ position: "fixed" }),
         autocompletion({ override: [(context) => this.complete(context)], icons: false }),
         hoverTooltip((view, position) => this.hover(view, position), { hoverTime: 350 }),
-        this.label.of(EditorView.contentAttributes.of({ "aria-label": `Manifest ${name}` })),
+        EditorView.contentAttributes.of({ "aria-label": `Manifest ${name}`, tabindex: "0" }),
         keymap.of([
           { key: "Mod-.", run: () => this.fixHere(), preventDefault: true },
           { key: "Mod-]", run: indentMore },

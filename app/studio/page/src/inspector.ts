@@ -150,12 +150,18 @@ export class Inspector {
       h(
         "tr",
         {},
-        h("th", { class: "mono", attrs: { scope: "row" } }, origin.path),
+        h("th", { class: "mono", attrs: { scope: "row" } }, this.short(origin.path)),
         h("td", { class: "mono" }, shortened(origin.value)),
         h("td", {}, this.setter(origin)),
       ),
     );
     replace(this.found, h("table", { class: "origins-table" }, h("thead", {}, h("tr", {}, ...columns)), h("tbody", {}, ...lines)));
+  }
+
+  /** The path without the object, which stands above the list. */
+  private short(path: string): string {
+    const own = `${this.node?.kind}/${this.node?.name} `;
+    return path.startsWith(own) ? path.slice(own.length) : path;
   }
 
   private setter({ origin, document, line, column }: Origin): HTMLElement {

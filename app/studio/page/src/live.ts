@@ -6,7 +6,7 @@ import { button, debounce, h, replace } from "./dom.js";
 import { counted } from "./findings.js";
 import type { Stage } from "./stage.js";
 import { truth } from "./states.js";
-import type { Document, LiveEvent, LiveGraph, LiveObject } from "./types.js";
+import type { Document, LiveEvent, LiveObject } from "./types.js";
 import { VirtualList } from "./virtual.js";
 
 const ROW = 52;
@@ -170,16 +170,11 @@ export class LiveView {
       const graph = await this.graphs.run((signal) => api.liveGraph(opened.object, signal));
       if (graph === undefined || opened !== this.opened) return;
       if (!opened.document) opened.document = this.open(graph.manifest);
-      this.written(opened, graph);
-      this.stage.show(graph, [{ ...graph.manifest, name: opened.document }], "");
+      opened.written = graph.manifest.text;
+      this.stage.show(graph, [{ ...graph.manifest, name: opened.document }, ...graph.related], "");
     } catch (error) {
       this.report(error);
     }
-  }
-
-  /** The cluster's text; while it is unedited, what the editor shows follows it. */
-  private written(opened: { document: string; written: string }, { manifest }: LiveGraph): void {
-    opened.written = manifest.text;
   }
 }
 

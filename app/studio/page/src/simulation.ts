@@ -6,7 +6,7 @@ import type { Stage } from "./stage.js";
 import { pill } from "./states.js";
 import type { Document, ParentStatus, Scene, Simulation, Step } from "./types.js";
 
-const PACE = 900;
+const PACE = 700;
 
 export class SimulationView {
   readonly element: HTMLElement;
@@ -14,7 +14,7 @@ export class SimulationView {
   private readonly scenes = h("fieldset", { class: "scenes" });
   private readonly slider = h("input", {
     class: "slider",
-    attrs: { type: "range", min: 0, max: 0, value: 0, "aria-label": "Moment" },
+    attrs: { type: "range", min: 0, max: 0, value: 0, disabled: true, "aria-label": "Moment" },
     on: { input: () => this.at(Number(this.slider.value)) },
   });
   private readonly moment = h("p", { class: "moment", attrs: { role: "status" } });

@@ -11,11 +11,6 @@ export function pill(state: Node["state"], word: string = WORDS[state]): HTMLEle
   return h("span", { class: `pill ${state}` }, sign, word);
 }
 
-/** A node in words, for those who do not see the card. */
-export function spoken(node: Node): string {
-  return `${node.kind} ${node.name}, ${WORDS[node.state].toLowerCase()}${node.cause ? `: ${node.cause}` : ""}`;
-}
-
 /** One sentence for a graph. */
 export function summary(graph: Graph): string {
   const counts = (["failing", "waiting", "absent", "ready"] as const)

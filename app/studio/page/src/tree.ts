@@ -1,7 +1,7 @@
 /** The graph as a tree of text, for keyboards and screen readers; shown in place of the canvas when one asks for it. */
 
 import { h, replace } from "./dom.js";
-import { pill, spoken } from "./states.js";
+import { pill } from "./states.js";
 import type { Graph, Node } from "./types.js";
 
 interface Row {
@@ -57,7 +57,7 @@ export class TreeView {
         "div",
         {
           class: `item ${node.state}`,
-          attrs: { role: "treeitem", "aria-level": level, "aria-label": `${relation ? `${relation} ` : ""}${spoken(node)}`, "data-node": node.id, tabindex: -1 },
+          attrs: { role: "treeitem", "aria-level": level, "data-node": node.id, tabindex: -1 },
           on: {
             click: () => this.open(node.id),
             focus: () => {

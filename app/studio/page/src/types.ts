@@ -30,7 +30,8 @@ export interface Session {
 export interface Example {
   /** Unique: `llmkube/quickstart`. */
   name: string;
-  family: "kserve" | "llmaz" | "llmkube";
+  /** `kserve`, `llmaz` or `llmkube`. */
+  family: string;
   /** The first sentence of the comment it begins with. */
   title: string;
   text: string;
@@ -154,7 +155,7 @@ export interface OriginsRequest {
 
 /** One value of a child, and who set it. */
 export interface Origin {
-  /** `spec.template.spec.containers[main].image` */
+  /** `Deployment/chat spec.template.spec.containers[main].image` */
   path: string;
   value: unknown;
   /** As `modelhooks explain` says it: a field, an object and its field, `default`. */
@@ -251,7 +252,8 @@ export interface Comparison {
 
 /** One object of ours on the cluster. */
 export interface LiveObject {
-  family: "kserve" | "llmaz" | "llmkube";
+  /** `kserve`, `llmaz` or `llmkube`. */
+  family: string;
   kind: string;
   /** `inferenceservice.inference.llmkube.dev`, as kubectl takes it. */
   resource: string;
@@ -268,18 +270,23 @@ export interface LiveGraph {
   edges: readonly Edge[];
   /** The object as one could have written it, for the editor. */
   manifest: Document;
+  /** Likewise, the objects that it reads; for the paths that take documents. */
+  related: readonly Document[];
 }
 
 /** Something changed; an event of the stream carries this as its data. */
 export interface LiveEvent {
   action: "added" | "modified" | "deleted";
-  /** The object of ours; absent where one of its children changed. */
-  object: LiveObject | null;
+  /** The id of what changed: one of ours, or a child. */
+  node: string;
   namespace: string;
+  /** Of ours, as the list has it. */
+  object?: LiveObject | null;
 }
 
 /** An edited object of the cluster. */
 export interface LiveCompareRequest {
+  /** The whole object, as `manifest` of the live graph has it. */
   text: string;
 }
 
