@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.cli.changes import ABSENT, Change
-from app.cli.diff import Children, Difference, applied, differences, effect_of, summary
+from app.cli.diff import Children, Difference, NotComparable, applied, differences, effect_of, summary
 from app.cli.diff import Effect as Meaning
 from app.cli.store import Json
 from app.studio import catalogue
-from app.studio.documents import objects, settings
+from app.studio.documents import objects, read, settings
 from app.studio.models import CompareRequest, Comparison, Effect, FieldChange, ObjectChange
 
 _EFFECTS: Mapping[Meaning, Effect] = {
@@ -25,6 +25,8 @@ _RECREATED = "the pods stop, then new ones start"
 
 def compare(asked: CompareRequest) -> Comparison:
     """Apply ``after`` where ``before`` has settled. Raises what ``modelhooks diff`` refuses."""
+    if unreadable := read([*asked.before, *asked.after]).findings:
+        raise NotComparable("\n".join(["a document that cannot be read:", *map(str, unreadable)]))
     old, new = (objects(documents, asked.namespace) for documents in (asked.before, asked.after))
     given = settings(asked.settings_before), settings(asked.settings_after)
     sides = [[*catalogue.installed([*old, *new]), *side] for side in (old, new)]

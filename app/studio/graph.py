@@ -36,6 +36,7 @@ _PATIENT = frozenset({"StartupProbe"})
 _AT_REST = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended", "WaitingForMetalAgent"})
 """Reasons of Ready for which somebody asked, or somebody outside the cluster is waited for."""
 POD = "Pod.v1"
+SPEC = Path("spec")
 
 
 def places(manifests: Iterable[Manifest], namespace: str) -> Places:
@@ -121,15 +122,25 @@ class _Drawing:
                 yield from self._of_child(key, document)
 
     def _read(self, kind: Any, document: Json) -> Iterator[Key]:
-        """What the object's hook asks for by name; what is not there counts where the object's spec names it."""
-        for rule in self._cluster.rules(kind, document):
+        """What the object's hook asks for by name, or finds by one in the spec.
+
+        What is not there counts where the spec names it.
+        """
+        rules = self._cluster.rules(kind, document)
+        unnamed = [rule for rule in rules if not rule.get("names")]
+        for outer, group in world.related(kind, unnamed, self._objects).items():
+            held = find(*_type(outer))
+            for inner in group if held is not None and not held.resource.children else ():
+                if place(document.get("spec"), inner.rpartition("/")[2], SPEC) is not None:
+                    yield outer, inner
+        for rule in rules:
             outer = _kind_of(world.related_keys(kind), rule)
             for name in rule.get("names") or () if outer else ():
                 inner = f"{rule['namespace']}/{name}" if rule.get("namespace") else str(name)
                 held = next((key for key in ((outer, inner), (outer, name)) if key in self._objects), None)
                 if held is not None:
                     yield held
-                elif outer not in self._unread and place(document.get("spec"), name, Path("spec")) is not None:
+                elif outer not in self._unread and place(document.get("spec"), name, SPEC) is not None:
                     self._needed.add(_id((outer, inner)))
                     yield self._missing((outer, inner))
 
@@ -175,7 +186,7 @@ class _Drawing:
         for key, document in self._objects.items():
             yield self._node(key, document, *states[_id(key)])
         for key in self._absent:
-            kind, _, api_version = key[0].partition(".")
+            api_version, kind = _type(key[0])
             namespace, _, name = key[1].rpartition("/")
             yield Node(
                 id=_id(key),
@@ -238,6 +249,12 @@ class _Drawing:
             document=file,
             line=line,
         )
+
+
+def _type(outer: str) -> tuple[str, str]:
+    """``apps/v1`` and ``Deployment``."""
+    kind, _, api_version = outer.partition(".")
+    return api_version, kind
 
 
 def _edge(source: Key, target: Key, label: str) -> Edge:
