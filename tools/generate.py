@@ -21,7 +21,7 @@ from app.installation import controller_name
 from app.kube import yaml
 from app.kube.resource import CustomResource
 from app.kube.schema import custom_resource_definition
-from tools import fieldpages, gitops, pagetypes, registration, structural
+from tools import catalogue, fieldpages, gitops, pagetypes, registration, structural
 
 Files = dict[str, str]
 """Content by path from the project's root."""
@@ -53,8 +53,13 @@ def everything() -> Files:
     from app.families import DECORATORS, RESOURCES  # noqa: PLC0415  so that tests can generate parts for other kinds
 
     version = package_version()
-    types = {"app/studio/page/src/types.ts": pagetypes.source()}
-    return {**manifests(RESOURCES, version), **decorators(DECORATORS, version), **field_pages(), **types}
+    return {
+        **manifests(RESOURCES, version),
+        **decorators(DECORATORS, version),
+        **field_pages(),
+        "app/studio/catalogue.json": catalogue.text(ROOT),
+        "app/studio/page/src/types.ts": pagetypes.source(),
+    }
 
 
 def field_pages() -> Files:

@@ -38,9 +38,11 @@ def holding(
     return cluster
 
 
-def settled(manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = ()) -> Cluster:
+def settled(
+    manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = (), settings: Settings | None = None
+) -> Cluster:
     """A cluster in memory that holds the objects of files and everything they lead to."""
-    cluster = holding(manifests, namespace, without)
+    cluster = holding(manifests, namespace, without, settings)
     with Meter() as meter:
         cluster.settle(meter.tick)
     return cluster

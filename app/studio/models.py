@@ -14,6 +14,8 @@ Json = dict[str, Any]
 Level = Literal["error", "warning", "advice"]
 """``advice`` is a warning that is probably, but not surely, a mistake."""
 Role = Literal["parent", "related", "child", "pod"]
+Ready = Literal["True", "False", "Unknown"]
+Action = Literal["added", "modified", "deleted"]
 State = Literal["ready", "waiting", "failing", "absent"]
 
 
@@ -57,7 +59,7 @@ class Example(Model):
     """A manifest of each use that the documentation names."""
 
     name: str = Field(description="Unique: `llmkube/quickstart`.")
-    family: Literal["kserve", "llmaz", "llmkube"]
+    family: str = Field(description="`kserve`, `llmaz` or `llmkube`.")
     title: str = Field(description="The first sentence of the comment it begins with.")
     text: str
 
@@ -160,7 +162,7 @@ class OriginsRequest(Manifests):
 class Origin(Model):
     """One value of a child, and who set it."""
 
-    path: str = Field(description="`spec.template.spec.containers[main].image`")
+    path: str = Field(description="`Deployment/chat spec.template.spec.containers[main].image`")
     value: Any
     origin: str = Field(description="As `modelhooks explain` says it: a field, an object and its field, `default`.")
     document: str | None = Field(default=None, description="Where the value is written, if it is.")
@@ -189,7 +191,7 @@ class ParentStatus(Model):
     """What a parent says at one moment."""
 
     node: str = Field(description="Its id in the graph.")
-    ready: Literal["True", "False", "Unknown"]
+    ready: Ready
     reason: str
     message: str = Field(description="That of the condition Ready, word for word.")
     conditions: list[Json]
@@ -261,12 +263,12 @@ class Comparison(Model):
 class LiveObject(Model):
     """One object of ours on the cluster."""
 
-    family: Literal["kserve", "llmaz", "llmkube"]
+    family: str = Field(description="`kserve`, `llmaz` or `llmkube`.")
     kind: str
     resource: str = Field(description="`inferenceservice.inference.llmkube.dev`, as kubectl takes it.")
     namespace: str
     name: str
-    ready: Literal["True", "False", "Unknown"]
+    ready: Ready
     cause: str = Field(description="The first cause of the condition Ready; empty when it is True.")
 
 
@@ -274,20 +276,24 @@ class LiveGraph(Graph):
     """The graph around one object of the cluster."""
 
     manifest: Document = Field(description="The object as one could have written it, for the editor.")
+    related: list[Document] = Field(
+        description="Likewise, the objects that it reads; for the paths that take documents."
+    )
 
 
 class LiveEvent(Model):
     """Something changed; an event of the stream carries this as its data."""
 
-    action: Literal["added", "modified", "deleted"]
-    object: LiveObject | None = Field(description="The object of ours; absent where one of its children changed.")
+    action: Action
+    node: str = Field(description="The id of what changed: one of ours, or a child.")
     namespace: str
+    object: LiveObject | None = Field(default=None, description="Of ours, as the list has it.")
 
 
 class LiveCompareRequest(Model):
     """An edited object of the cluster."""
 
-    text: str = Field(max_length=4_000_000)
+    text: str = Field(max_length=4_000_000, description="The whole object, as `manifest` of the live graph has it.")
 
 
 class LiveComparison(Comparison):
