@@ -92,8 +92,8 @@ def test_an_object_shows_its_yaml_its_conditions_and_who_set_its_values(studio: 
     about.get_by_role("searchbox").fill("resources")
     expect(about.locator(".origins tbody tr")).not_to_have_count(0)
     assert all("resources" in path for path in about.locator(".origins tbody th").all_inner_texts())
-    about.get_by_role("searchbox").fill("resources.requests[memory]")
-    about.locator(".origins tbody").get_by_role("button", name="spec.resources.memory").click()
+    about.get_by_role("searchbox").fill("memory")
+    about.locator(".origins tbody").get_by_role("button", name="spec.resources.memory").first.click()
     expect(studio.page.locator("#editor .cm-activeLine")).to_have_text(re.compile("memory: 1Gi"))
 
 
