@@ -36,7 +36,13 @@ class Held:
     happened: list[tuple[str, Json]] = field(default_factory=list)
 
     def objects(
-        self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
+        self,
+        api_version: str,
+        kind: str,
+        plural: str,
+        namespace: str | None,
+        *,
+        namespaced: bool = True,  # noqa: ARG002 - as cluster
     ) -> list[Json] | None:
         if self.down:
             raise Unreadable("the API server does not answer: refused")
@@ -44,12 +50,18 @@ class Held:
         return [d for d in found if not namespaced or namespace in (None, d["metadata"].get("namespace"))]
 
     async def changes(
-        self, api_version: str, kind: str, plural: str, *, label: str = "", namespaced: bool = True
+        self,
+        api_version: str,
+        kind: str,
+        plural: str,
+        *,
+        label: str = "",
+        namespaced: bool = True,  # noqa: ARG002 - as above
     ) -> AsyncIterator[tuple[str, Json]]:
         for action, document in self.happened:
-            if (document["apiVersion"], document["kind"]) == (api_version, kind):
-                if not label or label in document["metadata"].get("labels", {}):
-                    yield action, document
+            same = (document["apiVersion"], document["kind"]) == (api_version, kind)
+            if same and (not label or label in document["metadata"].get("labels", {})):
+                yield action, document
         await asyncio.Event().wait()
 
 
@@ -146,7 +158,10 @@ def test_the_object_as_one_could_have_written_it(live: TestClient) -> None:
     written = yaml.safe_load(graph["manifest"]["text"])
     assert written == {**[*yaml.safe_load_all(TEXT)][1], "metadata": {"name": "smollm-chat", "namespace": "team"}}
     assert [document["name"] for document in graph["related"]] == []
-    assert get(live, "graph", resource="models", namespace="team", name="smollm")["manifest"]["name"] == "model-smollm.yaml"
+    assert (
+        get(live, "graph", resource="models", namespace="team", name="smollm")["manifest"]["name"]
+        == "model-smollm.yaml"
+    )
 
 
 def compare(live: TestClient, text: str) -> Any:
@@ -231,5 +246,3 @@ def test_events_tell_of_objects_and_of_children_that_change(held: Held) -> None:
     assert {one.object.cause for one in ours if one.object} == {TROUBLE}
     (child,) = [one for one in found if one.object is None]
     assert (child.action, child.node) == ("deleted", "Deployment.apps/v1 team/smollm-chat")
-
-
