@@ -6,6 +6,7 @@ import gzip
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from starlette.testclient import TestClient
@@ -37,12 +38,12 @@ def run() -> None:
         "compare": {"before": documents, "after": documents, "settingsAfter": {"MODELHOOKS_CLUSTER_DOMAIN": "a.b"}},
     }
     print(f"studio, CPU time of an answer, {example.name} with {len(graph['nodes'])} objects", flush=True)
-    for path, body in asked.items():
-        print(
-            f"  {path:10} {_median(lambda p=path, b=body: client.post(f'/api/{p}', json=b)):6.0f} ms (target {TARGET:.0f})"
-        )
-    for path in ("examples", "schemas", "settings", "scenes"):
-        print(f"  {path:10} {_median(lambda p=path: client.get(f'/api/{p}')):6.0f} ms (target {TARGET:.0f})")
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        *((path, partial(client.post, f"/api/{path}", json=body)) for path, body in asked.items()),
+        *((path, partial(client.get, f"/api/{path}")) for path in ("examples", "schemas", "settings", "scenes")),
+    ]
+    for path, call in calls:
+        print(f"  {path:10} {_median(call):6.0f} ms (target {TARGET:.0f})", flush=True)
     files = [file for file in STATIC.rglob("*") if file.is_file()]
     size = sum(len(gzip.compress(file.read_bytes())) for file in files) / 1000
     print(f"  bundle     {size:6.0f} KB compressed (target {BUNDLE})" if files else "  bundle not built", flush=True)

@@ -102,9 +102,8 @@ def test_what_is_created_appears_and_what_fails_turns_red_in_the_words_of_its_st
     documents = list(yaml.safe_load_all(QUICKSTART.read_text()))
     at = apply(cluster, namespace, documents)
     wait_until(lambda: bool(studio.seen(namespace, "smollm-chat")), "the event of the new service")
-    print(
-        f"a created object is in the stream {max(0.0, studio.seen(namespace, 'smollm-chat')[0][0] - at):.2f} s after it was applied"
-    )
+    (appeared, _), *_ = studio.seen(namespace, "smollm-chat")
+    print(f"a created object is in the stream {max(0.0, appeared - at):.2f} s after it was applied")
     wait_ready(cluster, namespace, "model/smollm", "inferenceservice/smollm-chat")
     wait_until(
         lambda: studio.seen(namespace, "smollm-chat")[-1][1]["object"]["ready"] == "True", "the event that it is ready"

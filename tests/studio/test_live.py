@@ -39,10 +39,10 @@ class Held:
         self,
         api_version: str,
         kind: str,
-        plural: str,
+        plural: str,  # noqa: ARG002 - as the protocol has it
         namespace: str | None,
         *,
-        namespaced: bool = True,  # noqa: ARG002 - as cluster
+        namespaced: bool = True,
     ) -> list[Json] | None:
         if self.down:
             raise Unreadable("the API server does not answer: refused")
@@ -53,10 +53,10 @@ class Held:
         self,
         api_version: str,
         kind: str,
-        plural: str,
+        plural: str,  # noqa: ARG002 - as the protocol has it
         *,
         label: str = "",
-        namespaced: bool = True,  # noqa: ARG002 - as above
+        namespaced: bool = True,
     ) -> AsyncIterator[tuple[str, Json]]:
         for action, document in self.happened:
             same = (document["apiVersion"], document["kind"]) == (api_version, kind)
