@@ -1,7 +1,7 @@
 """Writes everything that is generated from the types: ``python -m tools.generate [--check]``.
 
 That is ``crds/``, ``metacontroller/``, the webhooks in ``manifests/base``, the health
-checks in ``manifests/gitops`` and the tables in ``docs/fields/``. With
+checks in ``manifests/gitops``, the tables in ``docs/fields/`` and the types of the studio's page. With
 ``--check`` nothing is written and the exit status is 1 where the tree differs.
 """
 
@@ -21,7 +21,7 @@ from app.installation import controller_name
 from app.kube import yaml
 from app.kube.resource import CustomResource
 from app.kube.schema import custom_resource_definition
-from tools import catalogue, fieldpages, gitops, registration, structural
+from tools import catalogue, fieldpages, gitops, pagetypes, registration, structural
 
 Files = dict[str, str]
 """Content by path from the project's root."""
@@ -58,6 +58,7 @@ def everything() -> Files:
         **decorators(DECORATORS, version),
         **field_pages(),
         "app/studio/catalogue.json": catalogue.text(ROOT),
+        "app/studio/page/src/types.ts": pagetypes.source(),
     }
 
 
