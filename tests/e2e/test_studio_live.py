@@ -35,6 +35,7 @@ class Studio:
     def __init__(self, kubeconfig: Path, log: Path) -> None:
         environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
         argv = [sys.executable, "-m", "app.cli", "studio", "--live", "--no-browser"]
+        self._log = log
         self._process = Process("studio", argv, log, environment)
         wait_until(lambda: "http://" in log.read_text(), "the studio's address")
         match = re.search(r"http://\S+", log.read_text())
@@ -63,7 +64,7 @@ class Studio:
         response = connection.getresponse()
         answer = response.read()
         connection.close()
-        assert response.status == 200, answer
+        assert response.status == 200, answer.decode() + self._log.read_text()[-4000:]
         return json.loads(answer)
 
     def seen(self, namespace: str, name: str) -> list[tuple[float, Any]]:

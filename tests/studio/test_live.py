@@ -56,7 +56,7 @@ class Held:
         plural: str,  # noqa: ARG002 - as the protocol has it
         *,
         label: str = "",
-        namespaced: bool = True,
+        namespaced: bool = True,  # noqa: ARG002 - as the protocol has it
     ) -> AsyncIterator[tuple[str, Json]]:
         for action, document in self.happened:
             same = (document["apiVersion"], document["kind"]) == (api_version, kind)
@@ -134,7 +134,9 @@ def test_the_graph_around_an_object_in_the_words_of_its_status(held: Held, live:
     pod = one(held, "Pod")
     ended = {"exitCode": 137, "reason": "OOMKilled"}
     states = {"name": "llama-server", "ready": False, "state": {"terminated": ended}, "lastState": {}}
-    pod["status"] = {"phase": "Running", "containerStatuses": [states]}
+    unready_since = {"type": "Ready", "status": "False", "lastProbeTime": None, "lastTransitionTime": None}
+    pod["metadata"]["creationTimestamp"] = None  # as some controllers write what they do not know
+    pod["status"] = {"phase": "Running", "conditions": [unready_since], "containerStatuses": [states]}
     graph = get(live, "graph", resource=SERVICE, namespace="team", name="smollm-chat")
     found = {node["kind"]: node for node in graph["nodes"]}
     assert {"InferenceService", "Model", "Deployment", "Pod", "Service"} <= set(found)
