@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any
@@ -48,8 +48,8 @@ def settled(
     return cluster
 
 
-def direct(settings: Settings, now: datetime = NOW) -> Send:
-    """The hooks called as functions, at a fixed time."""
+def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> Send:
+    """The hooks called as functions, at a fixed time unless there is a clock."""
 
     @lru_cache(maxsize=1024)
     def customize(kind: str, body: bytes) -> bytes:
@@ -61,7 +61,7 @@ def direct(settings: Settings, now: datetime = NOW) -> Send:
         try:
             if action == "customize":
                 return customize(hook, body)
-            return answer_sync(kind, body, settings, now)
+            return answer_sync(kind, body, settings, clock())
         except ProtocolError as error:
             raise ManifestError(f"{kind.resource.kind}: {error}") from None
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-import msgspec
 import orjson
 
 from app.cli import world
@@ -21,6 +20,7 @@ from app.cli.store import Json, owner
 from app.cli.world import inner_key, outer_key
 from app.kube.field import Path
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
+from app.kube.stored import Decoder
 from app.kube.yaml import dump
 from app.studio.models import Edge, Graph, Node, Role, State
 from app.workload.cause import Cause, Stage
@@ -391,8 +391,8 @@ def _observed(type_: Any, document: Json) -> Any:
 
 
 @cache
-def _decoder(type_: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(type_)
+def _decoder(type_: Any) -> Decoder[Any]:
+    return Decoder(type_)
 
 
 @lru_cache(maxsize=8192)

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from app.cli.explain import explain
 from app.cli.manifests import Manifest
-from app.cli.offline import in_cluster, settled
-from app.cli.origins import written
+from app.cli.offline import in_cluster
+from app.cli.origins import neighbourhood
+from app.cli.origins import written as fields_of
 from app.cli.simulate import Cluster
-from app.cli.store import owner
-from app.settings import Settings
+from app.cli.store import Json, owner
+from app.cli.world import inner_key, outer_key
+from app.hooks.kind import Kind
 from app.studio import catalogue
 from app.studio.documents import Unknown, objects, settings
 from app.studio.graph import node_id
 from app.studio.models import Origin, OriginsRequest
+from app.studio.scenes import end
 
 
 def origins(asked: OriginsRequest) -> list[Origin]:
     """The values of the pods and autoscalers below one object. Raises :class:`Unknown` for one that nothing made."""
     manifests, given = objects(asked.documents, asked.namespace), settings(asked.settings)
-    others = catalogue.installed(manifests)
-    own = _parent(asked, manifests, others, given)
-    rest = [manifest for manifest in manifests if manifest is not own]
-    (explained,) = explain([own], asked.namespace, others=[*rest, *others], settings=given)
+    written = {_key(manifest, asked.namespace): manifest for manifest in [*catalogue.installed(manifests), *manifests]}
+    cluster = end(manifests, asked.namespace, given)
     outer, _, inner = asked.node.partition(" ")
-    child = "" if node_id(in_cluster(own, asked.namespace)) == asked.node else f"{outer.split('.')[0]}/{_name(inner)} "
-    places = dict(_places(own, rest))
+    kind, parent = _maker(cluster, (outer, inner))
+    around = neighbourhood(cluster, kind, parent).objects
+    own = written[outer_key(parent), inner_key(parent)]
+    rest = [manifest for key, manifest in written.items() if key in around and manifest is not own]
+    (explained,) = explain([own], asked.namespace, others=rest, settings=given)
+    child = "" if node_id(parent) == asked.node else f"{outer.partition('.')[0]}/{inner.rpartition('/')[2]} "
+    places = dict(_places(own, [manifest for manifest in rest if manifest in manifests]))
     return [
         _origin(row, places)
         for row in explained["values"]
@@ -34,31 +41,25 @@ def origins(asked: OriginsRequest) -> list[Origin]:
     ]
 
 
-def _name(inner: str) -> str:
-    return inner.rpartition("/")[2]
+Key = tuple[str, str]
 
 
-def _parent(
-    asked: OriginsRequest, manifests: Sequence[Manifest], others: Sequence[Manifest], given: Settings
-) -> Manifest:
-    """The manifest that leads to the object, or is it."""
-    own = {node_id(in_cluster(manifest, asked.namespace)): manifest for manifest in manifests}
-    if asked.node in own:
-        return own[asked.node]
-    node = _maker(settled([*others, *manifests], asked.namespace, settings=given), asked.node)
-    if node not in own:
-        raise Unknown(f"{asked.node} is nothing that these documents lead to")
-    return own[node]
+def _key(manifest: Manifest, namespace: str) -> Key:
+    document = in_cluster(manifest, namespace)
+    return outer_key(document), inner_key(document)
 
 
-def _maker(cluster: Cluster, node: str) -> str:
-    """Who made an object, or had it made; empty where nobody did."""
-    outer, _, inner = node.partition(" ")
-    makers = {document["metadata"]["uid"]: document for _, document in cluster.parents()}
-    document = cluster.objects.get((outer, inner))
-    while document is not None and (uid := owner(document)):
-        document = makers.get(uid)
-    return node_id(document) if document is not None else ""
+def _maker(cluster: Cluster, key: Key) -> tuple[Kind[Any, Any], Json]:
+    """The object itself if it is one of ours that nobody made, else the one that had it made."""
+    makers = {document["metadata"]["uid"]: (kind, document) for kind, document in cluster.parents()}
+    document = cluster.objects.get(key)
+    found = makers.get(document["metadata"]["uid"]) if document is not None else None
+    while document is not None and (uid := owner(document)) and uid in makers:
+        found = makers[uid]
+        document = found[1]
+    if found is None:
+        raise Unknown(f"{' '.join(key)} is nothing that these documents lead to")
+    return found
 
 
 Place = tuple[str, int, int]
@@ -68,7 +69,7 @@ def _places(own: Manifest, others: Sequence[Manifest]) -> Iterator[tuple[str, Pl
     """Where the fields are written that sources name."""
     for manifest in (own, *others):
         prefix = "" if manifest is own else f"{manifest.kind}/{manifest.name} "
-        for path, _ in written({"metadata": {}, **manifest.document}):
+        for path, _ in fields_of({"metadata": {}, **manifest.document}):
             yield f"{prefix}{path}", (manifest.file, *manifest.position(path))
 
 

@@ -260,7 +260,6 @@ class World:
     """A cluster with its clock, and how far each of its pods has come."""
 
     cluster: Cluster
-    settings: Settings
     scenes: Sequence[Scene] = ()
     clock: Clock = field(default_factory=Clock)
     lost: set[Key] = field(default_factory=set)
@@ -275,8 +274,16 @@ class World:
 
     def settle(self) -> bool:
         """Let Metacontroller ask until nothing changes; whether anything did."""
-        self.cluster.send = direct(self.settings, self.clock.now())
         return self.cluster.settle() > 1
+
+    def finish(self) -> None:
+        """Go on until no pod does, as if everything took half a minute."""
+        self.hurried = True
+        self.clock.seconds += STEP_SECONDS
+        for _ in range(MAX_STEPS):
+            changed = self.cluster.round()
+            if not self._go_on() and not changed:
+                return
 
     def find(self, kind: str, name: str, namespace: str) -> Json | None:
         """An object by name, whatever its group."""
@@ -294,8 +301,14 @@ class World:
         return self._owned.get((outer_key(workload), inner_key(workload)), [])
 
     def advance(self) -> str:
-        """Half a minute: pods come, go on and go; what happened, in words."""
+        """Half a minute; what happened in it, in words."""
         self.clock.seconds += STEP_SECONDS
+        words = self._go_on()
+        changed = self.settle()
+        return words or ("the controllers report what they did" if changed else "")
+
+    def _go_on(self) -> str:
+        """Pods come, go on and go; in words."""
         told: dict[str, list[str]] = {}
         for workload in self.workloads():
             key = outer_key(workload), inner_key(workload)
@@ -314,9 +327,7 @@ class World:
         for key in [key for key in self._owned if key not in self.cluster.objects]:
             for pod in self._owned.pop(key):
                 self._remove(pod)
-        changed = self.settle()
-        words = "; ".join(f"{_pods(names)}: {word}" for word, names in told.items())
-        return words or ("the controllers report what they did" if changed else "")
+        return "; ".join(f"{_pods(names)}: {word}" for word, names in told.items())
 
     def _word(self, pod: Json, phase: Phase) -> str:
         """What became of a pod: its phase, or what is wrong with it."""
@@ -402,7 +413,8 @@ def _pods(names: list[str]) -> str:
 def world_of(manifests: Sequence[Manifest], namespace: str, given: Settings, scenes: Sequence[Scene]) -> World:
     """A cluster that holds the manifests and what an installation brings, before anything was asked."""
     cluster = holding([*catalogue.installed(manifests), *manifests], namespace, settings=given)
-    world = World(cluster, given, scenes)
+    world = World(cluster, scenes)
+    cluster.send = direct(given, world.clock.now)
     cluster.controllers = _controllers(world)
     return world
 
@@ -439,11 +451,13 @@ def chosen(names: Iterable[str]) -> list[Scene]:
     return [SCENES[name] for name in names]
 
 
-def life(world: World) -> Iterator[str]:
-    """Move the world on, step by step, until nothing changes any more; what happened in each step."""
-    world.settle()
-    yield "the manifests are applied, and the hooks answer"
-    yield from _calm(world)
+def life(world: World, calm: Callable[[World], Iterable[str]] | None = None) -> Iterator[str]:
+    """Move the world on, step by step, until nothing changes any more; what happened in each step.
+
+    ``calm`` goes on until no pod does: by steps of half a minute, unless told otherwise.
+    """
+    calm = calm or _calm
+    yield from calm(world)
     for scene in world.scenes:
         happened = scene.event(world)
         if happened:
@@ -451,7 +465,7 @@ def life(world: World) -> Iterator[str]:
             world.pass_by(STEP_SECONDS)
             yield happened
             yield from _replaced(world)
-            yield from _calm(world)
+            yield from calm(world)
     if world.stuck():
         world.too_long = True
         world.pass_by(DEADLINE_SECONDS)
@@ -459,12 +473,20 @@ def life(world: World) -> Iterator[str]:
 
 
 def _calm(world: World) -> Iterator[str]:
-    """Until no pod goes on."""
+    """Step by step."""
+    if not world.clock.seconds:
+        world.settle()
+        yield "the manifests are applied, and the hooks answer"
     for _ in range(MAX_STEPS):
         happened = world.advance()
         if not happened:
             return
         yield happened
+
+
+def _at_once(world: World) -> Iterable[str]:
+    world.finish()
+    return ()
 
 
 def _replaced(world: World) -> Iterator[str]:
@@ -496,11 +518,16 @@ def simulate(asked: models.SimulateRequest) -> models.Simulation:
 def graph(asked: models.GraphRequest) -> models.Graph:
     """The graph of the last step."""
     manifests = objects(asked.documents, asked.namespace)
-    world = world_of(manifests, asked.namespace, settings(asked.settings), chosen(asked.scenes))
-    world.hurried = True
-    for _ in life(world):
+    cluster = end(manifests, asked.namespace, settings(asked.settings), chosen(asked.scenes))
+    return draw(cluster, places(manifests, asked.namespace))
+
+
+def end(manifests: Sequence[Manifest], namespace: str, given: Settings, scenes: Sequence[Scene] = ()) -> Cluster:
+    """The cluster of the last step."""
+    world = world_of(manifests, namespace, given, scenes)
+    for _ in life(world, _at_once):
         pass
-    return draw(world.cluster, places(manifests, asked.namespace))
+    return world.cluster
 
 
 def _parents(cluster: Cluster) -> list[models.ParentStatus]:

@@ -35,7 +35,11 @@ def test_nothing(compare: Any) -> None:
 def test_a_restart_is_named_with_the_field_that_causes_it(compare: Any) -> None:
     answer = compare(TEXT, f"{TEXT}  extraArgs: [--jinja]\n")
     (one,) = answer["objects"]
-    assert (one["kind"], one["action"], one["node"]) == ("Deployment", "change", "Deployment.apps/v1 default/smollm-chat")
+    assert (one["kind"], one["action"], one["node"]) == (
+        "Deployment",
+        "change",
+        "Deployment.apps/v1 default/smollm-chat",
+    )
     assert one["effect"] in ("rolls pods", "recreates")
     (field,) = one["fields"]
     assert field["path"].startswith("spec.template.spec.containers[")

@@ -46,7 +46,11 @@ def test_a_parent_what_it_reads_what_it_makes_and_the_pods(ask: Ask) -> None:
     assert (found[service]["document"], found[service]["line"]) == ("0.yaml", 10)
     assert found[deployment]["document"] is None
     shown = yaml.safe_load(found[deployment]["yaml"])
-    assert (shown["kind"], shown["metadata"]["name"], shown["status"]["readyReplicas"]) == ("Deployment", "smollm-chat", 1)
+    assert (shown["kind"], shown["metadata"]["name"], shown["status"]["readyReplicas"]) == (
+        "Deployment",
+        "smollm-chat",
+        1,
+    )
     assert found[service]["conditions"]
 
 

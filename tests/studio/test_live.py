@@ -36,7 +36,13 @@ class Held:
     happened: list[tuple[str, Json]] = field(default_factory=list)
 
     def objects(
-        self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
+        self,
+        api_version: str,
+        kind: str,
+        plural: str,  # noqa: ARG002 - as the protocol has it
+        namespace: str | None,
+        *,
+        namespaced: bool = True,
     ) -> list[Json] | None:
         if self.down:
             raise Unreadable("the API server does not answer: refused")
@@ -44,12 +50,18 @@ class Held:
         return [d for d in found if not namespaced or namespace in (None, d["metadata"].get("namespace"))]
 
     async def changes(
-        self, api_version: str, kind: str, plural: str, *, label: str = "", namespaced: bool = True
+        self,
+        api_version: str,
+        kind: str,
+        plural: str,  # noqa: ARG002 - as the protocol has it
+        *,
+        label: str = "",
+        namespaced: bool = True,  # noqa: ARG002 - as the protocol has it
     ) -> AsyncIterator[tuple[str, Json]]:
         for action, document in self.happened:
-            if (document["apiVersion"], document["kind"]) == (api_version, kind):
-                if not label or label in document["metadata"].get("labels", {}):
-                    yield action, document
+            same = (document["apiVersion"], document["kind"]) == (api_version, kind)
+            if same and (not label or label in document["metadata"].get("labels", {})):
+                yield action, document
         await asyncio.Event().wait()
 
 
@@ -122,7 +134,9 @@ def test_the_graph_around_an_object_in_the_words_of_its_status(held: Held, live:
     pod = one(held, "Pod")
     ended = {"exitCode": 137, "reason": "OOMKilled"}
     states = {"name": "llama-server", "ready": False, "state": {"terminated": ended}, "lastState": {}}
-    pod["status"] = {"phase": "Running", "containerStatuses": [states]}
+    unready_since = {"type": "Ready", "status": "False", "lastProbeTime": None, "lastTransitionTime": None}
+    pod["metadata"]["creationTimestamp"] = None  # as some controllers write what they do not know
+    pod["status"] = {"phase": "Running", "conditions": [unready_since], "containerStatuses": [states]}
     graph = get(live, "graph", resource=SERVICE, namespace="team", name="smollm-chat")
     found = {node["kind"]: node for node in graph["nodes"]}
     assert {"InferenceService", "Model", "Deployment", "Pod", "Service"} <= set(found)
@@ -146,7 +160,10 @@ def test_the_object_as_one_could_have_written_it(live: TestClient) -> None:
     written = yaml.safe_load(graph["manifest"]["text"])
     assert written == {**[*yaml.safe_load_all(TEXT)][1], "metadata": {"name": "smollm-chat", "namespace": "team"}}
     assert [document["name"] for document in graph["related"]] == []
-    assert get(live, "graph", resource="models", namespace="team", name="smollm")["manifest"]["name"] == "model-smollm.yaml"
+    assert (
+        get(live, "graph", resource="models", namespace="team", name="smollm")["manifest"]["name"]
+        == "model-smollm.yaml"
+    )
 
 
 def compare(live: TestClient, text: str) -> Any:
@@ -231,5 +248,3 @@ def test_events_tell_of_objects_and_of_children_that_change(held: Held) -> None:
     assert {one.object.cause for one in ours if one.object} == {TROUBLE}
     (child,) = [one for one in found if one.object is None]
     assert (child.action, child.node) == ("deleted", "Deployment.apps/v1 team/smollm-chat")
-
-

@@ -113,7 +113,9 @@ def test_an_autoscaler_gets_more_pods(ask: Ask, example: str) -> None:
     assert simulation["notes"] == []
     (at,) = [number for number, step in enumerate(simulation["steps"]) if "asks for" in step["title"]]
     before, after = simulation["steps"][at - 1], simulation["steps"][-1]
-    count = [sum(n["role"] == "pod" and n["state"] == "ready" for n in step["graph"]["nodes"]) for step in (before, after)]
+    count = [
+        sum(n["role"] == "pod" and n["state"] == "ready" for n in step["graph"]["nodes"]) for step in (before, after)
+    ]
     assert count[0] < count[1]
     assert all(parent["ready"] == "True" for parent in after["parents"])
 

@@ -18,7 +18,9 @@ SIZE: ViewportSize = {"width": 1440, "height": 900}
 PATIENCE = 15_000
 """Milliseconds until something that is expected has to be there; on a busy machine much takes long."""
 # A page that is watched says what its policy refused, from its first line on.
-_WATCH = "addEventListener('securitypolicyviolation', e => console.error(`refused: ${e.violatedDirective} ${e.blockedURI}`))"
+_WATCH = (
+    "addEventListener('securitypolicyviolation', e => console.error(`refused: ${e.violatedDirective} ${e.blockedURI}`))"
+)
 
 
 def executable() -> str | None:
