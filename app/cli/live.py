@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Protocol
 
@@ -54,14 +55,11 @@ class Cluster:
     ) -> list[Json] | None:
         import httpx2
         from lightkube.core.exceptions import ApiError
-        from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 
-        group, _, version = api_version.rpartition("/")
-        create: Any = create_namespaced_resource if namespaced else create_global_resource
         where = {"namespace": namespace or "*"} if namespaced else {}
         client: Any = self._client
         try:
-            listed = client.list(create(group, version, kind, plural), **where)
+            listed = client.list(_resource(api_version, kind, plural, namespaced=namespaced), **where)
             return [{"apiVersion": api_version, "kind": kind, **one.to_dict()} for one in listed]
         except ApiError as error:
             if error.status.code in (403, 404):
@@ -85,22 +83,36 @@ class Cluster:
         import httpx2
         from lightkube import AsyncClient, operators
         from lightkube.core.exceptions import ApiError, LoadResourceError
-        from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 
-        group, _, version = api_version.rpartition("/")
-        create: Any = create_namespaced_resource if namespaced else create_global_resource
         where: dict[str, Any] = {"namespace": "*"} if namespaced else {}
         if label:
             where["labels"] = {label: operators.exists()}
         client: Any = AsyncClient(self._config)
+        resource = _resource(api_version, kind, plural, namespaced=namespaced)
         try:
             while True:
                 with contextlib.suppress(ApiError, LoadResourceError, httpx2.HTTPError):
-                    async for action, one in client.watch(create(group, version, kind, plural), **where):
+                    async for action, one in client.watch(resource, **where):
                         yield action, {"apiVersion": api_version, "kind": kind, **one.to_dict()}
                 await asyncio.sleep(RETRY_SECONDS)
         finally:
             await client.aclose()
+
+
+_RESOURCES: dict[tuple[str, str], Any] = {}
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def _resource(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Any:
+    """The client's class of a kind. It refuses to make one twice, and does not find those of the core group itself."""
+    from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+
+    group, _, version = api_version.rpartition("/")
+    create: Any = create_namespaced_resource if namespaced else create_global_resource
+    with _ONE_AT_A_TIME:
+        if (api_version, kind) not in _RESOURCES:
+            _RESOURCES[api_version, kind] = create(group, version, kind, plural)
+        return _RESOURCES[api_version, kind]
 
 
 RETRY_SECONDS = 2.0

@@ -14,11 +14,8 @@ from playwright.sync_api import expect
 from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
 from tests.e2e.test_llmkube import QUICKSTART, apply, condition, wait_ready
-from tests.e2e.test_status import reading
 from tests.studio.browser import chromium
 from tests.studio.browser.studio import Studio, serving
-
-__all__ = ["reading"]
 
 _MISSING = None if os.environ.get("MODELHOOKS_BROWSER") == "required" else chromium.missing()
 pytestmark = [pytest.mark.e2e, pytest.mark.browser, pytest.mark.skipif(_MISSING is not None, reason=str(_MISSING))]
@@ -73,7 +70,9 @@ def test_live_mode_follows_the_cluster(installation: Installation, namespace: st
         expect(studio.editor).to_contain_text("contextSize: 4096")
         studio.write(studio.text().replace("contextSize: 4096", "contextSize: 8192"))
         edit = page.locator(".live-edit")
-        expect(edit.locator(".change").filter(has_text="Deployment").locator(".effect").first).to_have_text("rolls pods")
+        expect(edit.locator(".change").filter(has_text="Deployment").locator(".effect").first).to_have_text(
+            "rolls pods"
+        )
         expect(edit.locator(".command")).to_contain_text("kubectl apply")
 
 
