@@ -1,7 +1,7 @@
 """The ``modelhooks`` command.
 
-A subcommand is a module of this package with a click command called ``command``. Only the one that is asked for is
-imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
+A subcommand is a module, mostly of this package, with a click command called ``command``. Only the one that is asked
+for is imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
 """
 
 from __future__ import annotations
@@ -38,16 +38,21 @@ _ELSEWHERE = {"studio": "app.studio.command"}
 """Commands whose module stands outside this package, and is not everywhere: the service's image goes without it."""
 
 
+def module_of(command: str) -> str:
+    """The module of a subcommand."""
+    return _ELSEWHERE.get(command, f"app.cli.{command}")
+
+
 class _Lazy(click.Group):
     """Knows the commands by name and imports the one that runs."""
 
     def list_commands(self, _: click.Context) -> list[str]:
-        return [name for name in COMMANDS if name not in _ELSEWHERE or find_spec(_ELSEWHERE[name].rpartition(".")[0])]
+        return [name for name in COMMANDS if name not in _ELSEWHERE or find_spec(module_of(name).rpartition(".")[0])]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        module: Any = importlib.import_module(_ELSEWHERE.get(cmd_name, f"app.cli.{cmd_name}"))
+        module: Any = importlib.import_module(module_of(cmd_name))
         return cast("click.Command", module.command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
