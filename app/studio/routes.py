@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
@@ -31,8 +31,6 @@ from app.studio.origins import origins
 STATIC = Path(__file__).with_name("static")
 """What ``make studio`` builds."""
 NOT_BUILT = "The page is not built: run `make studio`, then load this again. The API below api/ answers without it.\n"
-NONCE = "{{ nonce }}"
-"""Stands in ``index.html`` for the nonce of the answer's Content-Security-Policy."""
 
 
 def create_app(documents: Sequence[models.Document] = (), live: Live | None = None, static: Path = STATIC) -> FastAPI:
@@ -105,12 +103,10 @@ def _version() -> str:
         return "unknown"
 
 
-def _page(static: Path) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
+def _page(static: Path) -> Callable[[], Response]:
+    def page() -> Response:
         index = static / "index.html"
-        if not index.is_file():
-            return PlainTextResponse(NOT_BUILT, 503)
-        return HTMLResponse(index.read_text(encoding="utf-8").replace(NONCE, request.state.nonce))
+        return FileResponse(index) if index.is_file() else PlainTextResponse(NOT_BUILT, 503)
 
     return page
 

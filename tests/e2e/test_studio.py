@@ -55,7 +55,7 @@ def test_live_mode_follows_the_cluster(installation: Installation, namespace: st
 
         broken.click()
         for kind in ("InferenceService", "Deployment", "Pod"):
-            expect(studio.item(kind).first).to_have_class(re.compile(r"\bfailing\b"))
+            expect(studio.item(kind).filter(has_text="broken")).to_have_class(re.compile(r"\bfailing\b"))
         expect(studio.item("InferenceService").locator(".item-cause")).to_have_text(words(installation, namespace))
         expect(studio.editor).to_contain_text("name: broken")
 

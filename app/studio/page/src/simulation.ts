@@ -7,6 +7,8 @@ import { pill } from "./states.js";
 import type { Document, ParentStatus, Scene, Simulation, Step } from "./types.js";
 
 const PACE = 700;
+/** What is not ready stands first. */
+const RANK: Record<ParentStatus["ready"], number> = { False: 0, Unknown: 1, True: 2 };
 
 export class SimulationView {
   readonly element: HTMLElement;
@@ -104,7 +106,8 @@ export class SimulationView {
       h("span", {}, step.title),
       h("span", { class: "muted" }, `${place + 1} of ${steps.length}`),
     );
-    replace(this.statuses, ...step.parents.map((parent) => status(parent, step)));
+    const worst = step.parents.toSorted((one, other) => RANK[one.ready] - RANK[other.ready]);
+    replace(this.statuses, ...worst.map((parent) => status(parent, step)));
     this.stage.show(step.graph, this.documents, "");
   }
 
