@@ -159,14 +159,16 @@ def _scale(world: World) -> str:
         if target is not None and target["spec"].get("replicas", 1) != most:
             target["spec"] = {**target["spec"], "replicas": most}
             target["metadata"] = {**target["metadata"], "generation": target["metadata"]["generation"] + 1}
-            document["status"] = {**document.get("status", {}), "desiredReplicas": most}
+            if document["kind"] == "HorizontalPodAutoscaler":
+                document["status"] = {**document.get("status", {}), "desiredReplicas": most}
             told.append(f"{document['kind']} {document['metadata']['name']} asks for {most} replicas")
     return "; ".join(told)
 
 
 def _lose_node(world: World) -> str:
     """The node of the first pod of each workload goes."""
-    lost = [found[0] for workload in world.workloads() if _serves(workload) and (found := world.pods(workload))]
+    placed = [[pod for pod in world.pods(w) if "nodeName" in pod["spec"]] for w in world.workloads() if _serves(w)]
+    lost = [pods[0] for pods in placed if pods]
     world.lose(lost)
     return "a node does not answer any more" if lost else ""
 
