@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Iterable
+from functools import cache
 from typing import Any, Protocol
 
 from app.cli.kinds import SERVED, find
@@ -54,14 +56,11 @@ class Cluster:
     ) -> list[Json] | None:
         import httpx2
         from lightkube.core.exceptions import ApiError
-        from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 
-        group, _, version = api_version.rpartition("/")
-        create: Any = create_namespaced_resource if namespaced else create_global_resource
         where = {"namespace": namespace or "*"} if namespaced else {}
         client: Any = self._client
         try:
-            listed = client.list(create(group, version, kind, plural), **where)
+            listed = client.list(_class(api_version, kind, plural, namespaced=namespaced), **where)
             return [{"apiVersion": api_version, "kind": kind, **one.to_dict()} for one in listed]
         except ApiError as error:
             if error.status.code in (403, 404):
@@ -85,10 +84,8 @@ class Cluster:
         import httpx2
         from lightkube import AsyncClient, operators
         from lightkube.core.exceptions import ApiError, LoadResourceError
-        from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 
-        group, _, version = api_version.rpartition("/")
-        create: Any = create_namespaced_resource if namespaced else create_global_resource
+        resource = _class(api_version, kind, plural, namespaced=namespaced)
         where: dict[str, Any] = {"namespace": "*"} if namespaced else {}
         if label:
             where["labels"] = {label: operators.exists()}
@@ -96,13 +93,29 @@ class Cluster:
         try:
             while True:
                 with contextlib.suppress(ApiError, LoadResourceError, httpx2.HTTPError):
-                    async for action, one in client.watch(create(group, version, kind, plural), **where):
+                    async for action, one in client.watch(resource, **where):
                         yield action, {"apiVersion": api_version, "kind": kind, **one.to_dict()}
                 await asyncio.sleep(RETRY_SECONDS)
         finally:
             await client.aclose()
 
 
+def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Any:
+    """What lightkube knows a kind by. It refuses to make a second class of one kind, so each is made once."""
+    with _MAKING:
+        return _made(api_version, kind, plural, namespaced)
+
+
+@cache
+def _made(api_version: str, kind: str, plural: str, namespaced: bool) -> Any:
+    from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+
+    group, _, version = api_version.rpartition("/")
+    create: Any = create_namespaced_resource if namespaced else create_global_resource
+    return create(group, version, kind, plural)
+
+
+_MAKING = threading.Lock()
 RETRY_SECONDS = 2.0
 """After which a cluster is asked again that did not answer a watch, or does not have the kind."""
 
