@@ -66,7 +66,9 @@ export class CompareView {
     const body = { before, after, settingsBefore: at(0), settingsAfter: at(1) };
     try {
       const answer = await this.latest.run((signal) => api.compare(body, signal));
-      if (answer !== undefined) replace(this.result, comparison(answer));
+      if (answer === undefined) return;
+      replace(this.result, comparison(answer));
+      this.report(null);
     } catch (error) {
       replace(this.result);
       this.report(error);

@@ -75,6 +75,7 @@ export class LiveView {
     try {
       const answer = await this.edits.run((signal) => api.liveCompare(document.text, signal));
       if (answer === undefined) return;
+      this.report(null);
       const copy = button("Copy", () => void navigator.clipboard.writeText(answer.command), { class: "quiet" });
       replace(
         this.edit,
@@ -169,6 +170,7 @@ export class LiveView {
     try {
       const graph = await this.graphs.run((signal) => api.liveGraph(opened.object, signal));
       if (graph === undefined || opened !== this.opened) return;
+      this.report(null);
       if (!opened.document) opened.document = this.open(graph.manifest);
       opened.written = graph.manifest.text;
       this.stage.show(graph, [{ ...graph.manifest, name: opened.document }, ...graph.related], "");

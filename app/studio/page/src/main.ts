@@ -45,10 +45,12 @@ function current(): readonly Document[] {
   return documents.list().map(({ name, text }) => ({ name, text }));
 }
 
+/** Shows what went wrong; null takes it away again. */
 function report(error: unknown): void {
   const problem = byId("problem");
+  problem.hidden = error === null;
+  if (error === null) return;
   problem.textContent = error instanceof Error ? error.message : String(error);
-  problem.hidden = false;
 }
 
 function note(text: string): void {
@@ -92,14 +94,16 @@ async function graph(): Promise<void> {
   const documents_ = current();
   try {
     const answer = await graphs.run((signal) => api.graph({ documents: documents_ }, signal));
-    if (answer !== undefined) stage.show(answer, documents_, NOTHING);
+    if (answer === undefined) return;
+    report(null);
+    stage.show(answer, documents_, NOTHING);
   } catch (error) {
     report(error);
   }
 }
 
 async function look(): Promise<void> {
-  byId("problem").hidden = true;
+  report(null);
   if (view === "graph") await graph();
   else if (view === "simulate") await simulation.run();
   else if (view === "compare") await compare.run();

@@ -68,6 +68,7 @@ export class SimulationView {
     try {
       const answer = await this.latest.run((signal) => api.simulate({ documents, scenes: [...this.chosen] }, signal));
       if (answer === undefined) return;
+      this.report(null);
       this.simulation = answer;
       this.documents = documents;
       replace(this.notes, ...answer.notes.map((note) => h("li", {}, note)));
