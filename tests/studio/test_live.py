@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 import yaml
 from starlette.testclient import TestClient
 
-from app.cli.live import Unreadable, _class
+from app.cli.live import Unreadable
 from app.cli.manifests import parse
 from app.cli.offline import settled
 from app.cli.store import Json
@@ -249,11 +248,3 @@ def test_events_tell_of_objects_and_of_children_that_change(held: Held) -> None:
     assert {one.object.cause for one in ours if one.object} == {TROUBLE}
     (child,) = [one for one in found if one.object is None]
     assert (child.action, child.node) == ("deleted", "Deployment.apps/v1 team/smollm-chat")
-
-
-def test_a_kind_may_be_asked_for_again_and_by_several_threads() -> None:
-    """The list is read while another thread watches; lightkube refuses a second class of one kind."""
-    with ThreadPoolExecutor(4) as pool:
-        for api_version in ("v1", "test.example/v1"):
-            classes = list(pool.map(lambda _, v=api_version: _class(v, "Twice", "twices", namespaced=True), range(8)))
-            assert len(set(classes)) == 1
