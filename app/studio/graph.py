@@ -129,8 +129,8 @@ class _Drawing:
         rules = self._cluster.rules(kind, document)
         unnamed = [rule for rule in rules if not rule.get("names")]
         for outer, group in world.related(kind, unnamed, self._objects).items():
-            held = find(*_type(outer))
-            for inner in group if held is not None and not held.resource.children else ():
+            own = find(*_type(outer))
+            for inner in group if own is not None and not own.resource.children else ():
                 if place(document.get("spec"), inner.rpartition("/")[2], SPEC) is not None:
                     yield outer, inner
         for rule in rules:
