@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from app.cli import simulate as simulated
 from app.cli.live import ready
@@ -519,17 +520,26 @@ def simulate(asked: models.SimulateRequest) -> models.Simulation:
 
 def graph(asked: models.GraphRequest) -> models.Graph:
     """The graph of the last step."""
-    manifests = objects(asked.documents, asked.namespace)
-    cluster = end(manifests, asked.namespace, settings(asked.settings), chosen(asked.scenes))
+    manifests, cluster = end(asked, chosen(asked.scenes))
     return draw(cluster, places(manifests, asked.namespace))
 
 
-def end(manifests: Sequence[Manifest], namespace: str, given: Settings, scenes: Sequence[Scene] = ()) -> Cluster:
-    """The cluster of the last step."""
+def end(asked: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence[Manifest], Cluster]:
+    """The objects of the documents, and the cluster of the last step, which nobody may change."""
+    texts = tuple((document.name, document.text) for document in asked.documents)
+    return _end(texts, asked.namespace, settings(asked.settings), tuple(scenes))
+
+
+@lru_cache(maxsize=4)
+def _end(
+    texts: tuple[tuple[str, str], ...], namespace: str, given: Settings, scenes: tuple[Scene, ...]
+) -> tuple[Sequence[Manifest], Cluster]:
+    """Remembered, because whoever looks at a graph asks for its values next."""
+    manifests = objects([models.Document(name=name, text=text) for name, text in texts], namespace)
     world = world_of(manifests, namespace, given, scenes)
     for _ in life(world, _at_once):
         pass
-    return world.cluster
+    return manifests, world.cluster
 
 
 def _parents(cluster: Cluster) -> list[models.ParentStatus]:
