@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Iterable
+from functools import cache
 from typing import Any, Protocol
 
 from app.cli.kinds import SERVED, find
@@ -59,7 +60,7 @@ class Cluster:
         where = {"namespace": namespace or "*"} if namespaced else {}
         client: Any = self._client
         try:
-            listed = client.list(_resource(api_version, kind, plural, namespaced=namespaced), **where)
+            listed = client.list(_class(api_version, kind, plural, namespaced=namespaced), **where)
             return [{"apiVersion": api_version, "kind": kind, **one.to_dict()} for one in listed]
         except ApiError as error:
             if error.status.code in (403, 404):
@@ -84,11 +85,11 @@ class Cluster:
         from lightkube import AsyncClient, operators
         from lightkube.core.exceptions import ApiError, LoadResourceError
 
+        resource = _class(api_version, kind, plural, namespaced=namespaced)
         where: dict[str, Any] = {"namespace": "*"} if namespaced else {}
         if label:
             where["labels"] = {label: operators.exists()}
         client: Any = AsyncClient(self._config)
-        resource = _resource(api_version, kind, plural, namespaced=namespaced)
         try:
             while True:
                 with contextlib.suppress(ApiError, LoadResourceError, httpx2.HTTPError):
@@ -99,22 +100,22 @@ class Cluster:
             await client.aclose()
 
 
-_RESOURCES: dict[tuple[str, str], Any] = {}
-_ONE_AT_A_TIME = threading.Lock()
+def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Any:
+    """What lightkube knows a kind by. It refuses to make a second class of one kind, so each is made once."""
+    with _MAKING:
+        return _made(api_version, kind, plural, namespaced)
 
 
-def _resource(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Any:
-    """The client's class of a kind. It refuses to make one twice, and does not find those of the core group itself."""
+@cache
+def _made(api_version: str, kind: str, plural: str, namespaced: bool) -> Any:
     from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 
     group, _, version = api_version.rpartition("/")
     create: Any = create_namespaced_resource if namespaced else create_global_resource
-    with _ONE_AT_A_TIME:
-        if (api_version, kind) not in _RESOURCES:
-            _RESOURCES[api_version, kind] = create(group, version, kind, plural)
-        return _RESOURCES[api_version, kind]
+    return create(group, version, kind, plural)
 
 
+_MAKING = threading.Lock()
 RETRY_SECONDS = 2.0
 """After which a cluster is asked again that did not answer a watch, or does not have the kind."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -57,12 +57,14 @@ def _id(key: Key) -> str:
     return " ".join(key)
 
 
-def draw(cluster: Cluster, written: Places, about: Json | None = None, unread: Collection[str] = frozenset()) -> Graph:
+def draw(
+    cluster: Cluster, written: Places, about: Json | None = None, looked_for: Callable[[Key], bool] = lambda _: True
+) -> Graph:
     """The graph of a cluster; of ``about`` and what belongs to it, where that is given.
 
-    ``unread`` are kinds of which the cluster's objects are not known: that one of them is absent cannot be said.
+    ``looked_for`` says whether an object would be here if it were on the cluster: else it cannot be called absent.
     """
-    drawing = _Drawing(cluster, written, unread)
+    drawing = _Drawing(cluster, written, looked_for)
     wanted = _connected(drawing.edges, _key(about)) if about is not None else drawing.connected()
     nodes = [node for node in drawing.nodes() if node.id in wanted]
     return Graph(nodes=nodes, edges=[e for e in drawing.edges if e.source in wanted and e.target in wanted])
@@ -89,11 +91,11 @@ def _connected(edges: Sequence[Edge], about: Key) -> set[str]:
 class _Drawing:
     """Edges first; a state depends on what is reached by them."""
 
-    def __init__(self, cluster: Cluster, written: Places, unread: Collection[str]) -> None:
+    def __init__(self, cluster: Cluster, written: Places, looked_for: Callable[[Key], bool]) -> None:
         self._cluster = cluster
         self._objects = cluster.objects
         self._written = written
-        self._unread = unread
+        self._looked_for = looked_for
         self._absent: dict[Key, None] = {}
         self._needed: set[str] = set()
         """What a hook asks for by a name that somebody wrote. A pod's Secrets are often made by somebody else."""
@@ -129,8 +131,8 @@ class _Drawing:
         rules = self._cluster.rules(kind, document)
         unnamed = [rule for rule in rules if not rule.get("names")]
         for outer, group in world.related(kind, unnamed, self._objects).items():
-            held = find(*_type(outer))
-            for inner in group if held is not None and not held.resource.children else ():
+            own = find(*_type(outer))
+            for inner in group if own is not None and not own.resource.children else ():
                 if place(document.get("spec"), inner.rpartition("/")[2], SPEC) is not None:
                     yield outer, inner
         for rule in rules:
@@ -140,7 +142,7 @@ class _Drawing:
                 held = next((key for key in ((outer, inner), (outer, name)) if key in self._objects), None)
                 if held is not None:
                     yield held
-                elif outer not in self._unread and place(document.get("spec"), name, SPEC) is not None:
+                elif self._looked_for((outer, inner)) and place(document.get("spec"), name, SPEC) is not None:
                     self._needed.add(_id((outer, inner)))
                     yield self._missing((outer, inner))
 
@@ -166,7 +168,7 @@ class _Drawing:
             outer, inner = f"{kind}.v1", f"{namespace}/{name}"
             if (outer, inner) in self._objects:
                 yield _edge(key, (outer, inner), label)
-            elif outer not in self._unread and not optional:
+            elif self._looked_for((outer, inner)) and not optional:
                 yield _edge(key, self._missing((outer, inner)), label)
 
     def nodes(self) -> Iterator[Node]:

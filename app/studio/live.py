@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Protocol
 
 import orjson
@@ -72,8 +73,8 @@ class Live:
         """The graph around one object, which is what it reads, what it leads to, and the pods."""
         kind = _resource(resource)
         document = self._find(kind, namespace, name)
-        cluster, unread = self._around(kind, document, namespace)
-        drawn = draw(cluster, _written(cluster, document), document, unread)
+        cluster = self._around(kind, document, namespace)
+        drawn = draw(cluster, _written(document), document, partial(_looked_for, cluster, namespace))
         related = [_manifest(cluster.objects[key]) for key in _keys(drawn, "related") if key in cluster.objects]
         return models.LiveGraph(nodes=drawn.nodes, edges=drawn.edges, manifest=_manifest(document), related=related)
 
@@ -116,7 +117,7 @@ class Live:
         assert kind is not None
         namespace, name = new["metadata"].get("namespace", ""), new["metadata"]["name"]
         held = self._find(kind.resource, namespace, name)
-        cluster, _ = self._around(kind.resource, held, namespace)
+        cluster = self._around(kind.resource, held, namespace)
         after = {**new, "metadata": {**held["metadata"], **_labels(new)}, "status": held.get("status", {})}
         sides = [
             {(outer_key(c), _inner(c, namespace)): c for c in cluster.ask(kind, one)["children"]}
@@ -134,13 +135,11 @@ class Live:
                 return one
         raise Unknown(f"no {resource.kind} is called {name} in namespace {namespace or '(none)'}")
 
-    def _around(self, resource: CustomResource, document: Json, namespace: str) -> tuple[Cluster, frozenset[str]]:
-        """The cluster as far as the object's hooks see it, and the kinds of which nothing was read."""
+    def _around(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
+        """The cluster as far as the object's hooks see it."""
         found = clusters.around(self._source, resource, namespace)
         objects = Store({(outer_key(one), inner_key(one)): one for one in [*found, document]})
-        read = {outer for outer, _ in objects}
-        unread = frozenset({"Secret.v1", "ConfigMap.v1", "PersistentVolumeClaim.v1"} - read)
-        return Cluster(direct(Settings()), objects=objects), unread
+        return Cluster(direct(Settings()), objects=objects)
 
 
 _WITHOUT_NAMESPACE = frozenset({"ClusterRole", "ClusterRoleBinding"})
@@ -199,7 +198,15 @@ def _keys(graph: models.Graph, role: str) -> list[tuple[str, str]]:
     return [(outer, inner) for node in graph.nodes if node.role == role for outer, _, inner in [node.id.partition(" ")]]
 
 
-def _written(cluster: Cluster, document: Json) -> Places:
+def _looked_for(cluster: Cluster, namespace: str, key: tuple[str, str]) -> bool:
+    """Whether an object was asked for: of our kinds all, of others those of the namespace, where any could be read."""
+    outer, inner = key
+    kind, _, api_version = outer.partition(".")
+    here = inner.startswith(f"{namespace}/") or "/" not in inner
+    return here and (find(api_version, kind) is not None or bool(cluster.objects.of_kind(outer)))
+
+
+def _written(document: Json) -> Places:
     """The document of the editor that has the object."""
     return {(outer_key(document), inner_key(document)): (_manifest(document).name, 1)}
 

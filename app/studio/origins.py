@@ -15,7 +15,7 @@ from app.cli.store import Json, owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
 from app.studio import catalogue
-from app.studio.documents import Unknown, objects, settings
+from app.studio.documents import Unknown, settings
 from app.studio.graph import node_id
 from app.studio.models import Origin, OriginsRequest
 from app.studio.scenes import end
@@ -23,15 +23,14 @@ from app.studio.scenes import end
 
 def origins(asked: OriginsRequest) -> list[Origin]:
     """The values of the pods and autoscalers below one object. Raises :class:`Unknown` for one that nothing made."""
-    manifests, given = objects(asked.documents, asked.namespace), settings(asked.settings)
+    manifests, cluster = end(asked)
     written = {_key(manifest, asked.namespace): manifest for manifest in [*catalogue.installed(manifests), *manifests]}
-    cluster = end(manifests, asked.namespace, given)
     outer, _, inner = asked.node.partition(" ")
     kind, parent = _maker(cluster, (outer, inner))
     around = neighbourhood(cluster, kind, parent).objects
     own = written[outer_key(parent), inner_key(parent)]
     rest = [manifest for key, manifest in written.items() if key in around and manifest is not own]
-    (explained,) = explain([own], asked.namespace, others=rest, settings=given)
+    (explained,) = explain([own], asked.namespace, others=rest, settings=settings(asked.settings))
     child = "" if node_id(parent) == asked.node else f"{outer.partition('.')[0]}/{inner.rpartition('/')[2]} "
     places = dict(_places(own, [manifest for manifest in rest if manifest in manifests]))
     return [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from app.cli import simulate as simulated
 from app.cli.live import ready
@@ -159,14 +160,16 @@ def _scale(world: World) -> str:
         if target is not None and target["spec"].get("replicas", 1) != most:
             target["spec"] = {**target["spec"], "replicas": most}
             target["metadata"] = {**target["metadata"], "generation": target["metadata"]["generation"] + 1}
-            document["status"] = {**document.get("status", {}), "desiredReplicas": most}
+            if document["kind"] == "HorizontalPodAutoscaler":
+                document["status"] = {**document.get("status", {}), "desiredReplicas": most}
             told.append(f"{document['kind']} {document['metadata']['name']} asks for {most} replicas")
     return "; ".join(told)
 
 
 def _lose_node(world: World) -> str:
     """The node of the first pod of each workload goes."""
-    lost = [found[0] for workload in world.workloads() if _serves(workload) and (found := world.pods(workload))]
+    placed = [[pod for pod in world.pods(w) if "nodeName" in pod["spec"]] for w in world.workloads() if _serves(w)]
+    lost = [pods[0] for pods in placed if pods]
     world.lose(lost)
     return "a node does not answer any more" if lost else ""
 
@@ -517,17 +520,26 @@ def simulate(asked: models.SimulateRequest) -> models.Simulation:
 
 def graph(asked: models.GraphRequest) -> models.Graph:
     """The graph of the last step."""
-    manifests = objects(asked.documents, asked.namespace)
-    cluster = end(manifests, asked.namespace, settings(asked.settings), chosen(asked.scenes))
+    manifests, cluster = end(asked, chosen(asked.scenes))
     return draw(cluster, places(manifests, asked.namespace))
 
 
-def end(manifests: Sequence[Manifest], namespace: str, given: Settings, scenes: Sequence[Scene] = ()) -> Cluster:
-    """The cluster of the last step."""
+def end(asked: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence[Manifest], Cluster]:
+    """The objects of the documents, and the cluster of the last step, which nobody may change."""
+    texts = tuple((document.name, document.text) for document in asked.documents)
+    return _end(texts, asked.namespace, settings(asked.settings), tuple(scenes))
+
+
+@lru_cache(maxsize=4)
+def _end(
+    texts: tuple[tuple[str, str], ...], namespace: str, given: Settings, scenes: tuple[Scene, ...]
+) -> tuple[Sequence[Manifest], Cluster]:
+    """Remembered, because whoever looks at a graph asks for its values next."""
+    manifests = objects([models.Document(name=name, text=text) for name, text in texts], namespace)
     world = world_of(manifests, namespace, given, scenes)
     for _ in life(world, _at_once):
         pass
-    return world.cluster
+    return manifests, world.cluster
 
 
 def _parents(cluster: Cluster) -> list[models.ParentStatus]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -49,7 +50,7 @@ class Studio:
 
     def _read(self) -> None:
         self._stream.request("GET", f"{self._path}api/live/events")
-        with self._stream.getresponse() as response:
+        with contextlib.suppress(HTTPException, OSError), self._stream.getresponse() as response:  # until it ends
             while line := response.readline():
                 if line.startswith(b"data:"):
                     self.events.append((time.monotonic(), json.loads(line.removeprefix(b"data:"))))
@@ -80,6 +81,7 @@ class Studio:
         self._process.stop()
         self._reader.join(30)
         assert not self._reader.is_alive()
+        self._stream.close()
 
 
 @pytest.fixture

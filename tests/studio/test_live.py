@@ -23,6 +23,7 @@ from tests.studio.conftest import EXAMPLES, client_of
 
 TEXT = EXAMPLES["llmkube/quickstart"]
 SERVICE = "inferenceservice.inference.llmkube.dev"
+WHERE = {"resource": SERVICE, "namespace": "team", "name": "smollm-chat"}
 TROUBLE = "pod smollm-chat-0: container llama-server was killed, out of memory (exit code 137)"
 
 
@@ -65,9 +66,9 @@ class Held:
         await asyncio.Event().wait()
 
 
-def cluster() -> Held:
-    """The quickstart, running, as a cluster has it."""
-    documents = [*settled(parse(TEXT, "a.yaml"), "team").objects.values()]
+def cluster(text: str = TEXT) -> Held:
+    """Manifests and what they lead to, running, as a cluster has it."""
+    documents = [*settled(parse(text, "a.yaml"), "team").objects.values()]
     for document in documents:
         document["metadata"] |= {"resourceVersion": "7", "managedFields": [{"manager": "kubectl"}]}
     return Held(documents)
@@ -137,7 +138,7 @@ def test_the_graph_around_an_object_in_the_words_of_its_status(held: Held, live:
     unready_since = {"type": "Ready", "status": "False", "lastProbeTime": None, "lastTransitionTime": None}
     pod["metadata"]["creationTimestamp"] = None  # as some controllers write what they do not know
     pod["status"] = {"phase": "Running", "conditions": [unready_since], "containerStatuses": [states]}
-    graph = get(live, "graph", resource=SERVICE, namespace="team", name="smollm-chat")
+    graph = get(live, "graph", **WHERE)
     found = {node["kind"]: node for node in graph["nodes"]}
     assert {"InferenceService", "Model", "Deployment", "Pod", "Service"} <= set(found)
     assert {k: n["state"] for k, n in found.items() if k in ("InferenceService", "Deployment", "Pod", "Model")} == {
@@ -151,12 +152,24 @@ def test_the_graph_around_an_object_in_the_words_of_its_status(held: Held, live:
 
 
 def test_a_secret_that_nobody_may_read_is_not_called_absent(live: TestClient) -> None:
-    graph = get(live, "graph", resource=SERVICE, namespace="team", name="smollm-chat")
+    graph = get(live, "graph", **WHERE)
     assert "absent" not in {node["state"] for node in graph["nodes"]}
 
 
+def test_a_model_that_is_not_there_is_absent_and_a_gateway_elsewhere_is_not() -> None:
+    """Objects of the namespace were read, and no others."""
+    _, service = TEXT.split("---\n")
+    graph = get(client_of(create_app(live=Live(cluster(service)))), "graph", **WHERE)
+    assert [n["kind"] for n in graph["nodes"] if n["state"] == "absent"] == ["Model"]
+    routed = EXAMPLES["kserve/routed"].replace("gateway: {}", "gateway: {refs: [{name: far, namespace: away}]}")
+    assert "far" in routed
+    where = {"resource": "llminferenceservices", "namespace": "team", "name": "routed-chat"}
+    graph = get(client_of(create_app(live=Live(cluster(routed)))), "graph", **where)
+    assert "absent" not in {n["state"] for n in graph["nodes"]}
+
+
 def test_the_object_as_one_could_have_written_it(live: TestClient) -> None:
-    graph = get(live, "graph", resource=SERVICE, namespace="team", name="smollm-chat")
+    graph = get(live, "graph", **WHERE)
     written = yaml.safe_load(graph["manifest"]["text"])
     assert written == {**[*yaml.safe_load_all(TEXT)][1], "metadata": {"name": "smollm-chat", "namespace": "team"}}
     assert [document["name"] for document in graph["related"]] == []
@@ -173,7 +186,7 @@ def compare(live: TestClient, text: str) -> Any:
 
 
 def test_an_edit_shows_what_it_does_and_the_command_that_applies_it(live: TestClient) -> None:
-    text = get(live, "graph", resource=SERVICE, namespace="team", name="smollm-chat")["manifest"]["text"]
+    text = get(live, "graph", **WHERE)["manifest"]["text"]
     assert compare(live, text)["objects"] == []
     edited = f"{text}  extraArgs: [--jinja]\n"
     answer = compare(live, edited)
@@ -190,7 +203,7 @@ def test_an_edit_shows_what_it_does_and_the_command_that_applies_it(live: TestCl
 
 
 def test_an_edit_with_a_mistake_has_its_finding_and_changes_nothing(live: TestClient) -> None:
-    text = get(live, "graph", resource=SERVICE, namespace="team", name="smollm-chat")["manifest"]["text"]
+    text = get(live, "graph", **WHERE)["manifest"]["text"]
     answer = compare(live, f"{text}  replicas: many\n")
     assert [finding["path"] for finding in answer["findings"]] == ["spec.replicas"]
     assert answer["objects"] == []

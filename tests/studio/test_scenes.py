@@ -137,3 +137,10 @@ def test_after_ten_minutes_the_deployment_says_that_it_is_stuck(ask: Ask) -> Non
     last = ask("simulate", EXAMPLES["llmkube/quickstart"], scenes=["probe-fails"])["steps"][-1]
     assert last["seconds"] > 600
     assert "does not progress" in parents(last)
+
+
+@pytest.mark.parametrize("example", ["kserve/scaled", "llmaz/multi-node", "llmkube/gpu-autoscaled"])
+def test_everything_at_once_is_answered(ask: Ask, example: str) -> None:
+    steps = ask("simulate", EXAMPLES[example], scenes=list(SCENES))["steps"]
+    assert any(n["state"] == "failing" for n in steps[-1]["graph"]["nodes"])
+    assert not any(parent["ready"] == "True" and "Model" not in parent["node"] for parent in steps[-1]["parents"])
