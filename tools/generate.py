@@ -1,7 +1,7 @@
 """Writes everything that is generated from the types: ``python -m tools.generate [--check]``.
 
 That is ``crds/``, ``metacontroller/``, the webhooks in ``manifests/base``, the values of ``manifests/chart``, the
-health checks in ``manifests/gitops`` and the tables in ``docs/fields/``. With
+health checks in ``manifests/gitops``, the tables in ``docs/fields/``, and what the studio and its page know. With
 ``--check`` nothing is written and the exit status is 1 where the tree differs.
 """
 
@@ -21,7 +21,7 @@ from app.hooks.decorator import Decorator
 from app.installation import controller_name
 from app.kube import yaml
 from app.kube.resource import CustomResource
-from tools import chart, fieldpages, gitops, registration, structural
+from tools import catalogue, chart, fieldpages, gitops, pagetypes, registration, structural
 from tools import crds as definitions
 
 Files = dict[str, str]
@@ -62,6 +62,8 @@ def everything() -> Files:
         **decorators(DECORATORS, version),
         **{name: _marked(name, text) for name, text in chart.files(components, deployment, version).items()},
         **field_pages(),
+        "app/studio/catalogue.json": catalogue.text(ROOT),
+        "app/studio/page/src/types.ts": pagetypes.source(),
     }
 
 

@@ -98,12 +98,13 @@ def test_the_readmes_make_targets_run_in_ci() -> None:
         if words[0] == "make"
     ]
 
-    assert wanted == ["demo", "test"]
+    assert wanted == ["demo", "test", "studio"]
     assert set(wanted) <= set(re.findall(r"^make (\w+)", script, re.MULTILINE))
 
 
 def test_the_readmes_offline_commands_succeed() -> None:
     ours = [c for page, c in ALL if page.name == "README.md" and ".venv/bin/modelhooks" in c]
+    ours = [c for c in ours if shlex.split(c)[1] != "studio"]  # goes on until it is interrupted: tests/studio starts it
 
     assert ours
     for command in ours:
