@@ -18,10 +18,11 @@ PAGE := app/studio/page
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit browser e2e lint types studio format generate generated docs bench soak wheel lock clean distclean venv
+.PHONY: help demo test unit browser e2e node-test lint types studio format generate generated docs bench soak wheel lock \
+	clean distclean venv
 
 help: ## list the targets
-	@sed -n 's/^\([a-z0-9]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 demo: $(STAMP) ## run the service here and drive the examples through it; no cluster, no Go, no Docker
@@ -33,7 +34,7 @@ test: unit browser ## all tests; those that need Go, npm or Chromium where they 
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
 unit: $(STAMP) ## the tests that need no cluster
-	$(BIN)/python -m pytest -m 'not e2e and not browser' -n auto --dist loadfile $(if $(COVERAGE),--cov=app --cov-report=) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'not e2e and not browser and not node' -n auto --dist loadfile $(if $(COVERAGE),--cov=app --cov-report=) $(PYTEST_ARGS)
 
 # MODELHOOKS_BROWSER=required makes what is missing a failure.
 browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chromium
@@ -42,6 +43,9 @@ browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chro
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
 	MODELHOOKS_E2E=required $(BIN)/python -m tests.e2e.binaries
 	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
+
+node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as root on Linux, or it says why not
+	$(BIN)/python -m tests.node $(PYTEST_ARGS)
 
 lint: $(STAMP) generated $(if $(NPM),types) ## style, types, layers, and generated files that are up to date
 	$(BIN)/ruff check
@@ -90,12 +94,14 @@ lock: ## resolve the dependencies of pyproject.toml anew (needs uv)
 	$(LOCK) pyproject.toml -o requirements/runtime.txt
 	$(LOCK) pyproject.toml --extra cluster --group dev -c requirements/runtime.txt -o requirements/dev.txt
 	$(LOCK) --group build -c requirements/dev.txt -o requirements/build.txt
+	$(LOCK) --group node -o requirements/node.txt
 
 # The lists hold for every platform, and name no index.
 LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
-clean: ## remove what tools and tests left
+clean: ## remove what tools and tests left, and end nodes of this tree's tests
+	@test ! -d build/node || $(or $(PYTHON),python3) tests/node/clean.py build/node
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis app/studio/static
 	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -37,6 +37,9 @@ _HERE = Path(__file__).parent
 _COMPONENTS = ("system:kube-controller-manager", "system:kube-scheduler", "kwok")
 _ADMIN = "admin"
 _ADMINS = ("system:masters",)
+_LOOPBACK = "127.0.0.1"
+_SERVICES = "10.96.0.0/16"
+_SERVICE_ADDRESS = "10.96.0.1"  # of the Service kubernetes: the first of _SERVICES
 
 # Writes with both bodies, reads by name only: what a test needs in order to tell who wrote what, and who looked.
 _AUDIT_POLICY: dict[str, Any] = {
@@ -68,7 +71,7 @@ class ControlPlane:
 
     `controllers` may name the few of kube-controller-manager's controllers to run. `users` adds users with the groups
     they belong to, beside the ones that are always there, all of them cluster administrators: `admin` (ours) and
-    `metacontroller`.
+    `metacontroller`. `address` is where the API server is, for whoever runs pods that have to reach it.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class ControlPlane:
         kwok: bool = True,
         audit: bool = False,
         users: Mapping[str, Sequence[str]] | None = None,
+        address: str = _LOOPBACK,
     ) -> None:
         self.workdir = workdir
         self.audit_log_path = workdir / "audit.log"
@@ -88,6 +92,7 @@ class ControlPlane:
         self._scheduler = scheduler
         self._kwok = kwok
         self._audit = audit
+        self._address = address
         administrators = (_ADMIN, "metacontroller", *_COMPONENTS)
         self._groups = {user: tuple(_ADMINS) for user in administrators} | {
             user: tuple(groups) for user, groups in (users or {}).items()
@@ -103,7 +108,7 @@ class ControlPlane:
     @property
     def url(self) -> str:
         """The API server's address."""
-        return f"https://127.0.0.1:{self._port}"
+        return f"https://{self._address}:{self._port}"
 
     @property
     def token(self) -> str:
@@ -205,7 +210,7 @@ class ControlPlane:
     def start(self) -> None:
         """Start every process, and return when the API server is ready and pods can run."""
         (self.workdir / "home").mkdir(parents=True, exist_ok=True)
-        _write_pki(self.workdir / "pki")
+        _write_pki(self.workdir / "pki", self._address)
         self._write_users()
         self._start_etcd()
         self._start_apiserver()
@@ -253,20 +258,23 @@ class ControlPlane:
         pki = self.workdir / "pki"
         arguments = [
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
-            "--bind-address=127.0.0.1",
-            "--advertise-address=127.0.0.1",
+            f"--bind-address={self._address}",
+            f"--advertise-address={self._address}",
             f"--secure-port={self._port}",
             f"--tls-cert-file={pki / 'server.crt'}",
             f"--tls-private-key-file={pki / 'server.key'}",
             f"--token-auth-file={self.workdir / 'tokens.csv'}",
-            "--authorization-mode=RBAC",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--kubelet-preferred-address-types=InternalIP",
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
             f"--service-account-key-file={pki / 'service-accounts.key'}",
             f"--service-account-signing-key-file={pki / 'service-accounts.key'}",
-            "--service-cluster-ip-range=10.96.0.0/16",
-            # The kubernetes Service would need an endpoint, and a loopback address cannot be one.
-            "--endpoint-reconciler-type=none",
+            f"--service-cluster-ip-range={_SERVICES}",
         ]
+        if self._address == _LOOPBACK:
+            # The kubernetes Service would need an endpoint, and a loopback address cannot be one.
+            arguments.append("--endpoint-reconciler-type=none")
         if not self._runs("serviceaccount-controller"):
             # Nobody makes the ServiceAccounts that this plugin wants every pod to have.
             arguments.append("--disable-admission-plugins=ServiceAccount")
@@ -385,7 +393,7 @@ def _kubeconfig(url: str, ca_file: Path, user: str, token: str) -> dict[str, Any
     }
 
 
-def _write_pki(folder: Path) -> None:
+def _write_pki(folder: Path, address: str = _LOOPBACK) -> None:
     """A CA, the API server's certificate, and the key that signs the tokens of service accounts."""
     folder.mkdir(parents=True)
     ca_key, server_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
@@ -394,7 +402,8 @@ def _write_pki(folder: Path) -> None:
         x509.BasicConstraints(ca=True, path_length=0), critical=True
     )
     names = x509.SubjectAlternativeName(
-        [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        [x509.DNSName("localhost")]
+        + [x509.IPAddress(ipaddress.ip_address(ip)) for ip in dict.fromkeys((address, _LOOPBACK, _SERVICE_ADDRESS))]
         + [x509.DNSName(name) for name in ("kubernetes", "kubernetes.default.svc")]
     )
     server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])

@@ -72,7 +72,7 @@ class Process:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             self.popen = subprocess.Popen(
-                _dies_with_us(argv),
+                dies_with_us(argv),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -129,7 +129,7 @@ class Process:
         self.popen.wait()
 
 
-def _dies_with_us(argv: Sequence[str | Path]) -> list[str]:
+def dies_with_us(argv: Sequence[str | Path]) -> list[str]:
     """The command line that runs `argv` so that it cannot outlive this process, where the system can do that."""
     command = [str(argument) for argument in argv]
     if sys.platform != "linux":

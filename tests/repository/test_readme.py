@@ -57,7 +57,7 @@ def _pipeline(command: str) -> Iterator[list[str]]:
 
 
 def _make(targets: list[str]) -> None:
-    known = set(re.findall(r"^([a-z0-9]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    known = set(re.findall(r"^([a-z0-9-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert targets
     assert set(targets) <= known
 

@@ -1,0 +1,149 @@
+"""Fixtures of the node's tests: one node with one installation for all of them, a namespace for each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.metacontroller import start_metacontroller
+from tests.node import machine, prepare, samples
+from tests.node.files import FileServer
+from tests.node.node import USERS, Node
+from tests.node.report import step
+from tests.node.samples import model, service
+from tests.node.volumes import Provisioner
+from tests.node.world import SERVICES, SYSTEM, World
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """Pods that the previous release made in a namespace, by uid, with their restarts before the upgrade."""
+
+    namespace: str
+    pods: dict[str, int]
+
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the namespaces outside them."""
+    if machine.RUN not in os.environ:
+        for item in items:
+            if item.path.is_relative_to(_HERE) and item.get_closest_marker("node"):
+                item.add_marker(pytest.mark.skip(reason="needs a node: make node-test"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add what the cluster looks like to a failure: nobody can look later."""
+    report = yield
+    world = getattr(item, "funcargs", {}).get("world")
+    if report.failed and isinstance(world, World):
+        report.sections.append(("pods and events", world.looks()))
+    return report
+
+
+@pytest.fixture(scope="module", autouse=True)
+def module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Notes the seconds that a module's tests take, once everything they share is there."""
+    if machine.RUN not in os.environ:
+        yield
+        return
+    request.getfixturevalue("installed")
+    with step(request.path.name):
+        yield
+
+
+@pytest.fixture(scope="session")
+def world() -> Iterator[World]:
+    """A node with DNS, volumes, a server of models and Metacontroller, and nothing of ours yet."""
+    folder = Path(os.environ[machine.RUN])
+    machine.isolate(folder)
+    prepared = prepare.read(machine.SERVED / "prepared.json")
+    cluster = ControlPlane(machine.SERVED / "control-plane", kwok=False, users=USERS, address=machine.ADDRESS)
+    models, host_model = (machine.SERVED / name / "tiny.gguf" for name in ("models", "host-models/tiny"))
+    for copy in (models, host_model):
+        copy.parent.mkdir(parents=True)
+        shutil.copy(prepared.model, copy)
+    with ExitStack() as opened:
+        with step("control plane started"):
+            opened.enter_context(cluster)
+        node = opened.enter_context(Node(cluster, machine.SERVED / "node", prepared.programs, folder.name))
+        with step("images loaded"):
+            node.load(prepared.tools, prepared.present.archive)
+        with step("cluster DNS started"):
+            node.start_dns()
+        volumes = opened.enter_context(Provisioner(cluster, machine.SERVED / "volumes"))
+        files = opened.enter_context(FileServer(machine.ADDRESS, models.parent))
+        metacontroller = opened.enter_context(start_metacontroller(cluster, machine.SERVED / "metacontroller"))
+        yield World(cluster, node, volumes, files, metacontroller, prepared, host_model)
+        metacontroller.process.check()
+        node.check()
+        cluster.check()
+
+
+@pytest.fixture(scope="session")
+def upgrade(world: World) -> Upgrade:
+    """What the previous release made, and ran when this tree's was installed over it; nothing where none is known."""
+    release = world.prepared.previous
+    if release is None:
+        return Upgrade("", {})
+    world.node.load(release.archive)
+    with step("previous release installed"):
+        world.install(release.tree)
+    namespace = world.cluster.create_namespace()
+    folder = world.host_model.parent
+    world.apply(
+        namespace,
+        model("tiny", f"{world.files.url}/tiny.gguf"),
+        service("earlier", "tiny"),
+        samples.runtime("earlier"),
+        samples.open_model("earlier", world.host_model),
+        samples.playground("played", "earlier", "earlier"),
+        samples.volume("earlier", folder.parent),
+        samples.claim("earlier", "earlier"),
+        samples.llm_service("mounted", f"pvc://earlier/{folder.name}"),
+    )
+    world.wait_true(SERVICES, "earlier", namespace)
+    world.wait_true("playgrounds", "played", namespace, "Available")
+    world.wait_true("llminferenceservices", "mounted", namespace)
+    pods = world.restarts(namespace)
+    assert len(pods) == 3
+    # Of the same name, or of another: both releases' manifests say.
+    world.node.load(world.prepared.present.archive)
+    world.cluster.kubectl("-n", SYSTEM, "delete", "job", "modelhooks-certs")
+    return Upgrade(namespace, pods)
+
+
+@pytest.fixture(scope="session")
+def installed(world: World, upgrade: Upgrade) -> World:
+    """The same with this tree's release installed."""
+    with step("quickstart rolled out"):
+        world.install(world.prepared.present.tree)
+        if upgrade.pods:
+            world.roll_out("restart")
+    return world
+
+
+@pytest.fixture(scope="module")
+def namespace(installed: World) -> Iterator[str]:
+    """A namespace for the tests of a module, with its objects gone when they are over."""
+    name = installed.cluster.create_namespace()
+    yield name
+    installed.cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def tiny(installed: World, namespace: str) -> str:
+    """A downloaded Model in the module's namespace."""
+    installed.apply(namespace, model("tiny", f"{installed.files.url}/tiny.gguf"))
+    installed.wait_true("models", "tiny", namespace)
+    return "tiny"

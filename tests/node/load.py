@@ -1,0 +1,61 @@
+"""Users who keep changing things: writes that the API server lets nobody through without asking our webhook."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from tests.e2e.controlplane import ControlPlane
+from tests.node.world import SERVICES
+
+_THREADS = 4
+_PAUSE = 0.02
+
+
+class Load:
+    """Dry-run changes of an InferenceService as long as it is entered; `failed` has what was not answered 200."""
+
+    def __init__(self, cluster: ControlPlane, namespace: str, name: str) -> None:
+        self._cluster = cluster
+        plural, _, group = SERVICES.partition(".")
+        self._path = f"/apis/{group}/v1alpha1/namespaces/{namespace}/{plural}/{name}"
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(n,), daemon=True) for n in range(_THREADS)]
+        self.succeeded = 0
+        self.failed: list[str] = []
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(60)
+
+    def _write(self, thread: int) -> None:
+        headers = {"Content-Type": "application/merge-patch+json"}
+        number = 0
+        with self._cluster.client_of("admin") as client:
+            while not self._ended.wait(_PAUSE):
+                number += 1
+                patch = {"metadata": {"annotations": {"node.test/change": f"{thread}-{number}"}}}
+                began = time.monotonic()
+                try:
+                    answer = client.patch(self._path, json=patch, params={"dryRun": "All"}, headers=headers)
+                except httpx.HTTPError as error:
+                    self.failed.append(f"{error!r} after {time.monotonic() - began:.1f} s")
+                else:
+                    if answer.status_code == 200:
+                        self.succeeded += 1
+                    else:
+                        self.failed.append(
+                            f"{answer.status_code} after {time.monotonic() - began:.1f} s: {answer.text}"
+                        )

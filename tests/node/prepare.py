@@ -1,0 +1,170 @@
+"""What a run needs and its namespaces cannot fetch: programs, images, a model. Most of it is made once and kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+import venv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import yaml
+
+from tests.e2e import binaries
+from tests.node import archive, debian, images, programs
+from tests.node.images import ROOT, Builder
+from tests.node.report import step
+
+_REQUIREMENTS = ROOT / "requirements" / "node.txt"
+_MODEL_SCRIPT = Path(__file__).with_name("tiny_model.py")
+_DEPLOYMENT = Path("manifests/base/deployment.yaml")
+
+PREVIOUS = "MODELHOOKS_PREVIOUS"
+"""The variable that names a commit to upgrade from; without it that is the newest tag, where there is one."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release to install: the tree with its manifests, and the archive of its image."""
+
+    tree: Path
+    archive: Path
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Where everything is: a folder of programs, an archive of images, a GGUF file, and the releases."""
+
+    programs: Path
+    tools: Path
+    model: Path
+    present: Release
+    previous: Release | None
+
+
+def prepare(folder: Path) -> Prepared:
+    """Make what is missing; what belongs to this run alone goes to `folder`."""
+    with step("control plane built"):
+        binaries.directory()
+    with step("node's programs built"):
+        built = programs.directory()
+    cache = binaries.cache_home() / "node"
+    with binaries.locked(cache / "prepare.lock"):
+        with step("images of tools made"):
+            path = cache / f"tools-{_digest(built.name, archive, debian, images)}.tar"
+            tools = _kept(path, lambda path, scratch: images.make_tools(path, built / "coredns", scratch))
+        with step("model made"):
+            model = _kept(cache / f"tiny-{_digest(_REQUIREMENTS, _MODEL_SCRIPT)}.gguf", _make_model)
+        builder = Builder(cache / "buildah")
+        with step("base image made"):
+            base = f"base:{_digest(debian, images)}"
+            if not builder.has(base):
+                with tempfile.TemporaryDirectory(dir=cache, prefix="base-") as scratch:
+                    builder.make_base(base, Path(scratch))
+        with step("image of this tree built"):
+            present = _release(builder, base, ROOT, folder / "present.tar")
+        previous = None
+        if commit := _previous_commit():
+            with step(f"image of {commit} built"):
+                previous = _release(builder, base, _checkout(commit, folder / "previous"), folder / "previous.tar")
+    return Prepared(built, tools, model, present, previous)
+
+
+def write(prepared: Prepared, path: Path) -> None:
+    """Note where everything is, for the process inside the namespaces."""
+    path.write_text(json.dumps(dataclasses.asdict(prepared), default=str))
+
+
+def read(path: Path) -> Prepared:
+    """What `write` wrote."""
+    noted = json.loads(path.read_text())
+    present, previous = (_release_of(noted[name]) for name in ("present", "previous"))
+    assert present is not None
+    return Prepared(Path(noted["programs"]), Path(noted["tools"]), Path(noted["model"]), present, previous)
+
+
+def _release_of(noted: dict[str, str] | None) -> Release | None:
+    return Release(Path(noted["tree"]), Path(noted["archive"])) if noted else None
+
+
+def image_name(tree: Path) -> str:
+    """A release's image, as its manifests name it."""
+    deployment = yaml.safe_load((tree / _DEPLOYMENT).read_text())
+    name: str = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
+    return name
+
+
+def reference(name: str) -> str:
+    """The full name by which a container runtime looks for an image that is named without a registry."""
+    return f"docker.io/library/{name}"
+
+
+def _release(builder: Builder, base: str, tree: Path, path: Path) -> Release:
+    """Build a tree's Dockerfile as it stands; only the name that it is FROM is given to our base."""
+    name = image_name(tree)
+    builder.tag(base, images.base_name(tree))
+    builder.build(name, tree)
+    builder.save(name, path, reference(name))
+    return Release(tree, path)
+
+
+def _previous_commit() -> str | None:
+    """The commit to upgrade from; None where nothing is tagged, or this is no clone."""
+    if named := os.environ.get(PREVIOUS):
+        return named
+    done = _git("describe", "--tags", "--abbrev=0", "--match=v*", "HEAD^")
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _checkout(commit: str, folder: Path) -> Path:
+    """The files of a commit."""
+    folder.mkdir()
+    tree = folder.with_suffix(".git.tar")
+    done = _git("archive", f"--output={tree}", commit)
+    if done.returncode:
+        raise RuntimeError(f"{commit} is not in this clone: {done.stderr}")
+    subprocess.run(["tar", "-x", "-f", str(tree), "-C", str(folder)], check=True)
+    return folder
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+
+
+def _kept(path: Path, make: Callable[[Path, Path], None]) -> Path:
+    """A file of the cache; `make` writes it, given its path and a folder for the time of that."""
+    if not path.exists():
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix="make-") as scratch:
+            made = Path(scratch, path.name)
+            make(made, Path(scratch))
+            made.rename(path)
+    return path
+
+
+def _make_model(path: Path, scratch: Path) -> None:
+    """Write the model with the package `gguf`, in an environment of its own."""
+    venv.create(scratch / "venv", with_pip=True)
+    python = str(scratch / "venv" / "bin" / "python")
+    debian.run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(_REQUIREMENTS)])
+    debian.run([python, str(_MODEL_SCRIPT), str(path)])
+
+
+def _digest(*sources: str | Path | ModuleType) -> str:
+    """Tells apart what is made from other words, files or modules."""
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(source.encode() if isinstance(source, str) else _path(source).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _path(source: Path | ModuleType) -> Path:
+    if isinstance(source, Path):
+        return source
+    assert source.__file__
+    return Path(source.__file__)

@@ -1,0 +1,27 @@
+"""The node's programs, built from the pinned Go modules beside those of the control plane."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.e2e import binaries
+from tests.e2e.binaries import Package
+
+_CONTAINERD = "github.com/containerd/containerd/v2/cmd/"
+_CNI = "github.com/containernetworking/plugins/plugins/"
+
+PACKAGES: dict[str, Package] = {
+    "kubelet": ("kubernetes", "k8s.io/kubernetes/cmd/kubelet"),
+    "kube-proxy": ("kubernetes", "k8s.io/kubernetes/cmd/kube-proxy"),
+    **{name: ("containerd", _CONTAINERD + name) for name in ("containerd", "containerd-shim-runc-v2", "ctr")},
+    **{
+        path.rpartition("/")[2]: ("cni", _CNI + path)
+        for path in ("main/ptp", "main/loopback", "ipam/host-local", "meta/portmap")
+    },
+    "coredns": ("coredns", "."),
+}
+
+
+def directory() -> Path:
+    """The directory that has them all, the CNI plugins too; what is missing is built."""
+    return binaries.built("node", PACKAGES)

@@ -1,0 +1,48 @@
+"""The main job: installed as the README says, a model is downloaded, served, and answers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from app.settings import Settings
+from tests.node.samples import service
+from tests.node.world import SERVICES, SYSTEM, World, restricted, status_of
+
+pytestmark = pytest.mark.node
+
+
+def test_the_service_runs_without_rights(installed: World) -> None:
+    """As the manifests ask: another user than root, no capability, no way to gain one, system calls filtered."""
+    pods = installed.pods(SYSTEM, "app.kubernetes.io/component=server")
+    assert len(pods) == 2
+    for pod in pods:
+        (process,) = installed.processes(pod, "modelhooks")
+        restricted(process, 65532)
+
+
+def test_a_model_is_served_and_answers(installed: World, namespace: str, tiny: str) -> None:
+    """Through the Service, by its name in DNS: from the node and from a pod."""
+    installed.apply(namespace, service("chat", tiny))
+    installed.wait_true(SERVICES, "chat", namespace)
+    url = f"http://chat.{namespace}.svc.cluster.local:8080"
+    assert installed.ask(url)["choices"][0]["message"]["role"] == "assistant"
+
+    found = installed.find(SERVICES, "chat", namespace)
+    assert found is not None
+    assert found["status"]["endpoint"].startswith(url)
+    chat = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 2}
+    printed = installed.cluster.kubectl(
+        *("run", "asks", "-n", namespace, "--rm", "--attach", "--quiet", "--restart=Never"),
+        f"--image={Settings().llmkube_init_container_image}",
+        *("--", "curl", "-sS", "--max-time", "60", "--json", json.dumps(chat), "http://chat:8080/v1/chat/completions"),
+    ).stdout
+    assert json.loads(printed)["object"] == "chat.completion"
+
+
+def test_a_model_server_is_kept_from_more_rights(installed: World, namespace: str) -> None:
+    (pod,) = installed.pods(namespace, "app=chat")
+    (process,) = installed.processes(pod, "llama-server")
+    status = status_of(process)
+    assert (status["CapEff"], status["NoNewPrivs"], status["Seccomp"]) == ("0" * 16, "1", "2")

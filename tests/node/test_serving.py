@@ -1,0 +1,89 @@
+"""What happens to a service's pods, and what its status makes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from tests.node.samples import model, service
+from tests.node.world import SERVICES, World
+
+pytestmark = pytest.mark.node
+
+
+@pytest.fixture(scope="module", autouse=True)
+def services(installed: World, namespace: str, tiny: str) -> None:
+    """All at once, as each takes some seconds."""
+    installed.apply(
+        namespace,
+        service("steady", tiny),
+        service("unknown-image", tiny, image="node.test/nobody-has-this:1"),
+    )
+
+
+def test_an_image_that_nobody_has_is_said(installed: World, namespace: str) -> None:
+    installed.wait_not_ready(SERVICES, "unknown-image", namespace, "node.test/nobody-has-this:1")
+
+
+def test_a_server_without_memory_is_said(installed: World, namespace: str) -> None:
+    """Where the namespace limits it: the InferenceService knows requests only."""
+    limit = {"type": "Container", "default": {"memory": "16Mi"}, "defaultRequest": {"memory": "8Mi"}}
+    limits = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "little"},
+        "spec": {"limits": [limit]},
+    }
+    crowded = installed.cluster.create_namespace()
+    hungry = {"resources": {"cpu": "10m", "memory": "8Mi"}, "contextSize": 131072}
+    installed.apply(
+        crowded, limits, model("tiny", f"{installed.files.url}/tiny.gguf"), service("starved", "tiny", **hungry)
+    )
+    installed.wait_not_ready(SERVICES, "starved", crowded, "memory")
+    installed.cluster.kubectl("delete", "namespace", crowded, "--wait=false")
+
+
+def test_a_killed_server_comes_back(installed: World, namespace: str) -> None:
+    installed.wait_true(SERVICES, "steady", namespace)
+    (pod,) = installed.pods(namespace, "app=steady")
+    (process,) = installed.processes(pod, "llama-server")
+    os.kill(process, signal.SIGKILL)
+    installed.wait_for(
+        "killed server restarted",
+        lambda: installed.restarts(namespace, "app=steady"),
+        lambda restarts: restarts == {pod["metadata"]["uid"]: 1},
+        120,
+    )
+    installed.wait_true(SERVICES, "steady", namespace)
+    assert installed.ask(f"http://steady.{namespace}:8080")["choices"]
+
+
+def test_a_service_is_scaled_and_stopped(installed: World, namespace: str) -> None:
+    """Each step leaves the pods that it can."""
+    installed.wait_true(SERVICES, "steady", namespace)
+    (first,) = installed.pods(namespace, "app=steady")
+    _scale(installed, namespace, 2)
+    assert first["metadata"]["uid"] in installed.restarts(namespace, "app=steady")
+    _scale(installed, namespace, 0)
+
+
+def _scale(world: World, namespace: str, replicas: int) -> None:
+    """Ask for so many pods, and wait until they are there and in the status."""
+    patch = json.dumps({"spec": {"replicas": replicas}})
+    world.cluster.kubectl("patch", SERVICES, "steady", "-n", namespace, "--type=merge", "-p", patch)
+    world.wait_for(
+        f"steady has {replicas} ready pods",
+        lambda: (_ready_replicas(world, namespace), len(world.pods(namespace, "app=steady"))),
+        lambda seen: seen == (replicas, replicas),
+        120,
+    )
+
+
+def _ready_replicas(world: World, namespace: str) -> int:
+    found = world.find(SERVICES, "steady", namespace)
+    assert found is not None
+    ready: int = found["status"].get("readyReplicas", 0)
+    return ready

@@ -1,0 +1,165 @@
+"""What the node's tests act on and look at."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import yaml
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.metacontroller import Metacontroller
+from tests.node.files import FileServer
+from tests.node.node import Node
+from tests.node.prepare import Prepared
+from tests.node.report import timed
+from tests.node.volumes import Provisioner
+
+SERVICES = "inferenceservices.inference.llmkube.dev"
+SYSTEM = "modelhooks-system"
+T = TypeVar("T")
+_OVERLAY = Path("manifests/overlays/quickstart")
+
+
+@dataclass(frozen=True)
+class World:
+    """A node, and what stands around it."""
+
+    cluster: ControlPlane
+    node: Node
+    volumes: Provisioner
+    files: FileServer
+    metacontroller: Metacontroller
+    prepared: Prepared
+    host_model: Path
+    """The tiny model in a directory of the node."""
+
+    def install(self, tree: Path) -> None:
+        """Install the release of a tree with the commands of its README, and wait for the certificates too."""
+        self.cluster.kubectl("apply", "--server-side", "-k", tree / _OVERLAY)
+        self.cluster.kubectl("-n", SYSTEM, "wait", "--for=condition=Complete", "job/modelhooks-certs", "--timeout=120s")
+        self.roll_out("status")
+
+    def roll_out(self, what: str = "status") -> None:
+        """`kubectl rollout` of modelhooks' Deployment, to its end."""
+        for command in dict.fromkeys((what, "status")):
+            self.cluster.kubectl("-n", SYSTEM, "rollout", command, "deployment/modelhooks")
+
+    def apply(self, namespace: str, *documents: Mapping[str, Any]) -> None:
+        """Apply objects to a namespace, as a user would."""
+        self.cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(documents))
+
+    def find(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
+        """An object, or None."""
+        found = self.cluster.get(kind, "-n", namespace, f"--field-selector=metadata.name={name}")["items"]
+        return found[0] if found else None
+
+    def condition(self, kind: str, name: str, namespace: str, type_: str) -> dict[str, Any]:
+        """One of an object's conditions; empty as long as there is none."""
+        found = self.find(kind, name, namespace) or {}
+        conditions = found.get("status", {}).get("conditions", [])
+        return next((dict(condition) for condition in conditions if condition["type"] == type_), {})
+
+    def wait_true(self, kind: str, name: str, namespace: str, condition: str = "Ready", timeout: float = 120.0) -> None:
+        """Wait until a condition of an object is true; what it says otherwise is in the error."""
+        self.wait_for(
+            f"{kind}/{name} {condition}",
+            lambda: self.condition(kind, name, namespace, condition),
+            lambda found: found.get("status") == "True",
+            timeout,
+        )
+
+    def wait_not_ready(self, kind: str, name: str, namespace: str, words: str, timeout: float = 120.0) -> None:
+        """Wait until an object's Ready is false and its reason or message has these words."""
+        self.wait_for(
+            f"{kind}/{name} not ready: {words}",
+            lambda: self.condition(kind, name, namespace, "Ready"),
+            lambda c: c.get("status") == "False" and words in f"{c.get('reason')} {c.get('message')}",
+            timeout,
+        )
+
+    def wait_for(self, what: str, look: Callable[[], T], good: Callable[[T], bool], timeout: float = 60.0) -> T:
+        """Look until it is good; the error has what was seen last."""
+        with timed(what):
+            deadline = time.monotonic() + timeout
+            while not good(seen := look()):
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"{what}: not within {timeout:g} s; the last was {seen}")
+                time.sleep(0.3)
+            return seen
+
+    def pods(self, namespace: str, selector: str = "") -> list[dict[str, Any]]:
+        """The pods of a namespace that nobody deletes."""
+        found = self.cluster.get("pods", "-n", namespace, f"--selector={selector}")["items"]
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def processes(self, pod: Mapping[str, Any], name: str) -> list[int]:
+        """The node's processes of a pod that run a program of this name."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it may have ended
+                if (
+                    pod["metadata"]["uid"] in (entry / "cgroup").read_text()
+                    and (entry / "comm").read_text() == f"{name}\n"
+                ):
+                    found.append(int(entry.name))
+        return found
+
+    def looks(self) -> str:
+        """All pods and the latest events, for whoever reads that a test failed."""
+        pods = self.cluster.kubectl("get", "pods", "-A", "-o", "wide", check=False).stdout
+        events = self.cluster.kubectl("get", "events", "-A", "--sort-by=.lastTimestamp", check=False).stdout
+        return "\n".join([pods, *events.splitlines()[-40:]])
+
+    def restarts(self, namespace: str, selector: str = "") -> dict[str, int]:
+        """How often the containers of each ready pod, named by its uid, were started again."""
+        return {
+            pod["metadata"]["uid"]: sum(container["restartCount"] for container in pod["status"]["containerStatuses"])
+            for pod in self.pods(namespace, selector)
+            if all(container["ready"] for container in pod["status"].get("containerStatuses", [{"ready": False}]))
+        }
+
+    def syncs(self, kind: str) -> float:
+        """How many syncs of a kind the running pods of modelhooks have answered."""
+        total = 0.0
+        for pod in self.pods(SYSTEM, "app.kubernetes.io/component=server"):
+            url = f"https://{pod['status']['podIP']}:8443/metrics"
+            # The certificate is for the Service's name.
+            metrics = httpx.get(url, verify=False, timeout=10, trust_env=False).raise_for_status().text  # noqa: S501
+            for line in metrics.splitlines():
+                if line.startswith("modelhooks_syncs_total{") and f'kind="{kind}"' in line:
+                    total += float(line.rpartition(" ")[2])
+        return total
+
+    def ask(self, url: str, **chat: Any) -> dict[str, Any]:
+        """Ask a server of models by its name in the cluster's DNS."""
+        body = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 4, **chat}
+
+        def answer() -> httpx.Response | None:
+            try:
+                return httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60, trust_env=False)
+            except httpx.ConnectError:  # what is ready is told to kube-proxy only then
+                return None
+
+        answered = self.wait_for(f"{url} answers", answer, lambda seen: seen is not None, 20)
+        assert answered is not None
+        assert answered.status_code == 200, answered.text
+        return dict(answered.json())
+
+
+def status_of(process: int) -> dict[str, str]:
+    """What the kernel says of a process: its user, its capabilities, whether system calls are filtered."""
+    lines = Path("/proc", str(process), "status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def restricted(process: int, user: int) -> None:
+    """Assert that a process runs as a user, can gain no rights, has none, and has its system calls filtered."""
+    status = status_of(process)
+    assert status["Uid"].split()[0] == str(user)
+    assert (status["CapEff"], status["NoNewPrivs"], status["Seccomp"]) == ("0" * 16, "1", "2")
