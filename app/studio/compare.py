@@ -18,6 +18,7 @@ _EFFECTS: Mapping[Meaning, Effect] = {
     Meaning.STOP: "stops",
     Meaning.SCALE: "scales",
     Meaning.NONE: "in place",
+    Meaning.WAITS: "in place",
     Meaning.KEPT: "kept",
 }
 _RECREATED = "the pods stop, then new ones start"
