@@ -30,6 +30,7 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.status import stamp
 from app.llmkube.runtimes.registry import RUNTIMES, runtime
+from app.llmkube.runtimes.runtime import Runtime
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, missing
@@ -451,6 +452,17 @@ def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
                 0, _stale(f"the metal agent was last heard from at {freshest}; its host may be off"), RESYNC
             )
     return Heartbeat(sum(map(_answering, slices)), _WAITING, RESYNC if ages else None)
+
+
+def unheard(runtime: Runtime) -> Heartbeat:
+    """Slices were not asked for, so no agent can be heard of."""
+    text = (
+        "EndpointSlices, where a metal agent writes its address, are not watched: set "
+        "MODELHOOKS_LLMKUBE_WATCH_ENDPOINT_SLICES=true"
+        if runtime.metal
+        else f"metal agents run llamacpp, not {runtime.name}: remove spec.runtime"
+    )
+    return Heartbeat(0, Scheduling(SchedulingStatus.WAITING_FOR_METAL_AGENT, text), None)
 
 
 _WAITING = Scheduling(

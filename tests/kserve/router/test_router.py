@@ -369,9 +369,11 @@ def test_a_stopped_service_has_no_children() -> None:
     ("router", "optional", "asked"),
     [
         (None, OPTIONAL_KINDS, set()),
-        ({"route": {}}, OPTIONAL_KINDS, {"gateways", "httproutes", "services"}),
+        ({"route": {}}, OPTIONAL_KINDS, {"gateways", "services"}),
+        ({"route": {"http": {"refs": [{"name": "r"}]}}}, OPTIONAL_KINDS, {"gateways", "httproutes", "services"}),
         ({"route": {}}, frozenset(), set()),
-        ({"scheduler": {}}, OPTIONAL_KINDS, {"inferencepools"}),
+        ({"scheduler": {}}, OPTIONAL_KINDS, set()),
+        ({"scheduler": {"pool": {"ref": {"name": "p"}}}}, OPTIONAL_KINDS, {"inferencepools"}),
         ({"scheduler": {}}, frozenset({"HTTPRoute"}), set()),
     ],
 )
