@@ -33,7 +33,7 @@ import orjson
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.bench.fleet import FLEETS, NAMESPACE, ROOT, Fleet
+from tests.bench.fleet import FLEETS, ROOT, Fleet
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.e2e.metacontroller import Metacontroller
@@ -111,7 +111,7 @@ def main() -> int:
                 row = _run(FLEETS[family], hook, number, args.idle, args.profile)
                 rows.append(row)
                 print(_line([row.family, row.services, row.hook, *_cells(row)]), flush=True)
-    growth = {"hooks": _compared(rows), "numbers": _grown(rows)}
+    growth = {"hooks": compared(rows), "numbers": grown(rows)}
     for title, found in (("ours / constant", growth["hooks"]), ("growth", growth["numbers"])):
         for entry in found:
             print(f"{title}: {', '.join(f'{key} {value}' for key, value in entry.items())}")
@@ -134,7 +134,7 @@ def _run(fleet: Fleet, hook: Hook, number: int, idle: float, profile: Path | Non
         cluster = stack.enter_context(ControlPlane(Path(workdir, "cluster"), audit=_AUDIT))
         _add_nodes(cluster)
         installation = stack.enter_context(Installation(cluster, Path(workdir, "installation")))
-        cluster.create_namespace(NAMESPACE)
+        cluster.create_namespace(fleet.namespace)
         if hook == "constant":
             _replace(installation, fleet)
         _share(cluster, fleet, used=hook == "ours")
@@ -153,11 +153,11 @@ def _add_nodes(cluster: ControlPlane) -> None:
 def _share(cluster: ControlPlane, fleet: Fleet, *, used: bool) -> None:
     """Create what the services share; where it is used, wait until it is ready."""
     if fleet.shared:
-        cluster.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=yaml.safe_dump_all(fleet.shared))
+        cluster.kubectl("apply", "-n", fleet.namespace, "-f", "-", input=yaml.safe_dump_all(fleet.shared))
     for document in fleet.shared if used else ():
         if "." in document["apiVersion"]:  # a custom resource
             name = f"{document['kind']}.{document['apiVersion'].partition('/')[0]}/{document['metadata']['name']}"
-            cluster.kubectl("wait", "--for=condition=Ready", "-n", NAMESPACE, name, "--timeout=60s")
+            cluster.kubectl("wait", "--for=condition=Ready", "-n", fleet.namespace, name, "--timeout=60s")
 
 
 def _replace(installation: Installation, fleet: Fleet) -> None:
@@ -203,7 +203,7 @@ def _create(cluster: ControlPlane, fleet: Fleet, number: int) -> None:
 
 def _path(fleet: Fleet) -> str:
     resource = fleet.resource
-    return f"/apis/{resource.api_version}/namespaces/{NAMESPACE}/{resource.plural}"
+    return f"/apis/{resource.api_version}/namespaces/{fleet.namespace}/{resource.plural}"
 
 
 class _Run:
@@ -211,8 +211,8 @@ class _Run:
 
     def __init__(self, installation: Installation, fleet: Fleet, hook: Hook, number: int) -> None:
         self.installation, self.fleet, self.hook, self.number = installation, fleet, hook, number
-        self._deployments = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
-        self._services = f"/api/v1/namespaces/{NAMESPACE}/services"
+        self._deployments = f"/apis/apps/v1/namespaces/{fleet.namespace}/deployments"
+        self._services = f"/api/v1/namespaces/{fleet.namespace}/services"
 
     @property
     def processes(self) -> dict[str, Process]:
@@ -245,7 +245,10 @@ class _Run:
                 if sample.name == "http_requests_total":
                     found[sample.labels["handler"].rpartition("/")[2]] += int(sample.value)
         for event in self.installation.cluster.audit_events("metacontroller"):
-            if event.get("objectRef", {}).get("namespace") == NAMESPACE and event["objectRef"]["resource"] != "events":
+            if (
+                event.get("objectRef", {}).get("namespace") == self.fleet.namespace
+                and event["objectRef"]["resource"] != "events"
+            ):
                 found["status" if event["objectRef"].get("subresource") == "status" else "object"] += 1
         return found
 
@@ -365,8 +368,10 @@ def _resident(process: Process) -> float:
 
 # What is printed.
 
-_HEADINGS = ("children s", "ready s", "cpu hook", "cpu mc", "cpu api", "MiB hook", "MiB mc", "MiB api")
-_HEADINGS += ("syncs", "customizes", "status w", "child w", "idle syncs", "idle w", "idle mc")
+_HEADINGS = (
+    *("children s", "ready s", "cpu hook", "cpu mc", "cpu api", "MiB hook", "MiB mc", "MiB api"),
+    *("syncs", "customizes", "status w", "child w", "idle syncs", "idle w", "idle mc"),
+)
 
 
 def _line(cells: Sequence[object]) -> str:
@@ -379,7 +384,7 @@ def _cells(row: Row) -> list[str]:
     return [f"{value:.2f}" if value < 10 else f"{value:.1f}" for value in values]
 
 
-def _compared(rows: Sequence[Row]) -> list[Json]:
+def compared(rows: Sequence[Row]) -> list[Json]:
     """Our hook's figures by the constant one's, for each family and number."""
     pairs = [
         (ours, other)
@@ -391,7 +396,7 @@ def _compared(rows: Sequence[Row]) -> list[Json]:
     return [{"family": a.family, "services": a.services, **_ratios(a, b)} for a, b in pairs]
 
 
-def _grown(rows: Sequence[Row]) -> list[Json]:
+def grown(rows: Sequence[Row]) -> list[Json]:
     """What a number of services takes by what the number before took."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:

@@ -17,7 +17,6 @@ from app.kube.resource import CustomResource
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
-NAMESPACE = "bench"
 ORIGINAL = "svc-00000"
 """The service that the others are copies of. All their names have this length."""
 
@@ -38,6 +37,11 @@ class Fleet:
         return [d for file in self.files for d in yaml.safe_load_all((ROOT / file).read_text()) if d]
 
     @property
+    def namespace(self) -> str:
+        """Where all of it is."""
+        return f"bench-{self.family}"
+
+    @property
     def resource(self) -> CustomResource:
         """The kind of the services."""
         return next(resource for resource in RESOURCES if resource.kind == self.kind)
@@ -50,7 +54,7 @@ class Fleet:
     def service(self, name: str = ORIGINAL) -> Json:
         """The service under that name."""
         original = self._documents[-1]
-        metadata = {"name": name, "namespace": NAMESPACE}
+        metadata = {"name": name, "namespace": self.namespace}
         return {"apiVersion": original["apiVersion"], "kind": self.kind, "metadata": metadata, "spec": original["spec"]}
 
     def services(self, count: int) -> Iterator[Json]:
@@ -61,7 +65,7 @@ class Fleet:
         """The last answer about each custom resource that :data:`ORIGINAL` leads to, by the path of the sync hook."""
         manifests = parse(yaml.safe_dump_all([*self.shared, self.service()]), "bench")
         optional = {child.component for resource in RESOURCES for child in resource.children if child.optional}
-        cluster = settled(manifests, NAMESPACE, tuple(optional))
+        cluster = settled(manifests, self.namespace, tuple(optional))
         found = {}
         for kind, parent in cluster.parents():
             if parent["metadata"]["name"] == ORIGINAL:
