@@ -7,15 +7,13 @@ Every review is answered with HTTP 200 and its own uid: with all of its objects,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import orjson
 from msgspec import Raw
 
+from app.kube.base import Json
 from app.kube.review import Envelope
-
-Json = dict[str, Any]
 
 API_VERSION = "apiextensions.k8s.io/v1"
 

@@ -191,8 +191,3 @@ async def _heartbeat(service: Service) -> None:
     while True:
         service.beat = time.monotonic()
         await asyncio.sleep(HEARTBEAT_SECONDS)
-
-
-def create_app(settings: Settings | None = None, clock: Callable[[], datetime] = utc_now) -> Service:
-    """The application for tests and for other ASGI servers; ``modelhooks serve`` runs the same."""
-    return Service(settings, clock=clock)

@@ -51,7 +51,10 @@ def sync(
     now: datetime = NOW,
 ) -> Json:
     """A sync hook's answer; ``without`` names the optional kinds of children that are not declared."""
-    body = world.sync_body(kind, parent, children, world.grouped(related), without)
+    groups: dict[str, Json] = {}
+    for document in related:
+        groups.setdefault(world.outer_key(document), {})[world.inner_key(document)] = document
+    body = world.sync_body(kind, parent, children, groups, without)
     answer: Json = json.loads(answer_sync(kind, encode(body), settings or Settings(), now))
     return answer
 

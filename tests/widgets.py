@@ -116,7 +116,6 @@ WIDGET: Kind[WidgetSpec, WidgetStatus] = Kind(
         group="example.dev",
         version="v1",
         kind="Widget",
-        plural="widgets",
         description="A widget.",
         spec=WidgetSpec,
         status=WidgetStatus,

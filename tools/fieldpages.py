@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import orjson
+from pydantic import BaseModel
 
-from app.kube.fieldclass import FieldClass, Use, classes
+from app.kube.base import KubeModel
+from app.kube.fieldclass import FieldClass, Use, class_of
 from app.kube.resource import CustomResource
 from app.kube.schema import Schema, spec_schema
+from app.llmkube.kinds import INFERENCE_SERVICE
+from app.llmkube.runtimes.registry import RUNTIMES, readers, spelt_out
 
 FieldTable = Mapping[str, FieldClass]
 
 
-def table(resource: CustomResource, reading: Callable[[str], str] = lambda _: "") -> FieldTable:
-    """The class of each field of a kind, with when it is read where ``reading`` knows that of a path.
+def table(resource: CustomResource) -> FieldTable:
+    """The class of each field of a kind, with when it is read.
 
     Raises ``SystemExit`` for a field without a class.
     """
@@ -24,10 +29,53 @@ def table(resource: CustomResource, reading: Callable[[str], str] = lambda _: ""
     if missing := [path for path, known in found.items() if known is None]:
         raise SystemExit(f"{resource.kind}: no class for spec.{', spec.'.join(missing)} (app/kube/fieldclass.py)")
     return {
-        path: replace(known, note="; ".join(filter(None, (reading(path), known.note))))
+        path: replace(known, note="; ".join(filter(None, (reading(resource, path), known.note))))
         for path, known in found.items()
         if known is not None
     }
+
+
+@functools.cache
+def classes(model: type[KubeModel]) -> Mapping[str, FieldClass | None]:
+    """Every field below a spec's type that holds a value, by its path: ``autoscaling.metrics[].name``.
+
+    ``None`` for a field without a class, which a test refuses.
+    """
+    return dict(_classes(model, "", None))
+
+
+def _classes(
+    model: type[BaseModel], prefix: str, inherited: FieldClass | None
+) -> Iterator[tuple[str, FieldClass | None]]:
+    for name, info in model.model_fields.items():
+        path = f"{prefix}{info.alias or name}"
+        own = class_of(info) or inherited
+        inner, is_list = _nested(info.annotation)
+        if inner is None:
+            yield path, own
+        else:
+            yield from _classes(inner, f"{path}{'[]' if is_list else ''}.", own)
+
+
+def _nested(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The type of further fields that an annotation holds, alone, as an option or in a list; and whether in a list."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    for argument in get_args(annotation):
+        inner, _ = _nested(argument)
+        if inner is not None:
+            return inner, getattr(annotation, "__origin__", None) is list or _nested(argument)[1]
+    return None, False
+
+
+def reading(resource: CustomResource, path: str) -> str:
+    """When a field is read: ``runtime vllm``; empty for always."""
+    if resource is not INFERENCE_SERVICE:
+        return ""
+    field = path.partition(".")[0]
+    found = readers(field)
+    words = [f"runtime{'s' if len(found) > 1 else ''} {spelt_out(found)}"] if found else []
+    return ", and ".join([*words, *("metal" for known in RUNTIMES.values() if field in known.metal)])
 
 
 def leaves(resource: CustomResource) -> dict[str, Schema]:

@@ -20,7 +20,7 @@ from app.hooks.decorator import Decorator
 from app.installation import controller_name
 from app.kube import yaml
 from app.kube.resource import CustomResource
-from app.kube.schema import custom_resource_definition
+from tools import crds as definitions
 from tools import fieldpages, gitops, registration, structural
 
 Files = dict[str, str]
@@ -58,18 +58,12 @@ def everything() -> Files:
 
 def field_pages() -> Files:
     """What becomes of every field of every kind: one page of the documentation per family."""
-    from app.kserve.resources import RESOURCES as KSERVE  # noqa: PLC0415  as above
-    from app.llmaz.kinds import RESOURCES as LLMAZ  # noqa: PLC0415
-    from app.llmkube.resources import INFERENCE_SERVICE as SERVICE  # noqa: PLC0415
-    from app.llmkube.resources import MODEL  # noqa: PLC0415
-    from app.llmkube.runtimes.registry import reading  # noqa: PLC0415
+    from app.families import RESOURCES  # noqa: PLC0415  as above
 
-    families = {
-        "LLMKube": [(MODEL, fieldpages.table(MODEL)), (SERVICE, fieldpages.table(SERVICE, reading))],
-        "llmaz": [(kind, fieldpages.table(kind)) for kind in LLMAZ],
-        "KServe": [(kind, fieldpages.table(kind)) for kind in KSERVE],
-    }
-    pages = {f"{name.lower()}.md": fieldpages.page(name, tables) for name, tables in families.items()}
+    pages = {}
+    for name in ("LLMKube", "llmaz", "KServe"):
+        kinds = [kind for kind in RESOURCES if kind.family == name.lower()]
+        pages[f"{name.lower()}.md"] = fieldpages.page(name, [(kind, fieldpages.table(kind)) for kind in kinds])
     return _below("docs/fields", pages)
 
 
@@ -117,7 +111,7 @@ def crds(resources: Sequence[CustomResource]) -> Files:
 
 def crd(resource: CustomResource) -> str:
     """The file of one kind. Raises ``SystemExit`` where the API server, or client-side apply, would not take it."""
-    definition = custom_resource_definition(resource)
+    definition = definitions.custom_resource_definition(resource)
     text = _text(definition)
     findings = structural.lint(definition)
     size = len(orjson.dumps(definition))

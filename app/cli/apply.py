@@ -8,12 +8,10 @@ from typing import Any
 
 import orjson
 
+from app.hooks.sendable import MERGE_KEYS
 from app.kube.names import LAST_APPLIED
 
 Obj = dict[str, Any]
-
-MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
-"""Keys by which a list of objects is taken for a map, in order of preference."""
 
 SYSTEM_FIELDS = (
     "selfLink",

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.cli.store import Json
 from app.llmkube.source import SourceClass
 from app.llmkube.source import parse as llmkube_source
 
-Json = dict[str, Any]
 Step = str | int
 EACH = "*"
 """In a path: each key of a map, which makes facts of their own."""

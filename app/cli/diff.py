@@ -48,8 +48,6 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """One child that changes."""
-
     kind: str
     name: str
     action: str

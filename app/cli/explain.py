@@ -84,14 +84,14 @@ def explain(
     """What is printed, as JSON; of ``others`` nothing is said, they are only there."""
     settings, found = Settings(), []
     known: Known = {}
-    waiting = {id(manifest) for manifest in manifests}
+    waiting = set(manifests)
     for members in split([*manifests, *others], namespace).sets:
-        ours = [(m, kind) for m in members if (kind := served(m)) is not None and id(m) in waiting]
+        ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
         if ours:
             present = holding(members, namespace, without, settings)
             world = _World(present, settled(members, namespace, without), settings, known)
             found += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
-            waiting -= {id(m) for m, _ in ours}
+            waiting -= {m for m, _ in ours}
     return found
 
 
@@ -180,7 +180,7 @@ def _explained(manifest: Manifest, kind: Kind[Any, Any], document: Json, world: 
 def _fit(kind: Kind[Any, Any], document: Json, world: _World) -> str:
     """Whether the model fits into its GPUs; empty for a kind that has none."""
     found = fit.answer(kind, document, world.present, world.settings)
-    return f"{found.verdict}: {found.why}" if found is not None else ""
+    return f"{found.answer}: {found.why}" if found is not None else ""
 
 
 # Why.

@@ -48,7 +48,6 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Path and message."""
         return f"{self.path}: {self.message}" if self.path else self.message
 
     def __str__(self) -> str:

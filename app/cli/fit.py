@@ -26,7 +26,7 @@ from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.store import Json
 from app.hooks.kind import Kind
-from app.kube.fit import Fit, Verdict
+from app.kube.fit import Answer, Fit
 from app.kube.quantity import is_quantity
 from app.settings import Settings
 
@@ -58,18 +58,18 @@ def command(
         click.echo(orjson.dumps([{**head, **asdict(fit)} for head, fit in found], option=orjson.OPT_INDENT_2).decode())
     else:
         click.echo("\n".join(_text(head, fit) for head, fit in found))
-    return 1 if any(fit.verdict is Verdict.DOES_NOT_FIT for _, fit in found) else 0
+    return 1 if any(fit.answer is Answer.DOES_NOT_FIT for _, fit in found) else 0
 
 
 def _answers(
     manifests: list[Manifest], others: list[Manifest], world: options.World, gpu_memory: str
 ) -> Iterator[tuple[Json, Fit]]:
-    asked, settings = {id(manifest) for manifest in manifests}, Settings()
+    asked, settings = set(manifests), Settings()
     for members in split([*manifests, *others], world.namespace).sets:
         cluster = holding(members, world.namespace, world.without, settings)
         for manifest in members:
             kind = served(manifest)
-            if kind is None or id(manifest) not in asked:
+            if kind is None or manifest not in asked:
                 continue
             document = in_cluster(manifest, world.namespace)
             fit = answer(kind, document, cluster, settings, gpu_memory)
@@ -93,7 +93,7 @@ def answer(
 
 
 def _text(head: Json, fit: Fit) -> str:
-    lines = [f"{head['object']} in namespace {head['namespace']}: {fit.verdict}: {fit.why}"]
+    lines = [f"{head['object']} in namespace {head['namespace']}: {fit.answer}: {fit.why}"]
     wide = [max((len(row[column]) for row in fit.rows), default=0) for column in (0, 1)]
     lines += [f"  {name:{wide[0]}}  {amount:{wide[1]}}  {how}".rstrip() for name, amount, how in fit.rows]
     return "\n".join(lines)

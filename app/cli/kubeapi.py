@@ -8,13 +8,12 @@ import json
 import os
 import ssl
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
+
+from app.cli.store import Json
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TIMEOUT_SECONDS = 10
-
-Json = dict[str, Any]
 
 
 class ApiError(Exception):

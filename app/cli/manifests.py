@@ -44,9 +44,9 @@ class NotAnObject(ManifestError):
     """Readable, and no object of Kubernetes, such as a list."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Manifest:
-    """One object of a file. ``node`` is its YAML, for :meth:`position`."""
+    """One object of a file, unlike any other. ``node`` is its YAML, for :meth:`position`."""
 
     file: str
     document: dict[str, Any]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
 from app.admission.metadata import decode_metadata
 from app.cli.kinds import SERVED, find
 from app.cli.manifests import Manifest, ManifestError
-from app.cli.progress import Meter
 from app.cli.simulate import Cluster, Send
 from app.cli.store import Json
 from app.cli.world import inner_key, outer_key, stored
@@ -24,6 +25,34 @@ from app.settings import Settings
 
 NOW = datetime.fromisoformat("2025-01-01T00:00:00+00:00")
 """The clock of every offline command: the same files print the same at any time."""
+EVERY_SECONDS = 0.1
+AFTER_SECONDS = 1.0
+
+
+class Meter:
+    """A line on standard error that counts objects and goes away; silent in a pipe, and when it is over in a second."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._shown = False
+        self._next = time.monotonic() + AFTER_SECONDS
+        self._on = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def tick(self, round_: int) -> None:
+        """One more object, in this round."""
+        self._count += 1
+        if self._on and time.monotonic() >= self._next:
+            self._next = time.monotonic() + EVERY_SECONDS
+            self._shown = True
+            sys.stderr.write(f"\r{self._count} syncs, round {round_}")
+            sys.stderr.flush()
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
 
 
 def holding(

@@ -87,8 +87,8 @@ def origins(
 def _signature(cluster: Cluster, kind: Kind[Any, Any], parent: Json, tracer: _Tracer) -> str:
     """What the experiments depend on, with a number in place of each name, namespace and uid."""
     read = [document for document, _ in _readable(cluster, kind, parent)]
-    there = {id(document) for document in read}
-    read += [o for o in cluster.objects.values() if id(o) not in there and not owner(o)]
+    there = {(outer_key(document), inner_key(document)) for document in read}
+    read += [o for key, o in cluster.objects.items() if key not in there and not owner(o)]
     own = (o["metadata"].get(key) for o in read for key in ("name", "namespace", "uid"))
     numbers = {name: f"<{number}>" for number, name in enumerate(dict.fromkeys(name for name in own if name))}
     text = orjson.dumps([kind.resource.kind, read, tracer.pods]).decode()

@@ -60,17 +60,17 @@ def answers_of(
     manifests: list[Manifest], asked: list[Manifest], namespace: str, without: tuple[str, ...]
 ) -> list[dict[str, Any]]:
     """One per object, of every version of it that there is."""
-    waiting = {id(manifest): manifest for manifest in asked}
+    waiting = set(asked)
     answers = []
     for members in split(manifests, namespace).sets:
-        here = [manifest for manifest in members if id(manifest) in waiting]
+        here = [manifest for manifest in members if manifest in waiting]
         if not here:
             continue
         cluster = settled(
             [m for m in members if identity(m, namespace) is not None or not served(m)], namespace, without
         )
         for manifest in here:
-            del waiting[id(manifest)]
+            waiting.remove(manifest)
             key = identity(manifest, namespace)
             if key is not None:
                 answers.append(_answer(cluster, manifest, cluster.objects[key]))

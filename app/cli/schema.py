@@ -159,5 +159,5 @@ def _full_name(resource: CustomResource) -> str:
 
 def _names(resource: CustomResource) -> set[str]:
     """Everything the kind may be called, in lower case."""
-    bare = {resource.kind.lower(), resource.plural, resource.singular or resource.kind.lower(), *resource.short_names}
+    bare = {resource.kind.lower(), resource.plural, resource.kind.lower(), *resource.short_names}
     return bare | {f"{name}.{resource.group}" for name in bare}

@@ -41,16 +41,16 @@ def split(manifests: list[Manifest], namespace: str = DEFAULT_NAMESPACE) -> Spli
     if not several:
         return Split([manifests], [])
     findings = [finding for found in several.values() for finding in _findings(found)]
-    ours = {id(m): _name(m, found) for found in several.values() for m in found}
+    ours = {m: _name(m, found) for found in several.values() for m in found}
     shared = [m for m in manifests if identity(m, namespace) not in several]
     names = dict.fromkeys(ours.values())
     return Split([[*shared, *_of(name, several, ours)] for name in names], findings)
 
 
-def _of(name: str, several: dict[Key, list[Manifest]], ours: dict[int, str]) -> Iterator[Manifest]:
+def _of(name: str, several: dict[Key, list[Manifest]], ours: dict[Manifest, str]) -> Iterator[Manifest]:
     """The set's own version of each object, or that of the folder around it."""
     for found in several.values():
-        own = [m for m in found if ours[id(m)] == name]
+        own = [m for m in found if ours[m] == name]
         around = [m for m in found if PurePath(m.file).parent in PurePath(name).parents]
         yield from (own or around)[:1]
 

@@ -71,7 +71,6 @@ class Cluster:
         return said
 
     def put(self, document: Json) -> None:
-        """Hold an object as it is."""
         self.objects[outer_key(document), inner_key(document)] = document
 
     def _review(self, kind: Kind[Any, Any], document: Json) -> Review:

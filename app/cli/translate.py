@@ -68,15 +68,15 @@ def translate(manifests: Iterable[Manifest], to: str, others: Iterable[Manifest]
     result, target = Translation(), FAMILIES[to]
     asked = [(m, FAMILIES[name]) for m in manifests if (name := family_of(m)) not in ("", to)]
     models = {_identity(m, m.document["metadata"].get("namespace")): m for m in (*others, *(m for m, _ in asked))}
-    used: set[int] = set()
+    used: set[Manifest] = set()
     for manifest, source in asked:
         if manifest.kind == source.service[1]:
             model = models.get(_model_of(manifest, source))
-            used |= {id(manifest), id(model)}
             parts = {"service": manifest} if model is None else {"service": manifest, "model": model}
+            used.update(parts.values())
             _One(source, target, parts).run(result)
     for manifest, source in asked:
-        if id(manifest) in used:
+        if manifest in used:
             continue
         if source.model is not None and manifest.kind == source.model[1]:
             _One(source, target, {"model": manifest}).run(result)
@@ -330,7 +330,6 @@ def _object(type_: tuple[str, str]) -> Json:
 
 
 def path_of(keys: Keys) -> Path:
-    """A path as messages show it."""
     path = Path()
     for step in (0 if step == MAIN else step for step in keys):  # of what is written there is only one
         path = path.index(step) if isinstance(step, int) else path.member(step)

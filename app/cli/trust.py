@@ -10,11 +10,11 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from app.certs import Bundle, KeyPair, first_certificate
 from app.cli.kubeapi import Client
+from app.cli.store import Json
 from app.installation import (
     ADMISSION_API,
     CRD_API,
@@ -25,8 +25,6 @@ from app.installation import (
     crd_name,
     webhook_names,
 )
-
-Json = dict[str, Any]
 
 SECRET_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 

@@ -82,14 +82,6 @@ def sync_body(
     return {"parent": parent, "children": children, "related": related, "finalizing": False}
 
 
-def grouped(objects: Iterable[Json]) -> dict[str, Json]:
-    """Objects by kind and name, as a request holds them."""
-    groups: dict[str, Json] = {}
-    for document in objects:
-        groups.setdefault(outer_key(document), {})[inner_key(document)] = document
-    return groups
-
-
 def sync_request(
     kind: Kind[Any, Any],
     parent: Json,

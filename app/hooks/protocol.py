@@ -74,8 +74,6 @@ class Controller(msgspec.Struct):
 
 
 class CustomizeRequest(msgspec.Struct):
-    """One call of a customize hook."""
-
     parent: Parent
     controller: Controller | None = None
 
@@ -106,7 +104,8 @@ class SyncResponse(msgspec.Struct):
     resync_after_seconds: float | None = None
 
 
-Group = Mapping[str, ObjectT]
+ByName = dict[str, ObjectT] | None
+"""The objects of one kind by namespace and name; ``None`` where it is not declared, or was not asked for."""
 
 
 def one(group: Mapping[str, ObjectT] | None, name: str, namespace: str = "") -> ObjectT | None:

@@ -6,6 +6,7 @@ the bytes are, reading them ends soon: size and depth are looked at before anyth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 import orjson
+import yaml
 from msgspec import Raw
 
 from app.hooks.memo import remembered
@@ -24,6 +26,7 @@ from app.kube.limits import MAX_DEPTH, TOO_DEEP, control_characters, depth_excee
 from app.kube.modelfields import check_embedded, unknown_fields
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
+ValueT = TypeVar("ValueT")
 
 MAX_UNKNOWN = 100
 """Unknown fields that are named: each costs a search for what was meant."""
@@ -91,6 +94,34 @@ def read_related(raw: bytes | Raw, type_: type[ModelT]) -> Reading[ModelT]:
 
 def _is_sound(reading: Reading[Any]) -> bool:
     return reading.spec is not None and not reading.errors
+
+
+MAX_YAML = 64 * 1024
+"""A longer text is no configuration, and would take seconds to parse."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without merge keys (``<<``): ten lines with them can stand for more values than memory holds."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Leaves such a key for what it is, and nothing can be made of it."""
+
+
+def read_yaml(text: str, of: Callable[[Any], ValueT | str]) -> ValueT | str:
+    """What ``of`` makes of an operator's YAML, or what is wrong with it; remembered, since every sync reads it.
+
+    Not the document itself: with anchors it may contain itself.
+    """
+    if len(text) > MAX_YAML:
+        return f"is longer than {MAX_YAML} characters"
+    return remembered((of, text), partial(_yaml, text, of), lambda _: True)
+
+
+def _yaml(text: str, of: Callable[[Any], ValueT | str]) -> ValueT | str:
+    try:
+        return of(_Loader(text).get_single_data())
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return "is not valid YAML, or has merge keys (<<)"
 
 
 def _too_deep(raw: bytes) -> Error:

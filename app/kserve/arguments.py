@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Json = dict[str, Any]
+from app.kube.base import Json
 
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 

@@ -19,11 +19,9 @@ from app.conversion import ConversionError
 from app.hooks.protocol import Parent
 from app.kserve.llminferenceservice import types, v1alpha1
 from app.kserve.names import GROUP
-from app.kube.base import KubeModel
+from app.kube.base import Json, KubeModel
 from app.kube.limits import depth_exceeds
 from app.kube.modelfields import fields
-
-Json = dict[str, Any]
 
 V1ALPHA1, V1ALPHA2 = f"{GROUP}/v1alpha1", f"{GROUP}/v1alpha2"
 

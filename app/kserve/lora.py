@@ -15,10 +15,9 @@ from app.kserve.names import MAIN
 from app.kserve.sources import SCHEMES, Provider, problem_of, provider, shown
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
+from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.decode import SPEC
-
-Json = dict[str, Any]
 
 LORA = SPEC.child("model", "lora")
 ADAPTERS = LORA.child("adapters")

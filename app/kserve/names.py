@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from app.kube.kinds import AUTOSCALERS, LEADER_WORKER_SETS
 from app.kube.names import LABEL_MAX
+from app.kube.resource import AUTOSCALERS, LEADER_WORKER_SETS
 
 GROUP = "serving.kserve.io"
 VERSION = "v1alpha2"
@@ -212,7 +212,6 @@ class Names:
         return self._child("-inference-pool")
 
     def objective(self, adapter: str = "") -> str:
-        """The InferenceObjective of the model, or of an adapter."""
         return self._child(f"-inference-objective{'-' if adapter else ''}{adapter}")
 
     @property

@@ -6,14 +6,11 @@ declares Roles (KS-9.3).
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from app.kserve.names import POOL_GROUP, POOL_GROUP_ALPHA
+from app.kube.base import Json
 from app.kube.objects import Observed, ObservedObject
-
-Json = dict[str, Any]
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 RBAC_VERSION = f"{RBAC_GROUP}/v1"
@@ -45,12 +42,10 @@ SCHEDULER_RULES: tuple[Json, ...] = (
 
 
 def role(metadata: Json, rules: tuple[Json, ...]) -> Json:
-    """A Role with those rules."""
     return {"apiVersion": RBAC_VERSION, "kind": "Role", "metadata": metadata, "rules": [dict(rule) for rule in rules]}
 
 
 def binding(metadata: Json, role_name: str, account: str) -> Json:
-    """A RoleBinding of a Role to an account of the same namespace."""
     return {
         "apiVersion": RBAC_VERSION,
         "kind": "RoleBinding",
@@ -61,7 +56,6 @@ def binding(metadata: Json, role_name: str, account: str) -> Json:
 
 
 def service_account(metadata: Json) -> Json:
-    """An account."""
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -17,7 +16,6 @@ _RFC3339 = re.compile(
 """Of the forms that Python reads, the one that Go reads too."""
 
 
-@lru_cache(maxsize=16)
 def rfc3339(moment: datetime) -> str:
     """``metav1.Time``: UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -82,7 +80,6 @@ class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
 
 
 def find(conditions: Iterable[Condition] | None, type_: str) -> Condition | None:
-    """The condition of that type, if there is one."""
     return next((c for c in conditions or () if c.type == type_), None)
 
 
@@ -153,7 +150,6 @@ class Conditions(Ledger[Condition]):
         self._generation = generation
 
     def set(self, type_: str, status: ConditionStatus | bool, reason: str, message: str = "") -> None:
-        """Write one condition."""
         text: ConditionStatus = status if isinstance(status, str) else ("True" if status else "False")
         self._items[type_] = Condition(
             type=type_,

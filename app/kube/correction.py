@@ -36,21 +36,6 @@ class Members(NamedTuple):
     required: tuple[str, ...] = ()
 
 
-def json_type(value: Any) -> str:
-    """The OpenAPI name of a decoded value's type."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, (list, tuple)) else "object"
-
-
 def wrong_type(path: field.Path, value: Any, wanted: str, members: Members = Members()) -> field.Error:  # noqa: B008
     """The error for a value that is not of the JSON type ``wanted``."""
     name = str(path.segments[-1]) if path.segments else "it"

@@ -6,11 +6,10 @@ Unset fields are left out, never sent as null. ``api_version`` and ``kind`` alwa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-Json = dict[str, Any]
+from app.kube.base import Json
 
 
 class Desired(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
@@ -27,8 +26,6 @@ class ObjectMeta(Desired):
 
 
 class TemplateMeta(Desired):
-    """Metadata of a pod template."""
-
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 

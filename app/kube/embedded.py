@@ -45,19 +45,6 @@ def _type(name: str) -> _Type:
     return _Type(fields, tuple(required))
 
 
-def check(
-    value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()
-) -> tuple[list[field.Error], list[field.Advice]]:
-    """Errors and warnings of one embedded value; ``null`` counts as absent, a whole float as an integer.
-
-    ``optional`` names fields of ``value`` itself that its place does not require, such as ``containers`` of a pod spec
-    that is completed later. Raises ``KeyError`` for a type that the table lacks.
-    """
-    findings = TypeCheck()
-    findings.check(value, type_name, path, optional)
-    return findings.errors, findings.warnings
-
-
 class TypeCheck:
     """What was found so far, in one value or in many. Paths of scalars are only built for those that are wrong."""
 
@@ -162,7 +149,6 @@ def image_warnings(name: Any, path: field.Path) -> list[field.Advice]:
 
 
 def members(type_name: str) -> Members:
-    """The fields of one of Kubernetes' types."""
     type_ = _type(type_name)
     return Members(tuple(type_.fields), type_.required)
 

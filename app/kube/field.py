@@ -8,11 +8,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Self
+from typing import Self
 
 import orjson
 
@@ -42,7 +42,6 @@ class Path:
         return path
 
     def index(self, position: int) -> Path:
-        """The path of a list item."""
         path = Path("", self, "[")
         path._segment = position
         return path
@@ -268,16 +267,6 @@ def aggregate(errors: Iterable[Error]) -> str:
 def and_more(count: int) -> str:
     """What stands for errors that are not shown."""
     return f"and {count} more errors"
-
-
-def lookup(document: Any, path: Path) -> Any:
-    """The value at ``path`` in decoded JSON, or ``None`` where there is nothing."""
-    for segment in path.segments:
-        if isinstance(segment, int):
-            document = document[segment] if isinstance(document, list) and segment < len(document) else None
-        else:
-            document = document.get(segment) if isinstance(document, Mapping) else None
-    return document
 
 
 _CREDENTIALS = re.compile(r"(?<=//)[^/]*@")

@@ -7,16 +7,14 @@ tables in docs/fields and the warnings about fields without effect follow from i
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from app.kube.base import KubeModel
 from app.kube.field import Advice, Path, advice
 
 
@@ -68,41 +66,9 @@ def no_effect(hint: str = "", note: str = "") -> FieldClass:
     return FieldClass(Use.NO_EFFECT, note, hint)
 
 
-@functools.cache
-def classes(model: type[KubeModel]) -> Mapping[str, FieldClass | None]:
-    """Every field below a spec's type that holds a value, by its path: ``autoscaling.metrics[].name``.
-
-    ``None`` for a field without a class, which a test refuses.
-    """
-    return dict(_classes(model, "", None))
-
-
-def _classes(
-    model: type[BaseModel], prefix: str, inherited: FieldClass | None
-) -> Iterator[tuple[str, FieldClass | None]]:
-    for name, info in model.model_fields.items():
-        path = f"{prefix}{info.alias or name}"
-        own = _of(info) or inherited
-        inner, is_list = _inner(info.annotation)
-        if inner is None:
-            yield path, own
-        else:
-            yield from _classes(inner, f"{path}{'[]' if is_list else ''}.", own)
-
-
-def _of(info: FieldInfo) -> FieldClass | None:
+def class_of(info: FieldInfo) -> FieldClass | None:
+    """The class that stands on a field."""
     return next((item for item in info.metadata if isinstance(item, FieldClass)), None)
-
-
-def _inner(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The type of further fields that an annotation holds, alone, as an option or in a list; and whether in a list."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
-    for argument in get_args(annotation):
-        inner, _ = _inner(argument)
-        if inner is not None:
-            return inner, getattr(annotation, "__origin__", None) is list or _inner(argument)[1]
-    return None, False
 
 
 def _default(info: FieldInfo) -> Any:
@@ -119,7 +85,7 @@ def without_effect(spec: BaseModel, path: Path) -> Iterator[Advice]:
         value = getattr(spec, name)
         if value is None or value == _default(info):
             continue
-        where, found = path.child(info.alias or name), _of(info)
+        where, found = path.child(info.alias or name), class_of(info)
         if found is not None and found.use is Use.NO_EFFECT:
             yield advice(where, f"accepted, no effect{f'; {found.hint}' if found.hint else ''}", "no-effect")
         elif isinstance(value, BaseModel):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class Answer(StrEnum):
     """What can be said for certain."""
 
     FITS = "fits"
@@ -19,10 +19,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The answer for one object."""
+    """What is said of one object."""
 
-    verdict: Verdict
+    answer: Answer
     why: str
-    """In one sentence, without the verdict."""
+    """In one sentence, without the answer."""
     rows: tuple[tuple[str, str, str], ...]
     """The arithmetic: what takes or gives memory, how much, and how that is known."""

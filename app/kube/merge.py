@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-Json = dict[str, Any]
+from app.kube.base import Json
 
 PATCH = "$patch"
 """Directive in an override: ``delete`` takes its object or list item away, ``replace`` takes it (or, as an item of its

@@ -81,6 +81,18 @@ class ObservedObject(Observed):
         return record
 
 
+class ConditionsStatus(Observed):
+    """What a controller says of an object, as far as conditions tell it."""
+
+    conditions: list[Condition] | None = None
+
+
+class ObservedConditions(ObservedObject):
+    """A child or related object of which only the metadata and the conditions matter."""
+
+    status: ConditionsStatus = msgspec.field(default_factory=ConditionsStatus)
+
+
 class ReplicasSpec(Observed):
     """The part of a scalable object's spec that somebody else may write."""
 
@@ -117,8 +129,6 @@ class PodPart(Observed):
 
 
 class ObservedTemplate(Observed):
-    """A pod template."""
-
     metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
     spec: PodPart = msgspec.field(default_factory=PodPart)
 
@@ -146,7 +156,6 @@ class DeploymentStatus(Observed):
     updated_replicas: int = 0
     ready_replicas: int = 0
     available_replicas: int = 0
-    unavailable_replicas: int = 0
     conditions: list[Condition] | None = None
 
 
@@ -203,8 +212,6 @@ class LeaderWorkerSetSpec(ReplicasSpec):
 
 
 class ObservedLeaderWorkerSet(ObservedObject):
-    """A LeaderWorkerSet."""
-
     spec: LeaderWorkerSetSpec = msgspec.field(default_factory=LeaderWorkerSetSpec)
     status: GroupStatus = msgspec.field(default_factory=GroupStatus)
 
@@ -216,8 +223,6 @@ class JobStatus(Observed):
     ready: int = 0
     succeeded: int = 0
     failed: int = 0
-    start_time: str | None = None
-    completion_time: str | None = None
     conditions: list[Condition] | None = None
 
 
@@ -232,7 +237,6 @@ class ClaimSpec(Observed):
 
     storage_class_name: str | None = None
     access_modes: list[str] | None = None
-    volume_name: str = ""
 
 
 class ClaimStatus(Observed):
@@ -243,8 +247,6 @@ class ClaimStatus(Observed):
 
 
 class ObservedClaim(ObservedObject):
-    """A PersistentVolumeClaim."""
-
     spec: ClaimSpec = msgspec.field(default_factory=ClaimSpec)
     status: ClaimStatus = msgspec.field(default_factory=ClaimStatus)
 
@@ -265,15 +267,11 @@ class ContainerStateTerminated(Observed):
     finished_at: str | None = None
 
 
-class ContainerStateRunning(Observed):
-    started_at: str | None = None
-
-
 class ContainerState(Observed):
     """One of the three is set."""
 
     waiting: ContainerStateWaiting | None = None
-    running: ContainerStateRunning | None = None
+    running: Observed | None = None
     terminated: ContainerStateTerminated | None = None
 
 
@@ -283,7 +281,6 @@ class ContainerStatus(Observed):
     name: str = ""
     ready: bool = False
     started: bool | None = None
-    restart_count: int = 0
     state: ContainerState = msgspec.field(default_factory=ContainerState)
     last_state: ContainerState = msgspec.field(default_factory=ContainerState)
 
@@ -310,9 +307,7 @@ class PodStatus(Observed):
     conditions: list[Condition] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     container_statuses: list[ContainerStatus] | None = None
-    pod_ip: str = msgspec.field(default="", name="podIP")
     host_ip: str = msgspec.field(default="", name="hostIP")
-    start_time: str | None = None
 
 
 class PodMeta(Observed):
@@ -332,17 +327,16 @@ class ObservedPod(Observed):
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 
 
-class ObservedConfigMap(Observed):
+class RelatedMeta(Observed):
+    """A related object of which only the existence and the metadata matter."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class ObservedConfigMap(RelatedMeta):
     """A ConfigMap of an operator."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     data: dict[str, str] | None = None
-
-
-class RelatedMeta(Observed):
-    """An object of which the existence and the metadata matter (runtime classes, secrets-free look-ups)."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
 def annotations_of(child: ObservedObject) -> dict[str, str]:

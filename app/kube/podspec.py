@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from app.kube.base import Json
 from app.kube.embedded_types import MERGE_KEYS as KEYS
-from app.kube.merge import OPEN, Json, MergeRules
+from app.kube.merge import OPEN, MergeRules
 from app.kube.quantity import canonical_value
 from app.kube.stored import without_nulls
 

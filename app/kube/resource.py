@@ -6,7 +6,7 @@ the CRDs, the CompositeControllers and the RBAC rules all come from it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 import msgspec
@@ -94,14 +94,11 @@ class CustomResource:
     group: str
     version: str
     kind: str
-    plural: str
     description: str
     spec: type[KubeModel]
     status: type[msgspec.Struct]
     namespaced: bool = True
-    singular: str = ""
     short_names: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     scale: Scale | None = None
     spec_required: bool = True
@@ -109,15 +106,16 @@ class CustomResource:
     related: tuple[RelatedKind, ...] = ()
     """Empty: no customize hook is configured."""
     grants: tuple[Grant, ...] = ()
-    cel: tuple[tuple[str, str], ...] = field(default=())
-    """CEL rules of the whole object as ``(rule, message)``."""
     counted: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Texts of the status that syncs are counted by, and which of their values are told apart."""
-    list_kind: str = ""
     older: tuple[CustomResource, ...] = ()
     """The kind in the other versions that are served."""
     stored: bool = True
     """Whether this is the version that is stored, and that the hooks work with: any but the older ones."""
+
+    @property
+    def plural(self) -> str:
+        return f"{self.kind.lower()}s"
 
     @property
     def api_version(self) -> str:
@@ -132,3 +130,16 @@ class CustomResource:
     def admission_path(self) -> str:
         """kubebuilder's convention: ``/validate-<group with dashes>-<version>-<kind>``, all lower case."""
         return f"/validate-{self.group.replace('.', '-')}-{self.version}-{self.kind}".lower()
+
+
+# Kinds of Kubernetes' and LeaderWorkerSet's that more than one family owns or reads.
+
+DEPLOYMENTS = ChildKind("apps/v1", "Deployment", "deployments")
+SERVICES = ChildKind("v1", "Service", "services")
+AUTOSCALERS = ChildKind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
+LEADER_WORKER_SETS = ChildKind(
+    "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", optional=True, component="leaderworkerset"
+)
+
+PODS = RelatedKind("v1", "pods")
+CONFIG_MAPS = RelatedKind("v1", "configmaps")

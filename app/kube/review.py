@@ -59,5 +59,4 @@ class Envelope(Generic[RequestT]):
         return review.request
 
     def encode(self, response: dict[str, Any]) -> bytes:
-        """The review that answers."""
         return self._encoder.encode({**self._type, "response": response})

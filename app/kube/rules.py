@@ -43,7 +43,6 @@ class Rules:
 
 
 def as_schema(rules: Sequence[Rule]) -> dict[str, Any]:
-    """What the rules add to a schema."""
     return cel(*((rule.cel, rule.message) for rule in rules))
 
 

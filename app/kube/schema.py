@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.installation import CONVERSION_PATH, CRD_API, NAME, NAMESPACE, crd_name
-from app.kube.resource import Column, CustomResource, Scale
+from app.kube.resource import CustomResource
 
 Schema = dict[str, Any]
 
@@ -36,8 +35,6 @@ def structural_schema(resource: CustomResource) -> Schema:
     schema: Schema = {"description": resource.description, "type": "object", "properties": properties}
     if resource.spec_required:
         schema["required"] = ["spec"]
-    if resource.cel:
-        schema["x-kubernetes-validations"] = [{"rule": rule, "message": message} for rule, message in resource.cel]
     return schema
 
 
@@ -256,70 +253,3 @@ def _ordered(node: Schema) -> Schema:
     """The same node with what a reader looks for first on top."""
     first = {key: node[key] for key in _ORDER if key in node}
     return first | {key: node[key] for key in sorted(node.keys() - first.keys())}
-
-
-def custom_resource_definition(resource: CustomResource) -> Schema:
-    """The CRD, oldest version first.
-
-    ``conversion`` is spelt out so that replacing another operator's CRD removes its conversion webhook. The CA bundle
-    is added to the live object by ``modelhooks certs`` or by cert-manager.
-    """
-    return {
-        "apiVersion": CRD_API,
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": crd_name(resource)},
-        "spec": {
-            "group": resource.group,
-            "names": _names(resource),
-            "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "conversion": _conversion() if resource.older else {"strategy": "None"},
-            "versions": [*map(_version, resource.older), _version(resource)],
-        },
-    }
-
-
-def _names(resource: CustomResource) -> Schema:
-    names: Schema = {
-        "kind": resource.kind,
-        "listKind": resource.list_kind or f"{resource.kind}List",
-        "plural": resource.plural,
-        "singular": resource.singular or resource.kind.lower(),
-    }
-    if resource.short_names:
-        names["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        names["categories"] = list(resource.categories)
-    return names
-
-
-def _conversion() -> Schema:
-    service = {"name": NAME, "namespace": NAMESPACE, "path": CONVERSION_PATH, "port": 443}
-    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
-    return {"strategy": "Webhook", "webhook": webhook}
-
-
-def _version(resource: CustomResource) -> Schema:
-    version: Schema = {"name": resource.version, "served": True, "storage": resource.stored}
-    if resource.columns:
-        version["additionalPrinterColumns"] = [_column(column) for column in resource.columns]
-    version["subresources"] = {"status": {}}
-    if resource.scale:
-        version["subresources"]["scale"] = _scale(resource.scale)
-    version["schema"] = {"openAPIV3Schema": structural_schema(resource)}
-    return version
-
-
-def _column(column: Column) -> Schema:
-    written: Schema = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
-    if column.description:
-        written["description"] = column.description
-    if column.priority:
-        written["priority"] = column.priority
-    return written
-
-
-def _scale(scale: Scale) -> Schema:
-    written = {"specReplicasPath": scale.spec_replicas, "statusReplicasPath": scale.status_replicas}
-    if scale.label_selector:
-        written["labelSelectorPath"] = scale.label_selector
-    return written

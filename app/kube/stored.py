@@ -85,7 +85,6 @@ class Decoder(Generic[ObservedT]):
         self._strict: msgspec.json.Decoder[ObservedT] = msgspec.json.Decoder(type_)
 
     def decode(self, document: bytes | Raw) -> ObservedT:
-        """The typed document."""
         try:
             return self._strict.decode(document)
         except msgspec.ValidationError:

@@ -13,6 +13,7 @@ from app.kube.decode import SPEC
 from app.llmaz.arguments import PIPELINE_PARALLEL, TENSOR_PARALLEL
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.workload import podrules
+from app.workload.placement import PREFERRED, REQUIRED
 
 FLAVORS = SPEC.child("inferenceConfig", "flavors")
 
@@ -95,8 +96,6 @@ def _selecting(flavors: Iterable[Flavor]) -> list[Flavor]:
     return list(takewhile(lambda flavor: flavor.node_selector, flavors))
 
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _FIRST_WEIGHT = 64
 """Halved from flavor to flavor: a node of an earlier one outweighs a node of all the later ones together."""
 
@@ -108,12 +107,12 @@ def add_affinity(pod: Json, wanted: Nodes) -> None:
     affinity = pod.get("affinity", {})
     node = dict(affinity.get("nodeAffinity", {}))
     if not wanted.others:
-        required = node.get(_REQUIRED, {})
-        node[_REQUIRED] = {**required, "nodeSelectorTerms": _both(required.get("nodeSelectorTerms"), wanted.selectors)}
+        required = node.get(REQUIRED, {})
+        node[REQUIRED] = {**required, "nodeSelectorTerms": _both(required.get("nodeSelectorTerms"), wanted.selectors)}
     ranked = wanted.selectors if wanted.others else wanted.selectors[:-1]
     if ranked:
         preferred = ({"weight": _FIRST_WEIGHT >> rank, "preference": _term(s)} for rank, s in enumerate(ranked))
-        node[_PREFERRED] = [*node.get(_PREFERRED, ()), *preferred]
+        node[PREFERRED] = [*node.get(PREFERRED, ()), *preferred]
     pod["affinity"] = {**affinity, "nodeAffinity": node}
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects
-from app.kube import kinds
-from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Scale
+from app.kube.resource import (
+    AUTOSCALERS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    LEADER_WORKER_SETS,
+    PODS,
+    SERVICES,
+    ChildKind,
+    Column,
+    CustomResource,
+    RelatedKind,
+    Scale,
+)
 from app.llmaz.backendruntime import checks as backendruntime
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeStatus
-from app.llmaz.names import (
-    AI_GATEWAY_API,
-    ENVOY_API,
-    INFERENCE_API,
-    INFERENCE_GROUP,
-    MODEL_API,
-    MODEL_GROUP,
-    VERSION,
-)
+from app.llmaz.names import AI_GATEWAY_API, ENVOY_API, INFERENCE_API, INFERENCE_GROUP, MODEL_API, MODEL_GROUP, VERSION
 from app.llmaz.openmodel import checks as openmodel
 from app.llmaz.openmodel.types import OpenModelSpec, OpenModelStatus
 from app.llmaz.playground import checks as playground
@@ -40,7 +43,6 @@ OPEN_MODEL = CustomResource(
     group=MODEL_GROUP,
     version=VERSION,
     kind="OpenModel",
-    plural="openmodels",
     short_names=("om",),
     description="A model that Playgrounds and Services of every namespace can claim: its weights and its accelerators.",
     spec=OpenModelSpec,
@@ -61,7 +63,6 @@ BACKEND_RUNTIME = CustomResource(
     group=INFERENCE_GROUP,
     version=VERSION,
     kind="BackendRuntime",
-    plural="backendruntimes",
     short_names=("br",),
     description="An inference engine and its presets, for Playgrounds of every namespace.",
     spec=BackendRuntimeSpec,
@@ -75,7 +76,6 @@ PLAYGROUND = CustomResource(
     group=INFERENCE_GROUP,
     version=VERSION,
     kind="Playground",
-    plural="playgrounds",
     short_names=("pl",),
     description="Models served by an engine's preset; all that is needed is their names.",
     spec=PlaygroundSpec,
@@ -85,7 +85,7 @@ PLAYGROUND = CustomResource(
     scale=_SCALE,
     children=(
         ChildKind(INFERENCE_API, "Service", "services"),
-        kinds.AUTOSCALERS,
+        AUTOSCALERS,
     ),
     related=(
         RelatedKind(MODEL_API, "openmodels"),
@@ -99,7 +99,6 @@ SERVICE = CustomResource(
     group=INFERENCE_GROUP,
     version=VERSION,
     kind="Service",
-    plural="services",
     short_names=("isvc",),
     description="Models served by pods of the user's own making. Not to be confused with the core Service.",
     spec=ServiceSpec,
@@ -108,22 +107,20 @@ SERVICE = CustomResource(
     columns=(Column("NAME", ".metadata.name"), _REPLICAS, _STATUS, _AGE),
     scale=_SCALE,
     children=(
-        kinds.DEPLOYMENTS,
-        kinds.SERVICES,
-        kinds.LEADER_WORKER_SETS,
+        DEPLOYMENTS,
+        SERVICES,
+        LEADER_WORKER_SETS,
         ChildKind(ENVOY_API, "Backend", "backends", optional=True, component=_GATEWAY),
         ChildKind(AI_GATEWAY_API, "AIServiceBackend", "aiservicebackends", optional=True, component=_GATEWAY),
         ChildKind(AI_GATEWAY_API, "AIGatewayRoute", "aigatewayroutes", optional=True, component=_GATEWAY),
     ),
     related=(
         RelatedKind(MODEL_API, "openmodels"),
-        kinds.CONFIG_MAPS,
-        kinds.PODS,
+        CONFIG_MAPS,
+        PODS,
         RelatedKind(AI_GATEWAY_API, "aigatewayroutes", component=_GATEWAY),
     ),
 )
-
-RESOURCES = (OPEN_MODEL, BACKEND_RUNTIME, PLAYGROUND, SERVICE)
 
 _OPEN_MODEL = Validity[OpenModelStatus]("workloads can claim the model by its name")
 _BACKEND_RUNTIME = Validity[BackendRuntimeStatus]("Playgrounds can use the runtime by its name")

@@ -5,9 +5,10 @@ Source: LZ-1.5, LZ-4.6, LZ-9.
 
 from __future__ import annotations
 
-from app.kube.kinds import LEADER_WORKER_SETS
 from app.kube.names import LABEL_MAX
 from app.kube.objects import ObjectMeta
+from app.kube.resource import LEADER_WORKER_SETS
+from app.workload.pods import LWS_NAME
 
 MODEL_GROUP = "llmaz.io"
 INFERENCE_GROUP = "inference.llmaz.io"
@@ -31,7 +32,6 @@ ACTIVATOR_MODEL = "activator.llmaz.io/model-name"
 INFERENCE_SERVICE = "llmaz.io/inference-service"
 """Our own key: on the pods of a Deployment, and nowhere upstream. LeaderWorkerSet's keys would make its pod webhook
 refuse such pods (LZ-T29)."""
-LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 LWS_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 
 # Parts of a pod.

@@ -46,8 +46,6 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model that can be served."""
-
     name: str
     family: str
     source: Source

@@ -64,7 +64,6 @@ class Validity(Generic[StatusT]):
 
 
 def invalid(resource: Resource[Any, StatusT], errors: Sequence[field.Error], now: datetime) -> StatusT:
-    """A rule is broken."""
     return _stopped(resource.status, INVALID_SPEC, field.aggregate(errors), now)
 
 

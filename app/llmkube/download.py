@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from app.kube.base import Json
 from app.kube.desired import Container, VolumeMount
 from app.kube.stored import clean
 from app.llmkube import names
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import Source, SourceClass, cached_path, ephemeral_path
 from app.settings import Settings
-
-Json = dict[str, Any]
 
 EXIT_USELESS = 64
 """The script's exit code when trying again would end the same way: the server says no, the certificate is wrong."""
@@ -30,8 +29,12 @@ EXIT_WRONG_SHA256 = 65
 
 
 @functools.cache
-def _script(*, in_job: bool, with_credentials: bool = False, several: bool = False) -> str:
-    """The script without its comments, as it travels in every pod spec; with the parts that are not for every pod."""
+def script(*, in_job: bool, with_credentials: bool = False, several: bool = False) -> str:
+    """The script without its comments, as it travels in every pod spec; with the parts that are not for every pod.
+
+    What serving pods run is part of their template: a change restarts all that download. In a Model's Job it also knows
+    how much room the volume has, and ends at once where nobody answers.
+    """
     text = _part("download.sh")
     for part, wanted in (("job", in_job), ("credentials", with_credentials)):
         if not wanted:
@@ -46,10 +49,6 @@ def _part(name: str) -> str:
     return resources.files("app.llmkube").joinpath("scripts", name).read_text(encoding="ascii")
 
 
-SCRIPT = _script(in_job=False)
-"""What serving pods run. It is part of their template: a change restarts all that download."""
-JOB_SCRIPT = _script(in_job=True)
-"""What a Model's Job runs: it also knows how much room the volume has, and ends at once where nobody answers."""
 JOB_USER = 100
 """Whom a Job runs as: the user of the default image, by number, so that the kubelet can tell that it is not root."""
 
@@ -92,7 +91,7 @@ def container(
     download: Download, settings: Settings, security: Mapping[str, Any] | None = None, *, in_job: bool = False
 ) -> Container:
     """The downloading container. ``security`` is the pod's security context when the user wrote one: as whom to run."""
-    script = _script(
+    command = script(
         in_job=in_job,
         with_credentials=bool(download.secret) or download.source.kind in (SourceClass.FILES, SourceClass.S3),
         several=bool(download.source.files),
@@ -100,7 +99,7 @@ def container(
     return Container(
         name=names.DOWNLOADER,
         image=settings.llmkube_init_container_image,
-        command=["sh", "-c", script],
+        command=["sh", "-c", command],
         env=_environment(download, settings),
         env_from=[{"secretRef": {"name": download.secret}}] if download.secret else None,
         volume_mounts=_mounts(download, settings),

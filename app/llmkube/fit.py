@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.kube.fit import Fit, Verdict
+from app.kube.fit import Answer, Fit
 
 GIB = 2**30
 
@@ -101,7 +101,7 @@ def judge(question: Question) -> Fit:
     """The answer. It is certain, or it is that nobody can know."""
     use = question.use
     if use.unknown:
-        return Fit(Verdict.CANNOT_KNOW, use.unknown, ())
+        return Fit(Answer.CANNOT_KNOW, use.unknown, ())
     taken = weights(question), cache(question), _overhead(question)
     rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, taken, strict=True))
     least = sum(part.least for part in taken)
@@ -109,10 +109,10 @@ def judge(question: Question) -> Fit:
     total = Amount(least, most, f"without {use.more}" if use.more else "")
     rows = (*rows, ("needed", str(total), total.how))
     if not question.gpus:
-        return Fit(Verdict.CANNOT_KNOW, f"no GPU is asked for; of main memory it needs {total}", rows)
+        return Fit(Answer.CANNOT_KNOW, f"no GPU is asked for; of main memory it needs {total}", rows)
     if not question.memory:
         why = f"it needs {total}; write the memory of one GPU into the Model's hardware.gpu.memory"
-        return Fit(Verdict.CANNOT_KNOW, why, rows)
+        return Fit(Answer.CANNOT_KNOW, why, rows)
     used = min(use.gpus or question.gpus, question.gpus)
     there = used * question.memory
     rows = (*rows, ("available", f"{_gib(there)} GiB", f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"))
@@ -131,13 +131,13 @@ def _compared(question: Question, total: Amount, there: int, rows: tuple[tuple[s
         rows = (*rows, ("usable", f"{_gib(usable)} GiB", share + ("" if use.share else ", the server's default")))
         given = f"{_gib(usable)} GiB of {given}"
     if total.most is not None and total.most <= usable:
-        return Fit(Verdict.FITS, f"it needs at most {_gib(total.most)} GiB, and has {given}", rows)
+        return Fit(Answer.FITS, f"it needs at most {_gib(total.most)} GiB, and has {given}", rows)
     if total.least <= there * (use.share or 1.0):
-        return Fit(Verdict.CANNOT_KNOW, f"it needs {total}, and has {given}", rows)
+        return Fit(Answer.CANNOT_KNOW, f"it needs {total}, and has {given}", rows)
     why = f"it needs at least {_gib(total.least)} GiB, and has {given}"
     if use.elsewhere:
-        return Fit(Verdict.CANNOT_KNOW, f"{why}; but {use.elsewhere}", rows)
-    return Fit(Verdict.DOES_NOT_FIT, why, rows)
+        return Fit(Answer.CANNOT_KNOW, f"{why}; but {use.elsewhere}", rows)
+    return Fit(Answer.DOES_NOT_FIT, why, rows)
 
 
 # Weights: the size of the file where it is known, else parameters times bits, by what the names say.

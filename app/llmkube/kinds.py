@@ -1,36 +1,123 @@
-"""The family's kinds with what they do."""
+"""The family's kinds: how they look from outside, and what they do. Source: LK-1.1."""
+
+from __future__ import annotations
 
 from app.hooks.kind import Kind
+from app.kube.resource import (
+    AUTOSCALERS,
+    DEPLOYMENTS,
+    PODS,
+    SERVICES,
+    ChildKind,
+    Column,
+    CustomResource,
+    RelatedKind,
+    Scale,
+)
 from app.llmkube.inferenceservice import checks as inferenceservice_checks
+from app.llmkube.inferenceservice import observed as inferenceservice_observed
 from app.llmkube.inferenceservice import sync as inferenceservice
 from app.llmkube.inferenceservice.fitting import fit
+from app.llmkube.inferenceservice.status import invalid
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.model import checks as model_checks
+from app.llmkube.model import observed as model_observed
 from app.llmkube.model import sync as model
-from app.llmkube.resources import INFERENCE_SERVICE, MODEL
+from app.llmkube.model.types import QUANTIZATIONS, ModelSpec, ModelStatus
+from app.llmkube.names import API_VERSION, GROUP, POD_MONITOR_API, VERSION
+
+_AGE = Column("Age", ".metadata.creationTimestamp", "date")
+
+MODEL = CustomResource(
+    family="llmkube",
+    group=GROUP,
+    version=VERSION,
+    kind="Model",
+    short_names=("mdl",),
+    description="A set of weights: where they come from, and the hardware they want.",
+    spec=ModelSpec,
+    status=ModelStatus,
+    counted=(("quantization", tuple(QUANTIZATIONS.values())),),
+    columns=(
+        Column("Phase", ".status.phase"),
+        Column("Size", ".status.size"),
+        Column("Accelerator", ".spec.hardware.accelerator"),
+        Column("Arch", ".status.gguf.architecture", priority=1),
+        Column("Quantization", ".status.quantization", priority=1),
+        _AGE,
+    ),
+    children=(
+        ChildKind("batch/v1", "Job", "jobs", update="OnDelete"),
+        ChildKind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", update="OnDelete"),
+    ),
+    related=(
+        RelatedKind("v1", "persistentvolumeclaims"),
+        PODS,
+        RelatedKind("v1", "nodes"),
+        RelatedKind("storage.k8s.io/v1", "storageclasses"),
+    ),
+)
+
+INFERENCE_SERVICE = CustomResource(
+    family="llmkube",
+    group=GROUP,
+    version=VERSION,
+    kind="InferenceService",
+    short_names=("isvc",),
+    description="A Model served by one of several runtimes, on pods of this cluster or by an agent on a Mac.",
+    spec=InferenceServiceSpec,
+    status=InferenceServiceStatus,
+    columns=(
+        Column("Phase", ".status.phase"),
+        Column("Model", ".spec.modelRef"),
+        Column("Replicas", ".status.readyReplicas"),
+        Column("Reason", ".status.schedulingStatus", priority=1),
+        Column("Queue", ".status.queuePosition", "integer", priority=1),
+        Column("Priority", ".spec.priority", priority=1),
+        Column("Endpoint", ".status.endpoint"),
+        _AGE,
+    ),
+    scale=Scale(".spec.replicas", ".status.replicas"),
+    children=(
+        DEPLOYMENTS,
+        SERVICES,
+        AUTOSCALERS,
+        ChildKind(POD_MONITOR_API, "PodMonitor", "podmonitors", optional=True, component="podmonitor"),
+    ),
+    related=(
+        RelatedKind(API_VERSION, "models"),
+        PODS,
+        RelatedKind("v1", "persistentvolumeclaims"),
+        RelatedKind("discovery.k8s.io/v1", "endpointslices"),
+        RelatedKind(API_VERSION, "inferenceservices"),
+        RelatedKind("scheduling.k8s.io/v1", "priorityclasses"),
+        RelatedKind("node.k8s.io/v1", "runtimeclasses"),
+    ),
+)
 
 KINDS = (
     Kind(
         resource=MODEL,
-        children=model.Children,
-        related=model.Related,
+        children=model_observed.Children,
+        related=model_observed.Related,
         sync=model.sync,
         invalid=model.invalid,
         validate=model_checks.validate,
         warnings=model_checks.warnings,
         admit=model_checks.admit,
-        customize=model.customize,
+        customize=model_observed.customize,
         judges_changes=False,
     ),
     Kind(
         resource=INFERENCE_SERVICE,
-        children=inferenceservice.Children,
-        related=inferenceservice.Related,
+        children=inferenceservice_observed.Children,
+        related=inferenceservice_observed.Related,
         sync=inferenceservice.sync,
-        invalid=inferenceservice.invalid,
+        invalid=invalid,
         kept=inferenceservice.kept,
         validate=inferenceservice_checks.validate,
         warnings=inferenceservice_checks.warnings,
-        customize=inferenceservice.customize,
+        customize=inferenceservice_observed.customize,
         across=inferenceservice_checks.warnings_with_related,
         fit=fit,
         judges_changes=False,

@@ -91,7 +91,6 @@ class Log:
         )
 
     def write(self, level: str, message: str, **fields: Any) -> None:
-        """One line."""
         if _LEVELS[level] < self._level:
             return
         if len(self._lines) >= QUEUE_LINES or self._is_flood():

@@ -19,11 +19,10 @@ from app.admission import review
 from app.families import CONVERT
 from app.hooks.decorator import Decorator, answer_decorate
 from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.kube.base import Json
 from app.kube.resource import CustomResource
 from app.server.samples import METADATA, NAME, NAMES, SAMPLES
 from app.settings import Settings
-
-Json = dict[str, Any]
 
 DESCRIPTION = """Metacontroller's hooks and the admission webhooks for LLMKube, llmaz and KServe.
 
@@ -139,20 +138,16 @@ def _schemas(kind: Kind[Any, Any]) -> Json:
         SYNC.component(resource, "Request"): _object(
             {
                 "controller": {"type": "object", "description": "The CompositeController."},
-                "parent": parent,
-                "children": _object(children, description="Observed children, by kind, then by name."),
+                "parent!": parent,
+                "children!": _object(children, "Observed children, by kind, then by name."),
                 "related": _ref("ObjectsByKind"),
                 "finalizing": {"type": "boolean"},
-            },
-            "parent",
-            "children",
+            }
         ),
         SYNC.component(resource, "Response"): _ref("SyncResponse"),
     }
     if kind.customize is not None:
-        found[CUSTOMIZE.component(resource, "Request")] = _object(
-            {"controller": {"type": "object"}, "parent": parent}, "parent"
-        )
+        found[CUSTOMIZE.component(resource, "Request")] = _object({"controller": {"type": "object"}, "parent!": parent})
         found[CUSTOMIZE.component(resource, "Response")] = _ref("CustomizeResponse")
     return found
 
@@ -160,19 +155,19 @@ def _schemas(kind: Kind[Any, Any]) -> Json:
 def _decorator_schemas(decorator: Decorator) -> Json:
     request = {
         "controller": {"type": "object", "description": "The DecoratorController."},
-        "object": {"oneOf": [_ref(_title(label.resource)) for label in decorator.labels]},
+        "object!": {"oneOf": [_ref(_title(label.resource)) for label in decorator.labels]},
         "attachments": _ref("ObjectsByKind"),
         "related": _ref("ObjectsByKind"),
         "finalizing": {"type": "boolean"},
     }
     values = {"type": "object", "additionalProperties": {"type": ["string", "null"]}}
     response = {
-        "labels": {**values, "description": "To write; null takes one away."},
-        "attachments": _array(_ref("Object")),
+        "labels!": {**values, "description": "To write; null takes one away."},
+        "attachments!": _array(_ref("Object")),
     }
     return {
-        f"{_decoration(decorator)}Request": _object(request, "object"),
-        f"{_decoration(decorator)}Response": _object(response, "labels", "attachments"),
+        f"{_decoration(decorator)}Request": _object(request),
+        f"{_decoration(decorator)}Response": _object(response),
     }
 
 
@@ -186,17 +181,16 @@ def _version_schemas(kind: Kind[Any, Any]) -> Json:
         {
             "apiVersion": {"const": resource.api_version},
             "kind": {"const": resource.kind},
-            "metadata": _ref("ObjectMeta"),
+            "metadata!": _ref("ObjectMeta"),
             "spec": _ref(f"{name}Spec"),
             "status": {"type": "object", "description": "As it was last answered."},
-        },
-        "metadata",
+        }
     )
     return {
         **parts,
         f"{name}Spec": spec,
         name: document,
-        ADMISSION.component(resource, "Request"): _review(name),
+        ADMISSION.component(resource, "Request"): _review(_ADMISSION, "request", _asked(name)),
         ADMISSION.component(resource, "Response"): _ref("AdmissionResponse"),
     }
 
@@ -206,26 +200,29 @@ def _title(resource: CustomResource) -> str:
     return resource.kind if resource.stored else f"{resource.kind}{resource.version.capitalize()}"
 
 
-def _review(kind: str) -> Json:
-    request = _object(
-        {
-            "uid": {"type": "string"},
-            "operation": {"enum": ["CREATE", "UPDATE", "DELETE", "CONNECT"]},
-            "kind": _object({part: {"type": "string"} for part in ("group", "version", "kind")}),
-            "name": {"type": "string"},
-            "namespace": {"type": "string"},
-            "object": _ref(kind),
-            "oldObject": _ref(kind),
-        },
-        "uid",
-    )
-    return _object({**_ENVELOPE, "request": request}, "apiVersion", "kind", "request")
+def _asked(kind: str) -> Json:
+    """The schema of an AdmissionReview's request."""
+    return {
+        "uid!": _TEXT,
+        "operation": {"enum": ["CREATE", "UPDATE", "DELETE", "CONNECT"]},
+        "kind": _object(dict.fromkeys(("group", "version", "kind"), _TEXT)),
+        "name": _TEXT,
+        "namespace": _TEXT,
+        "object": _ref(kind),
+        "oldObject": _ref(kind),
+    }
 
 
-def _object(properties: Json, *required: str, description: str = "") -> Json:
-    found: Json = {"type": "object", "properties": properties}
-    if required:
-        found["required"] = list(required)
+def _review(of: tuple[str, str], part: str, properties: Json) -> Json:
+    api_version, kind = of
+    return _object({"apiVersion!": {"const": api_version}, "kind!": {"const": kind}, f"{part}!": _object(properties)})
+
+
+def _object(properties: Json, description: str = "") -> Json:
+    """An object with these properties; a name that ends in ``!`` is required."""
+    found: Json = {"type": "object", "properties": {name.rstrip("!"): of for name, of in properties.items()}}
+    if required := [name[:-1] for name in properties if name.endswith("!")]:
+        found["required"] = required
     return found | ({"description": description} if description else {})
 
 
@@ -241,26 +238,24 @@ def _group(api_version: str, kind: str) -> str:
     return f"{kind}.{api_version}"
 
 
-_STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
-_CONVERSION_ENVELOPE = {"apiVersion": {"const": conversion.API_VERSION}, "kind": {"const": "ConversionReview"}}
-_ENVELOPE = {"apiVersion": {"const": "admission.k8s.io/v1"}, "kind": {"const": "AdmissionReview"}}
+_TEXT = {"type": "string"}
+_TIME = {**_TEXT, "format": "date-time"}
+_STRINGS = {"type": "object", "additionalProperties": _TEXT}
+_CONVERSION = (conversion.API_VERSION, "ConversionReview")
+_ADMISSION = ("admission.k8s.io/v1", "AdmissionReview")
+_RULE = {"apiVersion!": _TEXT, "resource!": _TEXT, "namespace": _TEXT, "names": _array(_TEXT)}
 _COMMON: Json = {
     "ObjectMeta": _object(
         {
-            **{part: {"type": "string"} for part in ("name", "namespace", "uid", "resourceVersion")},
-            "creationTimestamp": {"type": "string", "format": "date-time"},
-            "deletionTimestamp": {"type": "string", "format": "date-time"},
+            **dict.fromkeys(("name", "namespace", "uid", "resourceVersion"), _TEXT),
+            "creationTimestamp": _TIME,
+            "deletionTimestamp": _TIME,
             "generation": {"type": "integer"},
-            "labels": _STRINGS,
-            "annotations": _STRINGS,
+            **dict.fromkeys(("labels", "annotations"), _STRINGS),
         }
     ),
     "Object": _object(
-        {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _ref("ObjectMeta")},
-        "apiVersion",
-        "kind",
-        "metadata",
-        description="Any Kubernetes object.",
+        {"apiVersion!": _TEXT, "kind!": _TEXT, "metadata!": _ref("ObjectMeta")}, "Any Kubernetes object."
     ),
     "ObjectsByName": {"type": "object", "additionalProperties": _ref("Object")},
     "ObjectsByKind": {
@@ -270,87 +265,39 @@ _COMMON: Json = {
     },
     "SyncResponse": _object(
         {
-            "status": {"type": "object", "description": "The whole new status."},
-            "children": _array(_ref("Object")),
+            "status!": {"type": "object", "description": "The whole new status."},
+            "children!": _array(_ref("Object")),
             "resyncAfterSeconds": {"type": "number"},
-        },
-        "status",
-        "children",
+        }
     ),
     "CustomizeResponse": _object(
-        {
-            "relatedResources": _array(
-                _object(
-                    {
-                        "apiVersion": {"type": "string"},
-                        "resource": {"type": "string"},
-                        "namespace": {"type": "string"},
-                        "names": _array({"type": "string"}),
-                        "labelSelector": {"type": "object"},
-                    },
-                    "apiVersion",
-                    "resource",
-                )
-            )
-        },
-        "relatedResources",
+        {"relatedResources!": _array(_object({**_RULE, "labelSelector": {"type": "object"}}))}
     ),
-    "AdmissionResponse": _object(
-        {
-            **_ENVELOPE,
-            "response": _object(
-                {
-                    "uid": {"type": "string"},
-                    "allowed": {"type": "boolean"},
-                    "warnings": _array({"type": "string"}),
-                    "status": {"type": "object", "description": "Of a denial: a `Status` with a cause per mistake."},
-                },
-                "uid",
-                "allowed",
-            ),
-        },
-        "apiVersion",
-        "kind",
+    "AdmissionResponse": _review(
+        _ADMISSION,
         "response",
-    ),
-    "ConversionRequest": _object(
         {
-            **_CONVERSION_ENVELOPE,
-            "request": _object(
-                {
-                    "uid": {"type": "string"},
-                    "desiredAPIVersion": {"type": "string"},
-                    "objects": _array(_ref("Object")),
-                },
-                "uid",
-                "desiredAPIVersion",
-                "objects",
-            ),
+            "uid!": _TEXT,
+            "allowed!": {"type": "boolean"},
+            "warnings": _array(_TEXT),
+            "status": {"type": "object", "description": "Of a denial: a `Status` with a cause per mistake."},
         },
-        "apiVersion",
-        "kind",
+    ),
+    "ConversionRequest": _review(
+        _CONVERSION,
         "request",
+        {"uid!": _TEXT, "desiredAPIVersion!": _TEXT, "objects!": _array(_ref("Object"))},
     ),
-    "ConversionResponse": _object(
-        {
-            **_CONVERSION_ENVELOPE,
-            "response": _object(
-                {
-                    "uid": {"type": "string"},
-                    "convertedObjects": _array(_ref("Object")),
-                    "result": _object(
-                        {"status": {"enum": ["Success", "Failed"]}, "message": {"type": "string"}}, "status"
-                    ),
-                },
-                "uid",
-                "result",
-            ),
-        },
-        "apiVersion",
-        "kind",
+    "ConversionResponse": _review(
+        _CONVERSION,
         "response",
+        {
+            "uid!": _TEXT,
+            "convertedObjects": _array(_ref("Object")),
+            "result!": _object({"status!": {"enum": ["Success", "Failed"]}, "message": _TEXT}),
+        },
     ),
-    "Refusal": _object({"error": {"type": "string"}, "id": {"type": "string"}}, "error"),
+    "Refusal": _object({"error!": _TEXT, "id": _TEXT}),
 }
 
 

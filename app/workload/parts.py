@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from app.kube.base import Json
 from app.kube.merge import find
 from app.kube.objects import ObservedObject, last_applied
 from app.kube.quantity import canonical
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,6 @@ LOAD_ATTEMPTS = 180
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """The three probes of one container."""
-
     startup: Json
     liveness: Json
     readiness: Json

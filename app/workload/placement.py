@@ -13,23 +13,23 @@ from app.workload.podrules import Json, is_integer
 
 Errors = Iterator[field.Error]
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def affinity(value: Json, path: field.Path) -> Errors:
     """LK-V-K28 to LK-V-K30."""
     node = value.get("nodeAffinity") or {}
     here = path.child("nodeAffinity")
-    required = node.get(_REQUIRED)
+    required = node.get(REQUIRED)
     if required is not None:
-        terms, place = required.get("nodeSelectorTerms") or (), here.child(_REQUIRED, "nodeSelectorTerms")
+        terms, place = required.get("nodeSelectorTerms") or (), here.child(REQUIRED, "nodeSelectorTerms")
         if not terms:
             yield field.required(place, "give at least one term")
         for position, term in enumerate(terms):
             yield from _node_term(term or {}, place.index(position))
-    for position, preferred in enumerate(node.get(_PREFERRED) or ()):
-        place = here.child(_PREFERRED).index(position)
+    for position, preferred in enumerate(node.get(PREFERRED) or ()):
+        place = here.child(PREFERRED).index(position)
         yield from _weight(preferred, place)
         yield from _node_term(preferred.get("preference") or {}, place.child("preference"))
     for name in ("podAffinity", "podAntiAffinity"):
@@ -80,10 +80,10 @@ def _values(requirement: Json, path: field.Path, operators: Sequence[str]) -> Er
 
 def _pod_affinity(value: Json, path: field.Path) -> Errors:
     terms = [
-        (term or {}, path.child(_REQUIRED).index(position)) for position, term in enumerate(value.get(_REQUIRED) or ())
+        (term or {}, path.child(REQUIRED).index(position)) for position, term in enumerate(value.get(REQUIRED) or ())
     ]
-    for position, preferred in enumerate(value.get(_PREFERRED) or ()):
-        here = path.child(_PREFERRED).index(position)
+    for position, preferred in enumerate(value.get(PREFERRED) or ()):
+        here = path.child(PREFERRED).index(position)
         yield from _weight(preferred, here)
         terms.append((preferred.get("podAffinityTerm") or {}, here.child("podAffinityTerm")))
     for term, here in terms:

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import orjson
 
-from app.families import KINDS, find
+from app.cli.kinds import find
+from app.families import KINDS
 from app.hooks.kind import answer_sync
 from app.main import utc_now
 from app.settings import Settings

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import yaml
 
+from app.cli.kinds import find
 from app.cli.manifests import parse
 from app.cli.offline import settled
-from app.families import find
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.bench.payloads import managed_fields, review

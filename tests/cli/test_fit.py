@@ -19,7 +19,7 @@ def test_what_does_not_fit_is_a_failure(command: Command) -> None:
     assert first.startswith("InferenceService/s in namespace default: does not fit: it needs at least")
     assert [row.split("  ")[1] for row in rows] == ["weights", "key-value cache", "overhead", "needed", "available"]
     (answer,) = command("fit", command.file("all.yaml", large(), service()), "--output", "json").json
-    assert (answer["object"], answer["verdict"]) == ("InferenceService/s", "does not fit")
+    assert (answer["object"], answer["answer"]) == ("InferenceService/s", "does not fit")
     assert answer["rows"][-1] == ["available", "24.0 GiB", "1 x 24.0 GiB, hardware.gpu.memory of the Model"]
 
 

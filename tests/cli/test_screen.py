@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import progress
+from app.cli import offline
 
 ROOT = Path(__file__).parents[2]
 WRONG = """\
@@ -106,9 +106,9 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
 def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool) -> None:
     """On a terminal, and the line goes away in the end; never in a pipe."""
-    monkeypatch.setattr(progress, "AFTER_SECONDS", 0)
+    monkeypatch.setattr(offline, "AFTER_SECONDS", 0)
     monkeypatch.setattr(sys, "stderr", stream)
-    with progress.Meter() as meter:
+    with offline.Meter() as meter:
         meter.tick(1)
     assert ("1 syncs, round 1" in stream.getvalue()) is shown
     assert stream.getvalue().endswith("\r\x1b[K") is shown

@@ -13,12 +13,12 @@ import pytest
 
 from app.families import RESOURCES
 from app.kube.resource import CustomResource
-from app.kube.schema import custom_resource_definition
+from app.llmkube.kinds import MODEL
 from app.llmkube.model.types import SOURCE_PATTERN
-from app.llmkube.resources import MODEL
 from tests.contract.recordings import FAMILIES, Json, records
 from tests.contract.schemas import Properties, differences, properties
 from tools import structural
+from tools.crds import custom_resource_definition
 
 METACONTROLLER = "Metacontroller writes it, and it must not be pruned"
 CONDITIONS = "conditions are a map by type, and their status is one of three words; nothing bounds what others wrote"

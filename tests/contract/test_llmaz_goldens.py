@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.families import find
+from app.cli.kinds import find
 from app.hooks.sendable import clashes
 from app.kube import field
 from tests.contract.recordings import cases

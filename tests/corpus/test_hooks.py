@@ -269,7 +269,7 @@ def test_m22_answers_that_are_not_sent(children: list[Any]) -> None:
 
 def test_f13_the_clock_decides_nothing_but_times() -> None:
     """Ten years earlier or later the children are the same."""
-    from app.families import find
+    from app.cli.kinds import find
 
     kind = find(API_VERSION, "InferenceService")
     assert kind is not None

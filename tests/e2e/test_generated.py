@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from app.cli.apply import updated
-from app.families import RESOURCES, find
+from app.cli.kinds import find
+from app.families import RESOURCES
 from app.workload.waiting import PATIENCE
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane

@@ -12,9 +12,10 @@ from typing import Any
 import orjson
 import pytest
 
+from app.cli.kinds import find
 from app.cli.manifests import read
 from app.cli.offline import NOW, settled
-from app.families import KINDS, find
+from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.memo import BUDGET, MEMO, OVERHEAD, Memo, footprint, remembered
 from app.hooks.reader import read_related

@@ -76,14 +76,6 @@ def test_several_errors_become_a_list_without_duplicates() -> None:
     assert field.aggregate([error, other]) == "[spec: Required value, spec: Forbidden: no]"
 
 
-def test_lookup_follows_a_path() -> None:
-    """Nothing there is ``None``, never an exception."""
-    document = {"spec": {"env": [{"name": "a"}]}}
-    assert field.lookup(document, SPEC.child("env").index(0).child("name")) == "a"
-    assert field.lookup(document, SPEC.child("env").index(5).child("name")) is None
-    assert field.lookup(document, SPEC.child("env").child("name")) is None
-
-
 def test_beyond_a_number_errors_are_counted() -> None:
     """So that a message stays one that somebody reads."""
     errors = [field.required(SPEC.child("a").index(n)) for n in range(250)]

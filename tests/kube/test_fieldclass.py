@@ -14,14 +14,13 @@ from app.kube.fieldclass import (
     NO_EFFECT,
     PASSED_THROUGH,
     Use,
-    classes,
     honoured,
     no_effect,
     without_effect,
 )
 from app.kube.resource import CustomResource
 from tests.kube.widget import widget
-from tools.fieldpages import leaves, markdown, page, table
+from tools.fieldpages import classes, leaves, markdown, page, table
 
 
 class Part(KubeModel):

@@ -65,7 +65,6 @@ def widget(**changes: Any) -> CustomResource:
         "group": "toys.example.dev",
         "version": "v1alpha1",
         "kind": "Widget",
-        "plural": "widgets",
         "description": "A widget serves a model.",
         "spec": Spec,
         "status": Status,
@@ -79,6 +78,5 @@ def widget(**changes: Any) -> CustomResource:
             ChildKind("routes.example.dev/v1", "Route", "routes", optional=True, component="routes"),
         ),
         "related": (RelatedKind("v1", "configmaps"), RelatedKind("routes.example.dev/v1", "gateways", "routes")),
-        "cel": (("self.spec.replicas != 7", "seven is unlucky"),),
     }
     return CustomResource(**{**given, **changes})

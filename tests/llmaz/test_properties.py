@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.hooks.sendable import clashes
 from app.kube import field
-from app.kube.embedded import check
+from app.kube.embedded import TypeCheck
 from tests.llmaz.world import (
     BACKEND_RUNTIME,
     NOW,
@@ -294,8 +294,9 @@ def test_service(spec: Json, worker: Json, put: Json | None, world: Json) -> Non
         assert answer["children"] == []
     for child in answer["children"]:
         if child["kind"] == "Deployment":
-            errors, _ = check(child["spec"]["template"], "PodTemplateSpec", field.Path("template"))
-            assert errors == []
+            found = TypeCheck()
+            found.check(child["spec"]["template"], "PodTemplateSpec", field.Path("template"))
+            assert found.errors == []
             labels = child["spec"]["template"]["metadata"]["labels"]
             assert child["spec"]["selector"]["matchLabels"].items() <= labels.items()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app.families import find
+from app.cli.kinds import find
 from tests.llmaz.world import PLAYGROUND, Json, admit, child, model, playground, runner, sync
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, JOB_SCRIPT, SCRIPT, container, download
+from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, container, download, script
 from app.llmkube.model.observed import Header
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import parse, source_of
@@ -30,6 +30,7 @@ from tests.service import NEVER
 
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="the script needs curl")
 
+SCRIPT, JOB_SCRIPT = script(in_job=False), script(in_job=True)
 WEIGHTS = bytes(range(256)) * 4096
 """A model of 1 MiB."""
 

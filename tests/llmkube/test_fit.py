@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.kube.fit import Fit, Verdict
+from app.kube.fit import Answer, Fit
 from app.llmkube.fit import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of, too_large
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.observed import decode
@@ -101,27 +101,27 @@ def test_the_arithmetic_of_the_cache() -> None:
     assert halved[1] == "6.5 GiB"
 
 
-def verdict(**known: Any) -> Verdict:
-    return judge(question("x", **{"shape": Shape(32, 8, 128), "size": 10 * GIB, **known})).verdict
+def answer(**known: Any) -> Answer:
+    return judge(question("x", **{"shape": Shape(32, 8, 128), "size": 10 * GIB, **known})).answer
 
 
 def test_only_certain_answers() -> None:
-    assert verdict() is Verdict.FITS
-    assert verdict(size=30 * GIB) is Verdict.DOES_NOT_FIT
-    assert verdict(size=22 * GIB) is Verdict.CANNOT_KNOW
-    assert verdict(size=30 * GIB, gpus=2) is Verdict.FITS
-    assert verdict(gpus=0) is Verdict.CANNOT_KNOW
-    assert verdict(memory=0) is Verdict.CANNOT_KNOW
-    assert verdict(size=0) is Verdict.CANNOT_KNOW
-    assert verdict(shape=None) is Verdict.CANNOT_KNOW
-    assert verdict(shape=None, size=30 * GIB) is Verdict.DOES_NOT_FIT
-    assert verdict(size=30 * GIB, use=Use(elsewhere="experts are in main memory")) is Verdict.CANNOT_KNOW
-    assert verdict(use=Use(context=4096, more="a draft")) is Verdict.CANNOT_KNOW
-    assert verdict(size=20 * GIB, use=Use(context=4096, share=0.5)) is Verdict.DOES_NOT_FIT
-    assert verdict(size=22 * GIB, use=Use(context=4096, usual_share=0.5)) is Verdict.CANNOT_KNOW
-    assert verdict(size=30 * GIB, gpus=2, use=Use(context=4096, gpus=1)) is Verdict.DOES_NOT_FIT
-    assert verdict(use=Use(unknown="own")) is Verdict.CANNOT_KNOW
-    assert verdict(use=Use(context=4096, cache=("odd", "odd"))) is Verdict.FITS
+    assert answer() is Answer.FITS
+    assert answer(size=30 * GIB) is Answer.DOES_NOT_FIT
+    assert answer(size=22 * GIB) is Answer.CANNOT_KNOW
+    assert answer(size=30 * GIB, gpus=2) is Answer.FITS
+    assert answer(gpus=0) is Answer.CANNOT_KNOW
+    assert answer(memory=0) is Answer.CANNOT_KNOW
+    assert answer(size=0) is Answer.CANNOT_KNOW
+    assert answer(shape=None) is Answer.CANNOT_KNOW
+    assert answer(shape=None, size=30 * GIB) is Answer.DOES_NOT_FIT
+    assert answer(size=30 * GIB, use=Use(elsewhere="experts are in main memory")) is Answer.CANNOT_KNOW
+    assert answer(use=Use(context=4096, more="a draft")) is Answer.CANNOT_KNOW
+    assert answer(size=20 * GIB, use=Use(context=4096, share=0.5)) is Answer.DOES_NOT_FIT
+    assert answer(size=22 * GIB, use=Use(context=4096, usual_share=0.5)) is Answer.CANNOT_KNOW
+    assert answer(size=30 * GIB, gpus=2, use=Use(context=4096, gpus=1)) is Answer.DOES_NOT_FIT
+    assert answer(use=Use(unknown="own")) is Answer.CANNOT_KNOW
+    assert answer(use=Use(context=4096, cache=("odd", "odd"))) is Answer.FITS
 
 
 CARD: Json = {"accelerator": "cuda", "gpu": {"count": 1, "memory": "24Gi"}}
@@ -148,7 +148,7 @@ def _related(document: Json) -> Any:
 @pytest.mark.parametrize("runtime", ["llamacpp", "vllm", "sglang", "tgi"])
 def test_a_model_that_is_too_large(runtime: str) -> None:
     fit = asked(runtime=runtime)
-    assert fit.verdict is Verdict.DOES_NOT_FIT
+    assert fit.answer is Answer.DOES_NOT_FIT
     assert "and has 24.0 GiB" in fit.why or "GiB of 24.0 GiB" in fit.why
 
 
@@ -171,7 +171,7 @@ def test_a_model_that_is_too_large(runtime: str) -> None:
 )
 def test_nobody_can_know(spec: Json) -> None:
     """Something of it may be elsewhere, or the server is one that nobody knows."""
-    assert asked(**spec).verdict is Verdict.CANNOT_KNOW
+    assert asked(**spec).answer is Answer.CANNOT_KNOW
 
 
 def test_what_the_model_says_of_itself_counts() -> None:
@@ -179,16 +179,16 @@ def test_what_the_model_says_of_itself_counts() -> None:
     status = {"sourceContentLength": 4 * GIB, "gguf": told}
     fit = asked("https://example.com/model.gguf", status)
     assert fit.rows[0][1:] == ("4.0 GiB", "the size of the file")
-    assert fit.verdict is Verdict.FITS
+    assert fit.answer is Answer.FITS
     larger = asked("https://example.com/model.gguf", {**status, "sourceContentLength": 40 * GIB})
-    assert larger.verdict is Verdict.DOES_NOT_FIT
+    assert larger.answer is Answer.DOES_NOT_FIT
     part = asked("https://example.com/m-00001-of-00003.gguf", status)
-    assert part.verdict is Verdict.CANNOT_KNOW
+    assert part.answer is Answer.CANNOT_KNOW
     several = _staged_model()
-    assert several.verdict is Verdict.CANNOT_KNOW
+    assert several.answer is Answer.CANNOT_KNOW
     layers = {**CARD, "gpu": {**CARD["gpu"], "layers": 10}}
-    assert asked(hardware=layers).verdict is Verdict.CANNOT_KNOW
-    assert asked(hardware={"accelerator": "metal"}).verdict is Verdict.CANNOT_KNOW
+    assert asked(hardware=layers).answer is Answer.CANNOT_KNOW
+    assert asked(hardware={"accelerator": "metal"}).answer is Answer.CANNOT_KNOW
 
 
 def _staged_model() -> Fit:
@@ -219,10 +219,10 @@ def test_models_that_are_clearly_too_large_are_warned_of_at_apply() -> None:
 
 def test_who_says_how_large_a_gpu_is() -> None:
     bare: Json = {"accelerator": "cuda", "gpu": {"count": 1}}
-    assert asked(hardware=bare).verdict is Verdict.CANNOT_KNOW
+    assert asked(hardware=bare).answer is Answer.CANNOT_KNOW
     assert "hardware.gpu.memory" in asked(hardware=bare).why
     own = asked(hardware=bare, resources={"gpuMemory": "24Gi"})
-    assert (own.verdict, own.rows[-1][2]) == (Verdict.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
+    assert (own.answer, own.rows[-1][2]) == (Answer.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
 
 
 def test_no_sample_of_upstream_is_said_not_to_fit() -> None:
@@ -236,4 +236,4 @@ def test_no_sample_of_upstream_is_said_not_to_fit() -> None:
             found = decode(_related({**related, "status": {}})) if related else None
             if document["kind"] == "InferenceService" and found is not None:
                 fit = fit_with(InferenceServiceSpec.model_validate(document["spec"]), found, Settings())
-                assert fit.verdict is not Verdict.DOES_NOT_FIT, (case["name"], fit)
+                assert fit.answer is not Answer.DOES_NOT_FIT, (case["name"], fit)

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from app.kube.fieldclass import Use, classes
-from app.llmkube.resources import INFERENCE_SERVICE, MODEL
+from app.kube.fieldclass import Use
+from app.llmkube.kinds import INFERENCE_SERVICE, MODEL
 from tests.contract.recordings import cases
 from tests.llmkube.objects import errors, model, service, sync, warned
+from tools.fieldpages import classes
 
 Json = dict[str, Any]
 

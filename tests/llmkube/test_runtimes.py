@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.runtimes.registry import RUNTIMES, readers, reading
+from app.llmkube.kinds import INFERENCE_SERVICE
+from app.llmkube.runtimes.registry import RUNTIMES, readers
 from tests.repository.test_readme import ROOT
+from tools.fieldpages import reading
 
 MODULE = """
 from app.kube.decode import SPEC
@@ -40,8 +42,8 @@ OMLX = Runtime(
     errors=lambda spec: [invalid(SPEC.child("image"), spec.image, "is cursed")] if spec.image == "cursed" else [],
     advice=lambda spec: [advice(SPEC.child("runtime"), "omlx is new here")],
     mistakes=lambda spec, gpus: [Cause(Stage.SPEC, "omlx wants a GPU", "NoGPU")] if not gpus.count else [],
-    conditions=("OMLXHappy",),
-    judge=lambda spec, conditions: conditions.set("OMLXHappy", True, "Because"),
+    condition="OMLXHappy",
+    judge=lambda spec: ("Because", "omlx is never happy"),
 )
 """
 
@@ -93,7 +95,7 @@ def test_a_runtime_is_added_with_a_module_a_line_and_a_word(tmp_path: Path) -> N
     assert said["container"]["env"] == [{"name": "OMLX_SET", "value": "1"}]
     assert said["container"]["readinessProbe"]["httpGet"] == {"path": "/health_generate", "port": 1}
     assert said["ready"]["message"].startswith("omlx wants a GPU")
-    assert said["own"]["status"] == "True"
+    assert (said["own"]["status"], said["own"]["reason"]) == ("False", "Because")
     assert "runtime omlx only serves Hugging Face repositories" in said["unfit"]
     assert "runtime omlx cannot load format pytorch" in said["unfit"]
     assert said["errors"] == ['spec.image: Invalid value: "cursed": is cursed']
@@ -138,6 +140,6 @@ def test_what_a_runtime_reads_are_fields() -> None:
 
 def test_who_reads_a_field_is_said_in_the_documentation() -> None:
     assert readers("extraArgs") == ["llamacpp", "llamacpp-router", "vllm", "sglang"]
-    assert reading("ropeScaling.type") == "runtime llamacpp, and metal"
-    assert reading("skipModelInit") == "runtimes llamacpp, vllm and sglang"
-    assert reading("image") == ""
+    assert reading(INFERENCE_SERVICE, "ropeScaling.type") == "runtime llamacpp, and metal"
+    assert reading(INFERENCE_SERVICE, "skipModelInit") == "runtimes llamacpp, vllm and sglang"
+    assert reading(INFERENCE_SERVICE, "image") == ""

@@ -11,6 +11,7 @@ from enum import StrEnum
 import pytest
 
 import app
+from app.llmkube.runtimes.registry import RUNTIMES
 from tests.repository.test_readme import ROOT
 
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
@@ -32,6 +33,7 @@ def reasons() -> Iterator[str]:
     """Of enumerations, and those that stand in the code of causes."""
     for enum in enumerations():
         yield from (member.value for member in enum)
+    yield from filter(None, (runtime.condition for runtime in RUNTIMES.values()))
     for folder in ("workload", "llmkube/model", "llmkube/inferenceservice"):
         for file in sorted((ROOT / "app" / folder).glob("*.py")):
             text = file.read_text()

@@ -15,7 +15,7 @@ from app import selftest
 from app.families import DECORATORS, KINDS, RESOURCES
 from app.hooks.kind import Kind
 from app.installation import CONVERSION_PATH
-from app.main import create_app
+from app.main import Service
 from app.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ def get(path: str, settings: Settings | None = None) -> httpx.Response:
     """What a fresh application answers."""
 
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(app=create_app(settings or Settings()))
+        transport = httpx.ASGITransport(app=Service(settings or Settings()))
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.get(path)
 
@@ -50,7 +50,7 @@ def test_a_process_that_cannot_answer_is_not_ready(broken: str, status: int, mon
     monkeypatch.setattr("app.main.check", check)
 
     async def ask() -> httpx.Response:
-        service = create_app(Settings())
+        service = Service(Settings())
         transport = httpx.ASGITransport(app=service)
         async with service.router.lifespan_context(service), httpx.AsyncClient(transport=transport) as client:
             return await client.get("http://test/readyz")
@@ -74,7 +74,7 @@ def test_every_hook_is_a_route_that_is_counted() -> None:
     """Found by FastAPI, counted by the instrumentator, whatever the answer is."""
 
     async def ask() -> None:
-        transport = httpx.ASGITransport(app=create_app(Settings()))
+        transport = httpx.ASGITransport(app=Service(Settings()))
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             for path in HOOKS:
                 assert (await client.post(path, json={})).status_code == 400
@@ -101,7 +101,7 @@ def test_the_document_is_there_for_those_who_want_it(wanted: bool) -> None:
 
 def test_the_document_describes_every_hook() -> None:
     """With schemas and examples that exist; what an example says is answered, is answered."""
-    app, found = create_app(Settings(), clock=lambda: NOW), documented()
+    app, found = Service(Settings(), clock=lambda: NOW), documented()
     assert set(found["paths"]) == HOOKS
     assert len(HOOKS) == 8 + 5 + (8 + 2) + 1 + 1
     assert references(found) <= {f"#/components/{p}/{name}" for p, part in found["components"].items() for name in part}
@@ -129,7 +129,7 @@ def test_an_example_is_a_good_one(kind: Kind[Any, Any]) -> None:
 
 @cache
 def documented() -> Any:
-    return create_app(Settings(), clock=lambda: NOW).openapi()
+    return Service(Settings(), clock=lambda: NOW).openapi()
 
 
 def references(value: Any) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 from prometheus_client import REGISTRY
 
-from app.llmkube.resources import INFERENCE_SERVICE, MODEL
+from app.llmkube.kinds import INFERENCE_SERVICE, MODEL
 from app.server.metrics import synced
 
 

@@ -205,8 +205,8 @@ def test_every_kind_has_a_field_table() -> None:
 def tree(tmp_path: Path) -> Path:
     resources = [
         widget(),
-        widget(plural="gadgets", kind="Gadget", children=(ROUTE, GATEWAY)),
-        widget(plural="gizmos", kind="Gizmo", children=()),
+        widget(kind="Gadget", children=(ROUTE, GATEWAY)),
+        widget(kind="Gizmo", children=()),
     ]
     files = generate.manifests(resources, "1.2.3")
     generate.write(files, list(files), tmp_path)

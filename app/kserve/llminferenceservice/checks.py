@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from app.hooks.sendable import clashes
 from app.kserve import lora
@@ -42,6 +42,7 @@ from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
+from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
@@ -52,8 +53,6 @@ from app.kube.objects import ObjectMeta
 from app.kube.rules import violations
 from app.settings import Settings
 from app.workload import wholepod
-
-Json = dict[str, Any]
 
 NO_MODEL = LLMModelSpec.model_validate({"uri": ""})
 """How KServe stores a spec without a model."""

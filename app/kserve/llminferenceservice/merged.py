@@ -27,6 +27,7 @@ from app.kserve.names import MODEL_VOLUMES
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
+from app.kube.base import Json
 from app.kube.correction import wrong_type
 from app.kube.decode import SPEC, decode_document
 from app.kube.modelfields import check_embedded
@@ -34,8 +35,6 @@ from app.kube.names import reserved_keys
 from app.kube.podspec import normalised
 from app.workload import wholepod
 from app.workload.behavior import check_behavior
-
-Json = dict[str, Any]
 
 ROUTER = SPEC.child("router")
 HTTP = ROUTER.child("route", "http")

@@ -13,13 +13,9 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import Parent, RelatedRule, SyncRequest, one
+from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, one
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
-from app.kserve.llminferenceservice.types import (
-    LLMInferenceServiceSpec,
-    LLMInferenceServiceStatus,
-    LLMModelSpec,
-)
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, LLMModelSpec
 from app.kserve.names import (
     API_VERSION,
     AUTOSCALER_API,
@@ -41,15 +37,17 @@ from app.kserve.names import (
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
 from app.kserve.spec.template.language import OPEN
-from app.kube.conditions import Condition
 from app.kube.objects import (
+    ConditionsStatus,
     ObjectMeta,
     Observed,
+    ObservedConditions,
     ObservedConfigMap,
     ObservedDeployment,
     ObservedLeaderWorkerSet,
     ObservedObject,
     ObservedPod,
+    RelatedMeta,
 )
 from app.kube.resource import Resource
 from app.settings import Settings
@@ -66,11 +64,10 @@ class ParentReference(Observed):
     port: int | None = None
 
 
-class ParentStatus(Observed):
+class ParentStatus(ConditionsStatus):
     """What one gateway says of a route or a pool."""
 
     parent_ref: ParentReference = msgspec.field(default_factory=ParentReference)
-    conditions: list[Condition] | None = None
 
 
 class ParentsStatus(Observed):
@@ -117,16 +114,6 @@ class ObservedPoolSpec(Observed):
     selector: PoolSelector = msgspec.field(default_factory=PoolSelector)
 
 
-class ConditionsStatus(Observed):
-    conditions: list[Condition] | None = None
-
-
-class ObservedScaler(ObservedObject):
-    """A HorizontalPodAutoscaler or a ScaledObject."""
-
-    status: ConditionsStatus = msgspec.field(default_factory=ConditionsStatus)
-
-
 class ObservedPool(ObservedObject):
     """An InferencePool, managed or referenced."""
 
@@ -150,13 +137,11 @@ class GatewaySpec(Observed):
     listeners: list[Listener] | None = None
 
 
-class GatewayStatus(Observed):
+class GatewayStatus(ConditionsStatus):
     addresses: list[GatewayAddress] | None = None
-    conditions: list[Condition] | None = None
 
 
-class Gateway(Observed):
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+class Gateway(RelatedMeta):
     spec: GatewaySpec = msgspec.field(default_factory=GatewaySpec)
     status: GatewayStatus = msgspec.field(default_factory=GatewayStatus)
 
@@ -168,13 +153,8 @@ class SecretName(Observed):
     name: str = ""
 
 
-class ServiceAccount(Observed):
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+class ServiceAccount(RelatedMeta):
     secrets: list[SecretName] | None = None
-
-
-class RelatedService(Observed):
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
 # Services that share requests with this one.
@@ -216,16 +196,11 @@ class PeerSpec(Observed):
     router: PeerRouter = msgspec.field(default_factory=PeerRouter)
 
 
-class PeerStatus(Observed):
-    conditions: list[Condition] | None = None
-
-
-class Peer(Observed):
+class Peer(RelatedMeta):
     """Another service, in as much as a route of its group depends on it."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PeerSpec = msgspec.field(default_factory=PeerSpec)
-    status: PeerStatus = msgspec.field(default_factory=PeerStatus)
+    status: ConditionsStatus = msgspec.field(default_factory=ConditionsStatus)
 
     @property
     def models(self) -> frozenset[str]:
@@ -239,69 +214,44 @@ class Peer(Observed):
 # The hook's view.
 
 
-class Children(
-    msgspec.Struct,
-    rename={
-        "deployments": "Deployment.apps/v1",
-        "services": "Service.v1",
-        "leader_worker_sets": f"LeaderWorkerSet.{LEADER_WORKER_SET_API}",
-        "routes": f"HTTPRoute.{GATEWAY_API}",
-        "pools": f"InferencePool.{POOL_API}",
-        "service_accounts": "ServiceAccount.v1",
-        "roles": "Role.rbac.authorization.k8s.io/v1",
-        "config_maps": "ConfigMap.v1",
-        "role_bindings": "RoleBinding.rbac.authorization.k8s.io/v1",
-        "autoscalers": f"HorizontalPodAutoscaler.{AUTOSCALER_API}",
-        "scaled_objects": f"ScaledObject.{SCALED_OBJECT_API}",
-        "objectives": f"InferenceObjective.{OBJECTIVE_API}",
-        "variants": f"VariantAutoscaling.{VARIANT_API}",
-    },
-):
+class Children(msgspec.Struct):
     """Observed children by kind; ``None`` where the kind is not declared."""
 
-    deployments: dict[str, ObservedDeployment] | None = None
-    services: dict[str, ObservedObject] | None = None
-    leader_worker_sets: dict[str, ObservedLeaderWorkerSet] | None = None
-    routes: dict[str, ObservedRoute] | None = None
-    pools: dict[str, ObservedPool] | None = None
-    service_accounts: dict[str, ObservedAccount] | None = None
-    roles: dict[str, ObservedRole] | None = None
-    role_bindings: dict[str, ObservedBinding] | None = None
-    config_maps: dict[str, ObservedObject] | None = None
-    autoscalers: dict[str, ObservedScaler] | None = None
-    scaled_objects: dict[str, ObservedScaler] | None = None
-    variants: dict[str, ObservedObject] | None = None
-    objectives: dict[str, ObservedObject] | None = None
+    deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
+    services: ByName[ObservedObject] = msgspec.field(name="Service.v1", default=None)
+    leader_worker_sets: ByName[ObservedLeaderWorkerSet] = msgspec.field(
+        name=f"LeaderWorkerSet.{LEADER_WORKER_SET_API}", default=None
+    )
+    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{GATEWAY_API}", default=None)
+    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{POOL_API}", default=None)
+    service_accounts: ByName[ObservedAccount] = msgspec.field(name="ServiceAccount.v1", default=None)
+    roles: ByName[ObservedRole] = msgspec.field(name="Role.rbac.authorization.k8s.io/v1", default=None)
+    role_bindings: ByName[ObservedBinding] = msgspec.field(
+        name="RoleBinding.rbac.authorization.k8s.io/v1", default=None
+    )
+    config_maps: ByName[ObservedObject] = msgspec.field(name="ConfigMap.v1", default=None)
+    autoscalers: ByName[ObservedConditions] = msgspec.field(
+        name=f"HorizontalPodAutoscaler.{AUTOSCALER_API}", default=None
+    )
+    scaled_objects: ByName[ObservedConditions] = msgspec.field(name=f"ScaledObject.{SCALED_OBJECT_API}", default=None)
+    variants: ByName[ObservedObject] = msgspec.field(name=f"VariantAutoscaling.{VARIANT_API}", default=None)
+    objectives: ByName[ObservedObject] = msgspec.field(name=f"InferenceObjective.{OBJECTIVE_API}", default=None)
 
 
-class Related(
-    msgspec.Struct,
-    rename={
-        "configs": f"LLMInferenceServiceConfig.{V1ALPHA2}",
-        "older_configs": f"LLMInferenceServiceConfig.{V1ALPHA1}",
-        "peers": f"LLMInferenceService.{V1ALPHA2}",
-        "config_maps": "ConfigMap.v1",
-        "service_accounts": "ServiceAccount.v1",
-        "gateways": f"Gateway.{GATEWAY_API}",
-        "routes": f"HTTPRoute.{GATEWAY_API}",
-        "pools": f"InferencePool.{POOL_API}",
-        "services": "Service.v1",
-        "pods": "Pod.v1",
-    },
-):
+class Related(msgspec.Struct):
     """Related objects by kind; ``None`` where they were not asked for."""
 
-    configs: dict[str, Parent] | None = None
-    older_configs: dict[str, Parent] | None = None
+    configs: ByName[Parent] = msgspec.field(name=f"LLMInferenceServiceConfig.{V1ALPHA2}", default=None)
+    older_configs: ByName[Parent] = msgspec.field(name=f"LLMInferenceServiceConfig.{V1ALPHA1}", default=None)
     """For a parent of v1alpha1, instead of the others."""
-    peers: dict[str, Peer] | None = None
-    config_maps: dict[str, ObservedConfigMap] | None = None
-    service_accounts: dict[str, ServiceAccount] | None = None
-    gateways: dict[str, Gateway] | None = None
-    routes: dict[str, ObservedRoute] | None = None
-    pools: dict[str, ObservedPool] | None = None
-    services: dict[str, RelatedService] | None = None
-    pods: dict[str, ObservedPod] | None = None
+    peers: ByName[Peer] = msgspec.field(name=f"LLMInferenceService.{V1ALPHA2}", default=None)
+    config_maps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
+    service_accounts: ByName[ServiceAccount] = msgspec.field(name="ServiceAccount.v1", default=None)
+    gateways: ByName[Gateway] = msgspec.field(name=f"Gateway.{GATEWAY_API}", default=None)
+    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{GATEWAY_API}", default=None)
+    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{POOL_API}", default=None)
+    services: ByName[RelatedMeta] = msgspec.field(name="Service.v1", default=None)
+    pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
 
     def __post_init__(self) -> None:
         if self.older_configs is not None:

@@ -29,7 +29,6 @@ from app.kube.origin import Origin, item_key, leaves
 from app.kube.podspec import MERGE_KEYS
 from app.settings import Settings
 
-Json = dict[str, Any]
 Keyed = list[str | tuple[str, Any]]
 
 MODEL = "spec.model.uri and the operator's settings"

@@ -14,6 +14,7 @@ from app.kserve.spec import presets
 from app.kserve.spec.render import render_error, with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kube import field
+from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
@@ -22,7 +23,6 @@ from app.kube.resource import Resource
 from app.kube.rules import violations
 from app.settings import Settings
 
-Json = dict[str, Any]
 Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
 
 # The fixed service that a config is rendered against when it is stored (KS-2.6): templates may rely on all of it.

@@ -30,7 +30,6 @@ def invalid(
     errors: Sequence[field.Error],
     now: datetime,
 ) -> LLMInferenceServiceConfigStatus:
-    """The status of a config that breaks a rule."""
     return _status(config.metadata.generation, config.status, now, Reason.INVALID_SPEC, field.aggregate(errors))
 
 

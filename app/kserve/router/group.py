@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import POOL_GROUP, PUBLIC_PORT, STOP, Names
 from app.kserve.results import HOLDS, ConditionState, fails
+from app.kube.base import Json
 from app.kube.conditions import is_true
 from app.kube.gatewayapi import ROOT_PATH
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

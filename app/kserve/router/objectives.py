@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.kserve.names import (
     COMPONENT_ROUTER,
@@ -23,9 +22,8 @@ from app.kserve.names import (
     component_labels,
 )
 from app.kserve.spec.effective import EffectiveModel
+from app.kube.base import Json
 from app.settings import Settings
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,6 @@ class Objective:
 
 
 def priorities(settings: Settings) -> dict[str, int]:
-    """Priority by criticality."""
     return {
         "Critical": settings.kserve_priority_critical,
         "Standard": settings.kserve_priority_standard,

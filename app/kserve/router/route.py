@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -17,10 +16,9 @@ from app.kserve.names import (
     Names,
     component_labels,
 )
+from app.kube.base import Json
 from app.kube.conditions import find
 from app.kube.objects import annotations_of
-
-Json = dict[str, Any]
 
 _MIGRATED = "v1"
 

@@ -14,6 +14,7 @@ from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import COMPONENT_SCHEDULER, MAIN, POOL_API, Names, component_labels
 from app.kserve.spec.presets.router import GRPC_PORT
 from app.kserve.workload.inherited import replicas, selector, with_account
+from app.kube.base import Json
 from app.kube.desired import (
     Deployment,
     DeploymentSpec,
@@ -26,8 +27,6 @@ from app.kube.desired import (
     TemplateMeta,
 )
 from app.kube.objects import ObservedDeployment
-
-Json = dict[str, Any]
 
 SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
 """Container ports by these names are the Service's."""

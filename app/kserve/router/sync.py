@@ -185,7 +185,6 @@ def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
 
 
 def _objectives(spec: EffectiveSpec, around: Surroundings, settings: Settings) -> list[Objective]:
-    """The objectives to make."""
     scheduled = spec.router is not None and spec.router.scheduler is not None
     declared = around.children.objectives is not None
     return objectives(spec.model, around.names, settings) if scheduled and declared else []

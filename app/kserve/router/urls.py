@@ -7,16 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.hooks.protocol import every, one
-from app.kserve.llminferenceservice.observed import (
-    Gateway,
-    Listener,
-    ParentReference,
-    RelatedService,
-    RouteRule,
-    RouteSpec,
-)
+from app.kserve.llminferenceservice.observed import Gateway, Listener, ParentReference, RouteRule, RouteSpec
 from app.kserve.llminferenceservice.types import Address
 from app.kserve.names import GATEWAY_NAME_LABEL
+from app.kube.objects import RelatedMeta
 
 EXTERNAL, GATEWAY_INTERNAL, INTERNAL = "gateway-external", "gateway-internal", "internal"
 
@@ -37,7 +31,7 @@ class GatewayView:
     """What URLs depend on beside the route: the cluster's Gateways, and the operator's settings."""
 
     gateways: Mapping[str, Gateway] | None
-    services: Mapping[str, RelatedService] | None
+    services: Mapping[str, RelatedMeta] | None
     url_scheme: str
     wildcard_hostname: str
     """Stands for the ``*`` of a listener's hostname."""
@@ -112,7 +106,7 @@ def _listener_host(listener: Listener, wildcard: str) -> list[str]:
     return [f"{wildcard}.{name.removeprefix('*.')}" if name.startswith("*.") else name]
 
 
-def _service_of(gateway: Gateway, services: Mapping[str, RelatedService] | None) -> str:
+def _service_of(gateway: Gateway, services: Mapping[str, RelatedMeta] | None) -> str:
     """The Service before a Gateway: the first that carries its name as a label, else the one called like it."""
     name, namespace = gateway.metadata.name, gateway.metadata.namespace
     labelled = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
@@ -27,9 +26,8 @@ from app.kserve.router.group import Group, Member, group_of, pool_backend, servi
 from app.kserve.router.objectives import Objective, with_objectives
 from app.kserve.router.route import as_observed, http_route, pool_group
 from app.kserve.spec.effective import EffectiveHTTP, EffectiveRouter, EffectiveScheduler, EffectiveSpec
+from app.kube.base import Json
 from app.workload.cause import Stage
-
-Json = dict[str, Any]
 
 
 class RouterError(Exception):
@@ -43,8 +41,6 @@ class RouterError(Exception):
 
 @dataclass(frozen=True)
 class RouterView:
-    """One service's router."""
-
     spec: EffectiveSpec
     around: Surroundings
     objectives: Sequence[Objective] = ()

@@ -18,13 +18,7 @@ from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
 from app.kserve.names import PIN_PREFIX, Names
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets
-from app.kserve.spec.complete import (
-    FindSchedulerConfig,
-    completed,
-    routed,
-    with_scheduler_config,
-    without_certificates,
-)
+from app.kserve.spec.complete import FindSchedulerConfig, completed, routed, with_scheduler_config, without_certificates
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model

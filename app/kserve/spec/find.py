@@ -44,7 +44,6 @@ class ConfigFinder:
         self._prefix = prefix
 
     def config(self, name: str) -> Layer | None:
-        """The config of that name, as a layer of the merge."""
         for namespace in self._namespaces:
             found = one(self._configs, name, namespace)
             if found is not None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.kserve.names import GATEWAY_GROUP
+from app.kube.base import Json
 from app.kube.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH
-from app.kube.merge import Json, MergeRules, find
+from app.kube.merge import MergeRules, find
 from app.kube.podspec import MERGE_KEYS, POD, normalised
 from app.kube.stored import without_nulls
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from app.kserve.lora import LORA_PATH, Adapter
 from app.kserve.modeluri import InvalidURL, ModelURI, parse
@@ -27,10 +26,9 @@ from app.kserve.names import (
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
 from app.kserve.sources import Provider, path, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
+from app.kube.base import Json
 from app.kube.merge import merge
 from app.kube.podspec import CONTAINER, each_name_once
-
-Json = dict[str, Any]
 
 _MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""

@@ -6,8 +6,6 @@ every service has a copy of its own, unless the namespace has that common Config
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from app.hooks.kept import keep_child
@@ -15,14 +13,13 @@ from app.hooks.protocol import one
 from app.kserve.llminferenceservice.observed import Surroundings
 from app.kserve.names import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE, component_labels
 from app.kserve.workload.children import metadata
+from app.kube.base import Json
 from app.kube.names import ANNOTATIONS_MAX
 from app.workload.cause import Cause, Stage
 
 KEY = "cabundle.crt"
 """The one key that is copied."""
 REASON = "CABundleMissing"
-
-Json = dict[str, Any]
 
 
 def ca_bundle_children(around: Surroundings) -> list[Json]:

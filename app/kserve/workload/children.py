@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.kserve import permissions
 from app.kserve.names import (
     COMPONENT_WORKLOAD,
@@ -15,10 +13,8 @@ from app.kserve.names import (
 )
 from app.kserve.workload.inherited import Labels
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan
+from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
-
-Json = dict[str, Any]
-
 
 # Deployments, whose replicas are single pods.
 

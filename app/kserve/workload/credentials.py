@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from app.kserve.llminferenceservice.observed import ServiceAccount
 from app.kserve.modeluri import ModelURI
 from app.kserve.names import EKS_ROLE, S3_PREFIX, STORAGE_INITIALIZER
 from app.kserve.operator import S3, Credentials
 from app.kserve.sources import Provider, host, provider
+from app.kube.base import Json
 from app.workload.cause import Cause, Stage
-
-Json = dict[str, Any]
 
 HF_TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a variable
 CA_BUNDLE_CONFIG_MAP = "AWS_CA_BUNDLE_CONFIGMAP"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import one
@@ -35,21 +34,12 @@ from app.kserve.workload.artifacts import (
     with_bundle,
 )
 from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, access, download_hints
-from app.kserve.workload.inherited import (
-    Labels,
-    Propagated,
-    laid_over,
-    propagated,
-    replicas,
-    selector,
-    with_account,
-)
+from app.kserve.workload.inherited import Labels, Propagated, laid_over, propagated, replicas, selector, with_account
 from app.kserve.workload.topology import Side, topology
+from app.kube.base import Json
 from app.kube.objects import ObservedTemplate
 from app.kube.podspec import each_name_once
 from app.workload.cause import Cause
-
-Json = dict[str, Any]
 
 
 class WorkloadError(Exception):
@@ -67,8 +57,6 @@ class MissingAccountError(WorkloadError):
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """A pod template."""
-
     labels: Labels
     annotations: Labels
     spec: Json

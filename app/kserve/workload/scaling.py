@@ -7,7 +7,6 @@ of the others follows that metric. Each workload with ``scaling`` has its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import one
@@ -30,11 +29,10 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.children import metadata
 from app.kserve.workload.inherited import fewest
 from app.kserve.workload.topology import Side, topology
+from app.kube.base import Json
 from app.kube.conditions import find
 from app.workload.behavior import stored_behavior
 from app.workload.cause import Stage
-
-Json = dict[str, Any]
 
 METRIC = "wva_desired_replicas"
 """Replicas that the workload variant autoscaler wants, by ``variant_name``."""
@@ -62,7 +60,6 @@ class ScalingPlan:
 
 
 def scaling_plans(spec: EffectiveSpec, names: Names) -> list[ScalingPlan]:
-    """For each workload with ``scaling``."""
     model = spec.model.name if spec.model is not None else None
     plans = (_plan(side, names, model or names.service) for side in topology(spec, names))
     return [plan for plan in plans if plan is not None]

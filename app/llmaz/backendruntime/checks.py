@@ -23,13 +23,7 @@ from app.llmaz.arguments import (
     port_warnings,
     unknown_words,
 )
-from app.llmaz.backendruntime.types import (
-    DEFAULT_PRESET,
-    BackendRuntime,
-    BackendRuntimeSpec,
-    RecommendedConfig,
-    preset,
-)
+from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
 from app.llmaz.checks import accelerator_warnings, under_upstreams_path
 from app.llmaz.names import PORT_NAME
 from app.llmaz.quantities import check_resources, low_limits
@@ -44,7 +38,6 @@ def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Sett
 
 
 def probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
-    """The probes by what they are for."""
     return {"startup": spec.startup_probe, "liveness": spec.liveness_probe, "readiness": spec.readiness_probe}
 
 

@@ -106,5 +106,4 @@ BackendRuntime = Resource[BackendRuntimeSpec, BackendRuntimeStatus]
 
 
 def preset(spec: BackendRuntimeSpec, name: str) -> RecommendedConfig | None:
-    """The first preset of that name."""
     return next((config for config in spec.recommended_configs or () if config.name == name), None)

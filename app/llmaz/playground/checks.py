@@ -24,13 +24,7 @@ from app.llmaz.checks import (
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.playground.observed import Related, Request
 from app.llmaz.playground.plan import plan
-from app.llmaz.playground.types import (
-    BackendRuntimeConfig,
-    ElasticConfig,
-    Playground,
-    PlaygroundSpec,
-    models,
-)
+from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, models
 from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
 from app.workload import podrules

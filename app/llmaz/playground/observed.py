@@ -4,56 +4,39 @@ from __future__ import annotations
 
 import msgspec
 
-from app.hooks.protocol import RelatedResource, RelatedRule, SyncRequest
-from app.kube.conditions import Condition
-from app.kube.objects import Observed, ObservedObject, RelatedMeta, ReplicasSpec
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest
+from app.kube.objects import ConditionsStatus, ObservedObject, RelatedMeta, ReplicasSpec
 from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API
 from app.llmaz.playground.types import Playground, models
 from app.settings import Settings
 
 
-class ServiceStatus(Observed):
+class ServiceStatus(ConditionsStatus):
     """What an inference Service says of itself."""
 
     observed_generation: int | None = None
-    conditions: list[Condition] | None = None
     replicas: int = 0
     selector: str = ""
 
 
 class ObservedService(ObservedObject):
-    """The inference Service of a Playground."""
-
     spec: ReplicasSpec = msgspec.field(default_factory=ReplicasSpec)
     status: ServiceStatus = msgspec.field(default_factory=ServiceStatus)
 
 
-class Children(
-    msgspec.Struct,
-    rename={
-        "services": f"Service.{INFERENCE_API}",
-        "autoscalers": "HorizontalPodAutoscaler.autoscaling/v2",
-    },
-):
+class Children(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
-    services: dict[str, ObservedService] | None = None
-    autoscalers: dict[str, ObservedObject] | None = None
+    services: ByName[ObservedService] = msgspec.field(name=f"Service.{INFERENCE_API}", default=None)
+    autoscalers: ByName[ObservedObject] = msgspec.field(name="HorizontalPodAutoscaler.autoscaling/v2", default=None)
 
 
-class Related(
-    msgspec.Struct,
-    rename={
-        "models": f"OpenModel.{MODEL_API}",
-        "runtimes": f"BackendRuntime.{INFERENCE_API}",
-        "services": f"Service.{INFERENCE_API}",
-    },
-):
+class Related(msgspec.Struct):
     """What the customize hook asked for."""
 
-    models: dict[str, RelatedResource] | None = None
-    runtimes: dict[str, RelatedResource] | None = None
-    services: dict[str, RelatedMeta] | None = None
+    models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{MODEL_API}", default=None)
+    runtimes: ByName[RelatedResource] = msgspec.field(name=f"BackendRuntime.{INFERENCE_API}", default=None)
+    services: ByName[RelatedMeta] = msgspec.field(name=f"Service.{INFERENCE_API}", default=None)
 
 
 Request = SyncRequest[Children, Related]

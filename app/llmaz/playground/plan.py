@@ -52,8 +52,6 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a Playground comes to."""
-
     name: str
     namespace: str
     skip_annotation: str | None

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from app.hooks.protocol import every, one
 from app.kube.base import Json
 from app.kube.conditions import find
+from app.kube.objects import ObservedConditions
 from app.llmaz.names import (
     AI_GATEWAY_API,
     ENVOY_API,
@@ -21,7 +22,7 @@ from app.llmaz.names import (
     load_balancer,
 )
 from app.llmaz.references import Model
-from app.llmaz.service.observed import Children, ObservedRoute, Related
+from app.llmaz.service.observed import Children, Related
 from app.llmaz.service.plan import Plan
 from app.settings import Settings
 
@@ -93,7 +94,7 @@ def notes(plan: Plan, children: Children, related: Related) -> Iterator[str]:
         )
 
 
-def _precedence(route: ObservedRoute) -> tuple[str, str, str]:
+def _precedence(route: ObservedConditions) -> tuple[str, str, str]:
     """Of routes that match the same, the Gateway API prefers the oldest, then the first by namespace and name."""
     metadata = route.metadata
     return metadata.creation_timestamp or "", metadata.namespace, metadata.name

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from app.hooks.protocol import RelatedResource, RelatedRule, SyncRequest
-from app.kube.conditions import Condition
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest
 from app.kube.names import is_label_value
 from app.kube.objects import (
-    Observed,
+    ObservedConditions,
     ObservedConfigMap,
     ObservedDeployment,
     ObservedLeaderWorkerSet,
@@ -21,68 +20,36 @@ from app.llmaz.names import (
     CONFIG_MAP,
     ENVOY_API,
     LWS_API,
-    LWS_NAME,
     MODEL_API,
     MODEL_NAME,
     deployment_selector,
 )
 from app.llmaz.service.types import Service
 from app.settings import Settings
+from app.workload.pods import LWS_NAME
 
 LWS_PLURAL = "leaderworkersets.leaderworkerset.x-k8s.io"
-
-
 ROUTE_PLURAL = "aigatewayroutes.aigateway.envoyproxy.io"
 
 
-class GatewayStatus(Observed):
-    """What the gateway says of an object of ours."""
-
-    conditions: list[Condition] | None = None
-
-
-class ObservedRoute(ObservedObject):
-    """An AIGatewayRoute or an AIServiceBackend."""
-
-    status: GatewayStatus = msgspec.field(default_factory=GatewayStatus)
-
-
-class Children(
-    msgspec.Struct,
-    rename={
-        "backends": f"Backend.{ENVOY_API}",
-        "ai_backends": f"AIServiceBackend.{AI_GATEWAY_API}",
-        "routes": f"AIGatewayRoute.{AI_GATEWAY_API}",
-        "deployments": "Deployment.apps/v1",
-        "leaderworkersets": f"LeaderWorkerSet.{LWS_API}",
-        "services": "Service.v1",
-    },
-):
+class Children(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
-    deployments: dict[str, ObservedDeployment] | None = None
-    leaderworkersets: dict[str, ObservedLeaderWorkerSet] | None = None
-    services: dict[str, ObservedObject] | None = None
-    backends: dict[str, ObservedObject] | None = None
-    ai_backends: dict[str, ObservedRoute] | None = None
-    routes: dict[str, ObservedRoute] | None = None
+    deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
+    leaderworkersets: ByName[ObservedLeaderWorkerSet] = msgspec.field(name=f"LeaderWorkerSet.{LWS_API}", default=None)
+    services: ByName[ObservedObject] = msgspec.field(name="Service.v1", default=None)
+    backends: ByName[ObservedObject] = msgspec.field(name=f"Backend.{ENVOY_API}", default=None)
+    ai_backends: ByName[ObservedConditions] = msgspec.field(name=f"AIServiceBackend.{AI_GATEWAY_API}", default=None)
+    routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{AI_GATEWAY_API}", default=None)
 
 
-class Related(
-    msgspec.Struct,
-    rename={
-        "models": f"OpenModel.{MODEL_API}",
-        "configmaps": "ConfigMap.v1",
-        "pods": "Pod.v1",
-        "routes": f"AIGatewayRoute.{AI_GATEWAY_API}",
-    },
-):
+class Related(msgspec.Struct):
     """What the customize hook asked for."""
 
-    models: dict[str, RelatedResource] | None = None
-    configmaps: dict[str, ObservedConfigMap] | None = None
-    pods: dict[str, ObservedPod] | None = None
-    routes: dict[str, ObservedRoute] | None = None
+    models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{MODEL_API}", default=None)
+    configmaps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
+    pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
+    routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{AI_GATEWAY_API}", default=None)
     """Those of all Services with the same main model."""
 
 

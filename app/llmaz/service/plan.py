@@ -21,8 +21,6 @@ from app.workload.cause import Cause, Stage
 
 
 class Workload(StrEnum):
-    """What runs the pods."""
-
     DEPLOYMENT = "Deployment"
     LEADER_WORKER_SET = "LeaderWorkerSet"
 
@@ -33,8 +31,6 @@ SubGroups = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a Service comes to."""
-
     name: str
     namespace: str
     replicas: int

@@ -40,7 +40,6 @@ def leader(plan: Plan) -> Json | None:
 
 
 def single(plan: Plan) -> Json:
-    """The pods of a Deployment."""
     template = worker(plan)
     template["metadata"]["labels"] |= plan.selector
     for container in [*template["spec"].get("initContainers", ()), *template["spec"].get("containers", ())]:

@@ -157,5 +157,4 @@ def is_nothing(value: int | str) -> bool:
 
 
 def percent(value: str) -> int:
-    """The number of a percentage that is one."""
     return int(value[:-1])

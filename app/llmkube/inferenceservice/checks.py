@@ -14,29 +14,29 @@ from typing import Any
 from app.hooks import sendable
 from app.hooks.protocol import SyncRequest, one
 from app.kube import field, quantity
+from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.embedded import image_warnings
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
-from app.kube.fit import Verdict
+from app.kube.fit import Answer
 from app.kube.modelfields import fields
 from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
-from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice import observed
 from app.llmkube.inferenceservice.fitting import fit_with
-from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Model, Plan, plan
+from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, plan
 from app.llmkube.inferenceservice.types import (
     Autoscaling,
     InferenceServiceSpec,
-    InferenceServiceStatus,
     Metric,
     ModelCache,
     ProbeOverrides,
+    Service,
     ServiceResources,
 )
 from app.llmkube.model.plan import accelerator
-from app.llmkube.model.types import ModelSpec
+from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
@@ -44,9 +44,7 @@ from app.settings import Settings
 from app.workload import placement, podrules, volumes
 from app.workload.cause import Cause, Stage
 
-Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
 Errors = list[field.Error]
-Json = dict[str, Any]
 
 
 def validate(service: Service, _: Service | None, __: Settings) -> Errors:
@@ -451,7 +449,7 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
     wanted = plan(metadata, spec, model, drafting, operator_claim=False, settings=settings)
     broken = [advice(SPEC, cause.text) for cause in mistakes(spec, wanted, model) if cause.stage is Stage.SPEC]
     fits = fit_with(spec, model, settings)
-    if fits.verdict is Verdict.DOES_NOT_FIT:  # LK-7.5
+    if fits.answer is Answer.DOES_NOT_FIT:  # LK-7.5
         broken.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
     return [*broken, *_with_model(spec, model.spec, wanted)]
 

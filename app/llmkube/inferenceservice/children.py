@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from app.kube.base import Json
 from app.kube.desired import (
     HorizontalPodAutoscaler,
     HorizontalPodAutoscalerSpec,
@@ -15,8 +14,6 @@ from app.kube.desired import (
 )
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
-
-Json = dict[str, Any]
 
 
 def service(plan: Plan) -> Service:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.hooks.kept import desired_replicas, keep_child, kept_selector
+from app.kube.base import Json
 from app.kube.desired import (
     Container,
     ContainerPort,
@@ -20,8 +19,6 @@ from app.kube.desired import (
 from app.kube.merge import find
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment, last_applied
 from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
-
-Json = dict[str, Any]
 
 RECREATE: Json = {"type": "Recreate"}
 """With a GPU the old pod goes first: the new one could wait for its GPU forever (LK-T-07)."""

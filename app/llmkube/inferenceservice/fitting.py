@@ -6,20 +6,17 @@ import re
 from typing import Any
 
 from app.hooks.protocol import SyncRequest, one
-from app.kube.fit import Fit, Verdict
+from app.kube.fit import Answer, Fit
 from app.kube.quantity import is_quantity, parse
-from app.kube.resource import Resource
 from app.llmkube.fit import Question, Shape, Use, judge
 from app.llmkube.inferenceservice.observed import decode
-from app.llmkube.inferenceservice.plan import Model, gpu_request
-from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
+from app.llmkube.inferenceservice.plan import gpu_request
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.plan import accelerator
+from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import METAL, source_of
 from app.settings import Settings
-
-Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
-
 
 _OWN_COMMAND = Use(unknown="spec.command starts a server of its own")
 
@@ -32,14 +29,14 @@ def fit(service: Service, request: SyncRequest[Any, Any], settings: Settings, gp
     spec, related = service.spec, request.related
     model = decode(one(related.models if related else None, spec.model_ref, service.metadata.namespace))
     if model is None:
-        return Fit(Verdict.CANNOT_KNOW, f"Model {spec.model_ref} is not known", ())
+        return Fit(Answer.CANNOT_KNOW, f"Model {spec.model_ref} is not known", ())
     return fit_with(spec, model, settings, gpu_memory)
 
 
 def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_memory: str = "") -> Fit:
     """The answer for a spec and its Model."""
     if accelerator(model.spec) == METAL:
-        return Fit(Verdict.CANNOT_KNOW, "the agent on the Mac judges by the memory of its host", ())
+        return Fit(Answer.CANNOT_KNOW, "the agent on the Mac judges by the memory of its host", ())
     memory, memory_from = _memory(spec, model, gpu_memory)
     told, source = model.status.gguf, source_of(model.spec)
     names = tuple(filter(None, (told.model_name if told else "", source.text, *source.files)))

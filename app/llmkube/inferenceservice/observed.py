@@ -10,12 +10,11 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import RelatedResource, RelatedRule, every
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, every
 from app.hooks.reader import read_related
 from app.kube.conditions import find
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
-    ObjectMeta,
     Observed,
     ObservedAutoscaler,
     ObservedClaim,
@@ -28,11 +27,11 @@ from app.kube.objects import (
 from app.kube.resource import Resource
 from app.kube.stored import Decoder
 from app.llmkube import names
-from app.llmkube.inferenceservice.plan import Model, wanted_replicas
-from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus, Phase
+from app.llmkube.inferenceservice.plan import wanted_replicas
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, Phase, Service
 from app.llmkube.inferenceservice.types import Reason as ServiceReason
 from app.llmkube.model.plan import accelerator
-from app.llmkube.model.types import ConditionType, ModelSpec, ModelStatus, Reason
+from app.llmkube.model.types import ConditionType, Model, ModelSpec, ModelStatus, Reason
 from app.llmkube.model.types import Phase as ModelPhase
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.source import METAL, SourceClass, recorded_key, source_of
@@ -40,21 +39,13 @@ from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
 
-class Children(
-    msgspec.Struct,
-    rename={
-        "deployments": "Deployment.apps/v1",
-        "services": "Service.v1",
-        "autoscalers": "HorizontalPodAutoscaler.autoscaling/v2",
-        "pod_monitors": f"PodMonitor.{names.POD_MONITOR_API}",
-    },
-):
+class Children(msgspec.Struct):
     """Observed children; ``pod_monitors`` is ``None`` where that kind is not declared."""
 
-    deployments: dict[str, ObservedDeployment] | None = None
-    services: dict[str, ObservedObject] | None = None
-    autoscalers: dict[str, ObservedAutoscaler] | None = None
-    pod_monitors: dict[str, ObservedObject] | None = None
+    deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
+    services: ByName[ObservedObject] = msgspec.field(name="Service.v1", default=None)
+    autoscalers: ByName[ObservedAutoscaler] = msgspec.field(name="HorizontalPodAutoscaler.autoscaling/v2", default=None)
+    pod_monitors: ByName[ObservedObject] = msgspec.field(name=f"PodMonitor.{names.POD_MONITOR_API}", default=None)
 
 
 class EndpointConditions(Observed):
@@ -66,10 +57,9 @@ class SliceEndpoint(Observed):
     conditions: EndpointConditions = msgspec.field(default_factory=EndpointConditions)
 
 
-class ObservedSlice(Observed):
+class ObservedSlice(RelatedMeta):
     """An EndpointSlice, as a metal agent writes it (LK-C.3)."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     endpoints: list[SliceEndpoint] | None = None
 
 
@@ -77,44 +67,31 @@ class NeighbourStatus(Observed):
     phase: str = ""
 
 
-class Neighbour(Observed):
+class Neighbour(RelatedMeta):
     """Another InferenceService, of any namespace: only its place in the queue matters."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     status: NeighbourStatus = msgspec.field(default_factory=NeighbourStatus)
 
 
-class ObservedPriorityClass(Observed):
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+class ObservedPriorityClass(RelatedMeta):
     value: int = 0
 
 
-class Related(
-    msgspec.Struct,
-    rename={
-        "models": "Model.inference.llmkube.dev/v1alpha1",
-        "services": "InferenceService.inference.llmkube.dev/v1alpha1",
-        "pods": "Pod.v1",
-        "claims": "PersistentVolumeClaim.v1",
-        "slices": "EndpointSlice.discovery.k8s.io/v1",
-        "priority_classes": "PriorityClass.scheduling.k8s.io/v1",
-        "runtime_classes": "RuntimeClass.node.k8s.io/v1",
-    },
-):
+class Related(msgspec.Struct):
     """Related objects; ``None`` where customize did not ask for the kind."""
 
-    models: dict[str, RelatedResource] | None = None
-    services: dict[str, Neighbour] | None = None
-    pods: dict[str, ObservedPod] | None = None
-    claims: dict[str, ObservedClaim] | None = None
-    slices: dict[str, ObservedSlice] | None = None
-    priority_classes: dict[str, ObservedPriorityClass] | None = None
-    runtime_classes: dict[str, RelatedMeta] | None = None
+    models: ByName[RelatedResource] = msgspec.field(name="Model.inference.llmkube.dev/v1alpha1", default=None)
+    services: ByName[Neighbour] = msgspec.field(name="InferenceService.inference.llmkube.dev/v1alpha1", default=None)
+    pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
+    claims: ByName[ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
+    slices: ByName[ObservedSlice] = msgspec.field(name="EndpointSlice.discovery.k8s.io/v1", default=None)
+    priority_classes: ByName[ObservedPriorityClass] = msgspec.field(
+        name="PriorityClass.scheduling.k8s.io/v1", default=None
+    )
+    runtime_classes: ByName[RelatedMeta] = msgspec.field(name="RuntimeClass.node.k8s.io/v1", default=None)
 
 
-def customize(
-    resource: Resource[InferenceServiceSpec, InferenceServiceStatus], declared: frozenset[str], settings: Settings
-) -> list[RelatedRule]:
+def customize(resource: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """What a sync needs to see. From the spec alone, as Metacontroller keeps the answer by generation (LK-D.2)."""
     metadata, spec = resource.metadata, resource.spec
     namespace = metadata.namespace

@@ -9,11 +9,11 @@ import posixpath
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.kube.base import Json
 from app.kube.desired import Container, VolumeMount
 from app.kube.objects import ObjectMeta
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
-from app.kube.resource import Resource
 from app.kube.stored import clean
 from app.llmkube import names
 from app.llmkube.download import (
@@ -27,7 +27,7 @@ from app.llmkube.download import (
 )
 from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
-from app.llmkube.model.types import ModelSpec, ModelStatus
+from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
@@ -42,9 +42,6 @@ from app.workload.parts import (
     tcp_socket,
     toleration,
 )
-
-Json = dict[str, Any]
-Model = Resource[ModelSpec, ModelStatus]
 
 DEFAULT_SERVICE_PORT = 8080
 DEFAULT_ENDPOINT_PATH = "/v1/chat/completions"
@@ -411,7 +408,6 @@ def _without_empty(item: Json) -> Json:
 
 
 def _by_name(references: list[Json]) -> list[Json]:
-    """References to objects by name, each name once."""
     return [clean(reference) for reference in each_name_once(references)]
 
 

@@ -27,6 +27,7 @@ from app.llmkube.inferenceservice.types import (
     Phase,
     Reason,
     SchedulingStatus,
+    Service,
 )
 from app.llmkube.model.status import stamp
 from app.llmkube.runtimes.registry import RUNTIMES, runtime
@@ -36,8 +37,6 @@ from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, missing
 from app.workload.ready import ready_message, ready_reason
 from app.workload.rollout import Rollout, rolling_out
-
-Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,10 +317,17 @@ def _availability(conditions: Conditions, phase: Phase, ready: int, desired: int
 
 
 def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> None:
-    """What the runtime says of its own options. The words of a runtime that the service had before are taken back."""
+    """What the runtime says of its own options; true only where it was false before.
+
+    The words of a runtime that the service had before are taken back.
+    """
     known = runtime(spec.runtime)
-    conditions.remove(*(type_ for other in RUNTIMES.values() for type_ in other.conditions if other is not known))
-    known.judge(spec, conditions)
+    conditions.remove(*(other.condition for other in RUNTIMES.values() if other is not known))
+    problem = known.judge(spec)
+    if problem is not None:
+        conditions.set(known.condition, False, *problem)
+    elif conditions.get(known.condition) is not None:
+        conditions.set(known.condition, True, Reason.CONFIG_VALID, known.valid)
 
 
 def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:

@@ -12,7 +12,6 @@ from app.hooks.kept import is_true, keep_or_stop, wants_none
 from app.hooks.protocol import SyncRequest, SyncResponse, every, one
 from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment
-from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.inferenceservice import status
 from app.llmkube.inferenceservice.checks import mistakes
@@ -22,7 +21,6 @@ from app.llmkube.inferenceservice.observed import (
     Children,
     Gate,
     Related,
-    customize,
     decode,
     draft_cause,
     missing_draft,
@@ -30,7 +28,6 @@ from app.llmkube.inferenceservice.observed import (
     usable,
 )
 from app.llmkube.inferenceservice.plan import (
-    Model,
     Plan,
     endpoint,
     known_resources,
@@ -38,9 +35,10 @@ from app.llmkube.inferenceservice.plan import (
     priority_class,
     wanted_replicas,
 )
-from app.llmkube.inferenceservice.status import Facts, Observation, invalid
-from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, InferenceServiceStatus
+from app.llmkube.inferenceservice.status import Facts, Observation
+from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, Service
 from app.llmkube.model.plan import accelerator
+from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import METAL
 from app.settings import Settings
@@ -49,14 +47,10 @@ from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
 from app.workload.waiting import RESYNC, outstanding, waiting_causes
 
-__all__ = ["Children", "Related", "customize", "invalid", "kept", "sync"]
-
-Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
 Request = SyncRequest[Children, Related]
 
 
 def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
-    """The children and the status of one service."""
     metadata, spec, related = resource.metadata, resource.spec, request.related or Related()
     model = usable(spec.model_ref, one(related.models, spec.model_ref, metadata.namespace))
     facts = Facts(now, _priority(spec, related))

@@ -30,6 +30,7 @@ from app.kube.base import (
 )
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
+from app.kube.resource import Resource
 from app.llmkube.runtimes.types import PersonaPlexConfig, SGLangConfig, TGIConfig, VLLMConfig
 
 Runtime = Literal["llamacpp", "llamacpp-router", "personaplex", "vllm", "tgi", "sglang", "generic"]
@@ -460,10 +461,6 @@ class ConditionType(StrEnum):
     """Something is wrong."""
     GPU_AVAILABLE = "GPUAvailable"
     """The cluster has the GPUs the pods ask for."""
-    VLLM_SPEC_VALID = "VLLMSpecValid"
-    """The vLLM options fit together."""
-    SGLANG_SPEC_VALID = "SGLangSpecValid"
-    """The SGLang options fit together."""
     SUSPENDED = "Suspended"
     """``suspend`` is true; false only where it was true before."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
@@ -497,10 +494,8 @@ class Reason(StrEnum):
     """Nothing will happen until somebody acts; the message says what."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
     """The Model that shall propose tokens does not exist."""
-    SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
-    """Speculative decoding is on without a model."""
     CONFIG_VALID = "ConfigValid"
-    """The vLLM options fit together again."""
+    """The options of the runtime, or the Model that shall propose tokens, can be used again."""
     INVALID_SPEC = "InvalidSpec"
     """The object breaks a rule; nothing is changed."""
     NAME_CONFLICT = "NameConflict"
@@ -546,3 +541,6 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     conditions: Annotated[list[Condition], Meta(description="What is true of the service, by type.")] = msgspec.field(
         default_factory=list
     )
+
+
+Service = Resource[InferenceServiceSpec, InferenceServiceStatus]

@@ -12,16 +12,15 @@ from app.kube.field import Advice, advice, without_user
 from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_subdomain
-from app.kube.resource import Resource
 from app.llmkube.fit import too_large
 from app.llmkube.model.plan import accelerator, refusal
 from app.llmkube.model.types import (
     GPU,
     SOURCE_FORM,
     Hardware,
+    Model,
     ModelResources,
     ModelSpec,
-    ModelStatus,
     Sharding,
     layers,
 )
@@ -42,7 +41,6 @@ from app.llmkube.source import (
 from app.settings import Settings
 from app.workload import podrules
 
-Model = Resource[ModelSpec, ModelStatus]
 Errors = list[field.Error]
 
 SOURCE = SPEC.child("source")

@@ -19,14 +19,7 @@ from app.kube.desired import (
 )
 from app.kube.quantity import QuantityError, canonical
 from app.llmkube import names
-from app.llmkube.download import (
-    EXIT_USELESS,
-    EXIT_WRONG_SHA256,
-    Download,
-    container,
-    job_pod_security,
-    volumes,
-)
+from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
 from app.llmkube.model.observed import Downloader, DownloadJob, ModelPod, told, users, variable
 from app.llmkube.model.plan import Plan
 from app.settings import Settings

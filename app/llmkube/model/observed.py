@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from app.hooks.protocol import RelatedRule
+from app.hooks.protocol import ByName, RelatedRule
 from app.kube.conditions import find, is_true
 from app.kube.objects import (
     ContainerStateTerminated,
@@ -25,11 +25,10 @@ from app.kube.objects import (
     PodSpec,
     annotations_of,
 )
-from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.download import EXIT_WRONG_SHA256
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan, source_claim
-from app.llmkube.model.types import GGUF, QUANTIZATIONS, ModelSpec, ModelStatus
+from app.llmkube.model.types import GGUF, QUANTIZATIONS, Model
 from app.settings import Settings
 
 
@@ -38,8 +37,6 @@ class ClaimVolume(Observed):
 
 
 class PodVolume(Observed):
-    """A volume of a pod, as far as it is a claim."""
-
     persistent_volume_claim: ClaimVolume | None = None
 
 
@@ -94,31 +91,23 @@ class ObservedNode(msgspec.Struct):
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
 
-class ObservedStorageClass(msgspec.Struct, rename={"binding_mode": "volumeBindingMode"}):
-    binding_mode: str = ""
+class ObservedStorageClass(msgspec.Struct):
+    binding_mode: str = msgspec.field(name="volumeBindingMode", default="")
 
 
-class Children(msgspec.Struct, rename={"jobs": "Job.batch/v1", "claims": "PersistentVolumeClaim.v1"}):
-    jobs: dict[str, DownloadJob] | None = None
-    claims: dict[str, ObservedClaim] | None = None
+class Children(msgspec.Struct):
+    jobs: ByName[DownloadJob] = msgspec.field(name="Job.batch/v1", default=None)
+    claims: ByName[ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
 
 
-class Related(
-    msgspec.Struct,
-    rename={
-        "claims": "PersistentVolumeClaim.v1",
-        "pods": "Pod.v1",
-        "nodes": "Node.v1",
-        "classes": "StorageClass.storage.k8s.io/v1",
-    },
-):
-    claims: dict[str, ObservedClaim] | None = None
-    pods: dict[str, ModelPod] | None = None
-    nodes: dict[str, ObservedNode] | None = None
-    classes: dict[str, ObservedStorageClass] | None = None
+class Related(msgspec.Struct):
+    claims: ByName[ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
+    pods: ByName[ModelPod] = msgspec.field(name="Pod.v1", default=None)
+    nodes: ByName[ObservedNode] = msgspec.field(name="Node.v1", default=None)
+    classes: ByName[ObservedStorageClass] = msgspec.field(name="StorageClass.storage.k8s.io/v1", default=None)
 
 
-def customize(model: Resource[ModelSpec, ModelStatus], _: frozenset[str], settings: Settings) -> list[RelatedRule]:
+def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """What a Model's answer depends on besides its children. From the spec only: Metacontroller keeps the rules."""
     namespace, rules = model.metadata.namespace, []
     usual = plan(model.metadata, model.spec, operator_claim=False, settings=settings)

@@ -15,15 +15,7 @@ from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, sin
 from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
 from app.llmkube.inferenceservice.types import InferenceServiceStatus
-from app.llmkube.model.observed import (
-    DownloadJob,
-    ObservedNode,
-    complete,
-    failed_at,
-    refreshed,
-    report,
-    wrong_sha256,
-)
+from app.llmkube.model.observed import DownloadJob, ObservedNode, complete, failed_at, refreshed, report, wrong_sha256
 from app.llmkube.model.plan import Plan
 from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
 from app.llmkube.source import SourceClass, recorded_key

@@ -20,7 +20,6 @@ from app.llmkube.model.observed import (
     DownloadJob,
     Related,
     attempts,
-    customize,
     fetching,
     going,
     is_earlier_models,
@@ -29,16 +28,12 @@ from app.llmkube.model.observed import (
 )
 from app.llmkube.model.plan import Plan, operator_claim, plan
 from app.llmkube.model.status import Observation
-from app.llmkube.model.types import ModelSpec, ModelStatus, Reason
+from app.llmkube.model.types import Model, ModelSpec, ModelStatus, Reason
 from app.llmkube.source import SourceClass
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
-__all__ = ["Children", "Related", "customize", "invalid", "sync"]
-
-
 Request = SyncRequest[Children, Related]
-Model = Resource[ModelSpec, ModelStatus]
 
 
 def sync(model: Model, request: Request, settings: Settings, now: datetime) -> SyncResponse:

@@ -16,6 +16,7 @@ from pydantic import Field
 from app.kube.base import DateTime, Int32, Int64, KubeModel, pattern
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
+from app.kube.resource import Resource
 
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*(.+)", re.IGNORECASE)
 
@@ -341,3 +342,6 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     conditions: Annotated[list[Condition], Meta(description="What is true of the Model, by type.")] = msgspec.field(
         default_factory=list
     )
+
+
+Model = Resource[ModelSpec, ModelStatus]

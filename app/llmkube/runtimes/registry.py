@@ -24,14 +24,6 @@ def spelt_out(names: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def reading(path: str) -> str:
-    """When a field of the spec is read, for its row in docs/fields: ``runtime vllm``; empty for always."""
-    field = path.partition(".")[0]
-    found = readers(field)
-    words = [f"runtime{'s' if len(found) > 1 else ''} {spelt_out(found)}"] if found else []
-    return ", and ".join([*words, *("metal" for known in RUNTIMES.values() if field in known.metal)])
-
-
 def runtime(name: str) -> Runtime:
     """The runtime of that name; llama.cpp where there is none (LK-1.4)."""
     return RUNTIMES.get(name, LLAMACPP)

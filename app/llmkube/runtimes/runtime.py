@@ -8,10 +8,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from app.kube.base import KubeModel
-from app.kube.conditions import Conditions
+from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC
 from app.kube.field import Advice, Error, invalid
 from app.kube.modelfields import fields
@@ -21,8 +19,6 @@ from app.llmkube.model.types import GPU, ModelSpec
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
 from app.workload.parts import GPURequest
-
-Json = dict[str, Any]
 
 NOBODY_KNOWS = "what this server loads, and how much memory it takes, is its own affair"
 
@@ -147,10 +143,12 @@ class Runtime:
     mistakes: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
     """What keeps the server from starting with the GPUs of a pod."""
 
-    conditions: tuple[str, ...] = ()
-    """Types of the conditions that ``judge`` writes; a service with another runtime has none of them."""
-    judge: Callable[[InferenceServiceSpec, Conditions], None] = lambda *_: None
-    """Writes what the status says of ``config``."""
+    condition: str = ""
+    """Type of the condition that says whether ``config`` fits together; a service with another runtime has none."""
+    valid: str = ""
+    """Its message where they do."""
+    judge: Callable[[InferenceServiceSpec], tuple[str, str] | None] = lambda _: None
+    """The reason and the message of that condition while ``config`` does not fit together."""
     use: Callable[[InferenceServiceSpec, ModelSpec], Use] = lambda *_: Use(unknown=NOBODY_KNOWS)
     """How it uses the memory of its GPUs."""
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""

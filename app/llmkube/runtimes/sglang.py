@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from decimal import Decimal
 from enum import StrEnum
 
-from app.kube.conditions import Conditions
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
@@ -22,22 +21,13 @@ from app.workload.parts import GPURequest
 CONFIG = SPEC.child("sglangConfig")
 
 
-class ConditionType(StrEnum):
-    """What SGLang adds to a service's conditions."""
-
-    SGLANG_SPEC_VALID = "SGLangSpecValid"
-    """The SGLang options fit together."""
-
-
 class Reason(StrEnum):
-    """Why that condition is as it is."""
+    """Why ``SGLangSpecValid`` is false."""
 
     SPECULATIVE_MISSING_CONFIG = "SpeculativeMissingConfig"
     """Speculative decoding is on without an algorithm or a model."""
     SPECULATIVE_ACCEPT_THRESHOLD_UNUSED = "SpeculativeAcceptThresholdUnused"
     """A threshold of speculative decoding is set, and it is off."""
-    CONFIG_VALID = "ConfigValid"
-    """The SGLang options fit together again."""
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -182,19 +172,18 @@ def mistakes(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
         yield Cause(Stage.SPEC, text, "TensorParallelSize")
 
 
-def judge(spec: InferenceServiceSpec, conditions: Conditions) -> None:
-    """``SGLangSpecValid``: false while speculative decoding is not what was asked for; true only after that."""
+def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
+    """Speculative decoding that is not what was asked for."""
     speculative = (spec.sglang_config or SGLangConfig()).speculative or SGLangSpeculative()
-    type_, missing = ConditionType.SGLANG_SPEC_VALID, _missing(speculative)
+    missing = _missing(speculative)
     thresholds = (speculative.accept_threshold_single, speculative.accept_threshold_acc)
     if speculative.enabled and missing:
         message = f"sglangConfig.speculative.enabled needs {missing}; speculative decoding is left out"
-        conditions.set(type_, False, Reason.SPECULATIVE_MISSING_CONFIG, message)
-    elif not speculative.enabled and thresholds != (None, None):
+        return Reason.SPECULATIVE_MISSING_CONFIG, message
+    if not speculative.enabled and thresholds != (None, None):
         message = "the thresholds of sglangConfig.speculative have no effect unless enabled is true"
-        conditions.set(type_, False, Reason.SPECULATIVE_ACCEPT_THRESHOLD_UNUSED, message)
-    elif conditions.get(type_) is not None:
-        conditions.set(type_, True, Reason.CONFIG_VALID, "the SGLang options fit together")
+        return Reason.SPECULATIVE_ACCEPT_THRESHOLD_UNUSED, message
+    return None
 
 
 _MEMORY_FLAGS = (
@@ -268,7 +257,8 @@ SGLANG = Runtime(
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,
-    conditions=(ConditionType.SGLANG_SPEC_VALID,),
+    condition="SGLangSpecValid",
+    valid="the SGLang options fit together",
     judge=judge,
     use=use,
 )

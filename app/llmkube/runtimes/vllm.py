@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from decimal import Decimal
 from enum import StrEnum
 
-from app.kube.conditions import Conditions
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
@@ -24,20 +23,11 @@ DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
 """Stands in every stored object, written or not."""
 
 
-class ConditionType(StrEnum):
-    """What vLLM adds to a service's conditions."""
-
-    VLLM_SPEC_VALID = "VLLMSpecValid"
-    """The vLLM options fit together."""
-
-
 class Reason(StrEnum):
-    """Why that condition is as it is."""
+    """Why ``VLLMSpecValid`` is false."""
 
     SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
     """Speculative decoding is on without a model."""
-    CONFIG_VALID = "ConfigValid"
-    """The vLLM options fit together again."""
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -138,14 +128,12 @@ def mistakes(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
         yield Cause(Stage.SPEC, text, "TensorParallelSize")
 
 
-def judge(spec: InferenceServiceSpec, conditions: Conditions) -> None:
-    """``VLLMSpecValid``: false when speculative decoding is on without a model; true only after it was false."""
-    speculative, type_ = _speculation(spec), ConditionType.VLLM_SPEC_VALID
-    if speculative.enabled and not speculative.model:
-        message = "SpeculativeInvalid: vllmConfig.speculative.enabled needs model; speculative decoding is left out"
-        conditions.set(type_, False, Reason.SPECULATIVE_MISSING_MODEL, message)
-    elif conditions.get(type_) is not None:
-        conditions.set(type_, True, Reason.CONFIG_VALID, "the vLLM options fit together")
+def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
+    """Speculative decoding that is on without a model."""
+    speculative = _speculation(spec)
+    message = "SpeculativeInvalid: vllmConfig.speculative.enabled needs model; speculative decoding is left out"
+    missing = speculative.enabled and not speculative.model
+    return (Reason.SPECULATIVE_MISSING_MODEL, message) if missing else None
 
 
 _MEMORY_FLAGS = (
@@ -211,7 +199,8 @@ VLLM = Runtime(
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,
-    conditions=(ConditionType.VLLM_SPEC_VALID,),
+    condition="VLLMSpecValid",
+    valid="the vLLM options fit together",
     judge=judge,
     draft=draft,
     draft_flag=SPECULATIVE_MODEL,

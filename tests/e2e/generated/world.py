@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 
 from app.admission import review
+from app.cli.kinds import find
 from app.cli.offline import NOW, direct
 from app.cli.simulate import MAX_ROUNDS, Cluster
 from app.cli.world import inner_key, outer_key
-from app.families import find
 from app.hooks.kind import Kind, answer_sync
 from app.settings import Settings
 from tests.e2e.generated.draw import Json

@@ -195,12 +195,7 @@ class Controller:
     async def _work(self) -> None:
         for informer in [self._parents, *self._children]:
             await informer.synced.wait()
-        while True:
-            key = await self._queue.get()
-            try:
-                await self._process(key)
-            finally:
-                self._queue.done(key)
+        await self._queue.serve(self._process)
 
     async def _process(self, key: str) -> None:
         parent = self._parents.get(key)

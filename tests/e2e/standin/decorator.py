@@ -77,12 +77,7 @@ class Decorator:
     async def _work(self) -> None:
         for informer, _ in self._informers.values():
             await informer.synced.wait()
-        while True:
-            key = await self._queue.get()
-            try:
-                await self._process(key)
-            finally:
-                self._queue.done(key)
+        await self._queue.serve(self._process)
 
     async def _process(self, key: str) -> None:
         plural, _, name = key.partition(" ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 
 BACKOFF_FIRST, BACKOFF_LAST = 0.005, 1000.0
 BUCKET_RATE, BUCKET_SIZE = 10.0, 100.0
@@ -68,6 +69,15 @@ class WorkQueue:
         self._working.discard(key)
         if key in self._dirty:
             self._ready.put_nowait(key)
+
+    async def serve(self, process: Callable[[str], Awaitable[None]]) -> None:
+        """Work on one key after the other, until cancelled."""
+        while True:
+            key = await self.get()
+            try:
+                await process(key)
+            finally:
+                self.done(key)
 
     def stop(self) -> None:
         """Cancel all timers."""

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.kserve.llminferenceservice.observed import Gateway, RelatedService, RouteSpec
+from app.kserve.llminferenceservice.observed import Gateway, RouteSpec
 from app.kserve.router.urls import GatewayView, URLError, addresses, urls
+from app.kube.objects import RelatedMeta
 from tests.kserve.objects import Json
 
 HTTP: Json = {"name": "http", "port": 80, "protocol": "HTTP"}
@@ -39,7 +40,7 @@ def found(
     """The URLs of a route at one Gateway."""
     spec = msgspec.convert({"parentRefs": parents or [PARENT], **route}, RouteSpec)
     related = {
-        f"{meta['namespace']}/{meta['name']}": msgspec.convert({"metadata": meta}, RelatedService)
+        f"{meta['namespace']}/{meta['name']}": msgspec.convert({"metadata": meta}, RelatedMeta)
         for meta in services or []
     }
     view = GatewayView(

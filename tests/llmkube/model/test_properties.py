@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.llmkube.download import JOB_SCRIPT
+from app.llmkube.download import script
 from app.settings import Settings
 from tests.llmkube.objects import NOW, Json, admit, customize, model, observed, sync
 
@@ -111,5 +111,5 @@ def test_user_text_is_never_shell_text(spec: Json, settings: Settings) -> None:
     for child in sync(model(**spec), settings=settings)["children"]:
         if child["kind"] == "Job":
             container: dict[str, Any] = child["spec"]["template"]["spec"]["containers"][0]
-            assert container["command"] == ["sh", "-c", JOB_SCRIPT]
+            assert container["command"] == ["sh", "-c", script(in_job=True)]
             assert "args" not in container

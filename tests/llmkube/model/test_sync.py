@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.kube.conditions import rfc3339
-from app.llmkube.download import JOB_SCRIPT
-from app.llmkube.resources import MODEL
+from app.llmkube.download import script
+from app.llmkube.kinds import MODEL
 from app.settings import Settings
 from tests.llmkube.objects import KEY, NOW, Json, child, condition, customize, model, observed, sync
 
@@ -162,8 +162,8 @@ def test_an_object_of_a_bucket_is_fetched_by_a_job() -> None:
 def test_scripts_have_what_their_source_needs() -> None:
     """Credentials and several files are in no script that has none: that of a URL is as it was."""
     plain, with_token = downloader(model()), downloader(model(sourceSecretRef={"name": "hub"}))
-    assert plain["command"][2] == JOB_SCRIPT
-    assert "aws-sigv4" not in JOB_SCRIPT
+    assert plain["command"][2] == script(in_job=True)
+    assert "aws-sigv4" not in script(in_job=True)
     assert "envFrom" not in plain
     assert "aws-sigv4" in with_token["command"][2]
     assert "MODEL_FILES" not in with_token["command"][2]

@@ -12,8 +12,7 @@ from app.kserve.names import PUBLIC_PORT
 from app.kserve.spec.merge import Layer
 from app.kserve.spec.presets import pods, router
 from app.kserve.spec.template.language import OPEN, Template
-
-Json = dict[str, Any]
+from app.kube.base import Json
 
 SCHEDULER, ROUTE, TRACING = "config-llm-scheduler", "config-llm-router-route", "config-llm-tracing"
 

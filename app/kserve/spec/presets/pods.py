@@ -6,8 +6,7 @@ from typing import Any
 
 from app.kserve.names import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
 from app.kserve.spec.presets.script import join_script, pipeline_script, start_script
-
-Json = dict[str, Any]
+from app.kube.base import Json
 
 DECODE_PORT = 8001
 """Where the server of a decode pod listens: the routing sidecar has the public port."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.kserve.names import (
     GATEWAY_GROUP,
     KSERVE_COMPONENT,
@@ -16,8 +14,7 @@ from app.kserve.names import (
     PUBLIC_PORT,
 )
 from app.kserve.spec.presets.pods import CERTIFICATES_MOUNT, MESSAGE_PATH, certificates_volume
-
-Json = dict[str, Any]
+from app.kube.base import Json
 
 PICKER_IMAGE = "ghcr.io/llm-d/llm-d-inference-scheduler:v0.4.0"
 """Image and arguments belong together: never change one alone."""

@@ -89,5 +89,4 @@ class Meter:
 
 
 def size(text: str) -> int:
-    """Bytes of a text."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -18,13 +18,11 @@ from app.kserve.names import API_VERSION, Names
 from app.kserve.operator import ROUTING_HEADER
 from app.kserve.spec.template.bounds import STEP, Meter, TemplateError
 from app.kserve.spec.template.functions import Pointer
-from app.kube.base import KubeModel
+from app.kube.base import Json, KubeModel
 from app.kube.embedded_types import TYPES
 from app.kube.merge import find
 from app.kube.modelfields import FieldType, fields
 from app.kube.objects import ObjectMeta
-
-Json = dict[str, Any]
 
 _ACRONYMS = {
     "uri": "URI",
