@@ -1,4 +1,5 @@
-# Every target makes .venv itself, from the hash-pinned lists in requirements/. Needed: make, and Python 3.11 or newer.
+# Every target makes .venv itself, from the hash-pinned lists in requirements/. Needed: make, and Python 3.11 or newer;
+# for the studio's page npm, too.
 
 # The first interpreter that is new enough; override with `make PYTHON=/path/to/python test`.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -10,12 +11,15 @@ BIN := $(VENV)/bin
 # that was made in another way is completed, never deleted.
 STAMP := $(VENV)/.installed-$(shell cat requirements/dev.txt pyproject.toml | cksum | cut -d ' ' -f 1)
 UV := $(shell command -v uv 2>/dev/null)
+NPM := $(shell command -v npm 2>/dev/null)
+PAGE := app/studio/page
 
 # More arguments for the test runner: make test PYTEST_ARGS='-k certs'
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit e2e lint format generate generated docs bench bench-cluster soak wheel lock clean distclean venv
+.PHONY: help demo test unit browser e2e lint types studio format generate generated docs bench bench-cluster soak wheel lock clean \
+	distclean venv
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -24,23 +28,41 @@ help: ## list the targets
 demo: $(STAMP) ## run the service here and drive the examples through it; no cluster, no Go, no Docker
 	$(BIN)/modelhooks demo examples manifests/llmaz-runtimes
 
-test: unit ## all tests; those on a real control plane where Go or KUBEBUILDER_ASSETS is at hand
+test: unit browser ## all tests; those that need Go, npm or Chromium where they are at hand
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
 unit: $(STAMP) ## the tests that need no cluster
-	$(BIN)/python -m pytest -m 'not e2e' -n auto --dist loadfile $(if $(COVERAGE),--cov=app --cov-report=) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'not e2e and not browser' -n auto --dist loadfile $(if $(COVERAGE),--cov=app --cov-report=) $(PYTEST_ARGS)
+
+# MODELHOOKS_BROWSER=required makes what is missing a failure.
+browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chromium
+	$(BIN)/python -m pytest -m 'browser and not e2e' $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
 	MODELHOOKS_E2E=required $(BIN)/python -m tests.e2e.binaries
 	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
 
-lint: $(STAMP) generated ## style, types, layers, and generated files that are up to date
+lint: $(STAMP) generated $(if $(NPM),types) ## style, types, layers, and generated files that are up to date
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
+
+types: $(PAGE)/node_modules/.package-lock.json
+	cd $(PAGE) && npm run --silent check
+
+studio: app/studio/static/index.html ## the page of `modelhooks studio`, in app/studio/static (needs npm)
+
+app/studio/static/index.html: $(PAGE)/node_modules/.package-lock.json $(PAGE)/build.mjs $(wildcard $(PAGE)/src/*)
+	cd $(PAGE) && npm run --silent build
+
+# No package runs anything while it is installed.
+$(PAGE)/node_modules/.package-lock.json: $(PAGE)/package.json $(PAGE)/package-lock.json
+	@test -n '$(NPM)' || { echo 'make studio needs npm (Node.js 18 or newer)' >&2; exit 1; }
+	cd $(PAGE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 generated: $(STAMP)
 	$(BIN)/python -m tools.generate --check
@@ -68,7 +90,7 @@ bench-cluster: $(STAMP) ## many services on a real control plane, beside a hook 
 soak: $(STAMP) ## the loads of an ordinary and of a bad day, for eight minutes; every answer is compared
 	$(BIN)/python -m tests.bench.soak
 
-wheel: $(STAMP) ## the package as a wheel, in dist/
+wheel: $(STAMP) studio ## the package as a wheel with the studio's page, in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 lock: ## resolve the dependencies of pyproject.toml anew (needs uv)
@@ -82,11 +104,11 @@ LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 clean: ## remove what tools and tests left
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis app/studio/static
 	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean ## clean, and remove .venv
-	rm -rf $(VENV)
+distclean: clean ## clean, and remove .venv and what npm installed
+	rm -rf $(VENV) $(PAGE)/node_modules
 
 venv: $(STAMP) ## only make .venv
 

@@ -1,7 +1,7 @@
 """The ``modelhooks`` command.
 
-A subcommand is a module of this package with a click command called ``command``. Only the one that is asked for is
-imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
+A subcommand is a module, mostly of this package, with a click command called ``command``. Only the one that is asked
+for is imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any, cast
 
 import click
@@ -26,29 +27,37 @@ COMMANDS = {
     "diff": "show which children change between two versions of manifests, and whether pods restart",
     "schema": "print the JSON schema of a kind, for editors",
     "certs": "make the CA and the serving certificate, and write them where they are needed",
+    "studio": "open a page that shows what manifests become, and why they are not ready",
     "demo": "run the service and drive the examples through it, without a cluster",
     "completion": "print what a shell has to know to complete command lines",
     "man": "print the manual page",
 }
 """What each subcommand does, in one line of the help text."""
 NAME = "modelhooks"
+_ELSEWHERE = {"studio": "app.studio.command"}
+"""Commands whose module stands outside this package, and is not everywhere: the service's image goes without it."""
+
+
+def module_of(command: str) -> str:
+    """The module of a subcommand."""
+    return _ELSEWHERE.get(command, f"app.cli.{command}")
 
 
 class _Lazy(click.Group):
     """Knows the commands by name and imports the one that runs."""
 
     def list_commands(self, _: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [name for name in COMMANDS if name not in _ELSEWHERE or find_spec(module_of(name).rpartition(".")[0])]
 
-    def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
             return None
-        module: Any = importlib.import_module(f"app.cli.{cmd_name}")
+        module: Any = importlib.import_module(module_of(cmd_name))
         return cast("click.Command", module.command)
 
-    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -77,7 +77,11 @@ def apply(client: Client, clients: trust.Clients, secret: trust.SecretName, name
     """Bring the Secret and everything that has to trust it to the certificates of now.
 
     The trust is written before the certificate that needs it: a new CA is known everywhere when it is first seen.
+    A Job may run before an installer has come to the controllers; it is an error, so that the Job runs again.
     """
+    if not any(client.get(path) for path in clients.composite_controller_paths):
+        print("no CompositeController of ours exists; the installation's manifests create them", file=sys.stderr)
+        return 1
     for attempt in range(ATTEMPTS):
         held = client.get(secret.path)
         if held is None:

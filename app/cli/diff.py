@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import orjson
@@ -21,7 +21,7 @@ from app.cli import options
 from app.cli.changes import Change, compare, shown
 from app.cli.kinds import find
 from app.cli.manifests import Manifest, ManifestError, collect
-from app.cli.offline import desired, identity, in_cluster, served, settled
+from app.cli.offline import desired, direct, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.store import Json
@@ -50,8 +50,7 @@ class Effect(StrEnum):
 class Difference:
     kind: str
     name: str
-    action: str
-    """``create``, ``delete`` or ``change``."""
+    action: Literal["create", "delete", "change"]
     effect: Effect
     fields: tuple[Change, ...] = ()
 
@@ -91,7 +90,7 @@ def _sides(old: str, new: str, world: options.World) -> tuple[Children, Children
         raise NotComparable("one is a recorded answer and the other is not")
     others = _manifests(world.related, world.exclude)
     first, second = ([*_manifests([path], world.exclude), *others] for path in (old, new))
-    return _applied(first, second, world.namespace, world.without)
+    return applied(first, second, world.namespace, world.without)
 
 
 def _manifests(paths: Sequence[str], exclude: Sequence[str]) -> list[Manifest]:
@@ -111,7 +110,7 @@ def differences(old: Children, new: Children) -> list[Difference]:
         elif before is None:
             found.append(Difference(kind, name, "create", Effect.START if _template(kind) else Effect.NONE))
         elif fields := tuple(compare(before, after, field.Path())):
-            found.append(Difference(kind, name, "change", _effect(kind, fields), fields))
+            found.append(Difference(kind, name, "change", effect_of(kind, fields), fields))
     return found
 
 
@@ -129,7 +128,8 @@ def _template(kind: str) -> tuple[str, ...]:
     return _TEMPLATES.get(kind, ())
 
 
-def _effect(kind: str, fields: Iterable[Change]) -> Effect:
+def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
+    """What changes of a child of this kind mean for its pods."""
     if kind in _CREATE_ONLY:
         return Effect.KEPT
     paths = [str(change.path) for change in fields]
@@ -141,26 +141,35 @@ def _effect(kind: str, fields: Iterable[Change]) -> Effect:
 # Manifests.
 
 
-def _applied(
-    old: list[Manifest], new: list[Manifest], namespace: str, without: tuple[str, ...]
+def applied(
+    old: list[Manifest],
+    new: list[Manifest],
+    namespace: str,
+    without: tuple[str, ...] = (),
+    settings: tuple[Settings, Settings] | None = None,
 ) -> tuple[Children, Children]:
-    """The children before and after ``new`` takes the place of ``old``."""
-    _refuse_invalid([*old, *new])
+    """The children before and after ``new`` takes the place of ``old``, and the second settings that of the first."""
+    first, second = settings or (Settings(), Settings())
+    _refuse_invalid([*old, *new] if first == second else old, first)
+    if first != second:
+        _refuse_invalid(new, second)
     for manifests in (old, new):
         if not any(served(manifest) for manifest in manifests):
             raise NotComparable("no object of a kind that is served")
         _refuse_several(manifests, namespace)
     old, new = ([one for one in side if identity(one, namespace) is not None] for side in (old, new))
-    cluster = settled(old, namespace, without)
+    cluster = settled(old, namespace, without, first)
     before = _children(cluster)
     _replace(cluster, old, new, namespace)
+    if first != second:
+        cluster.send = direct(second)
+        cluster.answers.clear()
     cluster.settle()
     return before, _children(cluster)
 
 
-def _refuse_invalid(manifests: Iterable[Manifest]) -> None:
+def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
     """An object with errors changes no child, whatever else it says. What both sides have is checked once."""
-    settings = Settings()
     different = {orjson.dumps(manifest.document): manifest for manifest in manifests}
     errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
     if errors:
@@ -228,21 +237,25 @@ def _key(child: Json, namespace: str) -> str:
 
 
 def _text(found: list[Difference]) -> str:
-    if not found:
-        return "Nothing changes.\n"
     lines = []
     for difference in found:
         kind = difference.kind.partition(".")[0]
         lines.append(f"{difference.action} {kind} {difference.name}: {difference.effect.value}")
         lines += [f"  {change}" for change in difference.fields]
+    return "\n".join([*lines, summary(found)]) + "\n"
+
+
+def summary(found: list[Difference]) -> str:
+    """All differences in one sentence."""
+    if not found:
+        return "Nothing changes."
     restarts = [d.name for d in found if d.effect is Effect.RESTART]
     changed = "1 child changes" if len(found) == 1 else f"{len(found)} children change"
     stops = [d.name for d in found if d.effect is Effect.STOP]
     pods = [
         f"the pods of {', '.join(names)} {verb}" for names, verb in ((restarts, "restart"), (stops, "stop")) if names
     ]
-    lines.append(f"{changed}; {' and '.join(pods) or 'no running pod restarts'}.")
-    return "\n".join(lines) + "\n"
+    return f"{changed}; {' and '.join(pods) or 'no running pod restarts'}."
 
 
 def _json(found: list[Difference]) -> str:

@@ -79,17 +79,21 @@ def command(
 
 
 def explain(
-    manifests: list[Manifest], namespace: str, without: tuple[str, ...] = (), others: Sequence[Manifest] = ()
+    manifests: list[Manifest],
+    namespace: str,
+    without: tuple[str, ...] = (),
+    others: Sequence[Manifest] = (),
+    settings: Settings | None = None,
 ) -> list[Json]:
     """What is printed, as JSON; of ``others`` nothing is said, they are only there."""
-    settings, found = Settings(), []
+    settings, found = settings or Settings(), []
     known: Known = {}
     waiting = set(manifests)
     for members in split([*manifests, *others], namespace).sets:
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
         if ours:
             present = holding(members, namespace, without, settings)
-            world = _World(present, settled(members, namespace, without), settings, known)
+            world = _World(present, settled(members, namespace, without, settings), settings, known)
             found += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
             waiting -= {m for m, _ in ours}
     return found

@@ -6,7 +6,11 @@ need it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Iterable
+from functools import cache
 from typing import Any, Protocol
 
 from app.cli.kinds import SERVED, find
@@ -42,6 +46,7 @@ class Cluster:
             config = KubeConfig.from_env().get(context_name=context)
             if config is None:
                 raise Unreadable("the kubeconfig has no current context; --context names one")
+            self._config, self.context = config, config.context_name or ""
             self._client = Client(config)
         except (ConfigError, OSError) as error:
             raise Unreadable(str(error)) from None
@@ -51,14 +56,11 @@ class Cluster:
     ) -> list[Json] | None:
         import httpx2
         from lightkube.core.exceptions import ApiError
-        from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 
-        group, _, version = api_version.rpartition("/")
-        create: Any = create_namespaced_resource if namespaced else create_global_resource
         where = {"namespace": namespace or "*"} if namespaced else {}
         client: Any = self._client
         try:
-            listed = client.list(create(group, version, kind, plural), **where)
+            listed = client.list(_class(api_version, kind, plural, namespaced=namespaced), **where)
             return [{"apiVersion": api_version, "kind": kind, **one.to_dict()} for one in listed]
         except ApiError as error:
             if error.status.code in (403, 404):
@@ -70,6 +72,52 @@ class Cluster:
             raise Unreadable(f"{plural}: {error}") from None
         except httpx2.HTTPError as error:
             raise Unreadable(f"the API server does not answer: {error}") from None
+
+    async def changes(
+        self, api_version: str, kind: str, plural: str, *, label: str = "", namespaced: bool = True
+    ) -> AsyncIterator[tuple[str, Json]]:
+        """The objects of a kind that have the label, in all namespaces, and what happens to them, without an end.
+
+        ``ADDED``, ``MODIFIED`` or ``DELETED``, and the object. A cluster that does not answer is asked again, as is
+        one that does not have the kind.
+        """
+        import httpx2
+        from lightkube import AsyncClient, operators
+        from lightkube.core.exceptions import ApiError, LoadResourceError
+
+        resource = _class(api_version, kind, plural, namespaced=namespaced)
+        where: dict[str, Any] = {"namespace": "*"} if namespaced else {}
+        if label:
+            where["labels"] = {label: operators.exists()}
+        client: Any = AsyncClient(self._config)
+        try:
+            while True:
+                with contextlib.suppress(ApiError, LoadResourceError, httpx2.HTTPError):
+                    async for action, one in client.watch(resource, **where):
+                        yield action, {"apiVersion": api_version, "kind": kind, **one.to_dict()}
+                await asyncio.sleep(RETRY_SECONDS)
+        finally:
+            await client.aclose()
+
+
+def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Any:
+    """What lightkube knows a kind by. It refuses to make a second class of one kind, so each is made once."""
+    with _MAKING:
+        return _made(api_version, kind, plural, namespaced)
+
+
+@cache
+def _made(api_version: str, kind: str, plural: str, namespaced: bool) -> Any:
+    from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+
+    group, _, version = api_version.rpartition("/")
+    create: Any = create_namespaced_resource if namespaced else create_global_resource
+    return create(group, version, kind, plural)
+
+
+_MAKING = threading.Lock()
+RETRY_SECONDS = 2.0
+"""After which a cluster is asked again that did not answer a watch, or does not have the kind."""
 
 
 def served() -> list[CustomResource]:

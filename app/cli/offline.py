@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, Self
@@ -67,16 +67,18 @@ def holding(
     return cluster
 
 
-def settled(manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = ()) -> Cluster:
+def settled(
+    manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = (), settings: Settings | None = None
+) -> Cluster:
     """A cluster in memory that holds the objects of files and everything they lead to."""
-    cluster = holding(manifests, namespace, without)
+    cluster = holding(manifests, namespace, without, settings)
     with Meter() as meter:
         cluster.settle(meter.tick)
     return cluster
 
 
-def direct(settings: Settings, now: datetime = NOW) -> Send:
-    """The hooks called as functions, at a fixed time."""
+def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> Send:
+    """The hooks called as functions, at a fixed time unless there is a clock."""
 
     @lru_cache(maxsize=1024)
     def customize(kind: str, body: bytes) -> bytes:
@@ -88,7 +90,7 @@ def direct(settings: Settings, now: datetime = NOW) -> Send:
         try:
             if action == "customize":
                 return customize(hook, body)
-            return answer_sync(kind, body, settings, now)
+            return answer_sync(kind, body, settings, clock())
         except ProtocolError as error:
             raise ManifestError(f"{kind.resource.kind}: {error}") from None
 

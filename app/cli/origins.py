@@ -38,6 +38,9 @@ VAGUE = frozenset({DEFAULT, "metadata.name"})
 MAX_FIELDS = 500
 """Fields of one parent and its related objects that are tried."""
 
+FIELDS = ("spec", "data", "status")
+"""The parts of a related object that hooks read."""
+
 TEMPLATES = {
     "Deployment": ("spec", "template"),
     "StatefulSet": ("spec", "template"),
@@ -222,7 +225,7 @@ def _experiments(cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings:
     """The parent's own fields, those of the objects it reads, the operator's settings, and the parent's name."""
     tried = 0
     for document, prefix in _readable(cluster, kind, parent):
-        for path, value in _fields(document, ("spec", "data", "status") if prefix else ("spec",)):
+        for path, value in written(document, FIELDS if prefix else ("spec",)):
             tried += 1
             if tried > MAX_FIELDS:
                 return
@@ -261,7 +264,8 @@ def _owned(document: Json, cluster: Cluster) -> bool:
     return bool(uid) and any(parent["metadata"]["uid"] == uid for _, parent in cluster.parents())
 
 
-def _fields(document: Json, parts: Sequence[str]) -> Iterator[tuple[Path, Any]]:
+def written(document: Json, parts: Sequence[str] = FIELDS) -> Iterator[tuple[Path, Any]]:
+    """The fields that somebody set, by the paths that sources name."""
     for part in parts:
         if isinstance(document.get(part), Mapping):
             yield from _located(document[part], Path(part))
@@ -336,13 +340,13 @@ def _alternatives(value: Any) -> list[Any]:
 
 def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
     for value in _alternatives(getattr(settings, name)):
-        yield replace(cluster, send=_send_with(name, value), answers={})
+        yield replace(cluster, send=_send_with(settings, name, value), answers={})
 
 
 @lru_cache(maxsize=256)
-def _send_with(name: str, value: Any) -> Send:
+def _send_with(settings: Settings, name: str, value: Any) -> Send:
     """The hooks with one setting of another value; the same settings each time, so that what was judged stays known."""
-    return direct(Settings().model_copy(update={name: value}))
+    return direct(settings.model_copy(update={name: value}))
 
 
 def one_line(value: Any) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 from app.cli.store import Json, Store
 
 EVENTS_SHOWN = 5
+_JOB_NAME = "batch.kubernetes.io/job-name"
+"""On the pods of a Job, whose selector only the API server writes."""
 _LEADER_WORKER_SET = "leaderworkerset.sigs.k8s.io/name"
 
 
@@ -24,23 +26,30 @@ def descendants(objects: Store, parent: Json) -> list[Json]:
 
 def pods_of(objects: Store, workloads: list[Json]) -> list[Json]:
     """The pods that Deployments, Jobs and LeaderWorkerSets select, by name."""
-    pods = [d for d in objects.values() if d["kind"] == "Pod" and d["apiVersion"] == "v1"]
-    return sorted(
-        (pod for pod in pods if any(_selects(workload, pod) for workload in workloads)),
-        key=lambda pod: str(pod["metadata"]["name"]),
-    )
+    found = {id(pod): pod for workload in workloads for pod in selected(objects, workload)}
+    return sorted(found.values(), key=lambda pod: str(pod["metadata"]["name"]))
 
 
-def _selects(workload: Json, pod: Json) -> bool:
-    labels = pod["metadata"].get("labels") or {}
-    if workload["metadata"].get("namespace") != pod["metadata"].get("namespace"):
-        return False
+def selected(objects: Store, workload: Json) -> list[Json]:
+    """The pods that one workload selects."""
+    wanted, namespace = _labels(workload), workload["metadata"].get("namespace")
+    groups = [objects.labelled("Pod.v1", label, value) for label, value in wanted.items()]
+    return [
+        pod
+        for pod in min(groups, key=len, default={}).values()
+        if pod["metadata"].get("namespace") == namespace
+        and wanted.items() <= (pod["metadata"].get("labels") or {}).items()
+    ]
+
+
+def _labels(workload: Json) -> dict[str, str]:
+    """The labels of a workload's pods; empty for an object that has none."""
     if workload["kind"] == "LeaderWorkerSet":
-        return bool(labels.get(_LEADER_WORKER_SET) == workload["metadata"]["name"])
+        return {_LEADER_WORKER_SET: workload["metadata"]["name"]}
     if workload["kind"] not in ("Deployment", "Job", "StatefulSet"):
-        return False
-    wanted = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
-    return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())
+        return {}
+    chosen: dict[str, str] = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+    return chosen or ({_JOB_NAME: workload["metadata"]["name"]} if workload["kind"] == "Job" else {})
 
 
 def pod_line(pod: Json) -> str:

@@ -29,7 +29,7 @@ def dangling(kind: Kind[Any, Any], document: Json, cluster: Cluster) -> Iterator
         held = {} if target in made else cluster.objects.of_kind(target)
         if not held or any((f"{place}/{name}" if place else name) in held for place in places):
             continue
-        path = _place(document.get("spec"), name, Path("spec"))
+        path = place(document.get("spec"), name, Path("spec"))
         if path is not None:
             yield path, _words(target.partition(".")[0], name, places, list(held))
 
@@ -57,12 +57,12 @@ def _words(kind: str, name: str, places: list[str], held: list[str]) -> str:
     return f"{words}; did you mean {go_quote(near)}?" if near else f"{words}, which have {', '.join(sorted(here)[:5])}"
 
 
-def _place(value: Any, name: str, path: Path) -> Path | None:
-    """Where the name stands."""
+def place(value: Any, name: str, path: Path) -> Path | None:
+    """Where a name stands as a value."""
     if isinstance(value, dict):
-        inner = [_place(item, name, path.child(key)) for key, item in value.items()]
+        inner = [place(item, name, path.child(key)) for key, item in value.items()]
     elif isinstance(value, list):
-        inner = [_place(item, name, path.index(position)) for position, item in enumerate(value)]
+        inner = [place(item, name, path.index(position)) for position, item in enumerate(value)]
     else:
         return path if value == name else None
     return next((found for found in inner if found is not None), None)

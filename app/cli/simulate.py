@@ -95,16 +95,19 @@ class Cluster:
         A parent that would be asked the same as before is not asked again: hooks are functions of what they are sent.
         """
         for number in range(1, MAX_ROUNDS + 1):
-            changed = False
-            for kind, parent in list(self.parents()):
-                progress(number)
-                key = outer_key(parent), inner_key(parent)
-                if key in self.objects:  # another parent may have replaced or removed it meanwhile
-                    changed |= self.sync(kind, self.objects[key])
-            changed |= self.play()
-            if not changed:
+            if not self.round(number, progress):
                 return number
         return MAX_ROUNDS
+
+    def round(self, number: int = 1, progress: Progress = lambda _: None) -> bool:
+        """Sync every parent, and let the controllers work, once. Whether anything changed."""
+        changed = False
+        for kind, parent in list(self.parents()):
+            progress(number)
+            key = outer_key(parent), inner_key(parent)
+            if key in self.objects:  # another parent may have replaced or removed it meanwhile
+                changed |= self.sync(kind, self.objects[key])
+        return self.play() or changed
 
     def parents(self) -> Iterator[tuple[Kind[Any, Any], Json]]:
         """The objects of our kinds, in the order of the registry."""

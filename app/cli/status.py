@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 import orjson
@@ -54,27 +54,41 @@ class Row:
     cause: str = ""
 
 
+Seen = tuple[CustomResource, Json, "Row"]
+
+
 def look(source: Source, namespace: str | None) -> list[Row]:
     """Every object of ours; raises :class:`Unreadable` where none of the kinds is installed or may be read."""
+    return [row for _, _, row in seen(source, namespace)]
+
+
+def seen(source: Source, namespace: str | None) -> list[Seen]:
+    """As :func:`look`, with the objects."""
     held = [(resource, of_kind(source, resource, namespace)) for resource in served()]
     if all(objects is None for _, objects in held):
         raise Unreadable("none of the eight kinds is installed on this cluster, or none may be read")
     return [row for resource, objects in held if objects for row in _rows(source, resource, objects)]
 
 
-def _rows(source: Source, resource: CustomResource, objects: list[Json]) -> Iterator[Row]:
+def _rows(source: Source, resource: CustomResource, objects: list[Json]) -> Iterator[Seen]:
     for document in objects:
-        metadata = document["metadata"]
-        name = f"{resource.kind.lower()}.{resource.group}/{metadata['name']}"
-        condition = ready(document)
-        status, cause = condition.get("status", "Unknown"), ""
-        if not condition:
-            cause = _unanswered(source, resource, anyone=any(map(ready, objects)))
-        elif status != "True":
-            cause = first_cause(condition)
-        elif condition.get("observedGeneration", metadata.get("generation")) != metadata.get("generation"):
-            status, cause = "Unknown", "changed a moment ago, not answered since"
-        yield Row(metadata.get("namespace", ""), name, status, cause)
+        row = row_of(resource, document)
+        if not ready(document):
+            row = replace(row, cause=_unanswered(source, resource, anyone=any(map(ready, objects))))
+        yield resource, document, row
+
+
+def row_of(resource: CustomResource, document: Json) -> Row:
+    """One object, by what it says itself."""
+    metadata = document["metadata"]
+    name = f"{resource.kind.lower()}.{resource.group}/{metadata['name']}"
+    condition = ready(document)
+    status, cause = condition.get("status", "Unknown"), "" if condition else "not answered yet"
+    if condition and status != "True":
+        cause = first_cause(condition)
+    elif condition.get("observedGeneration", metadata.get("generation")) != metadata.get("generation"):
+        status, cause = "Unknown", "changed a moment ago, not answered since"
+    return Row(metadata.get("namespace", ""), name, status, cause)
 
 
 def first_cause(condition: Json) -> str:

@@ -88,10 +88,14 @@ def _summary(checked: int, errors: int, warnings: int, reading: Reading) -> str:
 
 
 def all_findings(
-    reading: Reading, related: list[Manifest], namespace: str = DEFAULT_NAMESPACE, without: tuple[str, ...] = ()
+    reading: Reading,
+    related: list[Manifest],
+    namespace: str = DEFAULT_NAMESPACE,
+    without: tuple[str, ...] = (),
+    settings: Settings | None = None,
 ) -> list[Finding]:
     """Everything there is to say of files, each once, in the order of the files; muted ones are left out."""
-    settings = Settings()
+    settings = settings or Settings()
     found = [*reading.findings, *(one for manifest in reading.manifests for one in check(manifest, settings))]
     sets = split([*reading.manifests, *related], namespace)
     found += sets.findings

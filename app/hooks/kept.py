@@ -32,14 +32,13 @@ def check_recorded(children: msgspec.Struct) -> None:
 
     Whoever may edit a child may write anything into its record.
     """
-    size = values = 0
-    for _, group in observed_children(children):
-        for child in group.values():
-            text = bytes(child.metadata.annotations)
-            size += len(text)
-            values += sum(map(text.count, _VALUES))
+    texts = [child.metadata.annotations for _, group in observed_children(children) for child in group.values()]
+    size = sum(memoryview(text).nbytes for text in texts)
     if size > MAX_RECORDED:
         raise response.TooLarge(f"the children have {size} bytes of annotations, at most {MAX_RECORDED} are read")
+    if size <= MAX_RECORDED_VALUES:
+        return  # a value takes a byte at least
+    values = sum(sum(map(bytes(text).count, _VALUES)) for text in texts)
     if values > MAX_RECORDED_VALUES:
         raise response.TooLarge(
             f"the annotations of the children have {values} values, at most {MAX_RECORDED_VALUES} are read"
@@ -112,7 +111,7 @@ def keep_child(child: ObservedObject) -> dict[str, Any]:
         }
     replicas, spec = spec_replicas(child), kept.get("spec")
     if replicas is not None and isinstance(spec, dict) and "replicas" in spec:
-        spec["replicas"] = replicas
+        return {**kept, "spec": {**spec, "replicas": replicas}}
     return kept
 
 

@@ -222,9 +222,9 @@ _CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)
 
 def decode(decoder: Decoder[Any], body: bytes) -> Any:
     """A request, or :class:`ProtocolError` where it is none, or more than can be looked at."""
-    check_weight(body)
     try:
         check_text(body)
+        check_weight(body)
         return decoder.decode(body)
     except RecursionError:
         raise ProtocolError("the request is nested too deeply") from None

@@ -95,30 +95,34 @@ def _check_children(children: list[Any], namespace: str) -> None:
         _check_values(child, where)
 
 
-def _check_values(value: Any, where: str, *, merged: bool = True) -> None:
+_PLAIN = frozenset({str, int, bool})
+"""Types of which every value may be sent."""
+
+
+def _check_values(value: Any, where: str, key: str = "", *, merged: bool = True) -> None:
     """No null, no float where the API has integers, no number that JSON lacks, no clash of merge keys.
 
-    ``merged`` is false within a list that is replaced as a whole, where nothing is merged by key.
+    ``key`` is the field that the value stands in. ``merged`` is false within a list that is replaced as a whole, where
+    nothing is merged by key.
     """
-    stack: list[tuple[str, Any, bool]] = [("", value, merged)]
-    while stack:
-        key, item, by_key = stack.pop()
-        kind = type(item)
-        if item is None:
-            raise ResponseError(f"{where}: null")
-        if kind is float:
-            if not math.isfinite(item) or (item.is_integer() and key not in _FLOAT_FIELDS):
-                raise ResponseError(f"{where}: {key} is the float {item}")
-        elif kind is dict:
-            stack.extend((name, inner, by_key) for name, inner in item.items() if type(inner) is not str)
-        elif (kind is list or kind is tuple) and item:
-            if by_key:
-                _check_merge_key(item, where)
-            merges = by_key and merge_key(item) is not None  # else replaced as a whole, with everything in it
-            stack.extend((key, inner, merges) for inner in item if type(inner) is not str)
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if type(item) not in _PLAIN:
+                _check_values(item, where, name, merged=merged)
+    elif isinstance(value, (list, tuple)):
+        if merged and value:
+            _check_merge_key(value, where)
+            merged = merge_key(value) is not None  # else replaced as a whole, with everything in it
+        for item in value:
+            if type(item) not in _PLAIN:
+                _check_values(item, where, key, merged=merged)
+    elif value is None:
+        raise ResponseError(f"{where}: null")
+    elif type(value) is float and (not math.isfinite(value) or (value.is_integer() and key not in _FLOAT_FIELDS)):
+        raise ResponseError(f"{where}: {key} is the float {value}")
 
 
-def _check_merge_key(items: list[Any], where: str) -> None:
+def _check_merge_key(items: Sequence[Any], where: str) -> None:
     clash = merge_key_clash(items)
     if clash:
         raise ResponseError(f"{where}: two list items with the same {clash[0]} {clash[1]}")

@@ -9,7 +9,7 @@ reach it unchecked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.kube import field
@@ -19,7 +19,7 @@ MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
 """The keys by which Metacontroller merges lists of objects, in the order it tries them."""
 
 
-def merge_key(items: list[Any]) -> str | None:
+def merge_key(items: Sequence[Any]) -> str | None:
     """The key that all items have, ``None`` when the list is replaced as a whole."""
     first = items[0]
     if type(first) is not dict:
@@ -36,7 +36,7 @@ def merge_key(items: list[Any]) -> str | None:
     return None
 
 
-def merge_key_clash(items: list[Any]) -> tuple[str, Any] | None:
+def merge_key_clash(items: Sequence[Any]) -> tuple[str, Any] | None:
     """The merge key of the list and a value that it has twice, or ``None``."""
     if len(items) < 2:
         return None

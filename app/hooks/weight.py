@@ -13,6 +13,7 @@ from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.kube.limits import MetadataParts, excessive
+from app.kube.stored import Decoder
 
 LARGE = 1024 * 1024
 """Bytes of a request; a smaller one cannot ask for too much."""
@@ -23,36 +24,52 @@ MAX_RELATED = 10_000
 MAX_READ = 500_000
 """Values in everything that may be read: those of some thousand pods with their statuses."""
 
-NOTHING = Raw(b"null")
+NOTHING = Raw()
 
 
 class _Metadata(MetadataParts):
-    managed_fields: Raw = NOTHING
+    """Field ownership is not among it. What is absent counts nothing."""
+
+    labels: Raw = NOTHING
+    annotations: Raw = NOTHING
+    owner_references: Raw = NOTHING
+    finalizers: Raw = NOTHING
 
 
-class _Object(msgspec.Struct):
+class Weighed(msgspec.Struct, rename="camel"):
+    """What any type reads of an object."""
+
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: Raw = NOTHING
+    status: Raw = NOTHING
+    data: Raw = NOTHING
+    endpoints: Raw = NOTHING
+    role_ref: Raw = NOTHING
+    secrets: Raw = NOTHING
+    subjects: Raw = NOTHING
+
+
+_Groups = dict[str, dict[str, Weighed]]
 
 
 class _Request(msgspec.Struct):
-    controller: Raw = NOTHING
-    parent: Raw = NOTHING
-    children: dict[str, dict[str, Raw]] | None = None
-    related: dict[str, dict[str, Raw]] | None = None
+    controller: Weighed | None = None
+    parent: Weighed | None = None
+    children: _Groups | None = None
+    related: _Groups | None = None
 
 
-_REQUEST, _OBJECT = msgspec.json.Decoder(_Request), msgspec.json.Decoder(_Object)
+_REQUEST: Decoder[_Request] = Decoder(_Request)
 
 
 def check_weight(body: bytes) -> None:
-    """Raise :class:`ProtocolError` (413) for a request that would take too much; its resource keeps its children."""
+    """Raise :class:`ProtocolError` (413) for a request that would take too much; its resource keeps its children.
+
+    Raises ``msgspec.DecodeError`` where it is no request.
+    """
     if len(body) <= LARGE:
         return
-    try:
-        request = _REQUEST.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return  # who reads it says so
+    request = _REQUEST.decode(body)
     for what, groups, limit in (
         ("children", request.children, MAX_CHILDREN),
         ("related objects", request.related, MAX_RELATED),
@@ -60,38 +77,34 @@ def check_weight(body: bytes) -> None:
         if sum(map(len, (groups or {}).values())) > limit:
             raise ProtocolError(f"more than {limit} {what}", 413)
     read = 0
-    for raw, unread in _objects(request):
-        read += _values(raw, unread)
+    for found, spec in _objects(request):
+        for error in excessive(found.metadata):
+            raise ProtocolError(f"the {error.path} of an object is too long", 413)
+        read += _values(found, spec)
         if read > MAX_READ:
             raise ProtocolError(f"more than {MAX_READ} values to read", 413)
 
 
-def _objects(request: _Request) -> Iterator[tuple[Raw, bool]]:
-    """Every object, and whether its spec is not counted: no pod's is read, the parent's has the reader's own bounds."""
-    yield request.controller, False
-    yield request.parent, True
+def _objects(request: _Request) -> Iterator[tuple[Weighed, Raw]]:
+    """Every object, and its spec where that counts: no pod's is read, the parent's has the reader's own bounds."""
+    if request.controller is not None:
+        yield request.controller, request.controller.spec
+    if request.parent is not None:
+        yield request.parent, NOTHING
     for groups in (request.children, request.related):
         for outer, group in (groups or {}).items():
-            for raw in group.values():
-                yield raw, outer.startswith("Pod.")
-
-
-def _values(raw: Raw, unread: bool) -> int:
-    """About how many values of an object may be read: all but field ownership, and a spec that is not counted."""
-    values = _count(raw)
-    try:
-        found = _OBJECT.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
-        return values
-    for error in excessive(found.metadata):
-        raise ProtocolError(f"the {error.path} of an object is too long", 413)
-    return values - _count(found.metadata.managed_fields) - (_count(found.spec) if unread else 0)
+            for found in group.values():
+                yield found, NOTHING if outer.startswith("Pod.") else found.spec
 
 
 NULL = 10
 """As how many values a null counts: taking it out costs as much (:mod:`app.kube.stored`)."""
 
 
-def _count(raw: Raw) -> int:
-    text = bytes(raw)
+def _values(found: Weighed, spec: Raw) -> int:
+    """About how many values of an object may be read."""
+    metadata = found.metadata
+    named = metadata.labels, metadata.annotations, metadata.owner_references, metadata.finalizers
+    rest = found.status, found.data, found.endpoints, found.role_ref, found.secrets, found.subjects
+    text = b"".join((*named, spec, *rest))
     return text.count(b"{") + text.count(b",") + NULL * text.count(b"null")

@@ -6,6 +6,7 @@ created object has no status yet, and null counts as absent (:mod:`app.kube.stor
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
@@ -65,12 +66,17 @@ class ChildMeta(Observed):
     owner_references: list[OwnerReference] | None = None
 
 
-class ObservedObject(Observed):
+class ObservedObject(Observed, dict=True):
     """A child or related object of which only the metadata matters."""
 
     api_version: str = ""
     kind: str = ""
     metadata: ChildMeta = msgspec.field(default_factory=ChildMeta)
+
+    @cached_property
+    def record(self) -> dict[str, Any] | None:
+        """What :func:`last_applied` reads, once. Nobody changes it."""
+        return _record(self)
 
     def resendable(self, record: dict[str, Any]) -> dict[str, Any] | None:
         """The part of the child's record that may be sent again, ``None`` to name the child only.
@@ -357,6 +363,10 @@ def last_applied(child: ObservedObject) -> dict[str, Any] | None:
     of metadata only what our answers have: labels and annotations that are texts, without the keys that belong to
     Metacontroller, which puts its own back. Owners, finalizers and everything else there never come from a record.
     """
+    return child.record
+
+
+def _record(child: ObservedObject) -> dict[str, Any] | None:
     if LAST_APPLIED.encode() not in bytes(child.metadata.annotations):
         return None
     record = _parsed(annotations_of(child).get(LAST_APPLIED, ""))

@@ -41,12 +41,12 @@ def clean(value: Any) -> Any:
     if isinstance(value, dict):
         cleaned = {}
         for key, item in value.items():
-            if item is None:
-                continue
-            kept = clean(item)
-            if kept in ({}, []) and not (kept == {} and key in _MEANINGFUL_WHEN_EMPTY):
-                continue
-            cleaned[key] = kept
+            if type(item) is str:
+                cleaned[key] = item
+            elif item is not None:
+                kept = clean(item)
+                if kept not in ({}, []) or (kept == {} and key in _MEANINGFUL_WHEN_EMPTY):
+                    cleaned[key] = kept
         return cleaned
     if isinstance(value, list):
         return [clean(item) for item in value if item is not None]
@@ -61,9 +61,17 @@ def without_nulls(value: Any, largest: float = 2**63, *, in_lists: bool = False)
     Nothing else changes, and nothing is shared with ``value``.
     """
     if isinstance(value, dict):
-        return {key: without_nulls(item, largest, in_lists=in_lists) for key, item in value.items() if item is not None}
+        return {
+            key: item if type(item) is str else without_nulls(item, largest, in_lists=in_lists)
+            for key, item in value.items()
+            if item is not None
+        }
     if isinstance(value, list):
-        return [without_nulls(item, largest, in_lists=in_lists) for item in value if item is not None or not in_lists]
+        return [
+            item if type(item) is str else without_nulls(item, largest, in_lists=in_lists)
+            for item in value
+            if item is not None or not in_lists
+        ]
     if isinstance(value, float) and value.is_integer() and abs(value) < largest:
         return int(value)
     return value

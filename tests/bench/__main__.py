@@ -13,6 +13,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import timeit
@@ -27,7 +28,7 @@ from app.families import KINDS
 from app.hooks.kind import answer_sync
 from app.main import utc_now
 from app.settings import Settings
-from tests.bench import desk, load, payloads, search, settled
+from tests.bench import desk, load, page, payloads, search, settled
 from tests.bench.payloads import Case
 from tests.e2e.processes import free_port
 
@@ -44,6 +45,13 @@ def main() -> int:
     parser.add_argument("--search", type=int, default=20_000, help="mutated requests per kind (default: 20000)")
     args = parser.parse_args()
     _pin(LOAD_CORE)
+    with tempfile.TemporaryDirectory() as directory:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the image has bytecode, too
+        os.environ["PYTHONPYCACHEPREFIX"] = directory
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     for case in _cases():
         _compare(case, args.seconds, args.rounds)
     _slope()
@@ -52,6 +60,7 @@ def main() -> int:
     _memory(args.requests)
     _start()
     desk.run()
+    page.run()
     return 0 if search.run(args.search) else 1
 
 
@@ -172,23 +181,30 @@ def _memory(requests: int) -> None:
 
 
 def _start() -> None:
-    """From exec to the first answer of /healthz; the second start, when bytecode and files are warm."""
-    seconds = []
+    """From exec to the first 200 of /readyz, which waits for the self-test; with bytecode, as the image has it."""
+    wall, cpu = [], []
     for _ in range(5):
         started = time.perf_counter()
-        with _service():
-            seconds.append(time.perf_counter() - started)
-    print(f"start to first 200 {statistics.median(seconds):.2f} s (target 0.6)", flush=True)
+        with _service("/readyz"):
+            wall.append(time.perf_counter() - started)
+            cpu.append(_cpu_seconds(_LAST_PID[0]))
+    print(f"start to ready {statistics.median(wall):.2f} s (target 0.8), {min(cpu):.2f} CPU s", flush=True)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """User and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 _LAST_PID = [0]
 
 
 @contextlib.contextmanager
-def _service() -> Iterator[int]:
+def _service(path: str = "/healthz") -> Iterator[int]:
     port = free_port()
     command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", str(port)]
-    with _process(command, port, "/healthz"):
+    with _process(command, port, path):
         yield port
 
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+
+from app.cli.kinds import find
+from app.hooks.kind import answer_sync
+from app.kube.names import LAST_APPLIED
+from app.settings import Settings
 
 Json = dict[str, Any]
 UID = "0f3c7c1e-2222-4333-8444-555555555555"
@@ -65,16 +71,19 @@ def _meta(name: str, entries: int, labels: dict[str, str] | None = None) -> Json
 SERVICE_LABELS = {"app": "chat", "inference.llmkube.dev/service": "chat"}
 
 
+ENVIRONMENT = [{"name": f"VARIABLE_{n}", "value": f"value of variable number {n}"} for n in range(30)]
+TOLERATIONS = [{"key": f"taint-{n}", "operator": "Exists", "effect": "NoSchedule"} for n in range(10)]
+
+
 def _pod_spec() -> Json:
-    """A pod as the API server returns it: every default written out, projected token, many variables."""
-    environment = [{"name": f"VARIABLE_{n}", "value": f"value of variable number {n}"} for n in range(30)]
+    """A pod as the API server returns it: every default written out, many variables."""
     probe = {"httpGet": {"path": "/health", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 10, "timeoutSeconds": 5}
     container = {
         "name": "llama-server",
         "image": "ghcr.io/ggml-org/llama.cpp:server",
         "args": ["--model", "/models/8cc5f1f83d631cc0/m.gguf", "--port", "8080", "--metrics"],
         "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
-        "env": environment,
+        "env": ENVIRONMENT,
         "startupProbe": probe,
         "livenessProbe": probe,
         "readinessProbe": probe,
@@ -83,10 +92,9 @@ def _pod_spec() -> Json:
         "terminationMessagePolicy": "File",
         "imagePullPolicy": "IfNotPresent",
     }
-    tolerations = [{"key": f"taint-{n}", "operator": "Exists", "effect": "NoSchedule"} for n in range(10)]
     return {
         "containers": [container],
-        "tolerations": tolerations,
+        "tolerations": TOLERATIONS,
         "restartPolicy": "Always",
         "dnsPolicy": "ClusterFirst",
     }
@@ -132,20 +140,8 @@ def _inference_service() -> Json:
 
 def inference_service_sync(pods: int = 3) -> bytes:
     """A settled InferenceService: Deployment, Service, Model and its pods."""
-    template = {"metadata": {"labels": SERVICE_LABELS}, "spec": _pod_spec()}
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": _meta("chat", 70),
-        "spec": {"replicas": 3, "selector": {"matchLabels": SERVICE_LABELS}, "template": template},
-        "status": {"replicas": 3, "readyReplicas": 3, "updatedReplicas": 3, "availableReplicas": 3},
-    }
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": _meta("chat", 25),
-        "spec": {"selector": SERVICE_LABELS, "ports": [{"name": "http", "port": 8080, "targetPort": "http"}]},
-    }
+    parent = _inference_service()
+    parent["spec"] |= {"env": ENVIRONMENT, "tolerations": TOLERATIONS}
     model = {
         "apiVersion": "inference.llmkube.dev/v1alpha1",
         "kind": "Model",
@@ -155,19 +151,35 @@ def inference_service_sync(pods: int = 3) -> bytes:
     }
     body = {
         "controller": {"kind": "CompositeController", "metadata": _meta("inferenceservices", 30), "spec": {}},
-        "parent": _inference_service(),
-        "children": {
-            "Deployment.apps/v1": {"team-a/chat": deployment},
-            "Service.v1": {"team-a/chat": service},
-            "HorizontalPodAutoscaler.autoscaling/v2": {},
-        },
+        "parent": parent,
+        "children": {"Deployment.apps/v1": {}, "Service.v1": {}, "HorizontalPodAutoscaler.autoscaling/v2": {}},
         "related": {
             "Model.inference.llmkube.dev/v1alpha1": {"team-a/m": model},
             "Pod.v1": {f"team-a/chat-5b8f-{n}": _pod(n) for n in range(pods)},
         },
         "finalizing": False,
     }
-    return orjson.dumps(body)
+    return orjson.dumps({**body, "children": _children(body)})
+
+
+def _children(request: Json) -> Json:
+    """What is there once the answer to a request without children was applied, with Metacontroller's records of it."""
+    kind = find("inference.llmkube.dev/v1alpha1", "InferenceService")
+    assert kind is not None
+    answer = orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), datetime.now(UTC)))
+    deployment, service = answer["children"]
+    counts = {"replicas": 3, "readyReplicas": 3, "updatedReplicas": 3, "availableReplicas": 3}
+    status = {**counts, "observedGeneration": 3}
+    return {
+        **request["children"],
+        "Deployment.apps/v1": {"team-a/chat": {**_recorded(deployment, 70), "status": status}},
+        "Service.v1": {"team-a/chat": _recorded(service, 25)},
+    }
+
+
+def _recorded(child: Json, entries: int) -> Json:
+    annotations = {LAST_APPLIED: orjson.dumps(child).decode()}
+    return {**child, "metadata": {**_meta("chat", entries), "annotations": annotations}}
 
 
 def inference_service_review() -> bytes:

@@ -183,6 +183,18 @@ def test_a_missing_secret_is_an_error_that_says_who_makes_it(
     assert "manifests create it" in capsys.readouterr().err
 
 
+def test_controllers_that_are_yet_to_come_are_waited_for(api: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """Helm makes the Job before them: was it content, they would trust nobody until the next night."""
+    controller = api.objects.pop(CONTROLLER)
+
+    assert apply(api) == 1
+    assert api.written == []
+    assert "manifests create them" in capsys.readouterr().err
+
+    api.objects[CONTROLLER] = controller
+    assert apply(api) == 0
+
+
 def test_a_ca_that_somebody_keeps_elsewhere_is_left_to_them() -> None:
     reference = {"configMapRef": {"name": "ca", "namespace": "x"}}
     hooks = {"sync": {"webhook": {"url": "https://modelhooks.modelhooks-system/x"}}}

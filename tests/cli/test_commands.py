@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "--help"]) == 0
     assert f"Usage: modelhooks {name}" in capsys.readouterr().out
-    assert importlib.import_module(f"app.cli.{name}").__doc__
+    assert importlib.import_module(cli.module_of(name)).__doc__
 
 
 def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,10 @@ class World:
     def __init__(self, case: Json, settings: Settings) -> None:
         self.case = case
         self._cluster = Cluster(
-            direct(settings, NOW), _UNDECLARED[case["family"]], controllers=self._controllers(), granted=frozenset()
+            direct(settings, lambda: NOW),
+            _UNDECLARED[case["family"]],
+            controllers=self._controllers(),
+            granted=frozenset(),
         )
         for written in expanded(case["objects"]):
             item = as_stored(written)

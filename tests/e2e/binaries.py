@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 TOOLS = Path(__file__).parent / "tools"
 KUBERNETES_VERSION = "v1.36.3"
@@ -26,8 +27,14 @@ KUBERNETES_VERSION = "v1.36.3"
 # Without the version kubectl and the controllers cannot parse their own; -s -w leaves out debugging tables.
 _LDFLAGS = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
 
-# program -> (module under tools/, package), in the order in which they are built.
-_PACKAGES = {
+# Prometheus finds its targets by twenty clouds' libraries, of which promtool needs none here.
+_TAGS = "remove_all_sd"
+
+Package: TypeAlias = tuple[str, str]
+"""A folder under tools/ with a go.mod, and the package in it or in one of the modules it requires."""
+
+# In the order in which they are built.
+_PACKAGES: dict[str, Package] = {
     "etcd": ("kubernetes", "go.etcd.io/etcd/server/v3"),
     "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
     "kube-controller-manager": ("kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
@@ -36,6 +43,13 @@ _PACKAGES = {
     "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 }
 PROGRAMS = tuple(_PACKAGES)
+
+# What checks and installs what we ship, in the same way; each has a module of its own.
+_TOOLS: dict[str, Package] = {
+    "helm": ("helm", "helm.sh/helm/v4/cmd/helm"),
+    "promtool": ("promtool", "github.com/prometheus/prometheus/cmd/promtool"),
+    "actionlint": ("actionlint", "github.com/rhysd/actionlint/cmd/actionlint"),
+}
 
 _MONITORING = "example/prometheus-operator-crd/monitoring.coreos.com_{}.yaml"
 _AI_GATEWAY = "manifests/charts/ai-gateway-crds-helm/templates/aigateway.envoyproxy.io_{}.yaml"
@@ -57,7 +71,7 @@ _CRDS = {
             (
                 "github.com/prometheus-operator/prometheus-operator",
                 _MONITORING,
-                ("podmonitors", "servicemonitors", "prometheuses"),
+                ("podmonitors", "servicemonitors", "prometheuses", "prometheusrules"),
             ),
             ("github.com/envoyproxy/ai-gateway", _AI_GATEWAY, ("aigatewayroutes", "aiservicebackends")),
             (
@@ -102,14 +116,25 @@ def missing() -> str | None:
 @functools.cache
 def directory() -> Path:
     """The directory of the built programs; builds them when the cache has none for these exact modules."""
+    return built("e2e", _PACKAGES)
+
+
+@functools.cache
+def tool(name: str) -> Path:
+    """The path of a program that checks or installs what we ship: `helm`, `promtool` or `actionlint`."""
+    return built("tools", _TOOLS) / name
+
+
+def built(name: str, packages: Mapping[str, Package]) -> Path:
+    """The directory `name` of the cache with these programs, built when it has none for these exact modules."""
     if shutil.which("go") is None:
         raise BinariesMissingError("building the control plane needs the Go toolchain (`go`) on PATH")
-    target = _cache_home() / "modelhooks" / "e2e" / _fingerprint()
+    target = cache_home() / name / _fingerprint(packages)
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(target.with_suffix(".lock")):
+        with locked(target.with_suffix(".lock")):
             if not target.is_dir():  # another run may have built them while we waited for the lock
-                _build(target)
+                _build(target, packages)
     return target
 
 
@@ -133,31 +158,36 @@ def _provided(name: str) -> Path | None:
     return path if path and path.is_file() else None
 
 
-def _cache_home() -> Path:
-    """The user's cache directory."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+def cache_home() -> Path:
+    """Where in the user's cache directory everything lies that these tests keep."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "modelhooks"
 
 
-def _fingerprint() -> str:
+def _fingerprint(packages: Mapping[str, Package]) -> str:
     """A hash of everything the programs are made from."""
     digest = hashlib.sha256(_LDFLAGS.encode())
     digest.update(_go("kubernetes", "env", "GOVERSION", "GOOS", "GOARCH").encode())
-    for module in ("kubernetes", "kwok"):
-        for name in ("go.mod", "go.sum"):
-            digest.update((TOOLS / module / name).read_bytes())
+    for source in _sources(module for module, _ in packages.values()):
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _build(target: Path) -> None:
+def _sources(modules: Iterable[str]) -> list[Path]:
+    """What is ours in some modules: their pins, and the program that one of them has."""
+    return [path for module in sorted(set(modules)) for path in sorted((TOOLS / module).iterdir())]
+
+
+def _build(target: Path, packages: Mapping[str, Package]) -> None:
     """Compile into a directory beside `target` and rename: what carries the final name is complete."""
-    _say(f"building the Kubernetes control plane into {target}: about ten minutes on two cores, the first time only")
+    _say(f"building {', '.join(packages)} into {target}: minutes on two cores, the first time only")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
         output = Path(scratch, "bin")
         output.mkdir()
-        for name, (module, package) in _PACKAGES.items():
+        for name, (module, package) in packages.items():
             began = time.monotonic()
             _say(f"  {name} …")
-            _go(module, "build", "-buildvcs=false", "-ldflags", _LDFLAGS, "-o", str(output / name), package)
+            options = ("-buildvcs=false", "-ldflags", _LDFLAGS, "-tags", _TAGS, "-o", str(output / name))
+            _go(module, "build", *options, package)
             _say(f"  {name}: {time.monotonic() - began:.0f} s")
         output.rename(target)
 
@@ -184,7 +214,7 @@ def _go(module: str, *arguments: str) -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Hold a lock that other processes of this user respect; the kernel frees it when we die."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -198,10 +228,13 @@ def main() -> None:
     """
     if os.environ.get("MODELHOOKS_E2E") != "required" and (reason := missing()) is not None:
         _say(f"no control plane: {reason}")
-    elif all(_provided(name) for name in PROGRAMS):
+        return
+    if all(_provided(name) for name in PROGRAMS):
         print(os.environ["KUBEBUILDER_ASSETS"])
     else:
         print(directory())
+    if shutil.which("go"):
+        built("tools", _TOOLS)
 
 
 if __name__ == "__main__":

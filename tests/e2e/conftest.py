@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from app.families import DECORATORS, RESOURCES
 from tests.e2e import binaries
@@ -14,6 +15,7 @@ from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 
 _HERE = Path(__file__).parent
+READER = "reader"
 
 
 def optional_components() -> list[str]:
@@ -67,3 +69,27 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
     name = control_plane.create_namespace()
     yield name
     control_plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def reading(installation: Installation, namespace: str, tmp_path: Path) -> Path:
+    """The kubeconfig of an account that may read everything in the namespace and its kinds, and write nothing."""
+    cluster = installation.cluster
+    rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"{READER}-{namespace}"},
+        "rules": rules,
+    }
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(role))
+    cluster.kubectl("create", "serviceaccount", READER, "-n", namespace)
+    binding = f"{READER}-{namespace}"
+    account = f"{namespace}:{READER}"
+    cluster.kubectl("create", "clusterrolebinding", binding, f"--clusterrole={binding}", f"--serviceaccount={account}")
+    token = cluster.kubectl("create", "token", READER, "-n", namespace).stdout.strip()
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token}
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    return file

@@ -61,7 +61,7 @@ def test_each_program_is_told_with_its_time(
 
     monkeypatch.setattr(binaries, "_go", go)
     target = tmp_path / "target"
-    binaries._build(target)
+    binaries._build(target, binaries._PACKAGES)
     assert sorted(path.name for path in target.iterdir()) == sorted(binaries.PROGRAMS)
     assert [text.splitlines()[-1] for text in built] == [f"  {name} …" for name in binaries.PROGRAMS]
     assert re.fullmatch(rf"  {binaries.PROGRAMS[-1]}: \d+ s\n", capsys.readouterr().err)
@@ -88,7 +88,7 @@ def test_cache_name_depends_on_the_module_files(tmp_path: Path, monkeypatch: pyt
             (tmp_path / module / name).write_text(name)
     monkeypatch.setattr(binaries, "TOOLS", tmp_path)
     monkeypatch.setattr(binaries, "_go", lambda *_: "go1.0\nlinux\namd64\n")
-    before = binaries._fingerprint()
-    assert binaries._fingerprint() == before
+    before = binaries._fingerprint(binaries._PACKAGES)
+    assert binaries._fingerprint(binaries._PACKAGES) == before
     (tmp_path / "kwok" / "go.sum").write_text("another")
-    assert binaries._fingerprint() != before
+    assert binaries._fingerprint(binaries._PACKAGES) != before

@@ -17,8 +17,6 @@ from tests.e2e.test_llmkube import QUICKSTART, apply, condition, wait_ready
 
 pytestmark = pytest.mark.e2e
 
-READER = "reader"
-
 
 def modelhooks(cluster: ControlPlane, *arguments: str, kubeconfig: Path | None = None) -> tuple[int, str]:
     """Status and all output of the command, as a user of the kubeconfig."""
@@ -27,30 +25,6 @@ def modelhooks(cluster: ControlPlane, *arguments: str, kubeconfig: Path | None =
         [sys.executable, "-m", "app.cli", *arguments], env=environment, capture_output=True, text=True, check=False
     )
     return done.returncode, done.stdout + done.stderr
-
-
-@pytest.fixture
-def reading(installation: Installation, namespace: str, tmp_path: Path) -> Path:
-    """The kubeconfig of an account that may read everything in the namespace and its kinds, and write nothing."""
-    cluster = installation.cluster
-    rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": f"{READER}-{namespace}"},
-        "rules": rules,
-    }
-    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(role))
-    cluster.kubectl("create", "serviceaccount", READER, "-n", namespace)
-    binding = f"{READER}-{namespace}"
-    account = f"{namespace}:{READER}"
-    cluster.kubectl("create", "clusterrolebinding", binding, f"--clusterrole={binding}", f"--serviceaccount={account}")
-    token = cluster.kubectl("create", "token", READER, "-n", namespace).stdout.strip()
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": token}
-    file = tmp_path / "kubeconfig"
-    file.write_text(yaml.safe_dump(config))
-    return file
 
 
 def test_what_is_ready_and_what_is_not(installation: Installation, namespace: str, reading: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from app.hooks.kept import desired_replicas, keep, keep_child
 from app.kube.names import LAST_APPLIED
-from app.kube.objects import ObservedDeployment
+from app.kube.objects import ObservedDeployment, last_applied
 from tests.widgets import Children
 
 
@@ -44,8 +44,10 @@ def test_a_child_is_re_emitted_from_its_record() -> None:
 
 
 def test_the_observed_replicas_win_over_the_record() -> None:
-    """An old number would undo an autoscaler."""
-    assert keep_child(observed(deployment(RECORD, 6)))["spec"]["replicas"] == 6
+    """An old number would undo an autoscaler. The record is read by others, too, and stays as it is."""
+    child = observed(deployment(RECORD, 6))
+    assert keep_child(child)["spec"]["replicas"] == 6
+    assert last_applied(child) == RECORD
 
 
 def test_replicas_are_not_added_to_a_record_without_them() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+import msgspec.inspect
 import orjson
 import pytest
 
 from app.errors import ProtocolError
+from app.families import KINDS
 from app.hooks.kept import MAX_RECORDED, MAX_RECORDED_VALUES
 from app.hooks.kind import answer_sync
-from app.hooks.weight import LARGE, MAX_CHILDREN, MAX_READ, MAX_RELATED, check_weight
+from app.hooks.weight import LARGE, MAX_CHILDREN, MAX_READ, MAX_RELATED, Weighed, check_weight
 from app.kube.limits import MAX_ANNOTATIONS, MAX_LABELS
 from app.settings import Settings
 from tests.bench.payloads import inference_service_sync
@@ -47,6 +51,7 @@ def refusal(body: bytes) -> str:
         ({"parent": widget(labels={f"k{n}": "v" for n in range(MAX_LABELS // 6)})}, "metadata.labels"),
         ({"related": group(1, metadata={"annotations": {"a": "x" * MAX_ANNOTATIONS}})}, "metadata.annotations"),
         ({"parent": widget(ownerReferences=[{}] * 50_000)}, "metadata.ownerReferences"),
+        ({"related": {"X.v1": {"x": {"metadata": None, "data": {"a": [{}] * MAX_READ}}}}}, "values to read"),
     ],
 )
 def test_too_much(over: dict[str, Any], words: str) -> None:
@@ -60,6 +65,32 @@ def test_what_nobody_reads_does_not_count() -> None:
     pods = group(1, spec={"containers": many})
     pods["Pod.v1"]["ns/p0"]["metadata"]["managedFields"] = many
     check_weight(orjson.dumps({"parent": {"spec": many}, "related": pods}))
+
+
+def test_all_that_is_read_is_weighed() -> None:
+    """A field of an object that a type reads, and that is not weighed, could hold any number of values."""
+    weighed = {info.encode_name for info in msgspec.structs.fields(Weighed)}
+    read = {
+        info.encode_name
+        for kind in KINDS
+        for group in (kind.children, kind.related)
+        for objects in msgspec.structs.fields(group)
+        for object_ in structs(msgspec.inspect.type_info(objects.type))
+        for info in object_.fields
+        if not isinstance(info.type, (msgspec.inspect.StrType, msgspec.inspect.IntType))
+    }
+    assert {"metadata", "data", "endpoints"} < read <= weighed
+
+
+def structs(shape: msgspec.inspect.Type) -> Iterator[msgspec.inspect.StructType]:
+    """The types of the objects in a group of them by name."""
+    if isinstance(shape, msgspec.inspect.UnionType):
+        for one in shape.types:
+            yield from structs(one)
+    elif isinstance(shape, msgspec.inspect.DictType):
+        yield from structs(shape.value_type)
+    elif isinstance(shape, msgspec.inspect.StructType):
+        yield shape
 
 
 def test_a_large_service_passes() -> None:
@@ -91,3 +122,10 @@ def test_records_with_more_values_than_an_answer_has(parent: dict[str, Any], ite
     body = orjson.dumps(request(parent=parent, children={"Deployment.apps/v1": {"ns/d": deployment({}, 2)}}))
     assert b'"{}"' in body
     assert "annotations" in refusal(body.replace(b'"{}"', b'"%b"' % record))
+
+
+def test_a_large_request_with_something_that_is_no_object() -> None:
+    """It cannot be weighed, so it is not read, not even where nobody asks for that kind."""
+    with pytest.raises(ProtocolError, match="not a v2 hook request") as caught:
+        answer_sync(WIDGET, padded(request(related={"X.v1": {"x": []}})), SETTINGS, NOW)
+    assert caught.value.status == 400

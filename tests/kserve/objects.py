@@ -97,7 +97,7 @@ class Cluster:
         """One call of the hook; no controller plays, so the children have the status that the test reports."""
         kind = kind_of(self.parent)
         without = (*(hookcalls.optional_kinds(kind) - self.optional),)
-        cluster = simulate.Cluster(direct(self.settings, now), without, granted=frozenset())
+        cluster = simulate.Cluster(direct(self.settings, lambda: now), without, granted=frozenset())
         for document in (*self.related, *self.children, self.parent):
             cluster.put(document)
         cluster.sync(kind, self.parent)

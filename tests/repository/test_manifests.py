@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app import installation
+from app import cli, installation
 from app.families import DECORATORS, RESOURCES
 from app.kserve import names as kserve
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, MODEL_FAMILY, MODEL_NAME
@@ -22,7 +22,10 @@ from tools import registration
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
 COMPONENTS = sorted(MANIFESTS.glob("components/*"))
-FILES = sorted(path for path in MANIFESTS.rglob("*.yaml") if path.name != "kustomization.yaml")
+CHART = MANIFESTS / "chart"
+FILES = sorted(
+    path for path in MANIFESTS.rglob("*.yaml") if path.name != "kustomization.yaml" and not path.is_relative_to(CHART)
+)
 
 Json = dict[str, Any]
 
@@ -186,6 +189,45 @@ def test_prometheus_asks_the_engines_that_have_metrics() -> None:
     assert picker.items() <= kserve.component_labels("chat", kserve.COMPONENT_SCHEDULER).items()
 
 
+def _pods(found: Json) -> Iterator[Json]:
+    spec = found.get("spec", {})
+    if found["kind"] == "Deployment":
+        yield spec["template"]
+    elif found["kind"] == "LeaderWorkerSet":
+        group = spec["leaderWorkerTemplate"]
+        yield from (group[name] for name in ("leaderTemplate", "workerTemplate") if name in group)
+
+
+def _selected(selector: Json, labels: dict[str, str]) -> bool:
+    return selector.get("matchLabels", {}).items() <= labels.items() and all(
+        one["key"] in labels and labels[one["key"]] in one.get("values", [labels[one["key"]]])
+        for one in selector.get("matchExpressions", [])
+    )
+
+
+BY_HAND = {"llama-large", "phi-by-hand"}
+"""llmaz Services of the examples with pods of the user's own, whose port has to be called ``http`` to be found."""
+
+
+def test_prometheus_finds_a_port_and_its_labels_on_every_pod(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of all examples; a PodMonitor whose port a pod lacks asks nothing, and says nothing."""
+    cli.main(["render", str(ROOT / "examples"), str(MANIFESTS / "llmaz-runtimes")])
+    rendered = [found for found in yaml.load_all(capsys.readouterr().out, yaml.CSafeLoader) if found]
+    pods = [(found["metadata"]["name"], pod) for found in rendered for pod in _pods(found)]
+    for monitor in objects(MANIFESTS / "components/prometheus/podmonitors.yaml"):
+        spec = monitor["spec"]
+        chosen = [
+            (name, pod) for name, pod in pods if _selected(spec["selector"], pod.get("metadata", {}).get("labels", {}))
+        ]
+        assert len(chosen) > 5
+        for name, pod in chosen:
+            ports = [port for container in pod["spec"]["containers"] for port in container.get("ports", [])]
+            known = {port.get("name") for port in ports} | {port["containerPort"] for port in ports}
+            wanted = {one.get("port", one.get("portNumber")) for one in spec["podMetricsEndpoints"]}
+            assert (wanted & known != set()) == (name not in BY_HAND), name
+            assert set(spec["podTargetLabels"]) <= pod["metadata"]["labels"].keys(), name
+
+
 def test_llmkubes_priority_classes() -> None:
     classes = {
         o["metadata"]["name"]: (o["value"], o.get("preemptionPolicy"))
@@ -229,6 +271,13 @@ def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
         h["webhook"]["url"] for o in built if o["kind"] == "CompositeController" for h in o["spec"]["hooks"].values()
     ]
     assert {url.partition(":")[0] for url in urls} <= ({"http"} if path.name == "development" else {"https"})
+
+
+def test_the_chart_links_to_what_kustomize_has() -> None:
+    """Decision 18; a checkout without symbolic links has text files in their place."""
+    links = {path.name: path.resolve() for path in (CHART / "files").iterdir()}
+    there = {"base": MANIFESTS / "base", "overlays": MANIFESTS / "overlays"}
+    assert links == {**there, "crds": ROOT / "crds", "metacontroller": ROOT / "metacontroller"}
 
 
 def _env(manifest: Json) -> list[Json]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 from prometheus_client import Counter
 from prometheus_client.metrics import MetricWrapperBase
 
@@ -78,7 +79,13 @@ def _is_value(arguments: list[str], index: int) -> bool:
     return index > 0 and arguments[index - 1] in ("--namespace", "-n")
 
 
-CHECKS = {"make": _make, "modelhooks": _modelhooks, "kubectl": _kubectl}
+def _helm(arguments: list[str]) -> None:
+    """``tests/e2e/test_chart.py`` runs each."""
+    assert arguments[0] in {"install", "upgrade", "rollback", "uninstall"}
+    assert arguments[1] == "modelhooks"
+
+
+CHECKS = {"helm": _helm, "make": _make, "modelhooks": _modelhooks, "kubectl": _kubectl}
 
 
 def test_the_readmes_make_targets_run_in_ci() -> None:
@@ -91,12 +98,13 @@ def test_the_readmes_make_targets_run_in_ci() -> None:
         if words[0] == "make"
     ]
 
-    assert wanted == ["demo", "test"]
+    assert wanted == ["demo", "test", "studio"]
     assert set(wanted) <= set(re.findall(r"^make (\w+)", script, re.MULTILINE))
 
 
 def test_the_readmes_offline_commands_succeed() -> None:
     ours = [c for page, c in ALL if page.name == "README.md" and ".venv/bin/modelhooks" in c]
+    ours = [c for c in ours if shlex.split(c)[1] != "studio"]  # goes on until it is interrupted: tests/studio starts it
 
     assert ours
     for command in ours:
@@ -151,6 +159,14 @@ def anchors(page: Path) -> set[str]:
     """The names by which a page's headings can be linked to."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_alert_is_documented() -> None:
+    """With its severity."""
+    (rule,) = yaml.safe_load_all((ROOT / "manifests/overlays/monitoring/prometheusrule.yaml").read_text())
+    alerts = [(one["alert"], one["labels"]["severity"]) for group in rule["spec"]["groups"] for one in group["rules"]]
+    text = (ROOT / "docs" / "operations.md").read_text()
+    assert re.findall(r"^\| `(Modelhooks\w+)` \| (\w+) \|", text, re.MULTILINE) == alerts
 
 
 def test_links_between_pages_lead_somewhere() -> None:

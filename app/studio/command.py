@@ -1,0 +1,78 @@
+"""Open a page that shows what manifests become, and why they are not ready.
+
+The page is served on the loopback interface of this machine, at an address with a token that is printed. Nothing is
+loaded from elsewhere, and nothing is written to a cluster. FILE is a manifest or a directory of them, to begin with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import webbrowser
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import uvicorn
+
+from app.cli import options
+from app.cli.live import Cluster, Unreadable
+from app.cli.manifests import ManifestError, collect
+from app.studio.guard import Guard, new_token
+from app.studio.live import Live
+from app.studio.models import Document
+from app.studio.routes import create_app
+
+LOOPBACK = "127.0.0.1"
+
+
+@click.command(help=options.doc(__doc__))
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path())
+@click.option("--live", is_flag=True, help="Also the kubeconfig's cluster; only reads.")
+@click.option("--context", metavar="NAME", help="With --live: the kubeconfig's context.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: one that is free.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def command(*, files: tuple[str, ...], live: bool, context: str | None, port: int, no_browser: bool) -> int:
+    """Serve until interrupted; 2 when a file or the cluster cannot be read, or the port is taken."""
+    try:
+        documents = _documents(files)
+        cluster = Live(Cluster(context)) if live else None
+        listening = socket.create_server((LOOPBACK, port))
+    except (ManifestError, Unreadable) as error:
+        return options.fail("studio", error)
+    except OSError as error:
+        return options.fail("studio", f"cannot listen on {LOOPBACK}:{port}: {error.strerror}")
+    authority, token = f"{LOOPBACK}:{listening.getsockname()[1]}", new_token()
+    address = f"http://{authority}/{token}/"
+    click.echo(f"The studio is at {address} until this is interrupted (Ctrl-C).")
+    server = _Server(uvicorn.Config(Guard(create_app(documents, cluster), token, authority), **_QUIETLY))
+    if not no_browser:
+        server.opened = address
+    asyncio.run(server.serve([listening]))
+    return 0
+
+
+_QUIETLY: dict[str, Any] = {
+    "access_log": False,
+    "log_level": "warning",
+    "server_header": False,
+    "ws": "none",
+    "timeout_graceful_shutdown": 1,
+}
+
+
+class _Server(uvicorn.Server):
+    """Opens the browser when requests are answered."""
+
+    opened = ""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.opened:
+            await asyncio.to_thread(webbrowser.open, self.opened)
+
+
+def _documents(files: Sequence[str]) -> list[Document]:
+    """The text of each file that has manifests."""
+    reading = collect(files)
+    return [Document(name=name, text="\n".join(lines) + "\n") for name, lines in reading.lines.items()]

@@ -1,0 +1,66 @@
+"""Documents of the editor as the command line reads files, and the settings that go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import yaml
+from pydantic import ValidationError
+
+from app.cli.manifests import Manifest, Reading
+from app.cli.offline import identity
+from app.settings import Settings, unknown_variables, variable_name
+from app.studio.models import Document
+
+
+class Refused(Exception):
+    """What was asked cannot be; the text says why."""
+
+
+class Unknown(Refused):
+    """What was asked for is not there."""
+
+
+Entry = tuple[yaml.Node | None, yaml.Node]
+"""A field's key and its value; an item of a list has no key."""
+
+
+def read(documents: Iterable[Document]) -> Reading:
+    """What the documents hold; one that cannot be read is a finding of it."""
+    reading = Reading()
+    for document in documents:
+        reading.add(document.text, document.name, named=True)
+    return reading
+
+
+def objects(documents: Iterable[Document], namespace: str) -> list[Manifest]:
+    """The objects that a cluster could hold; what is wrong with the others is for ``check`` to say."""
+    return [manifest for manifest in read(documents).manifests if identity(manifest, namespace) is not None]
+
+
+def settings(given: Mapping[str, str]) -> Settings:
+    """The service's settings with these in place of the environment's, by variable.
+
+    Raises :class:`Refused` for one that does not exist or has a wrong value.
+    """
+    fields = {variable_name(name): name for name in Settings.model_fields}
+    if unknown := [name for name in given if name not in fields]:
+        raise Refused((unknown_variables(given) or [f"{unknown[0]} is not a setting"])[0])
+    try:
+        return Settings(**{fields[name]: value for name, value in given.items()})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise Refused(f"{variable_name(str(wrong['loc'][0]))}: {wrong['msg']}") from None
+
+
+def entries(manifest: Manifest) -> Iterator[tuple[tuple[int, int], Entry]]:
+    """Every field and item of a manifest by where :meth:`Manifest.position` says that it is."""
+    waiting: list[Entry] = [(None, manifest.node)]
+    while waiting:
+        key, value = waiting.pop()
+        mark = (key or value).start_mark
+        yield (mark.line + 1, mark.column + 1), (key, value)
+        if isinstance(value, yaml.MappingNode):
+            waiting += value.value
+        elif isinstance(value, yaml.SequenceNode):
+            waiting += [(None, item) for item in value.value]

@@ -1,0 +1,100 @@
+"""Corrections that can be applied as they are, read from the words of a finding.
+
+The words are written for people, in few forms: ``did you mean "x"?``, ``write 2 without quotes``, ``write x: ["y"]``.
+What a person would type upon them is what an edit does here; where the words leave a choice, there is one fix for each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import yaml
+
+from app.cli.findings import Finding
+from app.studio.documents import Entry
+from app.studio.models import Edit, Fix
+
+_MEANT = re.compile(r'did you mean "([^"]+)"\?$')
+_MEANT_BARE = re.compile(r"did you mean (\S+?)(?: or (\S+?))?\?$")
+_IN_QUOTES = re.compile(r'write ("(?:[^"\\]|\\.)*") in quotes')
+_BARE = re.compile(r"write (\S+) without quotes$")
+_NUMBERS = re.compile(r"write ([0-9]+) or ([0-9]+)$")
+_FIELD = re.compile(r"write ([A-Za-z][\w.-]*): (.+?)(?:, (?:without a list|the name alone))?$")
+_NONE = re.compile(r"write \[\] for none$")
+_ADDRESS = re.compile(r"; write ([^\s<>]*[:/][^\s<>]*)$")
+
+
+def fixes(finding: Finding, entry: Entry | None, lines: Sequence[str]) -> list[Fix]:
+    """What may be done about a finding; ``entry`` is the field or item at its place, ``lines`` are its document's."""
+    if finding.id == "yaml":
+        return list(_of_text(finding, lines))
+    if entry is None:
+        return []
+    if finding.id == "unknown-field":
+        return list(_of_key(finding, entry))
+    return [_replace(finding, entry[1], text) for text in _texts(finding.message, entry)]
+
+
+def _of_key(finding: Finding, entry: Entry) -> Iterator[Fix]:
+    """The field's right name; ``limits.memory`` is one that has to stand a level deeper."""
+    meant, key = _MEANT.search(finding.message), entry[0]
+    if meant is None or key is None:
+        return
+    outer, _, inner = meant[1].rpartition(".")
+    if not outer:
+        yield _replace(finding, key, meant[1])
+    elif isinstance(entry[1], yaml.ScalarNode) and "." not in outer:
+        indented = f"{outer}:\n{' ' * (key.start_mark.column + 2)}{inner}"
+        yield Fix(title=f"Write {meant[1]}", edits=[_edit(finding, key, indented)])
+
+
+def _texts(message: str, entry: Entry) -> Iterator[str]:
+    """What may stand in place of the value."""
+    if not isinstance(entry[1], yaml.ScalarNode) and not (_FIELD.search(message) or _NONE.search(message)):
+        return
+    if found := _MEANT.search(message) or _IN_QUOTES.search(message) or _BARE.search(message):
+        yield found[1]
+    elif found := _MEANT_BARE.search(message) or _NUMBERS.search(message):
+        yield from (text for text in found.groups() if text)
+    elif (found := _FIELD.search(message)) and entry[0] is not None and found[1] == entry[0].value:
+        yield found[2]
+    elif _NONE.search(message):
+        yield "[]"
+    elif found := _ADDRESS.search(message):
+        yield found[1]
+
+
+def _of_text(finding: Finding, lines: Sequence[str]) -> Iterator[Fix]:
+    """Of a document that is no YAML: quotes that lack, tabs."""
+    line = lines[finding.line - 1] if finding.line <= len(lines) else ""
+    key, colon, value = line.partition(": ")
+    value = value.rstrip()
+    if "quote that is not closed" in finding.message and (mark := value[:1]) in ("'", '"') and value:
+        yield _line(finding, line, f"{line.rstrip()}{mark}", f"Close the quote: {value}{mark}")
+    elif "in quotes" in finding.message and colon and value:
+        quoted = "'" + value.strip().strip("'\"").replace("'", "''") + "'"
+        yield _line(finding, line, f"{key}: {quoted}", f"Write {quoted}")
+    elif finding.message.startswith("a tab"):
+        yield _line(finding, line, line.replace("\t", "  "), "Write blanks for tabs")
+
+
+def _line(finding: Finding, old: str, new: str, title: str) -> Fix:
+    place = {"line": finding.line, "column": 1, "end_line": finding.line, "end_column": len(old) + 1}
+    return Fix(title=title, edits=[Edit(document=finding.file, **place, text=new)])
+
+
+def _replace(finding: Finding, node: yaml.Node, text: str) -> Fix:
+    return Fix(title=f"Write {text}", edits=[_edit(finding, node, text)])
+
+
+def _edit(finding: Finding, node: yaml.Node, text: str) -> Edit:
+    start, end = node.start_mark, node.end_mark
+    return Edit(
+        document=finding.file,
+        line=start.line + 1,
+        column=start.column + 1,
+        end_line=end.line + 1,
+        end_column=end.column + 1,
+        text=text,
+    )

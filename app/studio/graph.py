@@ -1,0 +1,406 @@
+"""The objects of a cluster as a graph: parents, what they read, what they lead to, and the pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+import orjson
+
+from app.cli import world
+from app.cli.kinds import find
+from app.cli.live import ready
+from app.cli.manifests import Manifest
+from app.cli.offline import desired, in_cluster
+from app.cli.pods import is_ready, selected
+from app.cli.references import place
+from app.cli.simulate import Cluster
+from app.cli.store import Json, owner
+from app.cli.world import inner_key, outer_key
+from app.kube.field import Path
+from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
+from app.kube.stored import Decoder
+from app.kube.yaml import dump
+from app.studio.models import Edge, Graph, Node, Role, State
+from app.workload.cause import Cause, Stage
+from app.workload.pods import Trouble, counts, troubles
+from app.workload.ready import claim_cause, deployment_causes, job_causes, pod_causes, ready_message
+
+Key = tuple[str, str]
+Places = Mapping[Key, tuple[str, int]]
+"""Document and line of the objects that somebody wrote."""
+
+_PATIENT = frozenset({"StartupProbe"})
+"""Reasons of a cause that passes by itself, as those of the last stage do."""
+_AT_REST = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended", "WaitingForMetalAgent"})
+"""Reasons of Ready for which somebody asked, or somebody outside the cluster is waited for."""
+POD = "Pod.v1"
+SPEC = Path("spec")
+
+
+def places(manifests: Iterable[Manifest], namespace: str) -> Places:
+    """Where each object is written."""
+    found = {}
+    for manifest in manifests:
+        document = in_cluster(manifest, namespace)
+        found[outer_key(document), inner_key(document)] = manifest.file, manifest.position(Path())[0]
+    return found
+
+
+def node_id(document: Json) -> str:
+    """``Deployment.apps/v1 default/chat``."""
+    return _id((outer_key(document), inner_key(document)))
+
+
+def _id(key: Key) -> str:
+    return " ".join(key)
+
+
+def draw(
+    cluster: Cluster, written: Places, about: Json | None = None, looked_for: Callable[[Key], bool] = lambda _: True
+) -> Graph:
+    """The graph of a cluster; of ``about`` and what belongs to it, where that is given.
+
+    ``looked_for`` says whether an object would be here if it were on the cluster: else it cannot be called absent.
+    """
+    drawing = _Drawing(cluster, written, looked_for)
+    wanted = _connected(drawing.edges, _key(about)) if about is not None else drawing.connected()
+    nodes = [node for node in drawing.nodes() if node.id in wanted]
+    return Graph(nodes=nodes, edges=[e for e in drawing.edges if e.source in wanted and e.target in wanted])
+
+
+def _key(document: Json) -> Key:
+    return outer_key(document), inner_key(document)
+
+
+def _connected(edges: Sequence[Edge], about: Key) -> set[str]:
+    """What an object reaches, and what that is read by is left out."""
+    below: dict[str, list[str]] = {}
+    for edge in edges:
+        below.setdefault(edge.source, []).append(edge.target)
+    found, waiting = set(), [_id(about)]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += below.get(one, [])
+    return found
+
+
+class _Drawing:
+    """Edges first; a state depends on what is reached by them."""
+
+    def __init__(self, cluster: Cluster, written: Places, looked_for: Callable[[Key], bool]) -> None:
+        self._cluster = cluster
+        self._objects = cluster.objects
+        self._written = written
+        self._looked_for = looked_for
+        self._absent: dict[Key, None] = {}
+        self._needed: set[str] = set()
+        """What a hook asks for by a name that somebody wrote. A pod's Secrets are often made by somebody else."""
+        self._pods: dict[Key, list[Json]] = {}
+        self._roles: dict[Key, Role] = {}
+        self.edges = list({(e.source, e.target): e for e in self._edges()}.values())
+
+    def connected(self) -> set[str]:
+        """Everything that is written, made, or named by something that is."""
+        touched = {end for edge in self.edges for end in (edge.source, edge.target)}
+        return touched | {_id(key) for key in self._objects if key in self._written or self._roles.get(key) == "parent"}
+
+    def _edges(self) -> Iterator[Edge]:
+        for kind, document in self._cluster.parents():
+            key = _key(document)
+            self._roles[key] = "child" if owner(document) else "parent" if kind.resource.children else "related"
+            owned = {_key(child) for child in self._cluster.children(document)}
+            for child in owned:
+                self._roles.setdefault(child, "child")
+                yield _edge(key, child, "makes")
+            for target in self._read(kind, document):
+                if target not in owned and target != key:
+                    yield _edge(key, target, "reads")
+        for key, document in list(self._objects.items()):
+            if self._roles.get(key) == "child" and find(document["apiVersion"], document["kind"]) is None:
+                yield from self._of_child(key, document)
+
+    def _read(self, kind: Any, document: Json) -> Iterator[Key]:
+        """What the object's hook asks for by name, or finds by one in the spec.
+
+        What is not there counts where the spec names it.
+        """
+        rules = self._cluster.rules(kind, document)
+        unnamed = [rule for rule in rules if not rule.get("names")]
+        for outer, group in world.related(kind, unnamed, self._objects).items():
+            own = find(*_type(outer))
+            for inner in group if own is not None and not own.resource.children else ():
+                if place(document.get("spec"), inner.rpartition("/")[2], SPEC) is not None:
+                    yield outer, inner
+        for rule in rules:
+            outer = _kind_of(world.related_keys(kind), rule)
+            for name in rule.get("names") or () if outer else ():
+                inner = f"{rule['namespace']}/{name}" if rule.get("namespace") else str(name)
+                held = next((key for key in ((outer, inner), (outer, name)) if key in self._objects), None)
+                if held is not None:
+                    yield held
+                elif self._looked_for((outer, inner)) and place(document.get("spec"), name, SPEC) is not None:
+                    self._needed.add(_id((outer, inner)))
+                    yield self._missing((outer, inner))
+
+    def _missing(self, key: Key) -> Key:
+        self._absent[key] = None
+        return key
+
+    def _of_child(self, key: Key, document: Json) -> Iterator[Edge]:
+        pods = selected(self._objects, document)
+        if pods:
+            self._pods[key] = pods
+        for pod in pods:
+            self._roles[_key(pod)] = "pod"
+            yield _edge(key, _key(pod), "runs")
+        spec, namespace = document.get("spec") or {}, document["metadata"].get("namespace", "")
+        target = spec.get("scaleTargetRef")
+        if target:
+            api_version = target.get("apiVersion") or "apps/v1"
+            scaled = f"{target['kind']}.{api_version}", f"{namespace}/{target['name']}"
+            if scaled in self._objects:
+                yield _edge(key, scaled, "scales")
+        for kind, name, label, optional in _references(spec):
+            outer, inner = f"{kind}.v1", f"{namespace}/{name}"
+            if (outer, inner) in self._objects:
+                yield _edge(key, (outer, inner), label)
+            elif self._looked_for((outer, inner)) and not optional:
+                yield _edge(key, self._missing((outer, inner)), label)
+
+    def nodes(self) -> Iterator[Node]:
+        """Every object, and what is named and absent."""
+        below: dict[str, list[str]] = {}
+        for edge in self.edges:
+            below.setdefault(edge.source, []).append(edge.target)
+        states: dict[str, tuple[State, str]] = {_id(key): ("absent", "it is not there") for key in self._absent}
+        ours = []
+        for key, document in self._objects.items():
+            if find(document["apiVersion"], document["kind"]) is None:
+                states[_id(key)] = _state(document, self._pods.get(key, ()))
+            else:
+                ours.append(key)
+        for key in ours:
+            states[_id(key)] = self._own_state(self._objects[key], below, states)
+        for key, document in self._objects.items():
+            yield self._node(key, document, *states[_id(key)])
+        for key in self._absent:
+            api_version, kind = _type(key[0])
+            namespace, _, name = key[1].rpartition("/")
+            yield Node(
+                id=_id(key),
+                api_version=api_version,
+                kind=kind,
+                namespace=namespace,
+                name=name,
+                role="related",
+                state="absent",
+                cause="it is not there",
+                yaml="",
+                conditions=[],
+            )
+
+    def _own_state(
+        self, document: Json, below: Mapping[str, list[str]], states: Mapping[str, tuple[Any, str]]
+    ) -> tuple[State, str]:
+        """Of an object of ours: what its condition Ready says, and whether there is something to wait for."""
+        condition = ready(document)
+        if condition.get("status") == "True":
+            return "ready", ""
+        if not condition:
+            known = bool((document.get("status") or {}).get("conditions"))
+            return ("ready", "") if known else ("waiting", "not answered yet")
+        message = str(condition.get("message") or condition.get("reason") or "")
+        rests = condition.get("reason") in _AT_REST
+        return ("failing" if self._fails(node_id(document), below, states, rests=rests) else "waiting"), message
+
+    def _fails(
+        self, start: str, below: Mapping[str, list[str]], states: Mapping[str, tuple[Any, str]], *, rests: bool
+    ) -> bool:
+        """Whether something that an object reaches fails or is absent, or nothing there is worth waiting for."""
+        seen, waiting, patient = {start}, list(below.get(start, ())), rests
+        while waiting:
+            one = waiting.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            state = states.get(one, ("", ""))[0]
+            if state == "failing" or one in self._needed:
+                return True
+            patient |= state == "waiting"
+            waiting += below.get(one, ())
+        return not patient
+
+    def _node(self, key: Key, document: Json, state: State, cause: str) -> Node:
+        metadata = document["metadata"]
+        file, line = self._written.get(key, (None, None))
+        return Node(
+            id=_id(key),
+            api_version=document["apiVersion"],
+            kind=document["kind"],
+            namespace=metadata.get("namespace", ""),
+            name=metadata["name"],
+            role=self._roles.get(key, "related"),
+            state=state,
+            cause=cause,
+            yaml=_yaml(orjson.dumps(document)),
+            conditions=(document.get("status") or {}).get("conditions") or [],
+            document=file,
+            line=line,
+        )
+
+
+def _type(outer: str) -> tuple[str, str]:
+    """``apps/v1`` and ``Deployment``."""
+    kind, _, api_version = outer.partition(".")
+    return api_version, kind
+
+
+def _edge(source: Key, target: Key, label: str) -> Edge:
+    return Edge(source=_id(source), target=_id(target), label=label)
+
+
+def _kind_of(keys: Iterable[str], rule: Json) -> str:
+    """``ConfigMap.v1`` of the plural that a rule has; empty for pods, which are drawn below what makes them."""
+    for key in keys:
+        name, _, api_version = key.partition(".")
+        if key != POD and world.plural(name) == rule["resource"] and api_version == rule["apiVersion"]:
+            return key
+    return ""
+
+
+# What pods refer to.
+
+
+def _references(spec: Json) -> Iterator[tuple[str, str, str, bool]]:
+    """Kind and name of what the pods of a workload mount or read, with a word for it, and whether they do without."""
+    groups = spec.get("leaderWorkerTemplate") or {}
+    templates = [spec.get("template"), groups.get("leaderTemplate"), groups.get("workerTemplate")]
+    for template in templates:
+        if isinstance(template, dict) and isinstance(template.get("spec"), dict):
+            yield from _of_pod(template["spec"])
+
+
+def _of_pod(pod: Json) -> Iterator[tuple[str, str, str, bool]]:
+    for volume in pod.get("volumes") or ():
+        projected = (volume.get("projected") or {}).get("sources") or ()
+        for source in (volume, *projected):
+            for field, kind, name in _VOLUMES:
+                if (found := source.get(field)) and found.get(name):
+                    yield kind, found[name], "mounts", bool(found.get("optional"))
+    for secret in pod.get("imagePullSecrets") or ():
+        yield "Secret", secret["name"], "pulls with", False
+    for container in (*(pod.get("initContainers") or ()), *(pod.get("containers") or ())):
+        sources = [*(container.get("envFrom") or ()), *(e.get("valueFrom") or {} for e in container.get("env") or ())]
+        for source in sources:
+            for field, kind in _VARIABLES.items():
+                if found := source.get(field):
+                    yield kind, found["name"], "reads", bool(found.get("optional"))
+
+
+_VOLUMES = (
+    ("persistentVolumeClaim", "PersistentVolumeClaim", "claimName"),
+    ("secret", "Secret", "secretName"),
+    ("secret", "Secret", "name"),
+    ("configMap", "ConfigMap", "name"),
+)
+_VARIABLES = {
+    "secretRef": "Secret",
+    "secretKeyRef": "Secret",
+    "configMapRef": "ConfigMap",
+    "configMapKeyRef": "ConfigMap",
+}
+
+
+# States of objects that are not ours.
+
+
+def troubled(pod: Json) -> list[Trouble]:
+    """What is wrong with a pod that is not ready, but for what only takes its time."""
+    found = _observed(ObservedPod, pod)
+    return [t for t in troubles(found) if t.stage is not Stage.STARTING] if counts(found) else []
+
+
+def _state(document: Json, pods: Sequence[Json]) -> tuple[State, str]:
+    kind = document["kind"]
+    causes: list[Cause] = []
+    observed = [_observed(ObservedPod, pod) for pod in pods]
+    if kind == "Pod":
+        if is_ready(document):
+            return "ready", ""
+        causes = pod_causes([_observed(ObservedPod, document)])
+    elif kind == "Job":
+        causes = job_causes(_observed(ObservedJob, document), observed)
+    elif kind == "PersistentVolumeClaim":
+        claim = _observed(ObservedClaim, document)
+        cause = claim_cause(document["metadata"]["name"], claim)
+        return (
+            ("ready", "") if cause is None else ("failing" if claim.status.phase == "Lost" else "waiting", cause.text)
+        )
+    elif kind in ("Deployment", "LeaderWorkerSet"):
+        own = deployment_causes(_observed(ObservedDeployment, document)) if kind == "Deployment" else []
+        causes = [*own, *pod_causes(observed)]
+        return _judged(causes, done=_is_available(document))
+    else:
+        return _by_conditions(document)
+    return _judged(causes, done=_is_complete(document))
+
+
+def _judged(causes: Sequence[Cause], *, done: bool) -> tuple[State, str]:
+    if not causes:
+        return ("ready", "") if done else ("waiting", "")
+    fails = any(c.stage is not Stage.STARTING and c.reason not in _PATIENT for c in causes)
+    return ("failing" if fails else "waiting"), ready_message(causes)
+
+
+def _is_complete(document: Json) -> bool:
+    conditions = (document.get("status") or {}).get("conditions") or ()
+    return any(c.get("type") == "Complete" and c.get("status") == "True" for c in conditions)
+
+
+def _is_available(document: Json) -> bool:
+    status = document.get("status") or {}
+    wanted = (document.get("spec") or {}).get("replicas", 1)
+    return bool(status) and (status.get("readyReplicas") or 0) >= (1 if wanted is None else wanted)
+
+
+_GOOD = ("Accepted", "Programmed", "ResolvedRefs", "Ready", "AbleToScale", "ScalingActive")
+"""Conditions that are true where all is well."""
+
+
+def _by_conditions(document: Json) -> tuple[State, str]:
+    """Of kinds without a status of their own, or with one that their controllers sum up in conditions."""
+    status = document.get("status") or {}
+    parents = [*(status.get("parents") or ()), *(status.get("ancestors") or ())]
+    conditions = [*(status.get("conditions") or ()), *(c for one in parents for c in one.get("conditions") or ())]
+    bad = [c for c in conditions if c.get("type") in _GOOD and c.get("status") == "False"]
+    if bad:
+        return "failing", "; ".join(dict.fromkeys(f"{c['type']}: {c.get('message') or c.get('reason')}" for c in bad))
+    if not conditions and document["kind"] in _ANSWERED:
+        return "waiting", "no controller has answered it yet"
+    return "ready", ""
+
+
+_ANSWERED = ("HTTPRoute", "InferencePool", "Gateway", "HorizontalPodAutoscaler", "ScaledObject")
+"""Kinds to which somebody writes a status."""
+
+
+def _observed(type_: Any, document: Json) -> Any:
+    return _decoder(type_).decode(orjson.dumps(document))
+
+
+@cache
+def _decoder(type_: Any) -> Decoder[Any]:
+    return Decoder(type_)
+
+
+@lru_cache(maxsize=8192)
+def _yaml(document: bytes) -> str:
+    """An object for people: as it is, but for what only machines read."""
+    whole = orjson.loads(document)
+    shown = desired(whole)
+    shown["metadata"].pop("managedFields", None)
+    return dump({**shown, **({"status": whole["status"]} if whole.get("status") else {})})

@@ -1,0 +1,74 @@
+"""Who may ask the studio: the page that it was opened for, and nobody else on the machine or in the browser.
+
+A page of another site can neither guess the token in the path, nor name us as its host (DNS rebinding), nor hide its
+origin. No answer is kept by the browser, framed, or taken for another type than it says.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+"""What the page may load. CodeMirror's styles need no exception: they are adopted by the shadow root it lives in."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+WELCOME = "Open the address that `modelhooks studio` printed; it has a token that this one lacks.\n"
+
+
+def new_token() -> str:
+    """A word that nobody can guess, for the path."""
+    return secrets.token_urlsafe(24)
+
+
+class Guard:
+    """Lets requests through that come from this machine's page, with the token's part of the path taken off."""
+
+    def __init__(self, app: ASGIApp, token: str, authority: str) -> None:
+        """``authority`` is the host and port that the page is opened with: ``127.0.0.1:8431``."""
+        self._app = app
+        self._prefix = f"/{token}/"
+        self._authority = authority
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+            await send(message)
+
+        problem = self._problem(scope)
+        if problem is not None:
+            await problem(scope, receive, guarded)
+            return
+        path = scope["path"][len(self._prefix) - 1 :]
+        await self._app({**scope, "path": path, "raw_path": path.encode()}, receive, guarded)
+
+    def _problem(self, scope: Scope) -> PlainTextResponse | None:
+        headers = Headers(scope=scope)
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if hosts != [self._authority]:
+            return PlainTextResponse(f"The studio answers to http://{self._authority} only.\n", 421)
+        if origins not in ([], [f"http://{self._authority}"]):
+            return PlainTextResponse("Another page may not ask the studio.\n", 403)
+        given = scope["path"][: len(self._prefix)].encode()
+        if not secrets.compare_digest(given, self._prefix.encode()):
+            return PlainTextResponse(WELCOME, 403)
+        return None

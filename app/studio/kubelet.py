@@ -1,0 +1,279 @@
+"""Pods as a scheduler and a kubelet report them, phase by phase, and how their workloads sum them up.
+
+What is written has the form and the words of Kubernetes, as far as :mod:`app.workload` reads them: a hook cannot tell
+it from a cluster's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from app.cli.store import Json
+from app.studio.clock import Clock
+from app.workload.pods import LWS_NAME
+
+JOB_NAME = "batch.kubernetes.io/job-name"
+
+
+class Phase(IntEnum):
+    """How far a pod has come."""
+
+    PENDING = 0
+    SCHEDULED = 1
+    """It has a node; its images are pulled."""
+    INITIALIZING = 2
+    RUNNING = 3
+    """Its containers run, and do not answer their probes yet."""
+    READY = 4
+    """Its containers are ready; those of a Job have completed."""
+
+
+WORDS = {
+    Phase.PENDING: "created",
+    Phase.SCHEDULED: "scheduled",
+    Phase.INITIALIZING: "initializing",
+    Phase.RUNNING: "running",
+    Phase.READY: "ready",
+}
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What holds a pod up when it has come to ``phase``; one container is at fault, or the whole pod."""
+
+    phase: Phase
+    waiting: str = ""
+    """The reason for which the container waits: ``ImagePullBackOff``, ``CrashLoopBackOff``."""
+    message: str = ""
+    exit_code: int = 0
+    """With which the container ended, and ends again."""
+    reason: str = "Error"
+    """Why it ended."""
+    container: str = ""
+    """The one that suffers; the first where it is empty."""
+
+
+def pods_of(workload: Json) -> Iterator[Json]:
+    """The pods that the workload's controller makes, without a status."""
+    metadata, spec = workload["metadata"], workload["spec"]
+    if workload["kind"] == "LeaderWorkerSet":
+        yield from _groups(workload)
+        return
+    count = spec.get("parallelism", 1) if workload["kind"] == "Job" else spec.get("replicas", 1)
+    labels = {JOB_NAME: metadata["name"], "job-name": metadata["name"]} if workload["kind"] == "Job" else {}
+    for number in range(count):
+        yield _pod(f"{metadata['name']}-{number}", metadata["namespace"], spec["template"], labels)
+
+
+def _groups(workload: Json) -> Iterator[Json]:
+    """Of each group the leader, and its workers."""
+    metadata, spec = workload["metadata"], workload["spec"]
+    template = spec["leaderWorkerTemplate"]
+    for group in range(spec.get("replicas", 1)):
+        leader = f"{metadata['name']}-{group}"
+        for index in range(template.get("size", 1)):
+            part = template["workerTemplate"] if index else template.get("leaderTemplate") or template["workerTemplate"]
+            labels = {
+                LWS_NAME: metadata["name"],
+                "leaderworkerset.sigs.k8s.io/group-index": str(group),
+                "leaderworkerset.sigs.k8s.io/worker-index": str(index),
+            }
+            yield _pod(f"{leader}-{index}" if index else leader, metadata["namespace"], part, labels)
+
+
+def _pod(name: str, namespace: str, template: Json, labels: Json) -> Json:
+    given = template.get("metadata") or {}
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"simulated-{namespace}-{name}",
+        "labels": {**(given.get("labels") or {}), **labels},
+    }
+    if given.get("annotations"):
+        metadata["annotations"] = given["annotations"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}, "status": {}}
+
+
+# One pod.
+
+
+def status(pod: Json, phase: Phase, trouble: Trouble | None, clock: Clock, *, ends: bool = False) -> Json:
+    """A pod's status in a phase; ``trouble`` is what holds it there. ``ends``: it is a Job's."""
+    held = trouble if trouble is not None and trouble.phase == phase else None
+    if phase is Phase.PENDING:
+        if held is None:
+            return {"phase": "Pending"}
+        return {"phase": "Pending", "conditions": [_unscheduled(held, clock)]}
+    spec = pod["spec"]
+    init, main = spec.get("initContainers") or [], spec.get("containers") or []
+    ready = phase is (Phase.RUNNING if ends else Phase.READY) and held is None
+    why = "" if ready else "PodCompleted" if ends and phase is Phase.READY else "ContainersNotReady"
+    conditions = [
+        _condition("PodScheduled", True, clock),
+        _condition("Initialized", phase >= Phase.RUNNING, clock),
+        _condition("ContainersReady", ready, clock, why),
+        _condition("Ready", ready, clock, why),
+    ]
+    broken = ends and held is not None and bool(held.exit_code)
+    found: Json = {
+        "phase": "Failed" if broken else _phase_word(phase, ends=ends),
+        "conditions": conditions,
+        "containerStatuses": [_container(one, main, phase, held, clock, ends=ends) for one in main],
+    }
+    if init:
+        found["initContainerStatuses"] = [_init(one, init, phase, held, clock) for one in init]
+    return found
+
+
+def _phase_word(phase: Phase, *, ends: bool) -> str:
+    return "Pending" if phase < Phase.RUNNING else "Succeeded" if ends and phase is Phase.READY else "Running"
+
+
+def _condition(type_: str, true: bool, clock: Clock, reason: str = "", message: str = "") -> Json:
+    status = "True" if true else "False"
+    return {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": clock.text}
+
+
+def _unscheduled(trouble: Trouble, clock: Clock) -> Json:
+    return _condition("PodScheduled", False, clock, "Unschedulable", trouble.message)
+
+
+def _suffers(container: Json, among: Sequence[Json], trouble: Trouble | None) -> bool:
+    name = trouble.container or among[0]["name"] if trouble is not None else ""
+    return bool(container["name"] == name)
+
+
+def _init(container: Json, init: Sequence[Json], phase: Phase, held: Trouble | None, clock: Clock) -> Json:
+    if phase is Phase.INITIALIZING and held is not None and held.container and _suffers(container, init, held):
+        return _suffering(container, held, clock)
+    sidecar = container.get("restartPolicy") == "Always"
+    if phase < Phase.INITIALIZING:
+        return _status(container, {"waiting": {"reason": "PodInitializing"}})
+    if sidecar or phase is Phase.INITIALIZING:
+        return _status(container, {"running": {"startedAt": clock.text}}, ready=sidecar, started=sidecar)
+    return _status(container, _terminated(0, "Completed", "", clock), ready=True)
+
+
+def _container(
+    container: Json, main: Sequence[Json], phase: Phase, held: Trouble | None, clock: Clock, *, ends: bool
+) -> Json:
+    if phase is Phase.INITIALIZING and held is not None and held.container not in {one["name"] for one in main}:
+        return _status(container, {"waiting": {"reason": "PodInitializing"}})
+    if held is not None and _suffers(container, main, held):
+        return _suffering(container, held, clock)
+    if phase < Phase.RUNNING:
+        return _status(container, {"waiting": {"reason": "ContainerCreating"}})
+    if phase is Phase.READY and ends:
+        return _status(container, _terminated(0, "Completed", "", clock))
+    ready = phase is Phase.READY or ends
+    started = ready or "startupProbe" not in container
+    return _status(container, {"running": {"startedAt": clock.text}}, ready=ready, started=started)
+
+
+def _suffering(container: Json, trouble: Trouble, clock: Clock) -> Json:
+    """A container that waits for its image, ended, or runs without answering."""
+    if trouble.exit_code:
+        ended = _terminated(trouble.exit_code, trouble.reason, trouble.message, clock)
+        if not trouble.waiting:
+            return _status(container, ended)
+        words = f"back-off 5m0s restarting failed container={container['name']}"
+        waiting = {"waiting": {"reason": trouble.waiting, "message": words}}
+        return {**_status(container, waiting), "lastState": ended, "restartCount": 5}
+    if trouble.waiting:
+        return _status(container, {"waiting": {"reason": trouble.waiting, "message": trouble.message}})
+    return _status(container, {"running": {"startedAt": clock.text}}, started=True)
+
+
+def _terminated(code: int, reason: str, message: str, clock: Clock) -> Json:
+    times = {"startedAt": clock.text, "finishedAt": clock.text}
+    return {"terminated": {"exitCode": code, "reason": reason, "message": message, **times}}
+
+
+def _status(container: Json, state: Json, *, ready: bool = False, started: bool = False) -> Json:
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "ready": ready,
+        "started": started,
+        "restartCount": 0,
+        "state": state,
+        "lastState": {},
+    }
+
+
+# Workloads.
+
+
+def is_up(pod: Json) -> bool:
+    """Whether a pod counts as ready for its workload."""
+    conditions = pod["status"].get("conditions") or []
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def summary(workload: Json, pods: Sequence[Json], clock: Clock, *, too_long: bool) -> Json:
+    """A workload's status over its pods; ``too_long`` when it has not progressed for ten minutes."""
+    if workload["kind"] == "Job":
+        return _job(workload, pods, clock)
+    if workload["kind"] == "LeaderWorkerSet":
+        size = workload["spec"]["leaderWorkerTemplate"].get("size", 1)
+        groups = [pods[start : start + size] for start in range(0, len(pods), size)]
+        ready = sum(all(map(is_up, group)) for group in groups)
+    else:
+        ready = sum(map(is_up, pods))
+    replicas = workload["spec"].get("replicas", 1)
+    up = ready >= replicas
+    if workload["kind"] == "LeaderWorkerSet":
+        conditions = [
+            _condition("Available", up, clock, "AllGroupsReady" if up else "GroupsNotReady"),
+            _condition("Progressing", not up, clock, "GroupsProgressing"),
+        ]
+        counts = {"readyReplicas": ready, "updatedReplicas": replicas, "replicas": replicas}
+        return {"observedGeneration": workload["metadata"]["generation"], **counts, "conditions": conditions}
+    available = _condition("Available", up, clock, "MinimumReplicasAvailable" if up else "MinimumReplicasUnavailable")
+    stuck = too_long and not up
+    words = f'ReplicaSet "{workload["metadata"]["name"]}" has timed out progressing.' if stuck else ""
+    why = "ProgressDeadlineExceeded" if stuck else "NewReplicaSetAvailable" if up else "ReplicaSetUpdated"
+    return {
+        "observedGeneration": workload["metadata"]["generation"],
+        "replicas": replicas,
+        "updatedReplicas": replicas,
+        "readyReplicas": ready,
+        "availableReplicas": ready,
+        "unavailableReplicas": replicas - ready,
+        "conditions": [available, _condition("Progressing", not stuck, clock, why, words)],
+    }
+
+
+def _job(job: Json, pods: Sequence[Json], clock: Clock) -> Json:
+    if pods and all(pod["status"].get("phase") == "Succeeded" for pod in pods):
+        done = {"completionTime": clock.text, "conditions": [_condition("Complete", True, clock)]}
+        return {"succeeded": len(pods), **done}
+    for pod in pods:
+        if pod["status"].get("phase") == "Failed":
+            why, words = _given_up(job, pod)
+            return {"failed": 1, "conditions": [_condition("Failed", True, clock, why, words)]}
+    return {"active": len(pods)}
+
+
+def _given_up(job: Json, pod: Json) -> tuple[str, str]:
+    """Why a Job makes no other pod: its policy says so of the exit code, or it has tried often enough."""
+    for rule in (job["spec"].get("podFailurePolicy") or {}).get("rules") or ():
+        wanted = rule.get("onExitCodes") or {}
+        for container in pod["status"]["containerStatuses"]:
+            code = (container["state"].get("terminated") or {}).get("exitCode")
+            if container["name"] == wanted.get("containerName") and code in wanted.get("values", ()):
+                place = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+                words = f"failed with exit code {code} matching FailJob rule at index 0"
+                return "PodFailurePolicy", f"Container {container['name']} for pod {place} {words}"
+    return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+
+
+def since(old: Json, new: Json) -> Json:
+    """The new status with the times of what has not changed."""
+    before = {(c["type"], c["status"], c["reason"], c["message"]): c for c in old.get("conditions") or ()}
+    conditions = [before.get((c["type"], c["status"], c["reason"], c["message"]), c) for c in new.get("conditions", ())]
+    times = {key: old[key] for key in ("completionTime",) if key in old and key in new}
+    return {**new, **times, **({"conditions": conditions} if "conditions" in new else {})}

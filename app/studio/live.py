@@ -1,0 +1,226 @@
+"""Live mode: the objects of a cluster, read with the rights of whoever opened the studio. Nothing here writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+from typing import Protocol
+
+import orjson
+from fastapi import APIRouter
+from fastapi.sse import EventSourceResponse
+
+from app.cli import live as clusters
+from app.cli.kinds import find
+from app.cli.live import Source
+from app.cli.manifests import Manifest, ManifestError, parse
+from app.cli.offline import desired, direct, in_cluster
+from app.cli.simulate import Cluster
+from app.cli.status import row_of, seen
+from app.cli.store import Json, Store
+from app.cli.world import inner_key, outer_key
+from app.kube.names import CONTROLLER_UID
+from app.kube.resource import ChildKind, CustomResource
+from app.kube.yaml import dump
+from app.settings import Settings
+from app.studio import models
+from app.studio.check import check
+from app.studio.compare import told
+from app.studio.documents import Unknown
+from app.studio.graph import Places, draw, node_id
+
+_READY: Mapping[str, models.Ready] = {"True": "True", "False": "False"}
+_ACTIONS: Mapping[str, models.Action] = {"ADDED": "added", "MODIFIED": "modified", "DELETED": "deleted"}
+_WRITTEN_BY_USERS = ("name", "namespace", "labels", "annotations")
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Watched(Source, Protocol):
+    """What objects are read from, and changes."""
+
+    context: str
+    """Its name, for people."""
+
+    def changes(
+        self, api_version: str, kind: str, plural: str, *, label: str = "", namespaced: bool = True
+    ) -> AsyncIterator[tuple[str, Json]]:
+        """``ADDED``, ``MODIFIED`` or ``DELETED``, and the object, for each that has the label."""
+
+
+class Live:
+    """A cluster, as the page sees it."""
+
+    def __init__(self, source: Watched) -> None:
+        self.context = source.context
+        self._source = source
+
+    def router(self) -> APIRouter:
+        """The routes below ``/api/live``."""
+        router = APIRouter(tags=["live"])
+        router.add_api_route("/objects", self.objects, methods=["GET"])
+        router.add_api_route("/graph", self.graph, methods=["GET"])
+        router.add_api_route("/events", self.events, methods=["GET"], response_class=EventSourceResponse)
+        router.add_api_route("/compare", self.compare, methods=["POST"])
+        return router
+
+    def objects(self, namespace: str = "", family: str = "", text: str = "") -> list[models.LiveObject]:
+        """Every object of ours; only those of a namespace or a family, and those in which the text occurs."""
+        found = [_object(resource, document) for resource, document, _ in seen(self._source, namespace or None)]
+        return [one for one in found if family in ("", one.family) and text.lower() in _words(one)]
+
+    def graph(self, resource: str, name: str, namespace: str = "") -> models.LiveGraph:
+        """The graph around one object, which is what it reads, what it leads to, and the pods."""
+        kind = _resource(resource)
+        document = self._find(kind, namespace, name)
+        cluster = self._around(kind, document, namespace)
+        drawn = draw(cluster, _written(document), document, partial(_looked_for, cluster, namespace))
+        related = [_manifest(cluster.objects[key]) for key in _keys(drawn, "related") if key in cluster.objects]
+        return models.LiveGraph(nodes=drawn.nodes, edges=drawn.edges, manifest=_manifest(document), related=related)
+
+    async def events(self) -> AsyncIterator[models.LiveEvent]:
+        """What is on the cluster, then what changes: every object of ours, and children that change or go."""
+        queue: asyncio.Queue[models.LiveEvent] = asyncio.Queue(maxsize=1000)
+        resources = clusters.served()
+        children = {child.key: child for resource in resources for child in resource.children}
+        followed: list[CustomResource | ChildKind] = [*resources, *children.values()]
+        tasks = [asyncio.create_task(self._follow(one, queue)) for one in followed]
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, followed: CustomResource | ChildKind, queue: asyncio.Queue[models.LiveEvent]) -> None:
+        own = isinstance(followed, CustomResource)
+        scoped = (
+            followed.namespaced if isinstance(followed, CustomResource) else followed.kind not in _WITHOUT_NAMESPACE
+        )
+        label = "" if own else CONTROLLER_UID
+        watched = self._source.changes(
+            followed.api_version, followed.kind, followed.plural, label=label, namespaced=scoped
+        )
+        async for action, document in watched:
+            if isinstance(followed, CustomResource):
+                await queue.put(_event(action, document, _object(followed, document)))
+            elif action != "ADDED":  # its parent's status tells of a new one
+                await queue.put(_event(action, document, None))
+
+    def compare(self, asked: models.LiveCompareRequest) -> models.LiveComparison:
+        """What an edited object would change of the children that its hook asks for now."""
+        document = models.Document(name="edited.yaml", text=asked.text)
+        edited = _single(asked.text)
+        new = in_cluster(edited, edited.document.get("metadata", {}).get("namespace") or "default")
+        kind = find(new["apiVersion"], new["kind"])
+        assert kind is not None
+        namespace, name = new["metadata"].get("namespace", ""), new["metadata"]["name"]
+        held = self._find(kind.resource, namespace, name)
+        cluster = self._around(kind.resource, held, namespace)
+        after = {**new, "metadata": {**held["metadata"], **_labels(new)}, "status": held.get("status", {})}
+        sides = [
+            {(outer_key(c), _inner(c, namespace)): c for c in cluster.ask(kind, one)["children"]}
+            for one in (held, after)
+        ]
+        return models.LiveComparison(
+            **told(*sides),
+            command=_command(asked.text),
+            findings=check(models.Manifests(documents=[document], namespace=namespace)),
+        )
+
+    def _find(self, resource: CustomResource, namespace: str, name: str) -> Json:
+        for one in clusters.of_kind(self._source, resource, namespace or None) or ():
+            if one["metadata"]["name"] == name and one["metadata"].get("namespace", "") == namespace:
+                return one
+        raise Unknown(f"no {resource.kind} is called {name} in namespace {namespace or '(none)'}")
+
+    def _around(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
+        """The cluster as far as the object's hooks see it."""
+        found = clusters.around(self._source, resource, namespace)
+        objects = Store({(outer_key(one), inner_key(one)): one for one in [*found, document]})
+        return Cluster(direct(Settings()), objects=objects)
+
+
+_WITHOUT_NAMESPACE = frozenset({"ClusterRole", "ClusterRoleBinding"})
+
+
+def _single(text: str) -> Manifest:
+    """The one object of a text, of a kind of ours."""
+    found = parse(text, "edited.yaml")
+    if len(found) != 1 or find(found[0].api_version, found[0].kind) is None:
+        raise ManifestError("the text has to be one object of a kind that is served")
+    return found[0]
+
+
+def _labels(document: Json) -> Json:
+    return {key: document["metadata"].get(key) or {} for key in ("labels", "annotations")}
+
+
+def _inner(child: Json, namespace: str) -> str:
+    return f"{child['metadata'].get('namespace') or namespace}/{child['metadata']['name']}"
+
+
+def _resource(name: str) -> CustomResource:
+    found = [one for one in clusters.served() if name in (_name(one), one.kind.lower(), one.plural)]
+    if len(found) != 1:
+        raise Unknown(f"{name} is none of {', '.join(map(_name, clusters.served()))}")
+    return found[0]
+
+
+def _name(resource: CustomResource) -> str:
+    return f"{resource.kind.lower()}.{resource.group}"
+
+
+def _words(one: models.LiveObject) -> str:
+    return f"{one.kind} {one.namespace} {one.name} {one.ready} {one.cause}".lower()
+
+
+def _object(resource: CustomResource, document: Json) -> models.LiveObject:
+    row = row_of(resource, document)
+    return models.LiveObject(
+        family=resource.family,
+        kind=resource.kind,
+        resource=_name(resource),
+        namespace=row.namespace,
+        name=document["metadata"]["name"],
+        ready=_READY.get(row.ready, "Unknown"),
+        cause=row.cause,
+    )
+
+
+def _event(action: str, document: Json, one: models.LiveObject | None) -> models.LiveEvent:
+    namespace = document["metadata"].get("namespace", "")
+    return models.LiveEvent(action=_ACTIONS[action], node=node_id(document), namespace=namespace, object=one)
+
+
+def _keys(graph: models.Graph, role: str) -> list[tuple[str, str]]:
+    return [(outer, inner) for node in graph.nodes if node.role == role for outer, _, inner in [node.id.partition(" ")]]
+
+
+def _looked_for(cluster: Cluster, namespace: str, key: tuple[str, str]) -> bool:
+    """Whether an object was asked for: of our kinds all, of others those of the namespace, where any could be read."""
+    outer, inner = key
+    kind, _, api_version = outer.partition(".")
+    here = inner.startswith(f"{namespace}/") or "/" not in inner
+    return here and (find(api_version, kind) is not None or bool(cluster.objects.of_kind(outer)))
+
+
+def _written(document: Json) -> Places:
+    """The document of the editor that has the object."""
+    return {(outer_key(document), inner_key(document)): (_manifest(document).name, 1)}
+
+
+def _manifest(document: Json) -> models.Document:
+    """An object as one could have written it: without what the API server and the controllers add."""
+    shown = desired(document)
+    metadata = {key: shown["metadata"][key] for key in _WRITTEN_BY_USERS if shown["metadata"].get(key)}
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != _APPLIED}
+    whole = {**shown, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
+    return models.Document(name=f"{document['kind'].lower()}-{metadata['name']}.yaml", text=dump(whole))
+
+
+def _command(text: str) -> str:
+    """What a shell takes, with an end of the text that the text does not have."""
+    end = next(word for word in ("EOF", "END_OF_MANIFEST", orjson.dumps(len(text)).decode()) if word not in text)
+    return f"kubectl apply -f - <<'{end}'\n{text.rstrip()}\n{end}\n"

@@ -1,0 +1,303 @@
+"""What the page of the studio sends and is answered, as JSON in camelCase. Lines and columns count from 1.
+
+An end is behind the last character, as editors have it: a range whose ends are equal is empty.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+Json = dict[str, Any]
+Level = Literal["error", "warning", "advice"]
+"""``advice`` is a warning that is probably, but not surely, a mistake."""
+Role = Literal["parent", "related", "child", "pod"]
+Ready = Literal["True", "False", "Unknown"]
+Action = Literal["added", "modified", "deleted"]
+State = Literal["ready", "waiting", "failing", "absent"]
+
+
+class Model(BaseModel):
+    """A value of the page: camelCase outside, and nothing beside the fields that are named."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class Document(Model):
+    """One tab of the editor: a file of YAML with any number of objects."""
+
+    name: str = Field(max_length=1024, examples=["chat.yaml"])
+    text: str = Field(max_length=4_000_000)
+
+
+class Manifests(Model):
+    """Documents that are on one cluster together."""
+
+    documents: list[Document] = Field(max_length=1000)
+    namespace: str = Field(default="default", description="The namespace of objects that name none.")
+    settings: dict[str, str] = Field(
+        default_factory=dict,
+        description="Settings of the service by variable, as in `GET /api/settings`; the default for the others.",
+    )
+
+
+# Session.
+
+
+class Session(Model):
+    """What the page begins with."""
+
+    version: str
+    live: bool = Field(description="Whether there is a cluster: the paths below `/api/live` answer.")
+    context: str = Field(description="The kubeconfig's context of live mode; empty where there is none.")
+    documents: list[Document] = Field(description="The files of the command line.")
+
+
+class Example(Model):
+    """A manifest of each use that the documentation names."""
+
+    name: str = Field(description="Unique: `llmkube/quickstart`.")
+    family: str = Field(description="`kserve`, `llmaz` or `llmkube`.")
+    title: str = Field(description="The first sentence of the comment it begins with.")
+    text: str
+
+
+class Setting(Model):
+    """A setting of the service that changes what manifests become."""
+
+    name: str = Field(description="The variable, such as `MODELHOOKS_CLUSTER_DOMAIN`.")
+    default: str
+    description: str
+
+
+# Findings.
+
+
+class Range(Model):
+    """A part of a document."""
+
+    document: str = Field(description="The document's name.")
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Edit(Range):
+    """Put ``text`` in place of the range."""
+
+    text: str
+
+
+class Fix(Model):
+    """A correction that can be applied as it is."""
+
+    title: str = Field(description="What it does, for a button: `Write replicas`.")
+    edits: list[Edit] = Field(description="They do not overlap; all of them or none.")
+
+
+class Finding(Range):
+    """One thing that `modelhooks validate` has to say."""
+
+    level: Level
+    id: str = Field(description="The section of docs/findings.md: `unknown-field`.")
+    path: str = Field(description="The field; empty where the whole document cannot be read.")
+    message: str
+    fixes: list[Fix] = Field(default_factory=list, description="Corrections of which one may be chosen.")
+
+
+# Graph.
+
+
+class Node(Model):
+    """One object."""
+
+    id: str = Field(description="`Deployment.apps/v1 default/chat`; the same in every answer.")
+    api_version: str
+    kind: str
+    namespace: str = Field(description="Empty for an object of the whole cluster.")
+    name: str
+    role: Role
+    state: State
+    cause: str = Field(description="Why it is not ready, in the words of its own condition; empty when it is.")
+    yaml: str = Field(description="Empty for an absent object.")
+    conditions: list[Json] = Field(description="Those of its status.")
+    document: str | None = Field(default=None, description="Where it is written, unless something else made it.")
+    line: int | None = None
+
+
+class Edge(Model):
+    """What one object has to do with another."""
+
+    source: str = Field(description="A node's id.")
+    target: str
+    label: str = Field(description="One or two words: `reads`, `makes`, `runs`, `mounts`, `scales`.")
+
+
+class Graph(Model):
+    """Parents, what they read, what they lead to, and the pods."""
+
+    nodes: list[Node]
+    edges: list[Edge]
+
+
+class GraphRequest(Manifests):
+    """Which graph: with ``scenes`` the one in which they end, else the one in which everything runs."""
+
+    scenes: list[str] = Field(default_factory=list, description="Names of `GET /api/scenes`.")
+
+
+# Origins.
+
+
+class OriginsRequest(Manifests):
+    """Of which object, and which values."""
+
+    node: str = Field(description="The id of a parent or a child.")
+    filter: str = Field(default="", description="Only values whose path contains this.")
+
+
+class Origin(Model):
+    """One value of a child, and who set it."""
+
+    path: str = Field(description="`Deployment/chat spec.template.spec.containers[main].image`")
+    value: Any
+    origin: str = Field(description="As `modelhooks explain` says it: a field, an object and its field, `default`.")
+    document: str | None = Field(default=None, description="Where the value is written, if it is.")
+    line: int | None = None
+    column: int | None = None
+
+
+# Simulation.
+
+
+class Scene(Model):
+    """Something that happens to pods, claims or nodes."""
+
+    name: str = Field(description="`image-pull-fails`")
+    title: str
+    description: str
+
+
+class SimulateRequest(Manifests):
+    """What happens; without scenes, nothing out of the ordinary."""
+
+    scenes: list[str] = Field(default_factory=list)
+
+
+class ParentStatus(Model):
+    """What a parent says at one moment."""
+
+    node: str = Field(description="Its id in the graph.")
+    ready: Ready
+    reason: str
+    message: str = Field(description="That of the condition Ready, word for word.")
+    conditions: list[Json]
+
+
+class Step(Model):
+    """One moment, after the hooks have answered what changed."""
+
+    title: str = Field(description="What happened since the step before.")
+    seconds: int = Field(description="Since the manifests were applied.")
+    graph: Graph
+    parents: list[ParentStatus]
+
+
+class Simulation(Model):
+    """The life of what the manifests lead to, until nothing changes any more."""
+
+    steps: list[Step]
+    notes: list[str] = Field(description="Scenes that change nothing here, and why.")
+
+
+# Comparison.
+
+Effect = Literal["none", "in place", "starts", "rolls pods", "recreates", "scales", "stops", "kept"]
+
+
+class CompareRequest(Model):
+    """Two versions of the manifests, of the settings, or of both."""
+
+    before: list[Document] = Field(max_length=1000)
+    after: list[Document] = Field(max_length=1000)
+    namespace: str = "default"
+    settings_before: dict[str, str] = Field(default_factory=dict)
+    settings_after: dict[str, str] = Field(default_factory=dict)
+
+
+class FieldChange(Model):
+    """One value that changes. ``before`` is absent for one that is new, ``after`` for one that goes."""
+
+    path: str
+    before: Any = None
+    after: Any = None
+    effect: Effect
+
+
+class ObjectChange(Model):
+    """One child that changes."""
+
+    node: str = Field(description="Its id in the graph.")
+    kind: str
+    namespace: str
+    name: str
+    action: Literal["create", "delete", "change"]
+    effect: Effect
+    words: str = Field(description="The effect in a sentence's words.")
+    fields: list[FieldChange]
+
+
+class Comparison(Model):
+    """What the change does, as `modelhooks diff` prints it."""
+
+    objects: list[ObjectChange]
+    summary: str = Field(description="One sentence for all of them.")
+
+
+# Live.
+
+
+class LiveObject(Model):
+    """One object of ours on the cluster."""
+
+    family: str = Field(description="`kserve`, `llmaz` or `llmkube`.")
+    kind: str
+    resource: str = Field(description="`inferenceservice.inference.llmkube.dev`, as kubectl takes it.")
+    namespace: str
+    name: str
+    ready: Ready
+    cause: str = Field(description="The first cause of the condition Ready; empty when it is True.")
+
+
+class LiveGraph(Graph):
+    """The graph around one object of the cluster."""
+
+    manifest: Document = Field(description="The object as one could have written it, for the editor.")
+    related: list[Document] = Field(
+        description="Likewise, the objects that it reads; for the paths that take documents."
+    )
+
+
+class LiveEvent(Model):
+    """Something changed; an event of the stream carries this as its data."""
+
+    action: Action
+    node: str = Field(description="The id of what changed: one of ours, or a child.")
+    namespace: str
+    object: LiveObject | None = Field(default=None, description="Of ours, as the list has it.")
+
+
+class LiveCompareRequest(Model):
+    """An edited object of the cluster."""
+
+    text: str = Field(max_length=4_000_000, description="The whole object, as `manifest` of the live graph has it.")
+
+
+class LiveComparison(Comparison):
+    """What the edit would do, and how to do it; the studio itself writes nothing."""
+
+    command: str = Field(description="For a shell; it applies the text.")
+    findings: list[Finding]

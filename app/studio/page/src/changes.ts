@@ -1,0 +1,60 @@
+/** A comparison as text: one block for each child that changes, with its fields and what the change does. */
+
+import { h } from "./dom.js";
+import type { Comparison, FieldChange, ObjectChange } from "./types.js";
+
+const SIGNS: Record<ObjectChange["action"], string> = { create: "+", delete: "−", change: "~" };
+/** How much an effect is felt: it decides the colour, and the words say the rest. */
+const WEIGHT: Record<ObjectChange["effect"], "calm" | "notable" | "grave"> = {
+  none: "calm",
+  "in place": "calm",
+  kept: "calm",
+  starts: "notable",
+  scales: "notable",
+  "rolls pods": "grave",
+  recreates: "grave",
+  stops: "grave",
+};
+
+export function comparison({ objects, summary }: Comparison): HTMLElement {
+  return h("div", { class: "changes" }, h("p", { class: "changes-summary", attrs: { role: "status" } }, summary), ...objects.map(block));
+}
+
+function block(change: ObjectChange): HTMLElement {
+  const columns = ["Field", "Before", "After", "Effect"].map((name) => h("th", { attrs: { scope: "col" } }, name));
+  return h(
+    "details",
+    { class: `change ${change.action}`, attrs: { open: change.fields.length > 0 && change.fields.length <= 12 } },
+    h(
+      "summary",
+      {},
+      h("span", { class: "sign", attrs: { "aria-label": change.action } }, SIGNS[change.action]),
+      h("span", { class: "change-name" }, h("span", { class: "kind" }, change.kind), " ", change.name),
+      effect(change.effect),
+      h("span", { class: "words" }, change.words),
+    ),
+    change.fields.length
+      ? h("table", {}, h("thead", {}, h("tr", {}, ...columns)), h("tbody", {}, ...change.fields.map(line)))
+      : null,
+  );
+}
+
+function line(field: FieldChange): HTMLElement {
+  return h(
+    "tr",
+    {},
+    h("th", { class: "mono", attrs: { scope: "row" } }, field.path),
+    h("td", { class: "mono gone" }, shown(field.before)),
+    h("td", { class: "mono new" }, shown(field.after)),
+    h("td", {}, effect(field.effect)),
+  );
+}
+
+function effect(name: ObjectChange["effect"]): HTMLElement {
+  return h("span", { class: `effect ${WEIGHT[name]}` }, name);
+}
+
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return "—";
+  return typeof value === "string" ? value : JSON.stringify(value, null, 1);
+}

@@ -1,0 +1,48 @@
+/** The findings as a list: what is wrong, where, and a button for the correction. */
+
+import { button, h, replace } from "./dom.js";
+import type { Finding, Fix } from "./types.js";
+
+const LEVELS: readonly [Finding["level"], string, string][] = [
+  ["error", "error", "errors"],
+  ["warning", "warning", "warnings"],
+  ["advice", "advice", "advice"],
+];
+
+export function counted(findings: readonly Finding[]): string {
+  const parts = LEVELS.map(([level, one, many]) => {
+    const count = findings.filter((finding) => finding.level === level).length;
+    return count ? `${count} ${count === 1 ? one : many}` : "";
+  });
+  return parts.filter(Boolean).join(", ") || "No findings";
+}
+
+export function list(
+  host: HTMLElement,
+  findings: readonly Finding[],
+  jump: (document: string, line: number, column: number) => void,
+  fix: (finding: Finding, fix: Fix) => void,
+): void {
+  replace(host, ...findings.map((finding) => entry(finding, jump, fix)));
+}
+
+function entry(
+  finding: Finding,
+  jump: (document: string, line: number, column: number) => void,
+  fix: (finding: Finding, fix: Fix) => void,
+): HTMLElement {
+  const { document, line, column, level, id, path, message } = finding;
+  return h(
+    "li",
+    { class: `finding ${level}` },
+    h("span", { class: "level" }, level),
+    h(
+      "div",
+      { class: "finding-text" },
+      h("p", {}, path ? h("code", {}, path) : null, path ? " " : null, message),
+      button(`${document}:${line}:${column}`, () => jump(document, line, column), { class: "link" }),
+      h("span", { class: "muted" }, ` ${id}`),
+    ),
+    h("div", { class: "fixes" }, ...(finding.fixes ?? []).map((one) => button(one.title, () => fix(finding, one), { class: "fix" }))),
+  );
+}

@@ -1,0 +1,270 @@
+/** The graph: Cytoscape draws lines and answers the mouse, and cards of HTML stand on its nodes where they can be read. */
+
+import cytoscape, { type Core, type ElementDefinition, type StylesheetJson } from "cytoscape";
+import { h } from "./dom.js";
+import { CARD, GAP, layout, type Point } from "./layout.js";
+import { pill } from "./states.js";
+import type { Graph, Node } from "./types.js";
+
+/** Below this the text of a card is too small to read, and only its colour and shape are drawn. */
+const READABLE = 0.42;
+const [RIGHT, LEFT] = ["90deg", "270deg"];
+/** How far a line stands off that joins two cards of one column. */
+const BOW = 38;
+const SHAPES: Record<Node["state"], string> = {
+  ready: "round-rectangle",
+  waiting: "round-hexagon",
+  failing: "octagon",
+  absent: "rectangle",
+};
+
+export class GraphView {
+  private readonly core: Core;
+  private readonly layer = h("div", { class: "cards", attrs: { "aria-hidden": "true" } });
+  private readonly cards = new Map<string, HTMLElement>();
+  private readonly canvas = h("div", { class: "canvas" });
+  private graph: Graph = { nodes: [], edges: [] };
+  private nodes = new Map<string, Node>();
+  private places = new Map<string, Point>();
+  private selected: string | null = null;
+  private shape = "";
+  private moved = false;
+  private queued = false;
+  private carded = false;
+
+  constructor(
+    private readonly host: HTMLElement,
+    select: (id: string | null) => void,
+  ) {
+    host.append(this.canvas, this.layer);
+    this.core = cytoscape({
+      container: this.canvas,
+      layout: { name: "preset" },
+      minZoom: 0.05,
+      maxZoom: 1.6,
+      autoungrabify: true,
+      autounselectify: true,
+      boxSelectionEnabled: false,
+      style: this.style(),
+    });
+    this.core.on("tap", "node", (event) => select(event.target.id() as string));
+    this.core.on("tap", (event) => event.target === this.core && select(null));
+    this.core.on("mouseover", "node", () => this.canvas.classList.add("over"));
+    this.core.on("mouseout", "node", () => this.canvas.classList.remove("over"));
+    this.core.on("viewport", () => this.draw());
+    this.core.on("dragpan scrollzoom pinchzoom", () => (this.moved = true));
+    new ResizeObserver(() => {
+      this.core.resize();
+      if (!this.moved) this.fit();
+      else this.draw();
+    }).observe(host);
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
+  }
+
+  show(graph: Graph): void {
+    this.graph = graph;
+    this.nodes = new Map(graph.nodes.map((node) => [node.id, node]));
+    const shape = JSON.stringify([graph.nodes.map((node) => [node.id, node.role]), graph.edges]);
+    this.core.batch(() => {
+      if (shape !== this.shape) {
+        this.places = layout(graph);
+        this.core.elements().remove();
+        this.core.add([...this.elements()]);
+      } else {
+        for (const node of graph.nodes) this.core.getElementById(node.id).data("state", node.state);
+      }
+    });
+    for (const card of this.cards.values()) card.remove();
+    this.cards.clear();
+    if (shape !== this.shape && !this.moved) this.fit();
+    this.shape = shape;
+    this.emphasise();
+    this.draw();
+  }
+
+  /** Marks a node and the lines at it, and brings it into view. */
+  select(id: string | null): void {
+    this.selected = id;
+    this.emphasise();
+    const place = id === null ? undefined : this.places.get(id);
+    if (place) this.reveal(place);
+    this.draw();
+  }
+
+  fit(): void {
+    this.moved = false;
+    if (this.core.elements().empty() || !this.host.clientWidth) return;
+    this.core.fit(undefined, 28);
+    if (this.core.zoom() > 1) {
+      this.core.zoom(1);
+      this.core.center();
+    }
+    this.draw();
+  }
+
+  zoom(factor: number): void {
+    this.moved = true;
+    const middle = { x: this.host.clientWidth / 2, y: this.host.clientHeight / 2 };
+    this.core.zoom({ level: this.core.zoom() * factor, renderedPosition: middle });
+  }
+
+  recolour(): void {
+    this.core.style(this.style());
+  }
+
+  private reveal(place: Point): void {
+    const zoom = this.core.zoom();
+    const pan = this.core.pan();
+    const [x, y] = [place.x * zoom + pan.x, place.y * zoom + pan.y];
+    const [halfWidth, halfHeight] = [(CARD.width / 2) * zoom + 12, (CARD.height / 2) * zoom + 12];
+    const { clientWidth, clientHeight } = this.host;
+    const by = {
+      x: Math.max(halfWidth - x, 0) || Math.min(clientWidth - halfWidth - x, 0),
+      y: Math.max(halfHeight - y, 0) || Math.min(clientHeight - halfHeight - y, 0),
+    };
+    if (by.x || by.y) this.core.panBy(by);
+  }
+
+  private *elements(): Iterable<ElementDefinition> {
+    for (const node of this.graph.nodes) {
+      const position = this.places.get(node.id) ?? { x: 0, y: 0 };
+      const classes = this.carded ? "carded" : "";
+      yield { group: "nodes", data: { id: node.id, state: node.state }, classes, position: { ...position } };
+    }
+    for (const [index, { source, target, label }] of this.graph.edges.entries()) {
+      if (!this.nodes.has(source) || !this.nodes.has(target)) continue;
+      const [from, to] = [this.places.get(source), this.places.get(target)];
+      if (from && to) yield { group: "edges", data: { id: `edge ${index}`, source, target, label, ...curve(from, to) } };
+    }
+  }
+
+  private emphasise(): void {
+    this.core.batch(() => {
+      this.core.edges().removeClass("near");
+      if (this.selected !== null) this.core.getElementById(this.selected).connectedEdges().addClass("near");
+    });
+  }
+
+  /** Puts cards where nodes can be seen and read; once per frame, however often it is asked. */
+  private draw(): void {
+    if (this.queued) return;
+    this.queued = true;
+    requestAnimationFrame(() => {
+      this.queued = false;
+      const [zoom, pan] = [this.core.zoom(), this.core.pan()];
+      this.layer.style.transform = `translate(${pan.x}px, ${pan.y}px) scale(${zoom})`;
+      if (this.carded !== zoom >= READABLE) {
+        this.carded = zoom >= READABLE;
+        this.core.nodes().toggleClass("carded", this.carded);
+      }
+      const extent = this.core.extent();
+      const seen = new Set<string>();
+      if (zoom >= READABLE) {
+        for (const [id, { x, y }] of this.places) {
+          if (x + CARD.width / 2 < extent.x1 || x - CARD.width / 2 > extent.x2) continue;
+          if (y + CARD.height / 2 < extent.y1 || y - CARD.height / 2 > extent.y2) continue;
+          seen.add(id);
+          this.card(id, x, y).classList.toggle("selected", id === this.selected);
+        }
+      }
+      for (const [id, card] of this.cards) {
+        if (seen.has(id)) continue;
+        card.remove();
+        this.cards.delete(id);
+      }
+    });
+  }
+
+  private card(id: string, x: number, y: number): HTMLElement {
+    const present = this.cards.get(id);
+    if (present) return present;
+    const node = this.nodes.get(id)!;
+    const card = h(
+      "div",
+      { class: `card ${node.state} ${node.role}`, attrs: { "data-node": id, title: node.cause || null } },
+      h("span", { class: "card-kind" }, node.kind),
+      pill(node.state),
+      h("span", { class: "card-name" }, node.name),
+    );
+    card.style.left = `${x - CARD.width / 2}px`;
+    card.style.top = `${y - CARD.height / 2}px`;
+    this.layer.append(card);
+    this.cards.set(id, card);
+    return card;
+  }
+
+  /** Cytoscape knows no custom properties: it is given colours as they are in the page's theme now. */
+  private style(): StylesheetJson {
+    const probe = h("span", { attrs: { hidden: true } });
+    document.body.append(probe);
+    const colour = (name: string): string => {
+      probe.style.color = `var(--${name})`;
+      return getComputedStyle(probe).color;
+    };
+    const states = Object.entries(SHAPES).map(([state, shape]) => ({
+      selector: `node[state = "${state}"]`,
+      style: {
+        shape: shape as cytoscape.Css.NodeShape,
+        "background-color": colour(`${state}-soft`),
+        "border-color": colour(state),
+        "border-style": (state === "absent" ? "dashed" : "solid") as cytoscape.Css.LineStyle,
+      },
+    }));
+    const sheet = [
+      { selector: "node", style: { width: CARD.width, height: CARD.height, "border-width": 3 } },
+      ...states,
+      { selector: "node.carded", style: { "background-opacity": 0, "border-opacity": 0 } },
+      {
+        selector: "edge",
+        style: {
+          width: 1.5,
+          "curve-style": "unbundled-bezier",
+          "edge-distances": "endpoints",
+          "control-point-weights": "data(weights)",
+          "control-point-distances": "data(distances)",
+          "source-endpoint": "data(from)",
+          "target-endpoint": "data(to)",
+          "line-color": colour("edge"),
+          "target-arrow-color": colour("edge"),
+          "target-arrow-shape": "triangle",
+          "arrow-scale": 0.8,
+        },
+      },
+      {
+        selector: "edge.near",
+        style: {
+          width: 2,
+          "line-color": colour("accent"),
+          "target-arrow-color": colour("accent"),
+          label: "data(label)",
+          color: colour("text"),
+          "font-size": 11,
+          "font-family": "system-ui, sans-serif",
+          "text-background-color": colour("canvas"),
+          "text-background-opacity": 1,
+          "text-background-padding": "3px",
+          "z-index": 2,
+        },
+      },
+    ] as StylesheetJson;
+    probe.remove();
+    return sheet;
+  }
+}
+
+/** A line from the side of a card to the side of another that leaves and arrives level; beside the cards of a column. */
+function curve(from: Point, to: Point): Record<string, unknown> {
+  const dy = to.y - from.y;
+  if (to.x === from.x) return { from: LEFT, to: LEFT, weights: [0.5], distances: [Math.sign(dy) * BOW] };
+  const ahead = to.x > from.x;
+  const dx = to.x - from.x + (ahead ? -CARD.width : CARD.width);
+  const length = Math.hypot(dx, dy);
+  // The corners of a step that turns in the first gap, as cytoscape wants them: along the line, and off it.
+  const turn = Math.sign(dx) * Math.min(Math.abs(dx) / 2, GAP.column / 2);
+  return {
+    from: ahead ? RIGHT : LEFT,
+    to: ahead ? LEFT : RIGHT,
+    weights: [(turn * dx) / length ** 2, (turn * dx + dy * dy) / length ** 2],
+    distances: [(-turn * dy) / length, ((dx - turn) * dy) / length],
+  };
+}

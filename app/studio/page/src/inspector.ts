@@ -1,0 +1,179 @@
+/** What is known of one object: its state and conditions, its YAML, and where each of its values came from. */
+
+import * as api from "./api.js";
+import { button, h, replace, roving } from "./dom.js";
+import { Viewer } from "./editor.js";
+import { pill } from "./states.js";
+import type { Document, Node, Origin } from "./types.js";
+
+type Tab = "status" | "yaml" | "values";
+const TABS: readonly [Tab, string][] = [
+  ["status", "Status"],
+  ["yaml", "YAML"],
+  ["values", "Values"],
+];
+
+export class Inspector {
+  private node: Node | null = null;
+  private tab: Tab = "status";
+  private documents: readonly Document[] = [];
+  private origins: readonly Origin[] | null = null;
+  private readonly latest = new api.Latest();
+  private readonly head = h("div", { class: "inspector-head" });
+  private readonly tabs = new Map<Tab, HTMLButtonElement>();
+  private readonly panels = new Map<Tab, HTMLElement>();
+  private readonly viewer: Viewer;
+  private readonly filter = h("input", {
+    attrs: { type: "search", placeholder: "Filter by path", "aria-label": "Filter values by path", spellcheck: "false" },
+    on: { input: () => this.list() },
+  });
+  private readonly found = h("div", { class: "origins" });
+
+  constructor(
+    private readonly host: HTMLElement,
+    private readonly jump: (document: string, line: number, column?: number) => void,
+    private readonly closed: () => void,
+  ) {
+    const bar = h("div", { class: "tabs small", attrs: { role: "tablist", "aria-label": "About the object" } });
+    for (const [tab, text] of TABS) {
+      const attrs = { role: "tab", id: `inspector-tab-${tab}`, "aria-controls": `inspector-${tab}` };
+      const element = button(text, () => this.show(tab), { attrs, on: { focus: () => this.show(tab) } });
+      this.tabs.set(tab, element);
+      bar.append(element);
+      const panel = h("div", {
+        class: `inspector-panel ${tab}`,
+        id: `inspector-${tab}`,
+        attrs: { role: "tabpanel", "aria-labelledby": `inspector-tab-${tab}`, tabindex: tab === "status" ? 0 : null },
+      });
+      this.panels.set(tab, panel);
+    }
+    roving(bar, "[role=tab]");
+    const code = h("div", { class: "code" });
+    this.panels.get("yaml")?.append(code);
+    this.panels.get("values")?.append(h("div", { class: "filter" }, this.filter), this.found);
+    host.append(this.head, bar, ...this.panels.values());
+    this.viewer = new Viewer(code, "The object's YAML");
+    host.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.closed();
+    });
+  }
+
+  /** Shows an object of the graph that these documents lead to, or nothing. */
+  set(node: Node | null, documents: readonly Document[]): void {
+    const other = node?.id !== this.node?.id;
+    const stale = other || documents !== this.documents;
+    this.node = node;
+    this.documents = documents;
+    this.host.hidden = node === null;
+    if (!node) return;
+    this.title(node);
+    this.status(node);
+    this.viewer.show(node.yaml || "# There is no such object.\n");
+    if (stale) this.origins = null;
+    if (other) replace(this.found, h("p", { class: "muted" }, "Reading…"));
+    this.show(this.tab);
+  }
+
+  focus(): void {
+    this.tabs.get(this.tab)?.focus();
+  }
+
+  private title(node: Node): void {
+    const where = node.document && node.line ? { document: node.document, line: node.line } : null;
+    const link = where && button(`${where.document}:${where.line}`, () => this.jump(where.document, where.line), { class: "link" });
+    replace(
+      this.head,
+      h("h2", {}, h("span", { class: "kind" }, node.kind), " ", node.name),
+      pill(node.state),
+      h("span", { class: "muted" }, node.namespace ? `namespace ${node.namespace}` : "cluster-wide"),
+      link,
+      button("✕", this.closed, { class: "icon", attrs: { "aria-label": "Close" } }),
+    );
+  }
+
+  private show(tab: Tab): void {
+    this.tab = tab;
+    for (const [name, element] of this.tabs) {
+      element.setAttribute("aria-selected", String(name === tab));
+      element.tabIndex = name === tab ? 0 : -1;
+    }
+    for (const [name, panel] of this.panels) panel.hidden = name !== tab;
+    if (tab === "values") void this.load();
+  }
+
+  private status(node: Node): void {
+    const panel = this.panels.get("status")!;
+    const cause = node.cause ? h("p", { class: `cause ${node.state}` }, node.cause) : null;
+    const text = (condition: Record<string, unknown>, key: string): string => String(condition[key] ?? "");
+    const conditions = node.conditions.map((condition) =>
+      h(
+        "tr",
+        {},
+        h("th", { attrs: { scope: "row" } }, text(condition, "type")),
+        h("td", {}, h("span", { class: `truth ${text(condition, "status")}` }, text(condition, "status"))),
+        h("td", {}, text(condition, "reason")),
+        h("td", {}, text(condition, "message")),
+      ),
+    );
+    const columns = ["Condition", "Status", "Reason", "Message"].map((name) => h("th", { attrs: { scope: "col" } }, name));
+    const table = h("table", {}, h("thead", {}, h("tr", {}, ...columns)), h("tbody", {}, ...conditions));
+    replace(panel, cause, conditions.length ? table : h("p", { class: "muted" }, "Its status has no conditions."));
+  }
+
+  private async load(): Promise<void> {
+    const { node, documents } = this;
+    if (!node || this.origins) return this.list();
+    if (node.role === "related" || !node.yaml) {
+      this.origins = [];
+      return this.list();
+    }
+    try {
+      const origins = await this.latest.run((signal) => api.origins({ documents, node: node.id }, signal));
+      if (origins === undefined) return;
+      this.origins = origins;
+      this.list();
+    } catch (error) {
+      replace(this.found, h("p", { class: "cause failing" }, String((error as Error).message)));
+    }
+  }
+
+  private list(): void {
+    const wanted = this.filter.value.trim().toLowerCase();
+    const matching = (this.origins ?? []).filter(({ path }) => path.toLowerCase().includes(wanted));
+    if (!matching.length) {
+      const text = this.origins?.length ? "No value has such a path." : "Nothing here set a value of this object.";
+      replace(this.found, h("p", { class: "muted" }, text));
+      return;
+    }
+    const columns = ["Value at", "Is", "Set by"].map((name) => h("th", { attrs: { scope: "col" } }, name));
+    const lines = matching.map((origin) =>
+      h(
+        "tr",
+        {},
+        h("th", { class: "mono", attrs: { scope: "row" } }, this.short(origin.path)),
+        h("td", { class: "mono" }, shortened(origin.value)),
+        h("td", {}, this.setter(origin)),
+      ),
+    );
+    replace(this.found, h("table", { class: "origins-table" }, h("thead", {}, h("tr", {}, ...columns)), h("tbody", {}, ...lines)));
+  }
+
+  /** The path without the object, which stands above the list. */
+  private short(path: string): string {
+    const own = `${this.node?.kind}/${this.node?.name} `;
+    return path.startsWith(own) ? path.slice(own.length) : path;
+  }
+
+  private setter({ origin, document, line, column }: Origin): HTMLElement {
+    if (!document || !line) return h("span", {}, origin);
+    return button(origin, () => this.jump(document, line, column ?? 1), {
+      class: "link",
+      attrs: { title: `Go to ${document}, line ${line}` },
+    });
+  }
+}
+
+function shortened(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > 160 ? `${text.slice(0, 159)}…` : text;
+}

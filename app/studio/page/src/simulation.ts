@@ -1,0 +1,149 @@
+/** What happens, and when: scenes to choose from, a slider through the moments, and what the parents say at each. */
+
+import * as api from "./api.js";
+import { button, h, replace } from "./dom.js";
+import type { Stage } from "./stage.js";
+import { pill } from "./states.js";
+import type { Document, ParentStatus, Scene, Simulation, Step } from "./types.js";
+
+const PACE = 700;
+/** What is not ready stands first. */
+const RANK: Record<ParentStatus["ready"], number> = { False: 0, Unknown: 1, True: 2 };
+
+export class SimulationView {
+  readonly element: HTMLElement;
+  private readonly latest = new api.Latest();
+  private readonly scenes = h("fieldset", { class: "scenes" });
+  private readonly slider = h("input", {
+    class: "slider",
+    attrs: { type: "range", min: 0, max: 0, value: 0, disabled: true, "aria-label": "Moment" },
+    on: { input: () => this.at(Number(this.slider.value)) },
+  });
+  private readonly moment = h("p", { class: "moment", attrs: { role: "status" } });
+  private readonly statuses = h("div", { class: "statuses" });
+  private readonly notes = h("ul", { class: "notes" });
+  private readonly player: HTMLButtonElement;
+  private readonly chosen = new Set<string>();
+  private simulation: Simulation = { steps: [], notes: [] };
+  private documents: readonly Document[] = [];
+  private playing: number | undefined;
+
+  constructor(
+    private readonly stage: Stage,
+    private readonly report: (error: unknown) => void,
+    private readonly current: () => readonly Document[],
+  ) {
+    this.player = button("▶", () => this.play(), { class: "icon", attrs: { "aria-label": "Play" } });
+    const step = (text: string, label: string, by: number): HTMLElement =>
+      button(text, () => this.at(Number(this.slider.value) + by), { class: "icon", attrs: { "aria-label": label } });
+    const time = h(
+      "div",
+      { class: "time" },
+      step("‹", "Previous moment", -1),
+      this.player,
+      step("›", "Next moment", 1),
+      this.slider,
+    );
+    this.element = h("div", { class: "simulation" }, this.scenes, this.notes, time, this.moment, this.statuses);
+  }
+
+  offer(scenes: readonly Scene[]): void {
+    const choices = scenes.map((scene) => {
+      const box = h("input", {
+        attrs: { type: "checkbox", value: scene.name },
+        on: {
+          change: () => {
+            if (box.checked) this.chosen.add(scene.name);
+            else this.chosen.delete(scene.name);
+            void this.run();
+          },
+        },
+      });
+      return h("label", { class: "scene", attrs: { title: scene.description } }, box, h("span", {}, scene.title));
+    });
+    replace(this.scenes, h("legend", {}, "What happens"), ...choices);
+  }
+
+  async run(): Promise<void> {
+    this.pause();
+    const documents = this.current();
+    try {
+      const answer = await this.latest.run((signal) => api.simulate({ documents, scenes: [...this.chosen] }, signal));
+      if (answer === undefined) return;
+      this.report(null);
+      this.simulation = answer;
+      this.documents = documents;
+      replace(this.notes, ...answer.notes.map((note) => h("li", {}, note)));
+      this.slider.max = String(Math.max(answer.steps.length - 1, 0));
+      this.at(answer.steps.length - 1);
+    } catch (error) {
+      this.report(error);
+    }
+  }
+
+  leave(): void {
+    this.pause();
+    this.latest.cancel();
+  }
+
+  private at(index: number): void {
+    const { steps } = this.simulation;
+    const place = Math.min(Math.max(index, 0), steps.length - 1);
+    const step = steps[place];
+    this.slider.value = String(Math.max(place, 0));
+    this.slider.disabled = steps.length < 2;
+    if (!step) {
+      this.moment.textContent = "";
+      replace(this.statuses);
+      this.stage.show({ nodes: [], edges: [] }, this.documents, "Nothing to simulate: no object here is of a kind that is served.");
+      return;
+    }
+    const text = `${clock(step.seconds)} · ${step.title}`;
+    this.slider.setAttribute("aria-valuetext", text);
+    replace(
+      this.moment,
+      h("span", { class: "clock" }, clock(step.seconds)),
+      h("span", {}, step.title),
+      h("span", { class: "muted" }, `${place + 1} of ${steps.length}`),
+    );
+    const worst = step.parents.toSorted((one, other) => RANK[one.ready] - RANK[other.ready]);
+    replace(this.statuses, ...worst.map((parent) => status(parent, step)));
+    this.stage.show(step.graph, this.documents, "");
+  }
+
+  private play(): void {
+    if (this.playing !== undefined) return this.pause();
+    const last = this.simulation.steps.length - 1;
+    if (Number(this.slider.value) >= last) this.at(0);
+    this.player.textContent = "❚❚";
+    this.player.setAttribute("aria-label", "Pause");
+    this.playing = window.setInterval(() => {
+      this.at(Number(this.slider.value) + 1);
+      if (Number(this.slider.value) >= last) this.pause();
+    }, PACE);
+  }
+
+  private pause(): void {
+    window.clearInterval(this.playing);
+    this.playing = undefined;
+    this.player.textContent = "▶";
+    this.player.setAttribute("aria-label", "Play");
+  }
+}
+
+function status({ node, ready, reason, message }: ParentStatus, { graph }: Step): HTMLElement {
+  const { kind, name, state } = graph.nodes.find(({ id }) => id === node) ?? { kind: "", name: node, state: "waiting" };
+  return h(
+    "div",
+    { class: `status ${state}` },
+    pill(state),
+    h("span", { class: "status-name" }, h("span", { class: "kind" }, kind), " ", name),
+    h("code", {}, `Ready: ${ready}${reason ? ` · ${reason}` : ""}`),
+    h("p", {}, message),
+  );
+}
+
+function clock(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  return `${minutes}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+}

@@ -1,0 +1,140 @@
+"""What the page may ask, as FastAPI routes; the page itself; and what is answered where there is no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, PlainTextResponse
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from app.cli import NAME
+from app.cli.diff import NotComparable
+from app.cli.live import Unreadable
+from app.cli.manifests import ManifestError
+from app.cli.schema import json_schema
+from app.families import KINDS
+from app.studio import catalogue, models, scenes
+from app.studio.check import check
+from app.studio.compare import compare
+from app.studio.documents import Refused, Unknown
+from app.studio.live import Live
+from app.studio.origins import origins
+
+STATIC = Path(__file__).with_name("static")
+"""What ``make studio`` builds."""
+NOT_BUILT = "The page is not built: run `make studio`, then load this again. The API below api/ answers without it.\n"
+
+
+def create_app(documents: Sequence[models.Document] = (), live: Live | None = None, static: Path = STATIC) -> FastAPI:
+    """The application, which :class:`app.studio.guard.Guard` has to stand before; ``live`` is a cluster."""
+    app = FastAPI(
+        title=f"{NAME} studio",
+        version=_version(),
+        description="What manifests become, and why they are not ready.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )
+    app.include_router(_offline(documents, live), prefix="/api")
+    if live is not None:
+        app.include_router(live.router(), prefix="/api/live")
+    app.add_api_route("/", _page(static), include_in_schema=False)
+    app.mount("/", StaticFiles(directory=static, check_dir=False))
+    for problem, status in _STATUSES.items():
+        app.add_exception_handler(problem, _in_words(status))
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    return app
+
+
+def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRouter:
+    router = APIRouter()
+    session = models.Session(
+        version=_version(), live=live is not None, context=live.context if live else "", documents=[*documents]
+    )
+
+    @router.get("/session")
+    def _session() -> models.Session:
+        return session
+
+    @router.get("/examples")
+    def _examples() -> list[models.Example]:
+        return catalogue.examples()
+
+    @router.get("/settings")
+    def _settings() -> list[models.Setting]:
+        return catalogue.settings()
+
+    @router.get("/schemas")
+    def _schemas() -> dict[str, dict[str, Any]]:
+        return Response(schemas(), media_type="application/json")  # type: ignore[return-value]  # encoded once
+
+    @router.get("/scenes")
+    def _scenes() -> list[models.Scene]:
+        return scenes.listed()
+
+    router.add_api_route("/check", check, methods=["POST"])
+    router.add_api_route("/graph", scenes.graph, methods=["POST"])
+    router.add_api_route("/origins", origins, methods=["POST"])
+    router.add_api_route("/simulate", scenes.simulate, methods=["POST"])
+    router.add_api_route("/compare", compare, methods=["POST"])
+    return router
+
+
+@cache
+def schemas() -> bytes:
+    """The JSON schema of every kind in every version that is served, by ``apiVersion/kind``."""
+    every = [one.resource for kind in KINDS for one in (kind, *kind.older)]
+    return orjson.dumps({f"{one.api_version}/{one.kind}": json_schema(one) for one in every})
+
+
+def _version() -> str:
+    try:
+        return version(NAME)
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return "unknown"
+
+
+def _page(static: Path) -> Callable[[], Response]:
+    def page() -> Response:
+        index = static / "index.html"
+        return FileResponse(index) if index.is_file() else PlainTextResponse(NOT_BUILT, 503)
+
+    return page
+
+
+_STATUSES: dict[type[Exception], int] = {
+    ManifestError: 422,
+    NotComparable: 422,
+    Refused: 422,
+    Unknown: 404,
+    Unreadable: 502,
+}
+"""What the functions raise for what a user did, or for a cluster that does not answer; the text says what it is."""
+Handler = Callable[[Request, Exception], Awaitable[Response]]
+
+
+def _in_words(status: int) -> Handler:
+    async def answer(_: Request, problem: Exception) -> Response:
+        return PlainTextResponse(f"{problem}\n", status)
+
+    return answer
+
+
+async def _http(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    return PlainTextResponse(f"{problem.detail}\n", problem.status_code, problem.headers)
+
+
+async def _invalid(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, RequestValidationError)
+    lines = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in problem.errors()]
+    return PlainTextResponse("".join(f"{line}\n" for line in lines), 422)

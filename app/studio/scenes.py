@@ -1,0 +1,558 @@
+"""What may happen to pods, and the life of what manifests lead to, step by step.
+
+Between two steps half a minute passes: every pod goes one phase further, unless a scene holds it up, the controllers of
+Kubernetes write what they see, and Metacontroller asks the hooks again until nothing changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from app.cli import simulate as simulated
+from app.cli.live import ready
+from app.cli.manifests import Manifest
+from app.cli.offline import direct, holding
+from app.cli.simulate import Cluster
+from app.cli.store import Json, owner
+from app.cli.world import inner_key, outer_key
+from app.settings import Settings
+from app.studio import catalogue, models
+from app.studio.clock import Clock
+from app.studio.documents import Unknown, objects, settings
+from app.studio.graph import draw, node_id, places, troubled
+from app.studio.kubelet import WORDS, Phase, Trouble, is_up, pods_of, since, status, summary
+
+STEP_SECONDS = 30
+MAX_STEPS = 24
+EVICTION_SECONDS = 300
+DEADLINE_SECONDS = 600
+"""Of a Deployment's progress, where its manifest says nothing else."""
+WORKLOADS = ("Deployment", "Job", "LeaderWorkerSet")
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Something that happens. ``trouble`` says what holds up a pod of a workload, the number of which is given."""
+
+    name: str
+    title: str
+    description: str
+    trouble: Callable[[Json, Json, int, int], Trouble | None] = lambda *_: None
+    """Of the workload, the pod, its number and how many there are."""
+    unbound: bool = False
+    """Whether claims get no volume."""
+    event: Callable[[World], str] = lambda _: ""
+    """What happens once everything runs; empty where it does not concern these manifests."""
+    without: str = ""
+    """Why nothing may come of it."""
+
+
+def _serves(workload: Json) -> bool:
+    return bool(workload["kind"] != "Job")
+
+
+def _image(workload: Json, pod: Json, _: int, __: int) -> Trouble | None:
+    first = pod["spec"]["containers"][0]
+    name, image = first["name"], first.get("image", "")
+    words = (
+        f'Back-off pulling image "{image}": ErrImagePull: failed to pull and unpack image "{image}": '
+        f"failed to resolve reference: {image}: not found"
+    )
+    return Trouble(Phase.SCHEDULED, "ImagePullBackOff", words, container=name) if _serves(workload) else None
+
+
+def _unscheduled(workload: Json, pod: Json, _: int, __: int) -> Trouble | None:
+    if not _serves(workload):
+        return None
+    resources = [c.get("resources") or {} for c in pod["spec"]["containers"]]
+    asked = [name for r in resources for name in {**(r.get("limits") or {}), **(r.get("requests") or {})}]
+    lacking = next((name for name in asked if "/" in name), "memory")
+    return Trouble(
+        Phase.PENDING,
+        message=f"0/3 nodes are available: 3 Insufficient {lacking}. preemption: 0/3 nodes are available: "
+        "3 No preemption victims found for incoming pod.",
+    )
+
+
+def _killed(workload: Json, _: Json, __: int, ___: int) -> Trouble | None:
+    trouble = Trouble(Phase.RUNNING, "CrashLoopBackOff", exit_code=137, reason="OOMKilled")
+    return trouble if _serves(workload) else None
+
+
+def _silent(workload: Json, pod: Json, _: int, __: int) -> Trouble | None:
+    probed = next((c["name"] for c in pod["spec"]["containers"] if "readinessProbe" in c), "")
+    return Trouble(Phase.RUNNING, container=probed) if _serves(workload) and probed else None
+
+
+def _unbound(_: Json, pod: Json, __: int, ___: int) -> Trouble | None:
+    claims = [v for v in pod["spec"].get("volumes") or () if "persistentVolumeClaim" in v]
+    words = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    return Trouble(Phase.PENDING, message=words) if claims else None
+
+
+DOWNLOADERS = {
+    "model-downloader": (64, "model-downloader: trying again would not help (curl 22, HTTP 404)"),
+    "model-loader": (1, "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error: Repository Not Found"),
+    "storage-initializer": (
+        1,
+        "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error: Repository Not Found",
+    ),
+}
+"""Containers that download a model, with the exit code and the words of a file that is not there."""
+
+
+def _downloader(pod: Json) -> tuple[str, Phase] | None:
+    """The container that downloads, and in which phase of the pod it does."""
+    for part, phase in (("initContainers", Phase.INITIALIZING), ("containers", Phase.RUNNING)):
+        for container in pod["spec"].get(part) or ():
+            if container["name"] in DOWNLOADERS:
+                return container["name"], phase
+    return None
+
+
+def _not_found(workload: Json, pod: Json, _: int, __: int) -> Trouble | None:
+    found = _downloader(pod)
+    if found is None:
+        return None
+    code, words = DOWNLOADERS[found[0]]
+    return _ended(workload, found, code, words)
+
+
+_WANTED = "MODEL_SHA256"
+
+
+def _checksum(workload: Json, pod: Json, _: int, __: int) -> Trouble | None:
+    found = _downloader(pod)
+    containers = [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]
+    environment = [e for c in containers if found and c["name"] == found[0] for e in c.get("env") or ()]
+    wanted = next((e.get("value", "") for e in environment if e["name"] == _WANTED), "")
+    if found is None or not wanted:
+        return None
+    there = re.sub(".", lambda digit: "0123456789abcdef"[-1 - int(digit[0], 16)], wanted.lower())
+    words = f"model-downloader: wrong SHA-256: the file has {there}, the Model demands {wanted}"
+    return _ended(workload, found, 65, words)
+
+
+def _ended(workload: Json, found: tuple[str, Phase], code: int, words: str) -> Trouble:
+    waiting = "CrashLoopBackOff" if _serves(workload) else ""
+    return Trouble(found[1], waiting, words, exit_code=code, container=found[0])
+
+
+def _half(workload: Json, _: Json, number: int, count: int) -> Trouble | None:
+    late = _serves(workload) and number >= (count + 1) // 2 and count > 1
+    return Trouble(Phase.SCHEDULED, "ContainerCreating") if late else None
+
+
+def _scale(world: World) -> str:
+    """Every autoscaler asks for as many as it may."""
+    told = []
+    for document in list(world.cluster.objects.values()):
+        if document["kind"] not in ("HorizontalPodAutoscaler", "ScaledObject"):
+            continue
+        spec = document["spec"]
+        most = spec.get("maxReplicas", spec.get("maxReplicaCount", 1))
+        reference = spec["scaleTargetRef"]
+        target = world.find(reference["kind"], reference["name"], document["metadata"]["namespace"])
+        if target is not None and target["spec"].get("replicas", 1) != most:
+            target["spec"] = {**target["spec"], "replicas": most}
+            target["metadata"] = {**target["metadata"], "generation": target["metadata"]["generation"] + 1}
+            if document["kind"] == "HorizontalPodAutoscaler":
+                document["status"] = {**document.get("status", {}), "desiredReplicas": most}
+            told.append(f"{document['kind']} {document['metadata']['name']} asks for {most} replicas")
+    return "; ".join(told)
+
+
+def _lose_node(world: World) -> str:
+    """The node of the first pod of each workload goes."""
+    placed = [[pod for pod in world.pods(w) if "nodeName" in pod["spec"]] for w in world.workloads() if _serves(w)]
+    lost = [pods[0] for pods in placed if pods]
+    world.lose(lost)
+    return "a node does not answer any more" if lost else ""
+
+
+SCENES: Mapping[str, Scene] = {
+    scene.name: scene
+    for scene in (
+        Scene(
+            "image-pull-fails",
+            "An image cannot be pulled",
+            "The registry does not have the server's image.",
+            _image,
+            without="no pod serves",
+        ),
+        Scene(
+            "unschedulable",
+            "No node takes the pods",
+            "All nodes lack what the server asks for, such as GPUs.",
+            _unscheduled,
+            without="no pod serves",
+        ),
+        Scene(
+            "out-of-memory",
+            "The server runs out of memory",
+            "The kernel kills the server at its memory limit, again and again.",
+            _killed,
+            without="no pod serves",
+        ),
+        Scene(
+            "probe-fails",
+            "The server does not answer its probe",
+            "The container runs, and is never ready.",
+            _silent,
+            without="no container has a readiness probe",
+        ),
+        Scene(
+            "claim-pending",
+            "A volume claim stays pending",
+            "Nothing provides a volume for the claims.",
+            _unbound,
+            unbound=True,
+            without="no pod mounts a volume claim",
+        ),
+        Scene(
+            "download-not-found",
+            "The model's address answers 404",
+            "What downloads the model before the server starts does not find it.",
+            _not_found,
+            without="no container downloads a model before a server starts",
+        ),
+        Scene(
+            "checksum-wrong",
+            "The model has another checksum",
+            "The file that is downloaded is not the one that the Model's sha256 demands.",
+            _checksum,
+            without="no Model with a sha256 is downloaded",
+        ),
+        Scene(
+            "half-ready",
+            "Half of the replicas are ready",
+            "The containers of the others are still being made.",
+            _half,
+            without="no workload has more than one replica",
+        ),
+        Scene(
+            "scaled-up",
+            "The autoscaler scales up",
+            "Once everything runs, load asks for as many replicas as are allowed.",
+            event=_scale,
+            without="no autoscaler may ask for more replicas",
+        ),
+        Scene(
+            "node-lost",
+            "A node is lost",
+            "Once everything runs, the node of the first pod does not answer any more; after five minutes its pods are "
+            "made anew.",
+            event=_lose_node,
+            without="no pod serves",
+        ),
+    )
+}
+
+
+def listed() -> list[models.Scene]:
+    """The scenes as the page has them."""
+    return [models.Scene(name=s.name, title=s.title, description=s.description) for s in SCENES.values()]
+
+
+@dataclass
+class World:
+    """A cluster with its clock, and how far each of its pods has come."""
+
+    cluster: Cluster
+    scenes: Sequence[Scene] = ()
+    clock: Clock = field(default_factory=Clock)
+    lost: set[Key] = field(default_factory=set)
+    """Pods whose node is gone."""
+    concerned: set[str] = field(default_factory=set)
+    """Names of scenes that something came of."""
+    too_long: bool = False
+    hurried: bool = False
+    """Whether pods go through all their phases at once: who wants the end only has it sooner."""
+    _phases: dict[Key, Phase] = field(default_factory=dict)
+    _owned: dict[Key, list[Json]] = field(default_factory=dict)
+
+    def settle(self) -> bool:
+        """Let Metacontroller ask until nothing changes; whether anything did."""
+        return self.cluster.settle() > 1
+
+    def finish(self) -> None:
+        """Go on until no pod does, as if everything took half a minute."""
+        self.hurried = True
+        self.clock.seconds += STEP_SECONDS
+        for _ in range(MAX_STEPS):
+            changed = self.cluster.round()
+            if not self._go_on() and not changed:
+                return
+
+    def find(self, kind: str, name: str, namespace: str) -> Json | None:
+        """An object by name, whatever its group."""
+        keys = [
+            key for key in self.cluster.objects if key[0].startswith(f"{kind}.") and key[1] == f"{namespace}/{name}"
+        ]
+        return self.cluster.objects[keys[0]] if keys else None
+
+    def workloads(self) -> Iterator[Json]:
+        """Everything that makes pods, in the order in which it came."""
+        yield from [d for d in self.cluster.objects.values() if d["kind"] in WORKLOADS]
+
+    def pods(self, workload: Json) -> list[Json]:
+        """The pods that were made for a workload."""
+        return self._owned.get((outer_key(workload), inner_key(workload)), [])
+
+    def advance(self) -> str:
+        """Half a minute; what happened in it, in words."""
+        self.clock.seconds += STEP_SECONDS
+        words = self._go_on()
+        changed = self.settle()
+        return words or ("the controllers report what they did" if changed else "")
+
+    def _go_on(self) -> str:
+        """Pods come, go on and go; in words."""
+        told: dict[str, list[str]] = {}
+        for workload in self.workloads():
+            key = outer_key(workload), inner_key(workload)
+            wanted = list(pods_of(workload))
+            pods = self._owned.setdefault(key, [])
+            known = {pod["metadata"]["name"]: pod for pod in pods}
+            names = [pod["metadata"]["name"] for pod in wanted]
+            for gone in [pod for pod in pods if pod["metadata"]["name"] not in names]:
+                self._remove(gone)
+            pods[:] = [known.get(pod["metadata"]["name"], pod) for pod in wanted]
+            for number, pod in enumerate(pods):
+                before = self._phases.get((outer_key(pod), inner_key(pod)))
+                after = self._next(workload, pod, number, len(pods))
+                if after is not before:
+                    told.setdefault(self._word(pod, after), []).append(pod["metadata"]["name"])
+        for key in [key for key in self._owned if key not in self.cluster.objects]:
+            for pod in self._owned.pop(key):
+                self._remove(pod)
+        return "; ".join(f"{_pods(names)}: {word}" for word, names in told.items())
+
+    def _word(self, pod: Json, phase: Phase) -> str:
+        """What became of a pod: its phase, or what is wrong with it."""
+        wrong = troubled(pod)
+        return wrong[0].reason if wrong else WORDS[phase]
+
+    def _remove(self, pod: Json) -> None:
+        key = outer_key(pod), inner_key(pod)
+        self._phases.pop(key, None)
+        self.cluster.objects.pop(key, None)
+
+    def _next(self, workload: Json, pod: Json, number: int, count: int) -> Phase:
+        """The pod's next phase, with the status it has then."""
+        key = outer_key(pod), inner_key(pod)
+        before = self._phases.get(key)
+        trouble = self._trouble(workload, pod, number, count)
+        phase = Phase.PENDING if before is None else before
+        stop = Phase.READY if trouble is None else trouble.phase
+        if self.hurried:
+            phase = stop
+        elif before is not None and phase < stop:
+            phase = Phase(phase + 1)
+        if phase is Phase.INITIALIZING and not pod["spec"].get("initContainers"):
+            phase = Phase.RUNNING
+        if phase is Phase.RUNNING and stop is Phase.READY and _serves(workload) and not _starts_slowly(pod):
+            phase = Phase.READY
+        if phase >= Phase.SCHEDULED:
+            pod["spec"] = {**pod["spec"], "nodeName": f"node-{number + 1}"}
+        self._phases[key] = phase
+        new = status(pod, phase, trouble, self.clock, ends=workload["kind"] == "Job")
+        if before is not phase or pod["status"].get("phase") != new["phase"]:
+            pod["status"] = new
+        pod["metadata"].setdefault("creationTimestamp", self.clock.text)
+        self.cluster.put(pod)
+        return phase
+
+    def _trouble(self, workload: Json, pod: Json, number: int, count: int) -> Trouble | None:
+        for scene in self.scenes:
+            trouble = scene.trouble(workload, pod, number, count)
+            if trouble is not None:
+                self.concerned.add(scene.name)
+                return trouble
+        return None
+
+    def pass_by(self, seconds: int) -> None:
+        """Time in which pods do nothing."""
+        self.clock.seconds += seconds
+        self.settle()
+
+    def stuck(self) -> bool:
+        """Whether a Deployment is not available."""
+        deployments = [w for w in self.workloads() if w["kind"] == "Deployment"]
+        return any(not all(map(is_up, self.pods(deployment))) for deployment in deployments)
+
+    def lose(self, pods: Iterable[Json]) -> None:
+        """The pods' node stops to report."""
+        for pod in pods:
+            self.lost.add((outer_key(pod), inner_key(pod)))
+            conditions = [
+                {**c, "status": "False", "reason": "NodeLost"} if c["type"] == "Ready" else c
+                for c in pod["status"]["conditions"]
+            ]
+            pod["status"] = {**pod["status"], "conditions": conditions}
+
+    def evict(self) -> None:
+        """The pods of lost nodes are deleted, and made anew."""
+        for key in self.lost:
+            if (pod := self.cluster.objects.get(key)) is not None:
+                self._remove(pod)
+                pod["status"] = {}
+                pod["metadata"].pop("creationTimestamp", None)
+        self.lost.clear()
+
+
+def _starts_slowly(pod: Json) -> bool:
+    return any("startupProbe" in container for container in pod["spec"]["containers"])
+
+
+def _pods(names: list[str]) -> str:
+    return f"pod {names[0]}" if len(names) == 1 else f"{len(names)} pods"
+
+
+def world_of(manifests: Sequence[Manifest], namespace: str, given: Settings, scenes: Sequence[Scene]) -> World:
+    """A cluster that holds the manifests and what an installation brings, before anything was asked."""
+    cluster = holding([*catalogue.installed(manifests), *manifests], namespace, settings=given)
+    world = World(cluster, scenes)
+    cluster.send = direct(given, world.clock.now)
+    cluster.controllers = _controllers(world)
+    return world
+
+
+def _controllers(world: World) -> Mapping[str, simulated.Controller]:
+    """Those of the whole simulation, but for what the world itself decides: workloads and claims."""
+
+    def workload(document: Json) -> Json:
+        new = summary(document, world.pods(document), world.clock, too_long=world.too_long)
+        return since(document.get("status") or {}, new)
+
+    def claim(document: Json) -> Json:
+        unbound = any(scene.unbound for scene in world.scenes)
+        return {"phase": "Pending" if unbound or not world.clock.seconds else "Bound"}
+
+    def autoscaler(document: Json) -> Json:
+        return {**simulated.CONTROLLERS[document["kind"]](document), **_kept(document, "desiredReplicas")}
+
+    own: dict[str, simulated.Controller] = dict.fromkeys(WORKLOADS, workload)
+    own |= {"PersistentVolumeClaim": claim}
+    return {**simulated.CONTROLLERS, **own, **dict.fromkeys(("HorizontalPodAutoscaler", "ScaledObject"), autoscaler)}
+
+
+def _kept(document: Json, name: str) -> Json:
+    held = document.get("status") or {}
+    return {name: held[name]} if name in held else {}
+
+
+def chosen(names: Iterable[str]) -> list[Scene]:
+    """The scenes of these names. Raises :class:`Unknown` for one that does not exist."""
+    unknown = [name for name in names if name not in SCENES]
+    if unknown:
+        raise Unknown(f"no scene is called {unknown[0]}; there are {', '.join(SCENES)}")
+    return [SCENES[name] for name in names]
+
+
+def life(world: World, calm: Callable[[World], Iterable[str]] | None = None) -> Iterator[str]:
+    """Move the world on, step by step, until nothing changes any more; what happened in each step.
+
+    ``calm`` goes on until no pod does: by steps of half a minute, unless told otherwise.
+    """
+    calm = calm or _calm
+    yield from calm(world)
+    for scene in world.scenes:
+        happened = scene.event(world)
+        if happened:
+            world.concerned.add(scene.name)
+            world.pass_by(STEP_SECONDS)
+            yield happened
+            yield from _replaced(world)
+            yield from calm(world)
+    if world.stuck():
+        world.too_long = True
+        world.pass_by(DEADLINE_SECONDS)
+        yield "ten minutes later, without progress"
+
+
+def _calm(world: World) -> Iterator[str]:
+    """Step by step."""
+    if not world.clock.seconds:
+        world.settle()
+        yield "the manifests are applied, and the hooks answer"
+    for _ in range(MAX_STEPS):
+        happened = world.advance()
+        if not happened:
+            return
+        yield happened
+
+
+def _at_once(world: World) -> Iterable[str]:
+    world.finish()
+    return ()
+
+
+def _replaced(world: World) -> Iterator[str]:
+    """What Kubernetes does about pods of a lost node."""
+    if world.lost:
+        world.evict()
+        world.pass_by(EVICTION_SECONDS)
+        yield "five minutes later, its pods are deleted"
+
+
+def simulate(asked: models.SimulateRequest) -> models.Simulation:
+    """Every step with its graph and what the parents say in it."""
+    manifests, scenes = objects(asked.documents, asked.namespace), chosen(asked.scenes)
+    world = world_of(manifests, asked.namespace, settings(asked.settings), scenes)
+    written = places(manifests, asked.namespace)
+    steps = [
+        models.Step(
+            title=f"{happened[:1].upper()}{happened[1:]}",
+            seconds=world.clock.seconds,
+            graph=draw(world.cluster, written),
+            parents=_parents(world.cluster),
+        )
+        for happened in life(world)
+    ]
+    notes = [f"{s.title}: nothing comes of it, {s.without}" for s in scenes if s.name not in world.concerned]
+    return models.Simulation(steps=steps, notes=notes)
+
+
+def graph(asked: models.GraphRequest) -> models.Graph:
+    """The graph of the last step."""
+    manifests, cluster = end(asked, chosen(asked.scenes))
+    return draw(cluster, places(manifests, asked.namespace))
+
+
+def end(asked: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence[Manifest], Cluster]:
+    """The objects of the documents, and the cluster of the last step, which nobody may change."""
+    texts = tuple((document.name, document.text) for document in asked.documents)
+    return _end(texts, asked.namespace, settings(asked.settings), tuple(scenes))
+
+
+@lru_cache(maxsize=4)
+def _end(
+    texts: tuple[tuple[str, str], ...], namespace: str, given: Settings, scenes: tuple[Scene, ...]
+) -> tuple[Sequence[Manifest], Cluster]:
+    """Remembered, because whoever looks at a graph asks for its values next."""
+    manifests = objects([models.Document(name=name, text=text) for name, text in texts], namespace)
+    world = world_of(manifests, namespace, given, scenes)
+    for _ in life(world, _at_once):
+        pass
+    return manifests, world.cluster
+
+
+def _parents(cluster: Cluster) -> list[models.ParentStatus]:
+    """What the objects of ours say that nothing else made."""
+    return [
+        models.ParentStatus(
+            node=node_id(document),
+            ready=condition.get("status", "Unknown"),
+            reason=condition.get("reason", ""),
+            message=condition.get("message", ""),
+            conditions=(document.get("status") or {}).get("conditions") or [],
+        )
+        for kind, document in cluster.parents()
+        if kind.resource.children and not owner(document)
+        for condition in [ready(document)]
+    ]

@@ -1,0 +1,14 @@
+"""The client of a cluster, without one."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.cli import live
+
+
+@pytest.mark.parametrize("api_version", ["v1", "apps/v1", "example.com/v1"])
+def test_a_kind_is_read_again(api_version: str) -> None:
+    """Its client makes a class for each kind, and refuses to make another."""
+    first, again = (live._class(api_version, "Thing", "things", namespaced=True) for _ in range(2))
+    assert again is first

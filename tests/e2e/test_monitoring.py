@@ -1,0 +1,296 @@
+"""Alerts and dashboard: judged by promtool, on the metrics that the service really emits."""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from app import certs, cli
+from app.installation import NAME, NAMESPACE
+from tests.corpus import requests
+from tests.e2e import binaries
+from tests.service import ROOT, running
+
+pytestmark = pytest.mark.e2e
+
+Json = dict[str, Any]
+
+MONITORING = ROOT / "manifests" / "overlays" / "monitoring"
+TARGET = {"job", "pod"}
+"""Labels that Prometheus adds to each series by the ServiceMonitor, of those that are used."""
+
+
+def document(name: str) -> Json:
+    loaded: Json = yaml.safe_load((MONITORING / name).read_text())
+    return loaded
+
+
+GROUPS = document("prometheusrule.yaml")["spec"]["groups"]
+RULES = {rule["alert"]: rule for group in GROUPS for rule in group["rules"]}
+PANELS = json.loads(document("dashboard.yaml")["data"]["modelhooks.json"])["panels"]
+QUERIES = {
+    f"{panel['title']}, {target['refId']}": (target["expr"].replace("$__rate_interval", "5m"), target["legendFormat"])
+    for panel in PANELS
+    for target in panel["targets"]
+}
+
+
+def promtool(*arguments: str | Path, given: str = "") -> str:
+    command = [str(word) for word in (binaries.tool("promtool"), *arguments)]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def emitted(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What ``/metrics`` says after a good and a denied review, a sync, and a request that is none."""
+    folder = tmp_path_factory.mktemp("certificates")
+    assert cli.main(["certs", "--out-dir", str(folder), "--san", "127.0.0.1"]) == 0
+    files = ("--tls-cert-file", str(folder / "tls.crt"), "--tls-key-file", str(folder / "tls.key"))
+    model: Json = {
+        "apiVersion": "inference.llmkube.dev/v1alpha1",
+        "kind": "Model",
+        "metadata": {"name": "small", "namespace": "default", "uid": "1", "generation": 1},
+        "spec": {"source": "https://models.example.com/small.gguf", "quantization": "Q4_K_M"},
+    }
+    wrong = {**model, "spec": {"source": ""}}
+    with running(*files) as service:
+        service.tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+        assert service.ask("GET", "/readyz").status == 200
+        review = "/validate-inference-llmkube-dev-v1alpha1-model"
+        assert service.post(review, requests.review(model)).json["response"]["allowed"]
+        assert not service.post(review, requests.review(wrong)).json["response"]["allowed"]
+        sync = {"parent": model, "children": {}, "related": {}, "finalizing": False, "controller": {}}
+        assert service.post("/llmkube/models/sync", sync).status == 200
+        assert service.post("/llmkube/models/sync", b"?").status == 400
+        return service.ask("GET", "/metrics").body.decode()
+
+
+@pytest.fixture(scope="module")
+def series(emitted: str) -> dict[str, set[str]]:
+    """The labels of each name."""
+    found: dict[str, set[str]] = {}
+    for family in text_string_to_metric_families(emitted):
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+def test_promtool_finds_nothing_wrong_with_the_metrics(emitted: str) -> None:
+    assert promtool("check", "metrics", given=emitted) == ""
+
+
+# What rules and dashboard ask for
+
+
+@dataclass
+class Asked:
+    """The names and labels in an expression of PromQL: names with the labels they are chosen by, and those kept."""
+
+    chosen: dict[str, set[str]] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+
+
+KEYWORDS = {"and", "or", "unless", "by", "without", "on", "ignoring", "bool", "offset"}
+_GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)")
+_SELECTOR = re.compile(r"(?<![\w.$])([a-zA-Z_:][\w:]*)\s*(\{[^}]*\})?(?!\s*\()(?![\w:])")
+
+
+def asked(expression: str) -> Asked:
+    found = Asked()
+    for names in _GROUPING.findall(expression):
+        found.kept.update(name.strip() for name in names.split(","))
+    for name, matchers in _SELECTOR.findall(re.sub(r"\[\w+\]", "", _GROUPING.sub("", expression))):
+        if name not in KEYWORDS:
+            found.chosen.setdefault(name, set()).update(re.findall(r"(\w+)\s*[=!]", matchers))
+    return found
+
+
+def test_names_and_labels_are_found_in_an_expression() -> None:
+    found = asked('sum by (a, b) (rate(x_total{c="1", d=~"2"}[5m])) / on (a) min(y) - time() > 20 * 86400')
+    assert found == Asked({"x_total": {"c", "d"}, "y": set()}, {"a", "b"})
+
+
+EXPRESSIONS = {
+    **{name: rule["expr"] for name, rule in RULES.items()},
+    **{k: query for k, (query, _) in QUERIES.items()},
+}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_everything_that_is_asked_for_is_emitted(series: dict[str, set[str]], expression: str) -> None:
+    """``up`` is Prometheus' own."""
+    found = asked(expression)
+    known = {**series, "up": set()}
+    assert found.chosen
+    assert found.chosen.keys() <= known.keys()
+    labels = set().union(*(known[name] for name in found.chosen)) | TARGET
+    assert all(chosen <= known[name] | TARGET for name, chosen in found.chosen.items())
+    assert found.kept <= labels
+
+
+@pytest.mark.parametrize(("query", "legend"), QUERIES.values(), ids=QUERIES)
+def test_a_legend_names_labels_that_are_left(series: dict[str, set[str]], query: str, legend: str) -> None:
+    found = asked(query)
+    left = found.kept if " by " in query else TARGET
+    assert set(re.findall(r"\{\{(\w+)\}\}", legend)) <= left
+
+
+def test_texts_of_alerts_name_labels_that_are_left() -> None:
+    for rule in RULES.values():
+        used = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
+        assert used <= (asked(rule["expr"]).kept if " by " in rule["expr"] else TARGET)
+
+
+# What promtool makes of them
+
+
+def write(folder: Path, name: str, content: Json) -> Path:
+    path = folder / name
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def test_the_rules_are_valid(tmp_path: Path) -> None:
+    promtool("check", "rules", "--lint=all", "--lint-fatal", write(tmp_path, "rules.yaml", {"groups": GROUPS}))
+
+
+def test_every_query_of_the_dashboard_shows_something(tmp_path: Path, emitted: str) -> None:
+    """Evaluated over what the service emitted, each series growing by one a minute."""
+    shown = [
+        {
+            "expr": f"count({query}) > bool 0",
+            "eval_time": "10m",
+            "exp_samples": [{"labels": "{}", "value": 1}],
+        }
+        for query, _ in QUERIES.values()
+    ]
+    test = {"interval": "1m", "input_series": list(scraped(emitted)), "promql_expr_test": shown}
+    promtool("test", "rules", write(tmp_path, "test.yaml", {"evaluation_interval": "1m", "tests": [test]}))
+
+
+def scraped(emitted: str) -> Iterator[Json]:
+    """The series as Prometheus has them, with the target's labels."""
+    for family in text_string_to_metric_families(emitted):
+        for sample in family.samples:
+            labels = {**sample.labels, "job": NAME, "pod": "modelhooks-1"}
+            text = ", ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
+            yield {"series": f"{sample.name}{{{text}}}", "values": "1+1x15"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Series by which an alert is quiet at one time and fires at another, with these labels; one value a minute."""
+
+    series: dict[str, str]
+    quiet: str
+    fires: str
+    labels: dict[str, str] = field(default_factory=dict)
+    value: str = ""
+
+
+POD = {"job": "modelhooks", "pod": "modelhooks-1"}
+SERIES = 'job="modelhooks", pod="modelhooks-1"'
+SYNC = f'{SERIES}, handler="/llmkube/models/sync", method="POST"'
+HANDLER = {"handler": "/llmkube/models/sync"}
+CASES = {
+    "ModelhooksDown": Case({f"up{{{SERIES}}}": "1x5 0x20"}, "9m", "12m"),
+    "ModelhooksFailing": Case({f'http_requests_total{{{SYNC}, status="500"}}': "0x5 1+1x40"}, "10m", "25m", HANDLER),
+    "ModelhooksRefusing": Case(
+        {f'http_requests_total{{{SYNC}, status="413"}}': "0x5 1+1x40"}, "15m", "30m", {**HANDLER, "status": "413"}
+    ),
+    "ModelhooksSlow": Case(
+        {
+            f'http_request_duration_seconds_bucket{{{SYNC}, le="{le}"}}': f"0+{count}x60"
+            for le, count in (("1.0", 95), ("5.0", 100), ("+Inf", 100))
+        },
+        "10m",
+        "25m",
+        HANDLER,
+    ),
+    "ModelhooksCertificateExpiring": Case(
+        {f"modelhooks_certificate_expiry_seconds{{{SERIES}}}": "1000000x120"}, "30m", "90m", value="11d 12h 16m 40s"
+    ),
+    "ModelhooksCertificateUnusable": Case(
+        {f"modelhooks_certificate_reload_failures_total{{{SERIES}}}": "0x5 1x30"}, "4m", "10m", POD
+    ),
+    "ModelhooksConnectionsRefused": Case(
+        {f"modelhooks_connections_refused_total{{{SERIES}}}": "0x5 1+1x60"}, "15m", "30m", POD
+    ),
+    "ModelhooksInvalidSpecs": Case(
+        {f'modelhooks_syncs_total{{{SERIES}, kind="Model", ready="InvalidSpec"}}': "0+1x120"},
+        "30m",
+        "90m",
+        {"kind": "Model"},
+    ),
+    "ModelhooksLogLinesDropped": Case(
+        {f"modelhooks_log_lines_dropped_total{{{SERIES}}}": "0x5 1+1x60"}, "15m", "30m", POD
+    ),
+}
+
+
+def test_every_alert_has_a_case() -> None:
+    assert CASES.keys() == RULES.keys()
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_an_alert_fires_when_it_should_and_says_so(tmp_path: Path, alert: str) -> None:
+    case, rule = CASES[alert], RULES[alert]
+    expected = {
+        "exp_labels": {**case.labels, **rule["labels"]},
+        "exp_annotations": {name: said(text, case) for name, text in rule["annotations"].items()},
+    }
+    quiet = {"alertname": alert, "eval_time": case.quiet, "exp_alerts": []}
+    judged(tmp_path, case.series, [quiet, {**quiet, "eval_time": case.fires, "exp_alerts": [expected]}])
+
+
+def said(template: str, case: Case) -> str:
+    text = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda match: case.labels[match[1]], template)
+    return text.replace("{{ $value | humanizeDuration }}", case.value)
+
+
+def test_no_alert_fires_on_a_good_day(tmp_path: Path) -> None:
+    """Requests that are answered in time, and counters that stay where they were when somebody looked last."""
+    good = {
+        f"up{{{SERIES}}}": "1x180",
+        f'http_requests_total{{{SYNC}, status="200"}}': "0+600x180",
+        f'http_requests_total{{{SYNC}, status="500"}}': "7x180",
+        **{f'http_request_duration_seconds_bucket{{{SYNC}, le="{le}"}}': "0+600x180" for le in ("0.01", "1.0", "+Inf")},
+        f"modelhooks_certificate_expiry_seconds{{{SERIES}}}": f"{60 * 86400}x180",
+        **{name: "3x180" for alert, case in CASES.items() if "_total" in (name := next(iter(case.series)))},
+    }
+    judged(tmp_path, good, [{"alertname": alert, "eval_time": "150m"} for alert in RULES])
+
+
+def judged(folder: Path, series: dict[str, str], alerts: list[Json]) -> None:
+    write(folder, "rules.yaml", {"groups": GROUPS})
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "alert_rule_test": alerts,
+    }
+    content = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [test]}
+    promtool("test", "rules", write(folder, "test.yaml", content))
+
+
+def test_the_service_monitor_asks_where_metrics_are() -> None:
+    """By the name in the certificate; the Service's name is the label ``job``."""
+    service = yaml.safe_load((ROOT / "manifests/base/service.yaml").read_text())
+    spec = document("servicemonitor.yaml")["spec"]
+    (endpoint,) = spec["endpoints"]
+    assert service["metadata"]["name"] == NAME
+    assert spec["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
+    assert endpoint["tlsConfig"]["serverName"] in certs.service_names(NAME, NAMESPACE, "cluster.local")
+    assert (endpoint["scheme"], endpoint["path"]) == ("https", "/metrics")

@@ -1,0 +1,48 @@
+"""A browser, a studio, and a fresh page for each test; skipped where they cannot be had."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.studio.browser import chromium
+from tests.studio.browser.studio import Studio, serving
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip where there is no browser, unless `MODELHOOKS_BROWSER=required` wants a failure."""
+    reason = None if os.environ.get("MODELHOOKS_BROWSER") == "required" else chromium.missing()
+    for item in items:
+        # The hook is called for the whole session, other directories' tests included.
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(pytest.mark.browser)
+            if reason is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of the session."""
+    with chromium.browser() as launched:
+        yield launched
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """A studio without a cluster."""
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def studio(browser: Browser, address: str) -> Iterator[Studio]:
+    """The page in a browser that has never seen it."""
+    context = browser.new_context(viewport=chromium.SIZE, reduced_motion="reduce", color_scheme="light")
+    with context, chromium.watched(context, address) as page:
+        yield Studio(page)

@@ -1,0 +1,93 @@
+"""The studio as its users have it: the command, and what can be done on its page."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.studio.browser.chromium import PATIENCE, ROOT
+
+expect.set_options(timeout=PATIENCE)
+_PASTE = """(content, text) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", text);
+    content.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+}"""
+
+
+@contextmanager
+def serving(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """`modelhooks studio` with these arguments; the address that it prints."""
+    command = [sys.executable, "-m", "app.cli", "studio", "--no-browser", *arguments]
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", process.stdout.readline())
+            assert found is not None
+            yield found[0]
+        finally:
+            process.terminate()
+
+
+@dataclass(frozen=True)
+class Studio:
+    """What one sees and does on a page of the studio."""
+
+    page: Page
+
+    @property
+    def editor(self) -> Locator:
+        """The text of the active document."""
+        return self.page.locator("#editor .cm-content")
+
+    @property
+    def problems(self) -> Locator:
+        """The list of findings."""
+        return self.page.locator("#findings > li")
+
+    @property
+    def counted(self) -> Locator:
+        """How many findings there are, in words."""
+        return self.page.locator("#findings-title")
+
+    @property
+    def cards(self) -> Locator:
+        """Objects as the graph draws them."""
+        return self.page.locator(".card")
+
+    def write(self, text: str) -> None:
+        """Put a text in place of the active document's, as from the clipboard."""
+        self.editor.focus()
+        self.page.keyboard.press("Control+a")
+        self.editor.evaluate(_PASTE, text)
+
+    def text(self) -> str:
+        """The active document, as it is sent: the editor itself has only the lines in sight."""
+        return "\n".join(self.editor.locator(".cm-line").all_inner_texts())
+
+    def show(self, view: str) -> None:
+        """Open one of the views."""
+        self.page.locator("#views").get_by_role("tab", name=view).click()
+
+    def card(self, kind: str) -> Locator:
+        """The graph's card of the one object of a kind."""
+        return self.cards.filter(has=self.page.locator(".card-kind", has_text=re.compile(f"^{kind}$")))
+
+    def item(self, kind: str) -> Locator:
+        """The same in the tree that screen readers and keyboards have."""
+        return self.page.locator(f'#tree [data-node^="{kind}."]')
+
+    def choose(self, kind: str) -> None:
+        """Click on an object of the graph, where its card is."""
+        box = self.card(kind).bounding_box()
+        assert box is not None
+        self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -1,0 +1,357 @@
+"""The studio's page in a browser: each thing that one opens it for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.studio.browser.chromium import PAGE, ROOT
+from tests.studio.browser.studio import Studio
+
+QUICKSTARTS = {
+    "kserve": ("LLMInferenceService", {"Deployment", "Service", "Pod"}, "replicas", "replica"),
+    "llmaz": ("Playground", {"OpenModel", "Service", "Deployment", "Pod"}, "modelClaim", "modelClam"),
+    "llmkube": ("InferenceService", {"Model", "Deployment", "Service", "Job", "Pod"}, "modelRef", "modelref"),
+}
+RED = "rgb(184, 44, 38)"
+PULL = "An image cannot be pulled"
+
+
+def example(name: str) -> str:
+    return (ROOT / "examples" / f"{name}.yaml").read_text()
+
+
+@pytest.mark.parametrize("family", QUICKSTARTS)
+def test_what_is_typed_shows_children_and_findings(studio: Studio, family: str) -> None:
+    parent, kinds, right, wrong = QUICKSTARTS[family]
+    text = example(f"{family}/quickstart")
+    studio.write(text)
+    expect(studio.counted).to_have_text("No findings")
+    expect(studio.item(parent)).to_have_count(1)
+    for kind in kinds:
+        expect(studio.item(kind).first).to_be_attached()
+    expect(studio.cards).to_have_count(studio.page.locator("#tree [role=treeitem]").count())
+
+    studio.write(text.replace(f"{right}:", f"{wrong}:"))
+    expect(studio.problems.filter(has_text=wrong).first).to_be_visible()
+    expect(studio.page.locator("#editor .cm-lintRange-error").first).to_be_visible()
+
+
+def test_a_button_corrects_a_finding(studio: Studio) -> None:
+    studio.write(example("llmkube/quickstart").replace("memory: 1Gi", "memory: 1 GB"))
+    studio.problems.get_by_role("button", name="Write 1Gi").click()
+    expect(studio.editor).to_contain_text("memory: 1Gi")
+    expect(studio.counted).to_have_text("No findings")
+
+
+def test_a_finding_is_corrected_where_the_mouse_rests(studio: Studio) -> None:
+    studio.write(example("llmkube/quickstart").replace("contextSize", "contextsize"))
+    studio.page.locator("#editor .cm-lintRange-error").first.hover()
+    studio.page.locator("#editor .cm-tooltip").get_by_role("button", name="Write contextSize").click()
+    expect(studio.counted).to_have_text("No findings")
+    studio.page.keyboard.press("Control+z")
+    expect(studio.editor).to_contain_text("contextsize")
+
+
+def test_completion_and_hover_come_from_the_schemas(studio: Studio) -> None:
+    studio.write(example("llmkube/quickstart"))
+    studio.page.keyboard.press("Control+End")
+    studio.page.keyboard.type("  runti")
+    expect(studio.page.locator("#editor [role=option]").first).to_have_text(re.compile("^runtime *string"))
+    accept(studio)
+    expect(studio.page.locator("#editor [role=option]", has_text="vllm")).to_be_visible()
+    studio.page.keyboard.type("vll")
+    expect(studio.page.locator("#editor [role=option]")).to_have_count(1)
+    accept(studio)
+    expect(studio.editor).to_contain_text("runtime: vllm")
+
+    studio.page.locator("#editor .cm-line", has_text="contextSize").locator("span").first.hover()
+    expect(studio.page.locator("#editor .cm-hover")).to_contain_text("Context in tokens")
+
+
+def accept(studio: Studio) -> None:
+    """Take the completion; the editor takes none that one cannot have read, which is for some milliseconds."""
+    studio.page.wait_for_timeout(100)
+    studio.page.keyboard.press("Enter")
+
+
+def test_an_object_shows_its_yaml_its_conditions_and_who_set_its_values(studio: Studio) -> None:
+    studio.write(example("llmkube/quickstart"))
+    expect(studio.card("Deployment")).to_be_visible()
+    studio.choose("Deployment")
+    about = studio.page.get_by_role("complementary", name="Object")
+    expect(about.get_by_role("heading")).to_have_text("Deployment smollm-chat")
+    expect(about.get_by_role("row", name="Available True")).to_be_visible()
+    about.get_by_role("tab", name="YAML").click()
+    expect(about.locator(".cm-content")).to_contain_text("kind: Deployment")
+
+    about.get_by_role("tab", name="Values").click()
+    about.get_by_role("searchbox").fill("resources")
+    expect(about.locator(".origins tbody tr")).not_to_have_count(0)
+    assert all("resources" in path for path in about.locator(".origins tbody th").all_inner_texts())
+    about.get_by_role("searchbox").fill("memory")
+    about.locator(".origins tbody").get_by_role("button", name="spec.resources.memory").first.click()
+    expect(studio.page.locator("#editor .cm-activeLine")).to_have_text(re.compile("memory: 1Gi"))
+
+
+def test_a_simulated_failure_is_red_and_says_its_cause(studio: Studio) -> None:
+    studio.write(example("llmkube/quickstart"))
+    studio.show("Simulate")
+    expect(studio.card("InferenceService")).to_have_class(re.compile(r"\bready\b"))
+    studio.page.get_by_role("checkbox", name=PULL).check()
+    for kind in ("InferenceService", "Deployment"):
+        expect(studio.card(kind)).to_have_class(re.compile(r"\bfailing\b"))
+        expect(studio.card(kind)).to_contain_text("Failing")
+    expect(studio.card("InferenceService")).to_have_css("border-top-color", RED)
+
+    status = studio.page.locator(".status.failing")
+    expect(status).to_contain_text("Ready: False")
+    expect(status).to_contain_text("cannot pull its image")
+    words = status.locator("p").inner_text()
+    expect(studio.item("InferenceService")).to_contain_text(words)
+
+
+def test_time_goes_step_by_step(studio: Studio) -> None:
+    studio.show("Simulate")
+    slider = studio.page.get_by_role("slider")
+    expect(slider).to_be_enabled()
+    last = int(slider.get_attribute("max") or 0)
+    assert last > 2
+    slider.fill("0")
+    expect(studio.page.locator(".moment")).to_contain_text(f"1 of {last + 1}")
+    expect(studio.card("InferenceService")).to_have_class(re.compile(r"\bwaiting\b"))
+    studio.page.get_by_role("button", name="Next moment").click()
+    expect(studio.page.locator(".moment")).to_contain_text(f"2 of {last + 1}")
+    slider.fill(str(last - 2))
+    studio.page.get_by_role("button", name="Play").click()
+    expect(studio.page.locator(".moment")).to_contain_text(f"{last + 1} of {last + 1}")
+    expect(studio.page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_a_comparison_names_the_restart(studio: Studio) -> None:
+    studio.write(example("llmkube/quickstart"))
+    studio.show("Compare")
+    studio.page.get_by_role("button", name="Compare with this from now on").click()
+    expect(studio.page.locator(".changes")).to_contain_text("Nothing changes.")
+    studio.write(example("llmkube/quickstart").replace("contextSize: 4096", "contextSize: 8192"))
+    change = studio.page.locator(".change").filter(has_text="Deployment")
+    expect(change.locator("summary .effect")).to_have_text("rolls pods")
+    expect(change.get_by_role("row").filter(has_text="args")).to_contain_text("8192")
+    expect(studio.page.locator(".changes-summary")).to_contain_text("restart")
+
+    studio.page.get_by_role("button", name="Take the earlier version back").click()
+    expect(studio.page.locator(".change")).to_have_count(0)
+    expect(studio.editor).to_contain_text("contextSize: 4096")
+
+
+def test_a_comparison_of_a_setting(studio: Studio) -> None:
+    studio.write(example("llmkube/quickstart"))
+    studio.show("Compare")
+    studio.page.get_by_text("Settings of the service").click()
+    setting = studio.page.get_by_label("Setting", exact=True)
+    names = setting.locator("option").all_inner_texts()
+    (name,) = [one for one in names if one.endswith("INIT_CONTAINER_IMAGE")] or names[:1]
+    setting.select_option(name)
+    studio.page.get_by_role("button", name="Add").click()
+    studio.page.get_by_label(f"{name}, after").fill("registry.example.com/other:1")
+    expect(studio.page.locator(".change").first).to_contain_text("registry.example.com/other:1")
+
+
+def test_the_address_has_the_documents(studio: Studio) -> None:
+    studio.write("# naïve: 模型\napiVersion: v1\n")
+    studio.show("Compare")
+    page = studio.page
+    page.wait_for_function("before => location.hash !== before", arg="")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator("#note")).to_contain_text("address")
+    page.reload()
+    page.wait_for_selector("html[data-loaded]", state="attached")
+    expect(studio.editor).to_contain_text("naïve: 模型")
+    expect(page.get_by_role("tab", name="Compare")).to_have_attribute("aria-selected", "true")
+
+
+def test_files_are_dropped_and_documents_have_tabs(studio: Studio) -> None:
+    page = studio.page
+    data = page.evaluate_handle(
+        """text => {
+            const data = new DataTransfer();
+            data.items.add(new File([text], "chat.yaml"));
+            return data;
+        }""",
+        example("kserve/quickstart"),
+    )
+    page.dispatch_event("body", "dragover", {"dataTransfer": data})
+    expect(page.locator("#dropping")).to_be_visible()
+    page.dispatch_event("#main", "drop", {"dataTransfer": data})
+    expect(page.locator("#dropping")).to_be_hidden()
+    documents = page.get_by_role("navigation", name="Documents")
+    expect(documents.get_by_role("button", name="chat.yaml", exact=True)).to_have_attribute("aria-current", "true")
+    expect(studio.item("LLMInferenceService")).to_have_count(1)
+    expect(studio.item("InferenceService")).to_have_count(1)
+
+    documents.get_by_role("button", name="chat.yaml", exact=True).dblclick()
+    page.keyboard.type("renamed.yaml\n")
+    expect(documents).to_contain_text("renamed.yaml")
+    documents.get_by_role("button", name="Close renamed.yaml").click()
+    expect(studio.item("LLMInferenceService")).to_have_count(0)
+
+
+def test_everything_is_done_with_the_keyboard(studio: Studio) -> None:
+    """From an example over a slip and its correction to an object of the graph and the line that set a value."""
+    page, press = studio.page, studio.page.keyboard.press
+
+    def tab_to(wanted: Locator) -> None:
+        for _ in range(40):
+            if wanted.evaluate("element => element === document.activeElement"):
+                return
+            press("Tab")
+        raise AssertionError("Tab does not lead there")
+
+    tab_to(page.get_by_role("button", name="Examples"))
+    press("Enter")
+    page.keyboard.type("quickstart")
+    press("Tab")
+    press("Tab")
+    press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(studio.editor).to_be_focused()
+    press("Control+End")
+    page.keyboard.type("  replica: 2\n")
+    expect(studio.counted).to_contain_text("error")
+    press("F8")
+    press("Control+.")
+    expect(studio.editor).to_contain_text("replicas: 2")
+    expect(studio.counted).to_have_text("No findings")
+
+    press("Alt+2")
+    expect(page.get_by_role("tab", name="Simulate")).to_be_focused()
+    expect(page.get_by_role("checkbox", name=PULL)).to_be_attached()
+    tab_to(page.get_by_role("checkbox", name=PULL))
+    press("Space")
+    expect(studio.item("Deployment")).to_have_class(re.compile(r"\bfailing\b"))
+    press("Alt+1")
+    expect(studio.item("Deployment")).to_have_class(re.compile(r"\bready\b"))
+    tab_to(page.locator('#tree [tabindex="0"]'))
+    for _ in range(20):
+        if page.evaluate("document.activeElement.dataset.node").startswith("Deployment."):
+            break
+        press("ArrowDown")
+    expect(studio.card("Deployment")).to_have_class(re.compile(r"\bselected\b"))
+    press("Enter")
+    about = page.get_by_role("complementary", name="Object")
+    expect(about.get_by_role("tab", name="Status")).to_be_focused()
+    press("ArrowRight")
+    press("ArrowRight")
+    expect(about.locator(".origins tbody tr").first).to_be_visible()
+    press("Escape")
+    expect(about).to_be_hidden()
+    expect(studio.item("Deployment")).to_be_focused()
+
+
+def test_axe_finds_nothing_serious(studio: Studio) -> None:
+    page = studio.page
+    studio.write(example("llmkube/quickstart").replace("memory: 1Gi", "memory: 1 GB"))
+    expect(studio.problems).not_to_have_count(0)
+    assert violations(studio) == []
+    studio.write(example("llmkube/quickstart"))
+    expect(studio.counted).to_have_text("No findings")
+    expect(studio.card("Deployment")).to_be_visible()
+    studio.choose("Deployment")
+    for tab in ("Status", "YAML", "Values"):
+        page.get_by_role("tab", name=tab, exact=True).click()
+        assert violations(studio) == []
+    page.get_by_role("button", name="List").click()
+    assert violations(studio) == []
+    studio.show("Simulate")
+    page.get_by_role("checkbox", name=PULL).check()
+    expect(page.locator(".status.failing")).to_be_visible()
+    assert violations(studio) == []
+    studio.show("Compare")
+    studio.write(example("llmkube/quickstart").replace("4096", "8192"))
+    expect(page.locator(".change")).not_to_have_count(0)
+    assert violations(studio) == []
+    page.get_by_role("button", name="Examples").click()
+    assert violations(studio) == []
+
+
+def violations(studio: Studio) -> list[str]:
+    """What axe-core calls serious or critical on the page as it is, and of its colours when it is dark."""
+    page = studio.page
+    if not page.evaluate("typeof axe !== 'undefined'"):
+        page.evaluate((PAGE / "node_modules" / "axe-core" / "axe.min.js").read_text())
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    page.emulate_media(color_scheme="dark")
+    found += page.evaluate("axe.run(document, { runOnly: ['color-contrast'], resultTypes: ['violations'] })")[
+        "violations"
+    ]
+    page.emulate_media(color_scheme="light")
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [f"{one['id']}: {node['target']} {node['failureSummary']}" for one in grave for node in one["nodes"]]
+
+
+def test_a_thousand_objects_stay_few_in_the_page(studio: Studio) -> None:
+    """Where they are out of sight, or too small to be read, there is nothing that a browser would have to lay out."""
+    nodes = [
+        {
+            "id": f"Pod.v1 default/chat-{number}",
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": "default",
+            "name": f"chat-{number}",
+            "role": "pod",
+            "state": "ready",
+            "cause": "",
+            "yaml": "",
+            "conditions": [],
+        }
+        for number in range(1000)
+    ]
+    studio.page.route("**/api/graph", lambda route: route.fulfill(json={"nodes": nodes, "edges": []}))
+    studio.write("a: 1\n")
+    expect(studio.page.locator(".summary")).to_have_text("1000 objects: 1000 ready")
+    expect(studio.cards).to_have_count(0)
+    for _ in range(12):
+        studio.page.get_by_role("button", name="Zoom in").click()
+    expect(studio.cards).not_to_have_count(0)
+    assert studio.cards.count() < 200
+    studio.page.get_by_role("button", name="List").click()
+    studio.page.locator('#tree [tabindex="0"]').focus()
+    studio.page.keyboard.press("End")
+    expect(studio.page.locator("#tree [role=treeitem]").last).to_be_focused()
+    expect(studio.page.locator("#tree [role=treeitem]").last).to_be_in_viewport()
+
+
+def test_an_empty_page_says_what_to_do(studio: Studio) -> None:
+    studio.write("")
+    expect(studio.page.locator(".empty")).to_contain_text("open an example")
+
+
+def test_what_goes_wrong_is_said_as_text(studio: Studio) -> None:
+    """The studio's own words; and they go when it answers again."""
+    studio.write(example("llmkube/quickstart"))
+    studio.show("Compare")
+    studio.page.get_by_text("Settings of the service").click()
+    setting = studio.page.get_by_label("Setting", exact=True)
+    (name,) = [one for one in setting.locator("option").all_inner_texts() if one.endswith("DEFAULT_FSGROUP")]
+    setting.select_option(name)
+    studio.page.get_by_role("button", name="Add").click()
+    studio.page.get_by_label(f"{name}, after").fill("many")
+    expect(studio.page.get_by_role("alert")).to_contain_text(name)
+    studio.page.get_by_label(f"{name}, after").fill("103")
+    expect(studio.page.locator(".change").first).to_contain_text("103")
+    expect(studio.page.get_by_role("alert")).to_be_hidden()
+
+
+def test_colours_follow_the_choice(studio: Studio) -> None:
+    page = studio.page
+    body = page.locator("body")
+    theme = page.get_by_role("button", name=re.compile("^Theme"))
+    expect(body).to_have_css("background-color", "rgb(244, 244, 241)")
+    theme.click()
+    theme.click()
+    expect(theme).to_have_text("Dark")
+    expect(body).to_have_css("background-color", "rgb(16, 18, 22)")
+    page.reload()
+    expect(body).to_have_css("background-color", "rgb(16, 18, 22)")

@@ -1,0 +1,51 @@
+"""The studio's application behind its guard, and ways to ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.cli.store import Json
+from app.studio.catalogue import examples
+from app.studio.guard import Guard
+from app.studio.routes import create_app
+from tests.cli.files import Command
+
+AUTHORITY = "127.0.0.1:8431"
+EXAMPLES = {example.name: example.text for example in examples()}
+Ask = Callable[..., Any]
+
+
+def client_of(app: Any) -> TestClient:
+    """A browser that opened the printed address."""
+    return TestClient(Guard(app, "token", AUTHORITY), base_url=f"http://{AUTHORITY}/token/")
+
+
+def documents(*texts: str) -> list[Json]:
+    return [{"name": f"{number}.yaml", "text": text} for number, text in enumerate(texts)]
+
+
+@pytest.fixture(scope="session")
+def client() -> TestClient:
+    return client_of(create_app())
+
+
+@pytest.fixture(scope="session")
+def ask(client: TestClient) -> Ask:
+    """POST to a path below api/ and return the answer, which must be one."""
+
+    def post(path: str, *texts: str, **fields: Any) -> Any:
+        response = client.post(f"api/{path}", json={"documents": documents(*texts), **fields})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    return post
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(tmp_path, capsys)

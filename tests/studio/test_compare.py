@@ -1,0 +1,93 @@
+"""What a change does to the children, in the words of its effect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.studio.conftest import EXAMPLES, documents
+
+TEXT = EXAMPLES["llmkube/quickstart"]
+KSERVE = EXAMPLES["kserve/quickstart"]
+
+
+@pytest.fixture
+def compare(client: TestClient) -> Any:
+    def post(before: str, after: str, **fields: Any) -> Any:
+        sides = {"before": documents(before), "after": documents(after)}
+        response = client.post("api/compare", json={**sides, **fields})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    return post
+
+
+def effects(answer: Any) -> dict[str, str]:
+    return {one["kind"]: one["effect"] for one in answer["objects"]}
+
+
+def test_nothing(compare: Any) -> None:
+    assert compare(TEXT, TEXT) == {"objects": [], "summary": "Nothing changes."}
+
+
+def test_a_restart_is_named_with_the_field_that_causes_it(compare: Any) -> None:
+    answer = compare(TEXT, f"{TEXT}  extraArgs: [--jinja]\n")
+    (one,) = answer["objects"]
+    assert (one["kind"], one["action"], one["node"]) == (
+        "Deployment",
+        "change",
+        "Deployment.apps/v1 default/smollm-chat",
+    )
+    assert one["effect"] in ("rolls pods", "recreates")
+    (field,) = one["fields"]
+    assert field["path"].startswith("spec.template.spec.containers[")
+    assert (field["before"], field["after"], field["effect"]) == (None, "--jinja", one["effect"])
+    assert answer["summary"] == "1 child changes; the pods of default/smollm-chat restart."
+
+
+def test_replicas_scale(compare: Any) -> None:
+    assert effects(compare(TEXT, f"{TEXT}  replicas: 3\n"))["Deployment"] == "scales"
+
+
+def test_an_object_that_goes_stops_and_one_that_comes_starts(compare: Any) -> None:
+    model, _ = TEXT.split("---\n")
+    gone, come = compare(TEXT, model), compare(model, TEXT)
+    assert (effects(gone)["Deployment"], effects(gone)["Service"]) == ("stops", "none")
+    assert (effects(come)["Deployment"], effects(come)["Service"]) == ("starts", "none")
+    assert "stop" in gone["summary"]
+
+
+def test_a_service_changes_in_place(compare: Any) -> None:
+    before = f"{TEXT}  endpoint: {{port: 8080}}\n"
+    assert effects(compare(before, before.replace("8080", "9090")))["Service"] == "in place"
+
+
+def test_a_strategy_that_recreates_is_told_from_one_that_rolls(compare: Any) -> None:
+    rolling = compare(KSERVE, KSERVE.replace("replicas: 1", "replicas: 1") + "  labels: {a: b}\n")
+    assert effects(rolling)["Deployment"] == "rolls pods"
+    gpu = TEXT.replace("resources:\n", "resources:\n    gpu: 1\n")
+    recreated = compare(gpu, f"{gpu}  extraArgs: [--jinja]\n")
+    (one,) = recreated["objects"]
+    assert (one["effect"], one["words"]) == ("recreates", "the pods stop, then new ones start")
+
+
+def test_a_setting_changes_what_the_same_manifests_lead_to(compare: Any) -> None:
+    given = {"MODELHOOKS_LLMKUBE_INIT_CONTAINER_IMAGE": "registry.example.com/curl:9"}
+    answer = compare(TEXT, TEXT, settingsAfter=given)
+    changed = [field for one in answer["objects"] for field in one["fields"] if field["path"].endswith(".image")]
+    assert {field["after"] for field in changed} == {"registry.example.com/curl:9"}
+
+
+def test_a_document_that_cannot_be_read_is_compared_with_nothing(client: TestClient) -> None:
+    response = client.post("api/compare", json={"before": documents(TEXT), "after": documents(TEXT, "a: [")})
+    assert response.status_code == 422
+    assert "1.yaml:1:1: error" in response.text
+
+
+def test_what_is_refused_is_compared_with_nothing(client: TestClient) -> None:
+    sides = {"before": documents(TEXT), "after": documents(TEXT.replace("modelRef", "modlRef"))}
+    response = client.post("api/compare", json=sides)
+    assert response.status_code == 422
+    assert "modlRef" in response.text

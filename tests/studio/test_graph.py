@@ -1,0 +1,118 @@
+"""The graph of what manifests lead to: nodes with a state, and what they have to do with each other."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from app.cli.store import Json
+from tests.studio.conftest import EXAMPLES, Ask
+
+ALLOWED = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}
+AT_REST = {"kserve/stopped", "llmkube/metal", "llmkube/stopped", "llmkube/suspended"}
+"""Examples of what does not run, on purpose."""
+RUNNING = sorted(name for name in EXAMPLES if "/rejected/" not in name and name not in AT_REST)
+MODEL, SERVICE = "Model.inference.llmkube.dev/v1alpha1", "InferenceService.inference.llmkube.dev/v1alpha1"
+
+
+def nodes(graph: Json) -> dict[str, Json]:
+    found = {one["id"]: one for one in graph["nodes"]}
+    assert len(found) == len(graph["nodes"]), "ids are unique"
+    return found
+
+
+def edges(graph: Json) -> set[tuple[str, str, str]]:
+    found = {(one["source"], one["label"], one["target"]) for one in graph["edges"]}
+    ends = {end for source, _, target in found for end in (source, target)}
+    assert ends <= nodes(graph).keys(), "an edge ends at nodes"
+    return found
+
+
+def test_a_parent_what_it_reads_what_it_makes_and_the_pods(ask: Ask) -> None:
+    graph = ask("graph", EXAMPLES["llmkube/quickstart"])
+    model, service = f"{MODEL} default/smollm", f"{SERVICE} default/smollm-chat"
+    deployment, claim = "Deployment.apps/v1 default/smollm-chat", "PersistentVolumeClaim.v1 default/smollm-cache"
+    assert edges(graph) >= {
+        (service, "reads", model),
+        (service, "makes", deployment),
+        (model, "makes", claim),
+        (deployment, "mounts", claim),
+        (deployment, "runs", "Pod.v1 default/smollm-chat-0"),
+    }
+    found = nodes(graph)
+    roles = {one: found[one]["role"] for one in (model, service, deployment, "Pod.v1 default/smollm-chat-0")}
+    assert list(roles.values()) == ["parent", "parent", "child", "pod"]
+    assert {one["state"] for one in found.values()} == {"ready"}
+    assert (found[service]["document"], found[service]["line"]) == ("0.yaml", 10)
+    assert found[deployment]["document"] is None
+    shown = yaml.safe_load(found[deployment]["yaml"])
+    assert (shown["kind"], shown["metadata"]["name"], shown["status"]["readyReplicas"]) == (
+        "Deployment",
+        "smollm-chat",
+        1,
+    )
+    assert found[service]["conditions"]
+
+
+@pytest.mark.parametrize(
+    ("example", "label", "kinds"),
+    [
+        ("llmkube/gpu-autoscaled", "scales", ("HorizontalPodAutoscaler", "Deployment")),
+        ("llmaz/quickstart", "reads", ("Playground", "BackendRuntime")),
+        ("llmaz/multi-node", "runs", ("LeaderWorkerSet", "Pod")),
+        ("kserve/shared-config", "reads", ("LLMInferenceService", "LLMInferenceServiceConfig")),
+        ("kserve/routed", "makes", ("LLMInferenceService", "HTTPRoute")),
+        ("kserve/scaled", "scales", ("HorizontalPodAutoscaler", "Deployment")),
+    ],
+)
+def test_what_objects_of_every_family_have_to_do_with_each_other(
+    ask: Ask, example: str, label: str, kinds: tuple[str, str]
+) -> None:
+    found = {(s.split(".")[0], word, t.split(".")[0]) for s, word, t in edges(ask("graph", EXAMPLES[example]))}
+    assert (kinds[0], label, kinds[1]) in found, found
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_every_example_runs(ask: Ask, name: str) -> None:
+    graph = ask("graph", EXAMPLES[name], settings=ALLOWED)
+    wrong = [(n["id"], n["state"], n["cause"]) for n in graph["nodes"] if n["state"] not in ("ready", "absent")]
+    assert not wrong
+    absent = {n["kind"] for n in graph["nodes"] if n["state"] == "absent"}
+    assert absent <= {"Secret", "PersistentVolumeClaim"}, "what users have on their cluster"
+    assert any(n["role"] == "pod" for n in graph["nodes"])
+    edges(graph)
+
+
+@pytest.mark.parametrize("name", sorted(AT_REST - {"llmkube/stopped"}))
+def test_what_rests_on_purpose_is_no_failure(ask: Ask, name: str) -> None:
+    states = {(n["kind"], n["state"]) for n in ask("graph", EXAMPLES[name])["nodes"]}
+    assert "failing" not in {state for _, state in states}
+    assert any(state == "waiting" for kind, state in states if kind.endswith("InferenceService"))
+
+
+def test_an_absent_model_is_a_failure_and_named(ask: Ask) -> None:
+    _, service = EXAMPLES["llmkube/quickstart"].split("---\n")
+    found = nodes(ask("graph", service))
+    assert found[f"{MODEL} default/smollm"]["state"] == "absent"
+    parent = found[f"{SERVICE} default/smollm-chat"]
+    (ready,) = [c for c in parent["conditions"] if c["type"] == "Ready"]
+    assert (parent["state"], parent["cause"]) == ("failing", ready["message"])
+    assert "smollm does not exist" in parent["cause"]
+
+
+def test_an_object_with_errors_fails_with_their_words(ask: Ask) -> None:
+    text = EXAMPLES["llmkube/rejected/three-mistakes"]
+    (parent,) = [n for n in ask("graph", text)["nodes"] if n["role"] == "parent"]
+    said = [f"{one['path']}: {one['message']}" for one in ask("check", text) if one["level"] == "error"]
+    assert parent["state"] == "failing"
+    assert all(one in parent["cause"] for one in said)
+
+
+def test_a_document_that_cannot_be_read_hides_no_other(ask: Ask) -> None:
+    graph = ask("graph", "a: [", EXAMPLES["llmkube/quickstart"], "kind: Model\n")
+    assert f"{MODEL} default/smollm" in nodes(graph)
+
+
+def test_the_same_question_has_the_same_answer(ask: Ask) -> None:
+    text = EXAMPLES["kserve/scaled"]
+    assert ask("graph", text) == ask("graph", text)

@@ -1,0 +1,263 @@
+"""Live mode over objects that a cluster could hold."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import yaml
+from starlette.testclient import TestClient
+
+from app.cli.live import Unreadable
+from app.cli.manifests import parse
+from app.cli.offline import settled
+from app.cli.store import Json
+from app.studio.live import Live
+from app.studio.models import LiveEvent
+from app.studio.routes import create_app
+from tests.studio.conftest import EXAMPLES, client_of
+
+TEXT = EXAMPLES["llmkube/quickstart"]
+SERVICE = "inferenceservice.inference.llmkube.dev"
+WHERE = {"resource": SERVICE, "namespace": "team", "name": "smollm-chat"}
+TROUBLE = "pod smollm-chat-0: container llama-server was killed, out of memory (exit code 137)"
+
+
+@dataclass
+class Held:
+    """A cluster as objects; with ``down`` it does not answer."""
+
+    documents: list[Json]
+    context: str = "kind-test"
+    down: bool = False
+    happened: list[tuple[str, Json]] = field(default_factory=list)
+
+    def objects(
+        self,
+        api_version: str,
+        kind: str,
+        plural: str,  # noqa: ARG002 - as the protocol has it
+        namespace: str | None,
+        *,
+        namespaced: bool = True,
+    ) -> list[Json] | None:
+        if self.down:
+            raise Unreadable("the API server does not answer: refused")
+        found = [d for d in self.documents if (d["apiVersion"], d["kind"]) == (api_version, kind)]
+        return [d for d in found if not namespaced or namespace in (None, d["metadata"].get("namespace"))]
+
+    async def changes(
+        self,
+        api_version: str,
+        kind: str,
+        plural: str,  # noqa: ARG002 - as the protocol has it
+        *,
+        label: str = "",
+        namespaced: bool = True,  # noqa: ARG002 - as the protocol has it
+    ) -> AsyncIterator[tuple[str, Json]]:
+        for action, document in self.happened:
+            same = (document["apiVersion"], document["kind"]) == (api_version, kind)
+            if same and (not label or label in document["metadata"].get("labels", {})):
+                yield action, document
+        await asyncio.Event().wait()
+
+
+def cluster(text: str = TEXT) -> Held:
+    """Manifests and what they lead to, running, as a cluster has it."""
+    documents = [*settled(parse(text, "a.yaml"), "team").objects.values()]
+    for document in documents:
+        document["metadata"] |= {"resourceVersion": "7", "managedFields": [{"manager": "kubectl"}]}
+    return Held(documents)
+
+
+@pytest.fixture
+def held() -> Held:
+    return cluster()
+
+
+@pytest.fixture
+def live(held: Held) -> TestClient:
+    return client_of(create_app(live=Live(held)))
+
+
+def get(live: TestClient, path: str, **query: str) -> Any:
+    response = live.get(f"api/live/{path}", params=query)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def unready(document: Json, message: str) -> None:
+    condition = {"type": "Ready", "status": "False", "reason": "OOMKilled", "message": message}
+    document["status"]["conditions"] = [condition]
+
+
+def one(held: Held, kind: str) -> Json:
+    return next(document for document in held.documents if document["kind"] == kind)
+
+
+def test_every_object_with_ready_and_its_first_cause(held: Held, live: TestClient) -> None:
+    unready(one(held, "InferenceService"), TROUBLE)
+    found = {row["kind"]: row for row in get(live, "objects")}
+    assert found["Model"] == {
+        "family": "llmkube",
+        "kind": "Model",
+        "resource": "model.inference.llmkube.dev",
+        "namespace": "team",
+        "name": "smollm",
+        "ready": "True",
+        "cause": "",
+    }
+    assert (found["InferenceService"]["ready"], found["InferenceService"]["cause"]) == ("False", TROUBLE)
+
+
+@pytest.mark.parametrize(
+    ("query", "kinds"),
+    [
+        ({"namespace": "team"}, {"Model", "InferenceService"}),
+        ({"namespace": "other"}, set()),
+        ({"family": "llmkube"}, {"Model", "InferenceService"}),
+        ({"family": "kserve"}, set()),
+        ({"text": "CHAT"}, {"InferenceService"}),
+        ({"text": "memory"}, {"InferenceService"}),
+    ],
+)
+def test_the_list_is_filtered(held: Held, live: TestClient, query: dict[str, str], kinds: set[str]) -> None:
+    unready(one(held, "InferenceService"), TROUBLE)
+    assert {row["kind"] for row in get(live, "objects", **query)} == kinds
+
+
+def test_the_graph_around_an_object_in_the_words_of_its_status(held: Held, live: TestClient) -> None:
+    unready(one(held, "InferenceService"), TROUBLE)
+    pod = one(held, "Pod")
+    ended = {"exitCode": 137, "reason": "OOMKilled"}
+    states = {"name": "llama-server", "ready": False, "state": {"terminated": ended}, "lastState": {}}
+    unready_since = {"type": "Ready", "status": "False", "lastProbeTime": None, "lastTransitionTime": None}
+    pod["metadata"]["creationTimestamp"] = None  # as some controllers write what they do not know
+    pod["status"] = {"phase": "Running", "conditions": [unready_since], "containerStatuses": [states]}
+    graph = get(live, "graph", **WHERE)
+    found = {node["kind"]: node for node in graph["nodes"]}
+    assert {"InferenceService", "Model", "Deployment", "Pod", "Service"} <= set(found)
+    assert {k: n["state"] for k, n in found.items() if k in ("InferenceService", "Deployment", "Pod", "Model")} == {
+        "InferenceService": "failing",
+        "Deployment": "failing",
+        "Pod": "failing",
+        "Model": "ready",
+    }
+    assert found["InferenceService"]["cause"] == found["Deployment"]["cause"] == TROUBLE
+    assert all("managedFields" not in node["yaml"] for node in graph["nodes"])
+
+
+def test_a_secret_that_nobody_may_read_is_not_called_absent(live: TestClient) -> None:
+    graph = get(live, "graph", **WHERE)
+    assert "absent" not in {node["state"] for node in graph["nodes"]}
+
+
+def test_a_model_that_is_not_there_is_absent_and_a_gateway_elsewhere_is_not() -> None:
+    """Objects of the namespace were read, and no others."""
+    _, service = TEXT.split("---\n")
+    graph = get(client_of(create_app(live=Live(cluster(service)))), "graph", **WHERE)
+    assert [n["kind"] for n in graph["nodes"] if n["state"] == "absent"] == ["Model"]
+    routed = EXAMPLES["kserve/routed"].replace("gateway: {}", "gateway: {refs: [{name: far, namespace: away}]}")
+    assert "far" in routed
+    where = {"resource": "llminferenceservices", "namespace": "team", "name": "routed-chat"}
+    graph = get(client_of(create_app(live=Live(cluster(routed)))), "graph", **where)
+    assert "absent" not in {n["state"] for n in graph["nodes"]}
+
+
+def test_the_object_as_one_could_have_written_it(live: TestClient) -> None:
+    graph = get(live, "graph", **WHERE)
+    written = yaml.safe_load(graph["manifest"]["text"])
+    assert written == {**[*yaml.safe_load_all(TEXT)][1], "metadata": {"name": "smollm-chat", "namespace": "team"}}
+    assert [document["name"] for document in graph["related"]] == []
+    assert (
+        get(live, "graph", resource="models", namespace="team", name="smollm")["manifest"]["name"]
+        == "model-smollm.yaml"
+    )
+
+
+def compare(live: TestClient, text: str) -> Any:
+    response = live.post("api/live/compare", json={"text": text})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_an_edit_shows_what_it_does_and_the_command_that_applies_it(live: TestClient) -> None:
+    text = get(live, "graph", **WHERE)["manifest"]["text"]
+    assert compare(live, text)["objects"] == []
+    edited = f"{text}  extraArgs: [--jinja]\n"
+    answer = compare(live, edited)
+    (changed,) = answer["objects"]
+    assert (changed["kind"], changed["effect"]) == ("Deployment", "rolls pods")
+    ran = subprocess.run(
+        ["/bin/sh", "-c", answer["command"].replace("kubectl apply -f -", "cat")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout == edited
+    assert answer["findings"] == []
+
+
+def test_an_edit_with_a_mistake_has_its_finding_and_changes_nothing(live: TestClient) -> None:
+    text = get(live, "graph", **WHERE)["manifest"]["text"]
+    answer = compare(live, f"{text}  replicas: many\n")
+    assert [finding["path"] for finding in answer["findings"]] == ["spec.replicas"]
+    assert answer["objects"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "words"),
+    [
+        ("graph", {"resource": SERVICE, "namespace": "team", "name": "no"}, 404, "no InferenceService is called no"),
+        ("graph", {"resource": "pods", "namespace": "team", "name": "a"}, 404, "pods is none of"),
+        ("graph", {"namespace": "team"}, 422, "query.resource: Field required"),
+    ],
+)
+def test_what_is_not_there_is_said(live: TestClient, path: str, query: dict[str, str], status: int, words: str) -> None:
+    response = live.get(f"api/live/{path}", params=query)
+    assert response.status_code == status
+    assert words in response.text
+
+
+def test_a_cluster_that_does_not_answer_is_said(held: Held, live: TestClient) -> None:
+    held.down = True
+    response = live.get("api/live/objects")
+    assert (response.status_code, response.text) == (502, "the API server does not answer: refused\n")
+
+
+@pytest.mark.parametrize("text", ["kind: Pod\napiVersion: v1\nmetadata: {name: a}\n", TEXT, "a: ["])
+def test_only_one_object_of_ours_is_compared(live: TestClient, text: str) -> None:
+    assert live.post("api/live/compare", json={"text": text}).status_code == 422
+
+
+def test_the_session_says_which_cluster_it_is(live: TestClient) -> None:
+    session = live.get("api/session").json()
+    assert (session["live"], session["context"]) == (True, "kind-test")
+
+
+def test_without_live_mode_there_is_no_cluster_to_ask(client: TestClient) -> None:
+    assert client.get("api/live/objects").status_code == 404
+
+
+def test_events_tell_of_objects_and_of_children_that_change(held: Held) -> None:
+    service, deployment = one(held, "InferenceService"), one(held, "Deployment")
+    unready(service, TROUBLE)
+    held.happened = [("ADDED", service), ("MODIFIED", service), ("ADDED", deployment), ("DELETED", deployment)]
+
+    async def first(count: int) -> list[LiveEvent]:
+        events = Live(held).events()
+        try:
+            return [await asyncio.wait_for(anext(events), 10) for _ in range(count)]
+        finally:
+            await events.aclose()  # type: ignore[attr-defined]  # it is a generator
+
+    found = asyncio.run(first(3))
+    ours = [one for one in found if one.object is not None]
+    assert [one.action for one in ours] == ["added", "modified"]
+    assert {one.object.cause for one in ours if one.object} == {TROUBLE}
+    (child,) = [one for one in found if one.object is None]
+    assert (child.action, child.node) == ("deleted", "Deployment.apps/v1 team/smollm-chat")

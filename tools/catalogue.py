@@ -1,0 +1,38 @@
+"""What the studio shows of the repository: the examples, and what a cluster has that they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+FAMILIES = ("kserve", "llmaz", "llmkube")
+CLUSTER = "cluster"
+"""The folder of a family's examples that has what the cluster has already."""
+
+
+def text(root: Path) -> str:
+    """``app/studio/catalogue.json``."""
+    runtimes = [p for p in sorted((root / "manifests" / "llmaz-runtimes").glob("*.yaml")) if p.stem != "kustomization"]
+    files = [path for family in FAMILIES for path in sorted((root / "examples" / family).rglob("*.yaml"))]
+    present = [*runtimes, *(path for path in files if path.parent.name == CLUSTER)]
+    shown = [_example(path, root / "examples") for path in files if path.parent.name != CLUSTER]
+    shown.sort(key=lambda one: ("/rejected/" in one["name"], one["name"]))
+    data = {"examples": shown, "installed": "---\n".join(path.read_text(encoding="utf-8") for path in present)}
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def _example(path: Path, root: Path) -> dict[str, Any]:
+    content, name = path.read_text(encoding="utf-8"), path.relative_to(root).with_suffix("").as_posix()
+    return {"name": name, "family": name.partition("/")[0], "title": _title(content), "text": content}
+
+
+def _title(content: str) -> str:
+    """The first sentence of the comment that a file begins with."""
+    lines: list[str] = []
+    for line in content.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").strip())
+    return " ".join(lines).partition(". ")[0].removesuffix(".")

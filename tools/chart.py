@@ -1,0 +1,211 @@
+"""The Helm chart's values: their defaults, their descriptions, and the schema that Helm checks them with.
+
+The chart's objects are the files of kustomize (docs/decisions/0018-chart.md), so all that is left to write is what a
+user may choose. It is written here, once; :mod:`tools.generate` makes ``values.yaml`` and ``values.schema.json`` of it.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.json_schema import GenerateJsonSchema
+
+from app.kube import yaml
+from app.settings import Settings, variable_name
+
+Json = dict[str, Any]
+NotEmpty = Annotated[str, Field(min_length=1)]
+
+
+class Part(BaseModel):
+    """Values that belong together. What is not known is refused: a misspelt value would be ignored."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class Image(Part):
+    """The image of the service and of the certificates' Job."""
+
+    repository: NotEmpty = "modelhooks"
+    """Where your nodes find it."""
+
+    tag: str = ""
+    """Empty: the chart's appVersion."""
+
+    digest: Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64})?$")] = ""
+    """sha256:..., in place of the tag."""
+
+    pullPolicy: Literal["", "Always", "IfNotPresent", "Never"] = ""  # noqa: N815 - values are spelt as in Kubernetes
+    """Empty: Kubernetes' own default."""
+
+    pullSecrets: list[Json] = []  # noqa: N815 - as above
+    """Secrets to pull it with, such as [{name: registry}]."""
+
+
+class Enabled(Part):
+    """A part of the installation that can be left out."""
+
+    enabled: bool
+
+
+class Metacontroller(Part):
+    """Where Metacontroller runs: its account is given the rights of metacontroller/rbac."""
+
+    namespace: NotEmpty = "metacontroller"
+    serviceAccount: NotEmpty = "metacontroller"  # noqa: N815 - as above
+
+
+class Admission(Part):
+    """The validating webhooks."""
+
+    failurePolicy: Literal["Fail", "Ignore"] = "Fail"  # noqa: N815 - as above
+    """Ignore: objects are accepted unchecked while the service cannot be reached; hooks then say what is wrong."""
+
+
+class NetworkPolicy(Part):
+    """Who may reach the service."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    origins: list[Json] = Field(default=[], alias="from")
+    """Peers of a NetworkPolicy: API servers, Metacontroller, Prometheus. Empty: anybody (docs/security.md)."""
+
+
+class Values(Part):
+    """Everything that a user of the chart may choose, but for components, settings, replicas and resources."""
+
+    image: Image = Image()
+
+    certificates: Literal["self-signed", "cert-manager"] = "self-signed"
+    """Who makes the certificates: a Job and a nightly CronJob of ours, or cert-manager."""
+
+    crds: Enabled = Enabled(enabled=True)
+    """The CustomResourceDefinitions. Whatever is said here, uninstalling never deletes them."""
+
+    priorityClasses: Enabled = Enabled(enabled=True)  # noqa: N815 - as above
+    """The five PriorityClasses that LLMKube's pods name. Off, where LLMKube's own chart made them. Never deleted."""
+
+    metacontroller: Metacontroller = Metacontroller()
+
+    admission: Admission = Admission()
+
+    monitoring: Enabled = Enabled(enabled=False)
+    """A ServiceMonitor, a PrometheusRule and a dashboard for Grafana. Needs the CRDs of the Prometheus operator."""
+
+    networkPolicy: NetworkPolicy = NetworkPolicy()  # noqa: N815 - as above
+
+    nodeSelector: dict[str, str] = {}  # noqa: N815 - as above
+    """Of all pods."""
+
+    tolerations: list[Json] = []
+    """Of all pods."""
+
+    affinity: Json = {}
+    """Of all pods."""
+
+    podLabels: dict[str, str] = {}  # noqa: N815 - as above
+    """More labels of all pods."""
+
+    podAnnotations: dict[str, str] = {}  # noqa: N815 - as above
+    """Annotations of all pods."""
+
+
+SET_BY_THE_DEPLOYMENT = frozenset({"host", "port", "tls_cert_file", "tls_key_file", "lameduck_seconds"})
+"""Settings that its probes, ports and volumes go together with; in the ConfigMap they would break it or do nothing."""
+
+
+def files(components: Iterable[str], deployment: Json, version: str) -> dict[str, str]:
+    """The generated files by path. ``deployment`` is the one of ``manifests/base``: its numbers are the defaults."""
+    model = _values(sorted(components), deployment)
+    schema = model.model_json_schema(by_alias=True, schema_generator=_Untitled)
+    schema["properties"]["settings"] = _settings(schema["properties"]["settings"])
+    schema["properties"]["global"] = {"type": "object", "description": "Of a parent chart; not read here."}
+    values = model().model_dump(by_alias=True)
+    return {
+        "manifests/chart/Chart.yaml": yaml.dump(_metadata(version)),
+        "manifests/chart/values.yaml": "\n".join(_documented(model, values)).lstrip() + "\n",
+        "manifests/chart/values.schema.json": json.dumps(schema, indent=2) + "\n",
+    }
+
+
+class _Untitled(GenerateJsonSchema):
+    """A title would repeat the name."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+        return False
+
+
+def _metadata(version: str) -> Json:
+    return {
+        "apiVersion": "v2",
+        "name": "modelhooks",
+        "description": "Metacontroller hooks and admission for the LLM serving APIs of LLMKube, llmaz and KServe",
+        "type": "application",
+        "version": version,
+        "appVersion": version,
+        "kubeVersion": ">=1.30.0-0",
+    }
+
+
+def _values(components: list[str], deployment: Json) -> type[Values]:
+    """The values with what the project's other parts decide: names of components, replicas and resources."""
+    spec = deployment["spec"]
+    (container,) = spec["template"]["spec"]["containers"]
+    names: Any = Literal[tuple(components)]
+    return create_model(
+        "Values",
+        __base__=Values,
+        replicas=(
+            Annotated[int, Field(ge=0)],
+            Field(default=spec["replicas"], description="Of the service. Admission fails closed: have two."),
+        ),
+        resources=(Json, Field(default=container["resources"], description="Of the service.")),
+        components=(
+            list[names],
+            Field(
+                default=[],
+                description=f"Child kinds that not every cluster has, by the table in docs/install.md: "
+                f"{', '.join(components)}.",
+            ),
+        ),
+        settings=(
+            Json,
+            Field(
+                default={},
+                description="MODELHOOKS_... variables, by the table in docs/operations.md. A change restarts the "
+                "service, and no model.",
+            ),
+        ),
+    )
+
+
+def _settings(schema: Json) -> Json:
+    """Each setting by its variable: a text, or a number or truth value that YAML makes of one."""
+    scalar = {"type": ["string", "number", "boolean"]}
+    known: Json = {}
+    for name, one in Settings.model_json_schema()["properties"].items():
+        if name not in SET_BY_THE_DEPLOYMENT:
+            known[variable_name(name)] = {"enum": one["enum"]} if "enum" in one else scalar
+    return {**schema, "properties": known, "additionalProperties": False}
+
+
+def _documented(model: type[BaseModel], values: Json, indent: str = "") -> Iterator[str]:
+    """Lines of YAML, each value below what it means."""
+    for field in model.model_fields.values():
+        name = field.alias or next(key for key, one in model.model_fields.items() if one is field)
+        part = field.annotation if isinstance(field.annotation, type) and issubclass(field.annotation, Part) else None
+        text = field.description or (part.__doc__ if part else None)
+        if not indent:
+            yield ""
+        if text:
+            prefix = f"{indent}# "
+            yield from textwrap.wrap(text, 118, initial_indent=prefix, subsequent_indent=prefix)
+        if part:
+            yield f"{indent}{name}:"
+            yield from _documented(part, values[name], indent + "  ")
+        else:
+            yield from textwrap.indent(yaml.dump({name: values[name]}), indent).splitlines()
