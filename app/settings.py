@@ -108,6 +108,9 @@ class Settings(BaseModel):
 
     # All families.
 
+    keep_pod_templates: bool = True
+    """Whether pods keep the template that they were started with when only a new release would write another one."""
+
     cluster_domain: str = "cluster.local"
     """The cluster's DNS domain, as it stands in the names of Services."""
 
@@ -205,6 +208,34 @@ class Settings(BaseModel):
 
     kserve_priority_sheddable: int = -1
     """The same for `Sheddable`. Requests below 0 may be refused while the pods are busy."""
+
+    def chosen(self, family: str) -> dict[str, object]:
+        """The settings that were made and may reach pods of a family, by name."""
+        others = tuple(f"{other}_" for other in ("llmkube", "llmaz", "kserve") if other != family)
+        made = sorted(self.model_fields_set - _NOT_OF_PODS)
+        return {name: getattr(self, name) for name in made if not name.startswith(others)}
+
+
+_NOT_OF_PODS = frozenset(
+    {
+        "host",
+        "port",
+        "tls_cert_file",
+        "tls_key_file",
+        "log_format",
+        "log_level",
+        "lameduck_seconds",
+        "graceful_shutdown_seconds",
+        "max_sync_bytes",
+        "openapi",
+        "keep_pod_templates",
+        "watch_pods",
+        "llmkube_queue_position",
+        "llmkube_watch_nodes",
+        "llmkube_keep_old_files",
+    }
+)
+"""Settings that no pod template is made from: changing one together with the release restarts nothing."""
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ The requests are those of the command line's cluster in memory (``app/cli/world.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from app.admission.protocol import ReviewedObject
 from app.admission.review import Verdict, judge
 from app.cli import apply, world
 from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.template import INPUTS
 from app.kube.objects import ObjectMeta
 from app.settings import Settings
 
@@ -83,6 +85,16 @@ def child(answer: Json, kind: str, api_version: str = "") -> Json:
     found: list[Json] = [c for c in answer["children"] if c["kind"] == kind and api_version in c["apiVersion"]]
     assert len(found) == 1, [c["kind"] for c in answer["children"]]
     return found[0]
+
+
+def unnoted(children: list[Json]) -> list[Json]:
+    """Children without the digests of what their pod templates were made from."""
+    found = copy.deepcopy(children)
+    for item in found:
+        annotations = item["metadata"].get("annotations") or {}
+        if annotations.pop(INPUTS, None) is not None and not annotations:
+            del item["metadata"]["annotations"]
+    return found
 
 
 def condition(answer: Json, type_: str) -> Json:

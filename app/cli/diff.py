@@ -28,6 +28,7 @@ from app.cli.store import Json
 from app.cli.validate import check
 from app.cli.world import inner_key, outer_key
 from app.families import RESOURCES
+from app.hooks.template import INPUTS, KEPT
 from app.kube import field
 from app.settings import Settings
 
@@ -43,6 +44,7 @@ class Effect(StrEnum):
     STOP = "pods stop"
     SCALE = "pods are added or removed, the others go on"
     NONE = "no pod restarts"
+    WAITS = "waits for the next change to the pods, no pod restarts"
     KEPT = "not applied: objects of this kind are only created"
 
 
@@ -109,8 +111,11 @@ def differences(old: Children, new: Children) -> list[Difference]:
             found.append(Difference(kind, name, "delete", Effect.STOP if _template(kind) else Effect.NONE))
         elif before is None:
             found.append(Difference(kind, name, "create", Effect.START if _template(kind) else Effect.NONE))
-        elif fields := tuple(compare(before, after, field.Path())):
-            found.append(Difference(kind, name, "change", effect_of(kind, fields), fields))
+        elif fields := tuple(compare(_plain(before), _plain(after), field.Path())):
+            effect = effect_of(kind, fields)
+            if effect is Effect.RESTART and _inputs(before) == _inputs(after) is not None:
+                effect = Effect.WAITS
+            found.append(Difference(kind, name, "change", effect, fields))
     return found
 
 
@@ -122,6 +127,20 @@ _TEMPLATES = {
 }
 """The parts of a workload that its pods are made from."""
 _CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.children if child.update == "OnDelete"}
+
+
+def _inputs(child: Json) -> str | None:
+    """The digest of what a workload's template was made from: two releases agree on it."""
+    digest: str | None = (child["metadata"].get("annotations") or {}).get(INPUTS)
+    return digest
+
+
+def _plain(child: Json) -> Json:
+    """A child without the notes of how its template came about, which follow from everything else."""
+    metadata = child["metadata"]
+    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in (INPUTS, KEPT)}
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**child, "metadata": {**rest, "annotations": annotations} if annotations else rest}
 
 
 def _template(kind: str) -> tuple[str, ...]:

@@ -45,7 +45,11 @@ def check_recorded(children: msgspec.Struct) -> None:
         )
 
 
-def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[dict[str, Any]]:
+class Kept(dict[str, Any]):
+    """A child of an answer as it was asked for last, whatever its parent says by now."""
+
+
+def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[Kept]:
     """Every observed child, re-emitted so that Metacontroller writes nothing but ``replicas: 0`` of the stopped ones.
 
     ``stopped`` is asked for children that have replicas. Stopping has to work whatever else is unknown or wrong.
@@ -57,16 +61,16 @@ def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | N
     ]
 
 
-def keep_or_stop(children: msgspec.Struct, *, stop: bool) -> list[dict[str, Any]]:
+def keep_or_stop(children: msgspec.Struct, *, stop: bool) -> list[Kept]:
     """As :func:`keep`, with all that has replicas stopped when ``stop`` says so."""
     return keep(children, (lambda _: True) if stop else None)
 
 
-def keep_stopped(child: ObservedObject) -> dict[str, Any]:
+def keep_stopped(child: ObservedObject) -> Kept:
     """One observed child as it was last applied, without replicas."""
     kept = keep_child(child)
     spec = kept.get("spec")
-    return {**kept, "spec": {**(spec if isinstance(spec, dict) else {}), "replicas": 0}}
+    return Kept(kept, spec={**(spec if isinstance(spec, dict) else {}), "replicas": 0})
 
 
 def wants_none(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
@@ -94,7 +98,7 @@ def _has_replicas(child: ObservedObject) -> bool:
     return isinstance(getattr(child, "spec", None), ReplicasSpec)
 
 
-def keep_child(child: ObservedObject) -> dict[str, Any]:
+def keep_child(child: ObservedObject) -> Kept:
     """One observed child as it was last applied.
 
     With the observed ``spec.replicas`` where the record holds one: an old number would undo an autoscaler. A child
@@ -104,15 +108,15 @@ def keep_child(child: ObservedObject) -> dict[str, Any]:
     record = last_applied(child)
     kept = None if record is None else child.resendable(record)
     if kept is None or not response.is_sendable(kept):
-        return {
-            "apiVersion": child.api_version,
-            "kind": child.kind,
-            "metadata": {"name": child.metadata.name, "namespace": child.metadata.namespace},
-        }
+        return Kept(
+            apiVersion=child.api_version,
+            kind=child.kind,
+            metadata={"name": child.metadata.name, "namespace": child.metadata.namespace},
+        )
     replicas, spec = spec_replicas(child), kept.get("spec")
     if replicas is not None and isinstance(spec, dict) and "replicas" in spec:
-        return {**kept, "spec": {**spec, "replicas": replicas}}
-    return kept
+        return Kept(kept, spec={**spec, "replicas": replicas})
+    return Kept(kept)
 
 
 def desired_replicas(wanted: int, start: int | None, child: ObservedObject | None) -> int | None:

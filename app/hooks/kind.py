@@ -5,7 +5,7 @@ The functions below answer the hooks; they are pure, and the command line calls 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -20,7 +20,7 @@ from app.hooks.kept import check_recorded, keep
 from app.hooks.memo import remembered
 from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
 from app.hooks.reader import Fault, Reading, read
-from app.hooks.template import keep_templates
+from app.hooks.template import inputs, keep_templates, noted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import KubeModel
@@ -46,7 +46,8 @@ class Kind(Generic[SpecT, StatusT]):
     ``changed`` (the new and the old object of an update) and ``deleted`` (the name of an object that goes). ``sync``
     may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: it only writes the family's own
     conditions and ``Ready=False``/``InvalidSpec`` into the status. ``kept`` says what becomes of such a parent's
-    children: they stay as they are, unless what can be read of it says that they are to stop. ``customize`` gets the
+    children: they stay as they are, unless what can be read of it says that they are to stop. ``shaping`` returns what
+    of a request, besides the parent's spec, pod templates are made from. ``customize`` gets the
     spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod values that do not
     show when fields are changed one by one, such as built-in presets. ``across`` warns of what does not fit together
     with the related objects. Only the command line asks the two.
@@ -63,6 +64,7 @@ class Kind(Generic[SpecT, StatusT]):
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
     deleted: Callable[[str, Settings], list[str]] | None = None
     kept: Callable[[SyncRequest[Any, Any]], list[Any]] = lambda request: keep(request.children)
+    shaping: Callable[[SyncRequest[Any, Any]], Mapping[str, Any]] = lambda _: {}
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[fields.Advice]] | None = None
@@ -109,8 +111,12 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
     check_envelope(request, kind.resource.kind, kind.resource.api_version)
     try:
         check_recorded(request.children)
-        answer = sync(kind, request, settings, now)
-        answer = keep_templates(answer, request.parent, request.children, body)
+        if request.related is None:
+            request.related = kind.related()
+        request.inputs = inputs(request.parent, kind.resource.family, kind.shaping(request), settings)
+        answer, waits = keep_templates(sync(kind, request, settings, now), request.inputs, request.children, body)
+        if waits:
+            answer.status = noted(answer.status)
         return _encoded(kind, request, answer, settings, now)
     except response.TooLarge as error:  # fewer children, or less of them, would be deletions: they stay as they are
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None

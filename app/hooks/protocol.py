@@ -41,7 +41,19 @@ class NoObjects(msgspec.Struct):
     """For kinds without children, or without related objects."""
 
 
-class SyncRequest(msgspec.Struct, Generic[ChildrenT, RelatedT]):
+class Inputs(msgspec.Struct, frozen=True):
+    """What the pod templates of a parent's workloads are made from, and whether they may stay (:mod:`.template`)."""
+
+    digest: str = ""
+    settled: bool = False
+    """Whether whoever wrote the status had seen the parent as it is now: then a difference is not the user's."""
+    latest: bool = True
+    """Whether templates are always written as they would be by now."""
+    asked: bool = False
+    """Whether that is what the parent's annotation says; a workload with a hook of its own hears of it, too."""
+
+
+class SyncRequest(msgspec.Struct, Generic[ChildrenT, RelatedT], rename={"inputs": "modelhooks.dev/inputs"}):
     """One call of a sync hook.
 
     ``children`` and ``related`` are structs with one field per kind, named on the wire by Metacontroller's outer key
@@ -52,6 +64,8 @@ class SyncRequest(msgspec.Struct, Generic[ChildrenT, RelatedT]):
     children: ChildrenT
     related: RelatedT | None = None
     finalizing: bool = False
+    inputs: Inputs = Inputs()
+    """Never sent: :func:`app.hooks.kind.answer_sync` fills it in."""
 
 
 class ControllerSpec(msgspec.Struct, rename={"child_resources": "childResources"}):
@@ -116,6 +130,11 @@ def one(group: Mapping[str, ObjectT] | None, name: str, namespace: str = "") -> 
 def every(group: Mapping[str, ObjectT] | None) -> list[ObjectT]:
     """All objects of one kind, ordered by key."""
     return [] if not group else [group[key] for key in sorted(group)]
+
+
+def specs(group: Mapping[str, Parent] | None) -> dict[str, Raw]:
+    """The specs of one kind's objects in a request, by key."""
+    return {key: found.spec for key, found in (group or {}).items()}
 
 
 def observed_children(children: msgspec.Struct) -> Iterable[tuple[str, Mapping[str, ObservedObject]]]:

@@ -1,127 +1,170 @@
-"""Pod templates that stay as they were applied: a change of hands restarts no pod. Source: docs/migration.md.
+"""Pod templates that stay as they were applied: neither a release nor a change of hands restarts a pod.
 
-A workload that another operator made carries no record of Metacontroller. Where its pods differ from what would be
-written here, that operator wrote its defaults, so the template is sent back as it is observed, with a digest beside it.
-While the same would be written, the record's template is the answer; as soon as the user changes something, the new
-one is.
+Each workload carries a digest of the inputs that its template was made from. While they are the same, a template that
+would be written otherwise by now was changed by a release, not by a user: the one on record is sent again, with a
+digest of the one that it stands for. As soon as a change of the inputs makes that another one, it rolls out.
+
+A workload without that digest was made by another operator, or by a release that wrote none. What differs there is
+taken for a default of theirs and kept in the same way, unless the user has changed the parent since: the template on
+record, or where Metacontroller never wrote one, the one that is observed.
+Source: docs/decisions/0017 and docs/migration.md.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import orjson
 from msgspec import Raw
 
-from app.hooks.protocol import Parent, SyncResponse, observed_children
+from app.hooks.kept import Kept
+from app.hooks.protocol import Inputs, Parent, SyncResponse, observed_children
 from app.hooks.response import is_sendable
 from app.hooks.sendable import merge_key
+from app.kube.conditions import MESSAGE_MAX
 from app.kube.limits import depth_exceeds
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject, annotations_of, last_applied
 from app.kube.stored import without_nulls
+from app.settings import Settings
 
 KEPT = "modelhooks.dev/kept-template"
 """Annotation of a workload whose pod template is kept: the digest of the one that it stands for."""
 
-_TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate"}
-"""The field of a kind's spec of which every change replaces pods."""
+INPUTS = "modelhooks.dev/template-inputs"
+"""Annotation of every workload: the digest of what its pod template was made from."""
+
+ROLLOUT = "modelhooks.dev/rollout"
+"""Annotation of a parent; ``Latest`` rolls out at once what would wait otherwise."""
+LATEST = "Latest"
+
+MUST_NOT_WAIT: tuple[str, ...] = ()
+"""Changes of pod templates that roll out with the release: security fixes, each described in docs/security.md."""
+
+WAITS = f"note: a newer pod template waits for the next change to the pods, or for the annotation {ROLLOUT}={LATEST}"
+"""Said in ``Ready`` of a parent with a template that is kept."""
+
+_TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate", "Service": "workloadTemplate"}
+"""The field of a kind's spec of which every change replaces pods. The core Service has none of that name."""
 
 Json = dict[str, Any]
 
 
-def keep_templates(answer: SyncResponse, parent: Parent, children: msgspec.Struct, body: bytes) -> SyncResponse:
-    """The answer with the templates that are to stay; ``body`` is the request, for what nobody else reads of it."""
-    candidates = dict(_candidates(children))
-    if not candidates:
-        return answer
-    kept = orjson.loads(msgspec.json.encode(answer.children))
+def inputs(parent: Parent, family: str, shaping: Mapping[str, Any], settings: Settings) -> Inputs:
+    """The inputs of a sync. ``shaping`` is what the kind makes templates from besides the spec: JSON, or structs.
+
+    What is empty leaves no trace, so that a release may look at more than the one before.
+    """
+    parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **shaping}
+    text = _SORTED.encode({name: part for name, part in parts.items() if part})
+    asked = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
+    return Inputs(_shortened(text), _is_settled(parent), asked or not settings.keep_pod_templates, asked)
+
+
+def keep_templates(
+    answer: SyncResponse, parent_inputs: Inputs, children: msgspec.Struct, body: bytes
+) -> tuple[SyncResponse, bool]:
+    """The answer with the templates that are to stay, and whether there is one that waits.
+
+    ``body`` is the request, for what nobody else reads of it.
+    """
+    there = {
+        (child.kind, child.metadata.name): child
+        for key, group in observed_children(children)
+        if key.partition(".")[0] in _TEMPLATES
+        for child in group.values()
+    }
     observed = _Observed(body)
-    settled = _is_settled(parent)
-    for position, wanted in enumerate(kept):
-        child = candidates.get((wanted["kind"], wanted["metadata"]["name"]))
-        if child is not None:
-            kept[position] = _kept(wanted, child, observed, settled=settled)
-    return SyncResponse(answer.status, kept, answer.resync_after_seconds)
+
+    def judged(child: Any, wanted: Json) -> Json:
+        if _template(wanted) is None or isinstance(child, Kept):
+            return wanted
+        found, stamped = there.get((wanted["kind"], wanted["metadata"]["name"])), _stamped(wanted, parent_inputs)
+        if found is None or parent_inputs.latest:
+            return stamped
+        return _kept(stamped, found, observed, parent_inputs)
+
+    kept = list(map(judged, answer.children, msgspec.to_builtins(answer.children)))
+    waits = any(KEPT in (child["metadata"].get("annotations") or {}) for child in kept)
+    return SyncResponse(answer.status, kept, answer.resync_after_seconds), waits
 
 
-def stands_for(child: ObservedObject, wanted: Mapping[str, Any]) -> bool:
-    """Whether the child's template is kept in place of the wanted one."""
-    if KEPT.encode() not in bytes(child.metadata.annotations):
-        return False
+def noted(status: Any) -> Json:
+    """The status with :data:`WAITS` in the message of its ``Ready``, which says nothing else than before."""
+    told: Json = msgspec.to_builtins(status)
+    for condition in told.get("conditions") or []:
+        said = condition.get("message", "")[: MESSAGE_MAX - len(WAITS) - len("; ")]
+        if condition["type"] == "Ready" and WAITS not in said:
+            condition["message"] = "; ".join(filter(None, [said, WAITS]))
+    return told
+
+
+def stays(child: ObservedObject, wanted: Mapping[str, Any], parent_inputs: Inputs) -> bool:
+    """Whether the child's template is kept in place of the wanted one, should they differ."""
     template = _template(wanted)
-    return template is not None and annotations_of(child).get(KEPT) == _digest(template)
+    if template is None or parent_inputs.latest:
+        return False
+    annotations = annotations_of(child)
+    made_from = annotations.get(INPUTS, parent_inputs.digest if parent_inputs.settled else None)
+    return made_from == parent_inputs.digest or annotations.get(KEPT) == _digest(template)
 
 
 def without_template(wanted: Mapping[str, Any]) -> Json:
     """A workload but for its pod template."""
     field_ = _TEMPLATES[wanted["kind"]]
-    return {**wanted, "spec": {key: value for key, value in wanted["spec"].items() if key != field_}}
+    return {**wanted, "spec": {key: value for key, value in wanted.get("spec", {}).items() if key != field_}}
 
 
-def _candidates(children: msgspec.Struct) -> Iterator[tuple[tuple[str, str], ObservedObject]]:
-    """Workloads without a record of their template, and those whose template is kept already."""
-    for key, group in observed_children(children):
-        if key.partition(".")[0] in _TEMPLATES:
-            for child in group.values():
-                annotations = bytes(child.metadata.annotations)
-                if KEPT.encode() in annotations or not _is_recorded(annotations):
-                    yield (child.kind, child.metadata.name), child
+def _stamped(wanted: Json, parent_inputs: Inputs) -> Json:
+    """The workload with the digest of its inputs."""
+    annotations = {**(wanted["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
+    if parent_inputs.asked and wanted["kind"] == "Service":
+        annotations[ROLLOUT] = LATEST
+    return _annotated(wanted, annotations)
 
 
-def _is_recorded(annotations: bytes) -> bool:
-    """Whether a record with a pod template is among them, without reading them all. Its quotes are escaped."""
-    return LAST_APPLIED.encode() in annotations and b'emplate\\":' in annotations
+def _annotated(workload: Json, annotations: Json) -> Json:
+    return {**workload, "metadata": {**workload["metadata"], "annotations": annotations}}
 
 
-def _kept(wanted: Json, child: ObservedObject, observed: _Observed, *, settled: bool) -> Json:
-    template = _template(wanted)
-    if template is None:
+def _kept(wanted: Json, child: ObservedObject, observed: _Observed, parent_inputs: Inputs) -> Json:
+    template, record = _template(wanted), last_applied(child)
+    if record is None and LAST_APPLIED in annotations_of(child):  # one that cannot be read says nothing
         return wanted
-    if stands_for(child, wanted):
-        return _with_template(wanted, _template(last_applied(child) or {}), _digest(template))
-    if not _is_foreign(child):
-        return wanted
+    recorded = _template(record or {})
+    if recorded is not None:
+        stay = recorded != template and stays(child, wanted, parent_inputs)
+        return _with_template(wanted, recorded) if stay else wanted
     running = observed.template(child)
     if running is None or (_covers(running, template) and is_sendable(running)):
         return wanted
-    if settled and KEPT not in annotations_of(child):
-        return _with_template(wanted, running, _digest(template))
+    if stays(child, wanted, parent_inputs):
+        return _with_template(wanted, running)
     return wanted if is_sendable(running) else _claimed(wanted, running)
 
 
-def _is_foreign(child: ObservedObject) -> bool:
-    """Whether nothing was ever sent for the template; a record that cannot be read says nothing about that."""
-    record = last_applied(child)
-    if record is None:
-        return LAST_APPLIED not in annotations_of(child)
-    spec = record.get("spec", {})
-    return isinstance(spec, dict) and _TEMPLATES[child.kind] not in spec
-
-
-def _with_template(wanted: Json, template: Json | None, digest: str) -> Json:
+def _with_template(wanted: Json, template: Json) -> Json:
     """The workload with another template, or without one where it cannot be sent: then it stays as it is, too."""
     result = without_template(wanted)
-    if template is not None and is_sendable(template):
+    if is_sendable(template):
         result["spec"][_TEMPLATES[wanted["kind"]]] = template
-    metadata = wanted["metadata"]
-    annotations = {**(metadata.get("annotations") or {}), KEPT: digest}
-    return {**result, "metadata": {**metadata, "annotations": annotations}}
+    return _annotated(result, {**wanted["metadata"]["annotations"], KEPT: _digest(_template(wanted))})
 
 
 def _claimed(wanted: Json, running: Json) -> Json:
     """The workload with the running template, of which every list has each key once, as the merge would have it.
 
     It is to change. But where a key was twice, what is merged now has fields of both, which may exclude each other.
-    Once these are on record, the next answer can take them away.
+    Once these are on record, the next answer can take them away; what they were made from, nobody knows.
     """
     single = _single(running)
     if not is_sendable(single):
         return wanted
-    return {**wanted, "spec": {**wanted["spec"], _TEMPLATES[wanted["kind"]]: single}}
+    claimed = {**wanted, "spec": {**wanted["spec"], _TEMPLATES[wanted["kind"]]: single}}
+    return _annotated(claimed, {**wanted["metadata"]["annotations"], INPUTS: ""})
 
 
 def _single(value: Any) -> Any:
@@ -139,8 +182,15 @@ def _template(workload: Mapping[str, Any]) -> Json | None:
     return template if isinstance(template, dict) else None
 
 
-def _digest(template: Json) -> str:
-    return hashlib.sha256(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+def _digest(template: Any) -> str:
+    return _shortened(orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + "".join(MUST_NOT_WAIT).encode())
+
+
+_SORTED = msgspec.json.Encoder(order="sorted")
+
+
+def _shortened(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:32]
 
 
 def _covers(running: Any, wanted: Any) -> bool:

@@ -88,6 +88,12 @@ def is_true(conditions: Iterable[Condition] | None, type_: str) -> bool:
     return found is not None and found.status == "True"
 
 
+def was_ready(conditions: Iterable[Condition] | None, generation: int | None) -> bool:
+    """Whether ``Ready`` was true when it was judged last, and of this generation as far as it says."""
+    found = find(conditions, "Ready")
+    return found is not None and found.status == "True" and found.observed_generation in (None, generation)
+
+
 class _Transition(Protocol):
     """What every form of a condition has."""
 

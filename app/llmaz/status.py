@@ -106,10 +106,10 @@ _CHANGING = (ROLLING_OUT, CHANGE_REFUSED)
 
 
 def outstanding_causes(
-    answered: Sequence[Any], children: msgspec.Struct, previous: Sequence[Condition], now: datetime
+    answered: Sequence[Any], request: SyncRequest[Any, Any], previous: Sequence[Condition], now: datetime
 ) -> list[Cause]:
     """Why the observed children are not those of the answer; ``Ready`` tells since when that is waited for."""
-    found = outstanding(answered, children)
+    found = outstanding(answered, request)
     if not found:
         return []
     return [

@@ -117,6 +117,7 @@ KINDS = (
         kept=inferenceservice.kept,
         validate=inferenceservice_checks.validate,
         warnings=inferenceservice_checks.warnings,
+        shaping=inferenceservice_observed.shaping,
         customize=inferenceservice_observed.customize,
         across=inferenceservice_checks.warnings_with_related,
         fit=fit,

@@ -12,6 +12,7 @@ from prometheus_client import Counter, Gauge
 from prometheus_fastapi_instrumentator.metrics import Info, latency, requests
 
 from app.admission import protocol
+from app.hooks.template import WAITS
 from app.kube.resource import CustomResource
 from app.server.endpoint import Report
 
@@ -57,15 +58,22 @@ def reviewed(kind: str) -> Report:
     return report
 
 
+KEPT_TEMPLATES = Counter(
+    "modelhooks_kept_templates", "Syncs answered with a pod template that a newer one would replace.", ["kind"]
+)
+
+
 class _Condition(msgspec.Struct):
     type: str = ""
     status: str = ""
     reason: str = ""
+    message: str = ""
 
 
 def synced(resource: CustomResource) -> Report:
     """Counts syncs of a kind: ``True``, ``False``, ``Unknown``, or ``InvalidSpec`` for a spec that breaks a rule."""
     kind = resource.kind
+    kept = KEPT_TEMPLATES.labels(kind)
     counters = {ready: SYNCS.labels(kind, ready) for ready in ("True", "False", "Unknown", "InvalidSpec")}
     values = {name: frozenset(known) for name, known in resource.counted}
     status_type = msgspec.defstruct(
@@ -80,6 +88,8 @@ def synced(resource: CustomResource) -> Report:
             if condition.type == "Ready":
                 invalid = condition.reason == "InvalidSpec"
                 counters["InvalidSpec" if invalid else condition.status].inc()
+                if WAITS in condition.message:
+                    kept.inc()
         for name, known in values.items():
             if value := getattr(status, name):
                 STATUS_VALUES.labels(kind, name, value if value in known else "other").inc()

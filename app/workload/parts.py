@@ -37,8 +37,14 @@ def missing(message: str, resources: Iterable[str]) -> str:
     return next((resource for resource in resources if f"Insufficient {resource}" in message), "")
 
 
-LOAD_ATTEMPTS = 180
-"""Half an hour at ten seconds each: how long a model may take to load before its pod is given up."""
+LAST_WORDS = "FallbackToLogsOnError"
+"""``terminationMessagePolicy``: a container that fails leaves the end of its log where ``Ready`` can quote it."""
+
+STARTUP_PERIOD = 2
+"""Seconds between startup probes: a server that is up is soon found."""
+
+LOAD_ATTEMPTS = 900
+"""Half an hour of startup probes: how long a model may take to load before its pod is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,12 @@ class Probes:
 def probes(handler: Json) -> Probes:
     """The three probes with one handler, such as ``http_get("/health", 8080)``."""
     return Probes(
-        startup={**handler, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": LOAD_ATTEMPTS},
+        startup={
+            **handler,
+            "periodSeconds": STARTUP_PERIOD,
+            "timeoutSeconds": STARTUP_PERIOD,  # longer, and a server that hangs would be given more than half an hour
+            "failureThreshold": LOAD_ATTEMPTS,
+        },
         liveness={**handler, "periodSeconds": 15, "timeoutSeconds": 5, "failureThreshold": 3},
         readiness={**handler, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 3},
     )

@@ -27,7 +27,7 @@ class Rollout:
     """Those made from the present template."""
     available: int
     seen: bool
-    """Whether the controller has seen the present spec; else the numbers are about an earlier one."""
+    """Whether the numbers are about the present spec, not an earlier one."""
 
     @property
     def counts(self) -> bool:
@@ -55,8 +55,13 @@ class Rollout:
 NOTHING = Rollout(desired=None, wanted=0, replicas=0, ready=0, updated=0, available=0, seen=True)
 
 
-def rollout(deployment: ObservedDeployment | None) -> Rollout:
-    """Reads a Deployment; one that does not exist has nothing."""
+def rollout(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> Rollout:
+    """Reads a Deployment; one that does not exist has nothing.
+
+    An annotation is enough to make a new generation of a Deployment, and every answer that changes a child also changes
+    Metacontroller's record of it. So where the parent ``was_ready``, a generation that its controller has yet to see
+    takes nothing away: an answer that asks for other pods says so itself (:func:`app.workload.waiting.outstanding`).
+    """
     if deployment is None:
         return NOTHING
     status = deployment.status
@@ -67,7 +72,7 @@ def rollout(deployment: ObservedDeployment | None) -> Rollout:
         ready=status.ready_replicas,
         updated=status.updated_replicas,
         available=status.available_replicas,
-        seen=(status.observed_generation or 0) >= (deployment.metadata.generation or 0),
+        seen=was_ready or (status.observed_generation or 0) >= (deployment.metadata.generation or 0),
     )
 
 

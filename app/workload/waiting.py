@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import observed_children
-from app.hooks.template import stands_for, without_template
+from app.hooks.protocol import Inputs, SyncRequest, observed_children
+from app.hooks.template import stays, without_template
 from app.kube.conditions import seconds_since
 from app.kube.objects import ObservedObject, last_applied
 from app.workload.cause import Cause, Stage
@@ -41,14 +41,16 @@ class Outstanding:
 NOTHING = Outstanding()
 
 
-def outstanding(answered: Sequence[Any], children: msgspec.Struct) -> Outstanding:
-    """What separates the observed children from those of the answer, in the answer's order.
+def outstanding(answered: Sequence[Any], request: SyncRequest[Any, Any]) -> Outstanding:
+    """What separates the observed children from those of the answer to a request, in the answer's order.
 
     Metadata and ``spec.replicas`` do not count: others write there too. Nor do children without a record, which were
     just taken over, and those that the answer leaves out.
     """
     there = {
-        (child.kind, child.metadata.name): child for _, group in observed_children(children) for child in group.values()
+        (child.kind, child.metadata.name): child
+        for _, group in observed_children(request.children)
+        for child in group.values()
     }
     absent, pending = [], []
     for wanted in msgspec.to_builtins(answered):
@@ -56,13 +58,13 @@ def outstanding(answered: Sequence[Any], children: msgspec.Struct) -> Outstandin
         child = there.get(identity)
         if child is None:
             absent.append(" ".join(identity))
-        elif (record := last_applied(child)) is not None and _differ(wanted, record, child):
+        elif (record := last_applied(child)) is not None and _differ(wanted, record, child, request.inputs):
             pending.append(" ".join(identity))
     return Outstanding(absent, pending) if absent or pending else NOTHING
 
 
-def _differ(wanted: dict[str, Any], record: dict[str, Any], child: ObservedObject) -> bool:
-    if stands_for(child, wanted):
+def _differ(wanted: dict[str, Any], record: dict[str, Any], child: ObservedObject, inputs: Inputs) -> bool:
+    if stays(child, wanted, inputs):
         wanted, record = without_template(wanted), without_template(record)
     return _substance(wanted) != _substance(record)
 

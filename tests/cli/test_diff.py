@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from app.hooks.template import INPUTS
 from tests.cli.files import Command, Json, Result, model, service
 from tests.corpus.requests import DEPLOYMENT_RECORD
 
@@ -144,6 +145,24 @@ def test_related_objects_may_be_in_other_files(command: Command) -> None:
     assert command("diff", *files).status == 0  # without its Model, a service has no children yet
     result = command("diff", *files, "--with", command.file("m.yaml", model()))
     assert (result.status, "pods restart" in result.out) == (1, True)
+
+
+def test_what_a_release_changes_waits(command: Command) -> None:
+    """Two answers to the same resource, whose template was made from the same inputs."""
+
+    def answer(image: str, inputs: str) -> Json:
+        child: Json = orjson.loads(orjson.dumps(DEPLOYMENT_RECORD))
+        child["metadata"]["annotations"] = {INPUTS: inputs}
+        child["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        return {"status": {}, "children": [child]}
+
+    old = command.file("old.json", answer("a:1", "x"))
+    same = command("diff", old, command.file("new.json", answer("a:2", "x")))
+    assert ": waits for the next change to the pods" in same.out
+    assert same.out.endswith("1 child changes; no running pod restarts.\n")
+    other = command("diff", old, command.file("new.json", answer("a:2", "y")))
+    assert other.out.endswith("restart.\n")
+    assert "annotations" not in other.out
 
 
 def test_what_no_cluster_holds_is_passed_over(command: Command) -> None:

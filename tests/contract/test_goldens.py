@@ -44,9 +44,10 @@ def reviewed(family: str) -> parity.Rules:
 
 
 def settings(case: Json) -> Settings:
+    """What the case was recorded with. Templates are written as they are wanted: a case may begin with older ones."""
     given = {} if case["family"] == "kserve" else case.get("settings") or {}
     listed: Json = {"llmkube_allowed_host_paths": "/"} if case["family"] == "llmkube" else {}
-    return Settings(**listed, **{SETTINGS[name]: value for name, value in given.items()})
+    return Settings(keep_pod_templates=False, **listed, **{SETTINGS[name]: value for name, value in given.items()})
 
 
 def _ids(case: Json) -> str:

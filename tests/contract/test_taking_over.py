@@ -102,7 +102,8 @@ def _world(case: Json, form: Callable[[Json], Json]) -> World:
     """What the operator left: its children without any record, and the statuses that it wrote last."""
     objects = {key(item): item for item in case["objects"]}
     objects |= {key(item): form(item) for item in case["expect"].get("children") or []}
-    world = World({**case, "objects": list(objects.values())}, settings(case))
+    keeping = settings(case).model_copy(update={"keep_pod_templates": True})
+    world = World({**case, "objects": list(objects.values())}, keeping)
     owners = {(item["kind"], item["metadata"]["name"]): item["metadata"]["uid"] for item in world.objects.values()}
     for item in copy.deepcopy(list(world.objects.values())):
         (item["metadata"].get("annotations") or {}).pop(LAST_APPLIED, None)

@@ -127,6 +127,10 @@ class World:
         found = (p for _, p in self._parents(all_kinds=True) if (p["kind"], p["metadata"]["name"]) == (kind, name))
         return next(found, None)
 
+    def has(self, kind: str) -> bool:
+        """Whether an object of that kind is synced."""
+        return any(parent["kind"] == kind for _, parent in self._parents())
+
     def request(self, kind: str) -> bytes:
         """What Metacontroller would post about the first object of that kind now."""
         return next(self._cluster.request(k, parent) for k, parent in self._parents() if parent["kind"] == kind)

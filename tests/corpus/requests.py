@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from app.hooks.template import INPUTS
 from tests.service import Answer
 
 Json = dict[str, Any]
@@ -82,13 +83,13 @@ DEPLOYMENT_RECORD: Json = {
 
 
 def observed(record: Json = DEPLOYMENT_RECORD) -> Json:
-    """A child as the cluster has it, with the record of what was asked for last."""
+    """A child as the cluster has it, with the record of what was asked for last, of other inputs than there are."""
     child = copy.deepcopy(record)
     text = orjson.dumps(record).decode()
     child["metadata"] |= {
         "uid": "c-1",
         "labels": {**child["metadata"].get("labels", {}), "controller-uid": UID},
-        "annotations": {"metacontroller.k8s.io/last-applied-configuration": text},
+        "annotations": {"metacontroller.k8s.io/last-applied-configuration": text, INPUTS: ""},
     }
     return child
 

@@ -58,12 +58,15 @@ class Installation:
         self.metacontroller.stop()
         self.stop_service()
 
-    def start_service(self) -> None:
-        """Run `modelhooks serve` with the certificate of the cluster's Secret, and wait until it is ready."""
+    def start_service(self, program: Sequence[str] = ("-m", "app.cli")) -> None:
+        """Run `modelhooks serve` with the certificate of the cluster's Secret, and wait until it is ready.
+
+        ``program`` is what the interpreter is told to run.
+        """
         secret = self.cluster.get("secret", "modelhooks-tls", "-n", SYSTEM)["data"]
         for name in ("tls.crt", "tls.key", "ca.crt"):
             (self.workdir / name).write_bytes(base64.b64decode(secret[name]))
-        command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", str(self.port)]
+        command = [sys.executable, *program, "serve", "--host", "127.0.0.1", "--port", str(self.port)]
         files = ["--tls-cert-file", str(self.workdir / "tls.crt"), "--tls-key-file", str(self.workdir / "tls.key")]
         paths = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}
         environment = {**os.environ, **paths, "MODELHOOKS_LAMEDUCK_SECONDS": "0", "PYTHONPATH": str(ROOT)}

@@ -1,29 +1,41 @@
-"""Pod templates that another operator wrote stay until the user changes something."""
+"""Pod templates that another operator or an earlier release wrote stay until the user changes something."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import orjson
 import pytest
 
 from app.cli import apply
-from app.hooks.kind import answer_sync
-from app.hooks.template import KEPT
+from app.hooks.kind import Kind, answer_sync
+from app.hooks.protocol import SyncResponse
+from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, WAITS, noted
+from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
-from tests.widgets import NOW, WIDGET, widget
+from tests.widgets import NOW, WIDGET, WidgetSpec, WidgetStatus, widget
 
 Json = dict[str, Any]
+Widgets = Kind[WidgetSpec, WidgetStatus]
+SETTINGS = Settings()
 
 
-def answered(parent: Json, *children: Json) -> Json:
-    """The Deployment of one sync's answer."""
+def synced(parent: Json, *children: Json, kind: Widgets = WIDGET, settings: Settings = SETTINGS) -> Json:
+    """One sync's answer."""
     observed = {f"ns/{child['metadata']['name']}": child for child in children}
     body = {"parent": parent, "children": {"Deployment.apps/v1": observed}, "related": {}, "finalizing": False}
-    answer: Json = orjson.loads(answer_sync(WIDGET, orjson.dumps(body), Settings(), NOW))
+    answer: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), settings, NOW))
+    return answer
+
+
+def answered(parent: Json, *children: Json, kind: Widgets = WIDGET, settings: Settings = SETTINGS) -> Json:
+    """The Deployment of one sync's answer."""
+    answer = synced(parent, *children, kind=kind, settings=settings)
     (deployment,) = [child for child in answer["children"] if child["kind"] == "Deployment"]
     return dict(deployment)
 
@@ -42,9 +54,9 @@ def template(deployment: Json) -> Json:
     return dict(deployment["spec"]["template"])
 
 
-def after(parent: Json, before: Json) -> Json:
+def after(parent: Json, before: Json, kind: Widgets = WIDGET, settings: Settings = SETTINGS) -> Json:
     """The Deployment once Metacontroller has applied the answer."""
-    return apply.updated(before, answered(parent, before))
+    return apply.updated(before, answered(parent, before, kind=kind, settings=settings))
 
 
 def test_a_template_without_a_record_stays() -> None:
@@ -63,7 +75,7 @@ def test_what_is_equal_needs_no_keeping() -> None:
 
     taken = foreign(equal)
     answer = answered(widget(), taken)
-    assert "annotations" not in answer["metadata"]
+    assert KEPT not in answer["metadata"]["annotations"]
     assert template(apply.updated(taken, answer)) == template(taken)
 
 
@@ -77,10 +89,10 @@ def test_a_change_by_the_user_ends_it() -> None:
     assert after(changed, second) == second
 
 
-def test_removing_the_annotation_ends_it() -> None:
+def test_asking_for_the_latest_ends_it() -> None:
     first = after(widget(), foreign())
-    del first["metadata"]["annotations"][KEPT]
-    assert template(after(widget(), first)) == template(answered(widget()))
+    assert template(after(widget(annotations={ROLLOUT: LATEST}), first)) == template(answered(widget()))
+    assert template(after(widget(annotations={ROLLOUT: "x"}), first)) == template(first)
 
 
 @pytest.mark.parametrize(
@@ -143,3 +155,141 @@ def test_a_template_that_the_merge_would_change_is_left_out() -> None:
     last = after(changed, after(changed, first))
     assert template(last)["spec"]["containers"][0]["image"] == "mine"
     assert template(last) == template(answered(changed))
+
+
+# A release that writes other templates.
+
+
+def _another(widget: Any, request: Any, settings: Settings, now: datetime) -> SyncResponse:
+    """The same, with a template that differs in what no user asked for."""
+    answer = WIDGET.sync(widget, request, settings, now)
+    (deployment,) = answer.children
+    deployment.spec.template.spec.containers[0].args = ["--new-default"]
+    return answer
+
+
+NEXT = replace(WIDGET, sync=_another)
+
+
+def ready(answer: Json) -> str:
+    message: str = answer["status"]["conditions"][0].get("message", "")
+    return message
+
+
+def test_a_release_restarts_nothing_and_says_what_waits() -> None:
+    before = after(widget(), answered(widget()))
+    upgraded = after(widget(), before, NEXT)
+    assert template(upgraded) == template(before)
+    assert after(widget(), upgraded, NEXT) == upgraded
+    assert ready(synced(widget(), before, kind=NEXT)) == WAITS
+    assert ready(synced(widget(), before)) == ""
+
+
+@pytest.mark.parametrize("length", [0, 10, MESSAGE_MAX])
+def test_what_waits_is_said_in_no_more_than_a_message_may_have(length: int) -> None:
+    status = {"conditions": [{"type": "Ready", "message": "x" * length}, {"type": "Other", "message": "y"}]}
+    said = noted(status)
+    assert noted(said) == said
+    message = said["conditions"][0]["message"]
+    assert message.endswith(WAITS)
+    assert len(message) <= MESSAGE_MAX
+    assert said["conditions"][1] == status["conditions"][1]
+
+
+def test_what_does_not_reach_the_pods_brings_nothing_along() -> None:
+    """More replicas are of the template that the others have."""
+    upgraded = after(widget(), after(widget(), answered(widget())), NEXT)
+    scaled = after(widget({"size": "small", "replicas": 3}), upgraded, NEXT)
+    assert (scaled["spec"]["replicas"], template(scaled)) == (3, template(upgraded))
+    assert scaled["metadata"]["annotations"][INPUTS] != upgraded["metadata"]["annotations"][INPUTS]
+
+
+def test_the_next_change_to_the_pods_brings_it_along() -> None:
+    upgraded = after(widget(), after(widget(), answered(widget())), NEXT)
+    changed = after(widget(annotations={"image": "mine"}), upgraded, NEXT)
+    assert template(changed)["spec"]["containers"] == [{"name": "main", "image": "mine", "args": ["--new-default"]}]
+    assert KEPT not in changed["metadata"]["annotations"]
+
+
+def test_a_change_together_with_the_release_is_made() -> None:
+    before = after(widget(), answered(widget()))
+    changed = after(widget(annotations={"image": "mine"}), before, NEXT)
+    assert template(changed)["spec"]["containers"][0]["image"] == "mine"
+
+
+def test_going_back_to_the_release_before_restarts_nothing() -> None:
+    before = after(widget(), answered(widget()))
+    back = after(widget(), after(widget(), before, NEXT))
+    assert back == before
+
+
+@pytest.mark.parametrize(
+    ("parent", "settings"),
+    [(widget(annotations={ROLLOUT: LATEST}), SETTINGS), (widget(), Settings(keep_pod_templates=False))],
+)
+def test_it_rolls_out_at_once_where_that_is_asked_for(parent: Json, settings: Settings) -> None:
+    before = after(widget(), answered(widget()))
+    rolled = after(parent, before, NEXT, settings)
+    assert template(rolled) == template(answered(widget(), kind=NEXT))
+    assert ready(synced(parent, rolled, kind=NEXT, settings=settings)) == ""
+
+
+def unnoted(deployment: Json) -> Json:
+    """As a release wrote it that took no note of inputs."""
+    found = copy.deepcopy(deployment)
+    record = orjson.loads(found["metadata"]["annotations"][LAST_APPLIED])
+    for one in (found, record):
+        one["metadata"]["annotations"].pop(INPUTS)
+    found["metadata"]["annotations"][LAST_APPLIED] = orjson.dumps(record).decode()
+    return found
+
+
+def test_what_a_release_wrote_that_noted_nothing_stays() -> None:
+    before = unnoted(after(widget(), answered(widget())))
+    upgraded = after(widget(), before, NEXT)
+    assert template(upgraded) == template(before)
+    assert INPUTS in upgraded["metadata"]["annotations"]
+    assert ready(synced(widget(), before, kind=NEXT)) == WAITS
+    changed = after(widget(annotations={"image": "mine"}), upgraded, NEXT)
+    assert template(changed)["spec"]["containers"] == [{"name": "main", "image": "mine", "args": ["--new-default"]}]
+
+
+def test_a_change_that_a_release_did_not_see_that_noted_nothing_is_made() -> None:
+    before = unnoted(after(widget(), answered(widget())))
+    parent = {**widget(generation=2), "status": {"conditions": [{"type": "Ready", "observedGeneration": 1}]}}
+    assert template(after(parent, before, NEXT)) == template(answered(widget(), kind=NEXT))
+
+
+def test_a_release_may_look_at_more_than_the_one_before() -> None:
+    """As long as there is nothing to see, nothing is another input."""
+    more = replace(NEXT, shaping=lambda request: {**WIDGET.shaping(request), "accounts": {}, "claims": [], "tls": None})
+    before = after(widget(), answered(widget()))
+    assert template(after(widget(), before, more)) == template(before)
+
+
+def test_a_fix_that_must_not_wait_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it waits already, for the release before did not know that it must not."""
+    before = after(widget(), answered(widget()))
+    waiting = after(widget(), before, NEXT)
+    monkeypatch.setattr("app.hooks.template.MUST_NOT_WAIT", ("MH-2030-01",))
+    for found in (before, waiting):
+        assert template(after(widget(), found, NEXT)) == template(answered(widget(), kind=NEXT))
+
+
+def test_while_nothing_is_known_the_inputs_are_those_of_the_template() -> None:
+    """A user's change that cannot be made yet is not taken for a release's once it can be."""
+    before = after(widget(), answered(widget()))
+    invalid = widget({"size": "tiny"}, annotations={"image": "mine"})
+    kept = after(invalid, before)
+    assert kept["metadata"]["annotations"] == before["metadata"]["annotations"]
+    repaired = after(widget(annotations={"image": "mine"}), kept)
+    assert template(repaired)["spec"]["containers"][0]["image"] == "mine"
+
+
+def test_a_setting_of_the_process_is_no_input() -> None:
+    def stamped(**chosen: Any) -> str:
+        digest: str = answered(widget(), settings=Settings(**chosen))["metadata"]["annotations"][INPUTS]
+        return digest
+
+    assert stamped(port=1) == stamped(port=2) == stamped(llmaz_gateway_timeout="1s") == stamped()
+    assert stamped(cluster_domain="a") != stamped(cluster_domain="b")

@@ -74,7 +74,7 @@ containers:
     initialDelaySeconds: 30, periodSeconds: 30, timeoutSeconds: 30, failureThreshold: 5}
   readinessProbe: {httpGet: {path: /health, port: 8000, scheme: HTTP},
     periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 60}
-  startupProbe: {httpGet: {path: /health, port: 8000, scheme: HTTP}, periodSeconds: 10, failureThreshold: 60}
+  startupProbe: {httpGet: {path: /health, port: 8000, scheme: HTTP}, periodSeconds: 2, failureThreshold: 300}
   terminationMessagePath: /dev/termination-log
   terminationMessagePolicy: FallbackToLogsOnError
   volumeMounts:
@@ -187,7 +187,7 @@ def test_b_prefill_and_decode() -> None:
     assert main(decode)["command"][-1] == "8001"
     assert main(decode)["ports"][0]["containerPort"] == 8001
     assert main(prefill)["command"][-1] == "8000"
-    assert main(prefill)["terminationMessagePolicy"] == "File"
+    assert main(prefill)["terminationMessagePolicy"] == "FallbackToLogsOnError"
     assert decode["serviceAccountName"] == "facebook-opt-125m-pd-kserve"
     assert "serviceAccountName" not in prefill
     env = [v["name"] for v in decode["initContainers"][0]["env"]]

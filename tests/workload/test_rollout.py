@@ -32,6 +32,14 @@ def test_status_behind_the_spec_is_not_current() -> None:
     assert not rollout(deployment(**counts(1))).current
 
 
+def test_what_was_ready_stays_so_until_the_numbers_say_otherwise() -> None:
+    """A new generation that nobody has seen yet may be no more than another annotation."""
+    assert rollout(deployment(observedGeneration=1, **counts(1)), was_ready=True).current
+    assert not rollout(deployment(observedGeneration=1, **counts(0)), was_ready=True).current
+    replacing = {**counts(1), "replicas": 2}
+    assert rollout(deployment(observedGeneration=1, **replacing), was_ready=True).replacing
+
+
 STATES: dict[str, tuple[dict[str, int], bool, bool]] = {
     "complete": ({}, True, False),
     "the new pod does not start beside the old one": ({"replicas": 2, "unavailableReplicas": 1}, False, True),

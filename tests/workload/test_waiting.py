@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.hooks.protocol import Parent, SyncRequest
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
 from app.workload.waiting import NOTHING, PATIENCE, absent_causes, change_causes, outstanding
@@ -36,7 +37,7 @@ class Children(msgspec.Struct, rename={"deployments": "Deployment.apps/v1", "rol
     roles: dict[str, ObservedObject] | None = None
 
 
-def observed(record: Json | str | None) -> Children:
+def observed(record: Json | str | None) -> SyncRequest[Children, Any]:
     """A Deployment with that record, as Go writes it: sorted, and without ``<``, ``>`` and ``&``."""
     text = (
         record
@@ -47,7 +48,11 @@ def observed(record: Json | str | None) -> Children:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     annotations = {} if text is None else {LAST_APPLIED: text}
     body = {**child(), "metadata": {"name": "chat", "namespace": "ns1", "annotations": annotations}}
-    return Children(deployments={"chat": msgspec.json.decode(json.dumps(body), type=ObservedDeployment)})
+    return request(Children(deployments={"chat": msgspec.json.decode(json.dumps(body), type=ObservedDeployment)}))
+
+
+def request(children: Children) -> SyncRequest[Children, Any]:
+    return SyncRequest(parent=Parent(), children=children)
 
 
 @pytest.mark.parametrize("text", ["a", "<b> & 'c'", "\\u003c", 'x"template":{', "ü"])
@@ -73,7 +78,7 @@ def test_every_part_of_every_child_counts() -> None:
     record = json.dumps({**role, "rules": []})
     there = {**role, "metadata": {"name": "epp", "annotations": {LAST_APPLIED: record}}}
     children = Children(roles={"epp": msgspec.json.decode(json.dumps(there), type=ObservedObject)})
-    assert outstanding([role], children).pending == ["Role epp"]
+    assert outstanding([role], request(children)).pending == ["Role epp"]
 
 
 def test_a_child_that_goes_is_not_asked_to_change() -> None:

@@ -7,15 +7,21 @@ one; only Gateways and the Services before them may stand anywhere. Source: KS-9
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
-from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, one
+from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, one, specs
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
-from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, LLMModelSpec
+from app.kserve.llminferenceservice.types import (
+    ConditionType,
+    LLMInferenceServiceSpec,
+    LLMInferenceServiceStatus,
+    LLMModelSpec,
+)
 from app.kserve.names import (
     API_VERSION,
     AUTOSCALER_API,
@@ -23,12 +29,16 @@ from app.kserve.names import (
     GATEWAY_GROUP,
     GATEWAY_NAME_LABEL,
     GLOBAL_CA_BUNDLE,
+    GROUP,
     LEADER_WORKER_SET_API,
     NAME,
     OBJECTIVE_API,
     OPERATOR_CONFIG,
     POOL_API,
     POOL_GROUP,
+    PROPAGATED_ANNOTATIONS,
+    PROPAGATED_LABELS,
+    PROPAGATED_LWS_ANNOTATIONS,
     SCALED_OBJECT_API,
     SYSTEM_SCHEDULER_CONFIG_PREFIX,
     VARIANT_API,
@@ -37,6 +47,7 @@ from app.kserve.names import (
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
 from app.kserve.spec.template.language import OPEN
+from app.kube.conditions import since
 from app.kube.objects import (
     ConditionsStatus,
     ObjectMeta,
@@ -259,6 +270,35 @@ class Related(msgspec.Struct):
             self.older_configs = None
 
 
+def shaping(request: SyncRequest[Children, Related]) -> dict[str, Any]:
+    """Configurations, ConfigMaps, accounts, metadata that reach pods, and whether accounts and bundles are made."""
+    related, children = request.related or Related(), request.children
+    configs = specs(related.configs)
+    data = {key: found.data for key, found in (related.config_maps or {}).items()}
+    accounts = related.service_accounts or {}
+    reaches = _reaches_pods(request.parent, configs, data)
+    return {
+        "configs": configs,
+        "configMaps": data,
+        "accounts": {key: [found.metadata.annotations, found.secrets] for key, found in accounts.items()},
+        "labels": {key: text for key, text in (request.parent.metadata.labels or {}).items() if reaches(key)},
+        "annotations": {key: text for key, text in (request.parent.metadata.annotations or {}).items() if reaches(key)},
+        "makesAccounts": children.service_accounts is not None,
+        "makesBundles": children.config_maps is not None,
+    }
+
+
+def _reaches_pods(
+    parent: Parent, configs: Mapping[str, Raw], data: Mapping[str, dict[str, str] | None]
+) -> Callable[[str], bool]:
+    """Of labels and annotations: all where a template may name them, else those with a meaning."""
+    if any(OPEN.encode() in bytes(spec) for spec in (parent.spec, *configs.values())):
+        return lambda _: True
+    named = " ".join(text for texts in data.values() for text in (texts or {}).values())
+    meant = (*PROPAGATED_LABELS, *PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNOTATIONS, f"{GROUP}/")
+    return lambda key: key.startswith(meant) or key in named
+
+
 # What decisions rest on.
 
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
@@ -274,6 +314,8 @@ class Surroundings:
     children: Children
     related: Related
     operator: OperatorConfig
+    was_ready: bool = False
+    """Whether the status says so, of the service as it is now."""
 
     @property
     def managed_accounts(self) -> bool:
@@ -306,7 +348,10 @@ def surroundings(service: Service, request: Request, settings: Settings) -> Surr
     related, system = request.related or Related(), settings.kserve_system_namespace
     config_map = one(related.config_maps, OPERATOR_CONFIG, system)
     operator = operator_config(None if config_map is None else config_map.data or {}, system)
-    return Surroundings(service.metadata, Names(service.metadata.name), request.children, related, operator)
+    metadata, status = service.metadata, service.status
+    ready = since(status.conditions, ConditionType.READY, "True") is not None
+    ready = ready and status.observed_generation == metadata.generation
+    return Surroundings(metadata, Names(metadata.name), request.children, related, operator, ready)
 
 
 # Customize: which related objects the sync needs.

@@ -56,7 +56,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     of_pods = [cause for pods in pods_by_workload(around, scheduler=True) for cause in pod_causes(pods)]
     router = replace(router, causes=[*router.causes, *of_pods])
     children = [*workloads.children, *router.children]
-    waited = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request.children)
+    waited = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
     return _answer(service, Outcome(pins, HOLDS, workloads, router, outstanding=waited), children, now)
 
 

@@ -158,14 +158,14 @@ def routes_state(view: RouterView) -> ConditionState | None:
 # Readiness (KS-4.7 and KS-6.4).
 
 
-def scheduler_state(deployment: ObservedDeployment | None) -> ConditionState:
+def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> ConditionState:
     """Of the endpoint picker: one available pod is enough, because standbys are never ready (KS-6.4).
 
     It has to be one of the present template, so none of an earlier one may be left.
     """
     status = deployment.status if deployment is not None else None
     if deployment is not None and deployment.status.available_replicas > 0:
-        progress = rollout(deployment)
+        progress = rollout(deployment, was_ready=was_ready)
         if not progress.replacing:
             return HOLDS
         cause = rolling_out("Deployment", deployment.metadata.name, progress)

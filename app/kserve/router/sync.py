@@ -167,7 +167,7 @@ def _schedule(work: _Work) -> None:
     if pool is not None and view.children.pools is not None:
         work.children.append(inference_pool(view.names, view.namespace, pool))
     observed = current(observed, plan.selector)
-    state = scheduler_state(observed)
+    state = scheduler_state(observed, was_ready=view.around.was_ready)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
     work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = state

@@ -29,6 +29,7 @@ from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Acc
 from app.kube.base import Json
 from app.kube.merge import merge
 from app.kube.podspec import CONTAINER, each_name_once
+from app.workload.parts import LAST_WORDS
 
 _MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""
@@ -36,7 +37,6 @@ _MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '
     'then echo "the image has no files in /models" >&2; exit 1; fi'
 )
-_MESSAGE_POLICY = "FallbackToLogsOnError"
 
 
 class ArtifactError(Exception):
@@ -157,7 +157,7 @@ def _download(
         "image": extra.live_image or settings.image,
         "args": [part for pair in pairs for part in pair],
         "resources": settings.resources,
-        "terminationMessagePolicy": _MESSAGE_POLICY,
+        "terminationMessagePolicy": LAST_WORDS,
         "volumeMounts": mounts,
     }
     if extra.access.env:
@@ -224,7 +224,7 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig) -> Json:
     common = {
         "image": source.uri.rest,
         "resources": settings.modelcar_resources,
-        "terminationMessagePolicy": _MESSAGE_POLICY,
+        "terminationMessagePolicy": LAST_WORDS,
     }
     car = {
         "name": MODELCAR,

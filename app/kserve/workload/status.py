@@ -10,16 +10,17 @@ from app.workload.cause import Stage
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
 
-def deployment_state(deployment: ObservedDeployment | None) -> ConditionState:
+def deployment_state(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> ConditionState:
     """Of a main or prefill Deployment, which must have seen its latest change (KS-6.2)."""
     available = find(deployment.status.conditions, "Available") if deployment is not None else None
     if deployment is None or available is None:
         return fails(Reason.PROGRESSING)
     if available.status != "True":
         return by_condition(available)
-    if (deployment.status.observed_generation or 0) < (deployment.metadata.generation or 0):
+    progress = rollout(deployment, was_ready=was_ready)
+    if not progress.seen:
         return fails(Reason.PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out")
-    return _rolled_out("Deployment", deployment.metadata.name, rollout(deployment))
+    return _rolled_out("Deployment", deployment.metadata.name, progress)
 
 
 def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> ConditionState:

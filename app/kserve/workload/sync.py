@@ -58,7 +58,8 @@ def _workload_states(plan: WorkloadPlan, around: Surroundings) -> dict[str, Cond
     for one_ in plan.deployments:
         main = one_.name == names.main
         condition = ConditionType.MAIN_WORKLOAD_READY if main else ConditionType.PREFILL_WORKLOAD_READY
-        found[condition] = deployment_state(current(around.deployment(one_.name), one_.selector))
+        deployed = current(around.deployment(one_.name), one_.selector)
+        found[condition] = deployment_state(deployed, was_ready=around.was_ready)
     for group in plan.groups:
         main = group.name == names.multi_node
         condition = ConditionType.WORKER_WORKLOAD_READY if main else ConditionType.PREFILL_WORKER_WORKLOAD_READY

@@ -9,6 +9,7 @@ from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SH
 from app.llmaz.playground.plan import Plan
 from app.llmaz.scaling import metrics
 from app.workload.behavior import stored_behavior
+from app.workload.parts import LAST_WORDS
 
 GRACE_SECONDS = 130
 """How long a pod may take to finish its requests when it is ended."""
@@ -66,6 +67,7 @@ def _runner(plan: Plan) -> Json:
         "resources": plan.resources,
         "ports": [{"name": PORT_NAME, "protocol": "TCP", "containerPort": PORT}],
         "volumeMounts": [{"name": SHM_VOLUME, "mountPath": SHM_PATH}] if plan.shared_memory is not None else None,
+        "terminationMessagePolicy": LAST_WORDS,
     }
     return {key: value for key, value in container.items() if value} | plan.runtime.handlers
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
 from app.kube.objects import ConditionsStatus, ObservedObject, RelatedMeta, ReplicasSpec
-from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API
+from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API, skips_loader
 from app.llmaz.playground.types import Playground, models
 from app.settings import Settings
 
@@ -40,6 +42,16 @@ class Related(msgspec.Struct):
 
 
 Request = SyncRequest[Children, Related]
+
+
+def shaping(request: Request) -> dict[str, Any]:
+    """The models, the runtimes, and who loads models."""
+    related, metadata = request.related or Related(), request.parent.metadata
+    return {
+        "models": specs(related.models),
+        "runtimes": specs(related.runtimes),
+        "skipsLoader": skips_loader(metadata),
+    }
 
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:

@@ -26,7 +26,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     autoscaler = horizontal_pod_autoscaler(decided)
     children = [service(decided), *([autoscaler] if autoscaler else [])]
     deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
-    waited = [] if deleted else outstanding_causes(children, request.children, conditions, now)
+    waited = [] if deleted else outstanding_causes(children, request, conditions, now)
     observed = one(request.children.services, decided.name, decided.namespace)
     return SyncResponse(
         status=status.judged(playground.status, observed, waited, decided.notes, now),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
 from app.kube.names import is_label_value
 from app.kube.objects import (
     ObservedConditions,
@@ -23,6 +25,7 @@ from app.llmaz.names import (
     MODEL_API,
     MODEL_NAME,
     deployment_selector,
+    skips_loader,
 )
 from app.llmaz.service.types import Service
 from app.settings import Settings
@@ -54,6 +57,13 @@ class Related(msgspec.Struct):
 
 
 Request = SyncRequest[Children, Related]
+
+
+def shaping(request: Request) -> dict[str, Any]:
+    """The models, the operator's settings, and who loads models."""
+    related, metadata = request.related or Related(), request.parent.metadata
+    data = {key: found.data for key, found in (related.configmaps or {}).items()}
+    return {"models": specs(related.models), "configMaps": data, "skipsLoader": skips_loader(metadata)}
 
 
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:

@@ -26,6 +26,7 @@ from app.llmaz.names import (
 from app.llmaz.references import Model
 from app.llmaz.service.plan import Plan
 from app.llmaz.source import Host, Hub, Image, ObjectStore
+from app.workload.parts import LAST_WORDS
 
 
 def worker(plan: Plan) -> Json:
@@ -202,7 +203,11 @@ def _loader(model: Model, plan: Plan, inherited: list[Json]) -> Json | None:
     orders = _orders(model)
     if not orders:
         return None
-    return {"image": plan.config.loader_image, "env": _environment(orders, inherited, _credentials(model))}
+    return {
+        "image": plan.config.loader_image,
+        "env": _environment(orders, inherited, _credentials(model)),
+        "terminationMessagePolicy": LAST_WORDS,
+    }
 
 
 def _environment(orders: list[Json], inherited: list[Json], credentials: list[Json]) -> list[Json]:
@@ -222,7 +227,7 @@ def _copier(image: Image) -> Json:
     return {
         "image": image.reference,
         "command": ["/bin/sh", "-c", 'mkdir -p "$1" && cp -R "$0" "$1"', *map(_literal, (files, image.place))],
-        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "terminationMessagePolicy": LAST_WORDS,
     }
 
 
@@ -237,7 +242,7 @@ def _from_bucket(store: ObjectStore, image: str, env: list[Json]) -> Json:
     return {
         "image": image,
         "args": [_literal(text) for text in where],
-        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "terminationMessagePolicy": LAST_WORDS,
         **({"env": env} if env else {}),
     }
 

@@ -35,11 +35,14 @@ class WorkloadState:
         return self.there and self.rollout.current and wanted in (0, self.rollout.replicas)
 
 
-def of_deployment(name: str, deployment: ObservedDeployment | None, selector: dict[str, str]) -> WorkloadState:
+def of_deployment(
+    name: str, deployment: ObservedDeployment | None, selector: dict[str, str], *, was_ready: bool
+) -> WorkloadState:
     """Its own ``Available`` stays true during a rollout, so the numbers are judged."""
     text = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     causes = [] if deployment is None else deployment_causes(deployment)
-    return WorkloadState("Deployment", name, deployment is not None, rollout(deployment), text, causes)
+    progress = rollout(deployment, was_ready=was_ready)
+    return WorkloadState("Deployment", name, deployment is not None, progress, text, causes)
 
 
 def of_group(name: str, group: ObservedLeaderWorkerSet | None) -> WorkloadState:

@@ -11,6 +11,7 @@ from app.hooks.protocol import SyncResponse, one
 from app.hooks.sendable import clashes
 from app.kube import field
 from app.kube.base import Json
+from app.kube.conditions import was_ready
 from app.llmaz.service import gateway, pods, status
 from app.llmaz.service.children import deployment, leader_worker_set, load_balancing_service
 from app.llmaz.service.observed import Children, Related, Request
@@ -32,9 +33,10 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     made = _made(decided, _kept(decided, request.children))
     if isinstance(made, Cause):
         return _aborted(service, made, request, now)
-    observed = _observed(decided, request.children, made.selector)
+    ready = was_ready(service.status.conditions, service.metadata.generation)
+    observed = _observed(decided, request.children, made.selector, was_ready=ready)
     children = [*made.children, *gateway.objects(decided, request.children, settings)]
-    waited = _outstanding(service, children, request.children, now)
+    waited = _outstanding(service, children, request, now)
     notes = [*decided.notes, *gateway.notes(decided, request.children, related)]
     return SyncResponse(
         status=status.judged(service.status, observed, related.pods, waited, notes, now),
@@ -104,10 +106,10 @@ def _kept(decided: Plan, children: Children) -> Kept:
     return Kept(observed.spec.selector.match_labels or {}, account)
 
 
-def _observed(decided: Plan, children: Children, selector: dict[str, str]) -> status.WorkloadState:
+def _observed(decided: Plan, children: Children, selector: dict[str, str], *, was_ready: bool) -> status.WorkloadState:
     if decided.workload is Workload.DEPLOYMENT:
         deployed = one(children.deployments, decided.name, decided.namespace)
-        return status.of_deployment(decided.name, deployed, selector)
+        return status.of_deployment(decided.name, deployed, selector, was_ready=was_ready)
     return status.of_group(decided.name, one(children.leaderworkersets, decided.name, decided.namespace))
 
 
@@ -121,8 +123,8 @@ def _conflict(workload: Json) -> Cause | None:
     )
 
 
-def _outstanding(service: Service, made: list[Any], children: Children, now: datetime) -> list[Cause]:
+def _outstanding(service: Service, made: list[Any], request: Request, now: datetime) -> list[Cause]:
     """Children that are not there, or not as asked for; of a Service that goes none is asked for."""
     if service.metadata.deletion_timestamp:
         return []
-    return outstanding_causes(made, children, service.status.conditions, now)
+    return outstanding_causes(made, request, service.status.conditions, now)

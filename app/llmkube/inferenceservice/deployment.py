@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.hooks.kept import desired_replicas, keep_child, kept_selector
+from app.hooks.kept import Kept, desired_replicas, keep_child, kept_selector
 from app.kube.base import Json
 from app.kube.desired import (
     Container,
@@ -19,6 +19,7 @@ from app.kube.desired import (
 from app.kube.merge import find
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment, last_applied
 from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
+from app.workload.parts import LAST_WORDS
 
 RECREATE: Json = {"type": "Recreate"}
 """With a GPU the old pod goes first: the new one could wait for its GPU forever (LK-T-07)."""
@@ -37,7 +38,8 @@ def deployment(
     if not selectable(plan, observed):
         return None
     if observed is not None and plan.gpus.count and not _strategy_is_ours(observed):
-        return {**keep_child(observed), "spec": _with_strategy(observed)}
+        kept = keep_child(observed)
+        return Kept(kept, spec=_with_strategy(kept, observed))
     running = observed.spec.selector.match_labels if observed else None
     return Deployment(
         metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
@@ -77,8 +79,8 @@ def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     return bool(find(last_applied(observed), ("spec", "strategy", "rollingUpdate")))
 
 
-def _with_strategy(observed: ObservedDeployment) -> Json:
-    spec = keep_child(observed).get("spec") or {}
+def _with_strategy(kept: Kept, observed: ObservedDeployment) -> Json:
+    spec = kept.get("spec") or {}
     return {**spec, "strategy": {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}}
 
 
@@ -113,6 +115,7 @@ def _container(plan: Plan) -> Container:
         liveness_probe=plan.probes.liveness,
         readiness_probe=plan.probes.readiness,
         security_context=plan.container_security,
+        termination_message_policy=LAST_WORDS,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, every
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, every, specs
 from app.hooks.reader import read_related
 from app.kube.conditions import find
 from app.kube.names import is_dns1123_subdomain
@@ -171,6 +171,30 @@ def usable(name: str, related: RelatedResource | None) -> Model | Gate:
     if _outdated(model):
         return _waits(f"Model {name} has a new source that its own status does not reflect yet", "ModelNotReady")
     return model
+
+
+class _Stored(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Where a Model's files are, as its status has it."""
+
+    cache_key: str = ""
+    cache_claim: str = ""
+
+
+_STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
+
+
+def shaping(request: SyncRequest[Any, Related]) -> dict[str, Any]:
+    """The Models, where their files are, and which claims there are."""
+    related = request.related or Related()
+    stored = {key: _stored(model) for key, model in (related.models or {}).items()}
+    return {"models": specs(related.models), "files": stored, "claims": sorted(related.claims or {})}
+
+
+def _stored(model: RelatedResource) -> _Stored:
+    try:
+        return _STORED.decode(model.status) or _Stored()
+    except msgspec.DecodeError:
+        return _Stored()
 
 
 def _waits(text: str, reason: str) -> Gate:

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.hooks.kept import is_true, keep_or_stop, wants_none
 from app.hooks.protocol import SyncRequest, SyncResponse, every, one
-from app.kube.conditions import find
+from app.kube.conditions import find, was_ready
 from app.kube.objects import ObservedDeployment
 from app.llmkube import names
 from app.llmkube.inferenceservice import status
@@ -64,14 +64,13 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
         heard = status.unheard(runtime(spec.runtime)) if slices is None else status.read_heartbeat(every(slices), now)
         judged = status.on_metal(resource, heard, facts)
         return SyncResponse(status=judged, children=[], resync_after_seconds=heard.resync)
-    return _in_cluster(resource, model, request.children, related, settings, facts)
+    return _in_cluster(resource, model, request, settings, facts)
 
 
-def _in_cluster(
-    resource: Service, model: Model, children: Children, related: Related, settings: Settings, facts: Facts
-) -> SyncResponse:
+def _in_cluster(resource: Service, model: Model, request: Request, settings: Settings, facts: Facts) -> SyncResponse:
     """A service whose pods run here."""
     metadata, spec = resource.metadata, resource.spec
+    children, related = request.children, request.related or Related()
     claim = settings.llmkube_model_cache_claim
     drafting = one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
     kept_claim = bool(claim) and one(related.claims, claim, metadata.namespace) is not None
@@ -79,8 +78,9 @@ def _in_cluster(
     observed = one(children.deployments, metadata.name, metadata.namespace)
     waits = draft_cause(spec, drafting, observed)
     desired = _kept(children, spec) if waits else _children(wanted, observed, children)
-    reported = rollout(observed) if selectable(wanted, observed) else NOTHING
-    waited = [waits] if waits else _outstanding(resource, desired, children, facts.now)
+    ready = was_ready(resource.status.conditions, metadata.generation)
+    reported = rollout(observed, was_ready=ready) if selectable(wanted, observed) else NOTHING
+    waited = [waits] if waits else _outstanding(resource, desired, request, facts.now)
     no_draft = missing_draft(spec, drafting)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
         seen = Observation(reported, status.NOT_WAITING, 0, (), waited, no_draft)
@@ -131,9 +131,9 @@ def _children(wanted: Plan, observed: ObservedDeployment | None, children: Child
     return [child for child in offered if child is not None]
 
 
-def _outstanding(resource: Service, desired: list[Any], children: Children, now: datetime) -> list[Cause]:
+def _outstanding(resource: Service, desired: list[Any], request: Request, now: datetime) -> list[Cause]:
     """Children of this answer that are not there, or not as it asks for."""
-    found = outstanding(desired, children)
+    found = outstanding(desired, request)
     if not found or resource.metadata.deletion_timestamp:
         return []
     return waiting_causes(found, _asked_since(resource), now)

@@ -180,7 +180,9 @@ def test_metadata_that_workloads_get() -> None:
     """Three prefixes of annotations and one of labels go to the object and its pods, nothing else."""
     deployment = synced(propagating()).child("Deployment", "demo-kserve")
     for metadata in (deployment["metadata"], deployment["spec"]["template"]["metadata"]):
-        own = {k: v for k, v in metadata["annotations"].items() if not k.startswith("metacontroller")}
+        own = {
+            k: v for k, v in metadata["annotations"].items() if not k.startswith(("metacontroller", "modelhooks.dev"))
+        }
         assert own == PASSED
         assert metadata["labels"]["kueue.x-k8s.io/queue-name"] == "meta-val"
         assert metadata["labels"][NAME] == "demo"

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from app.hooks.template import INPUTS
+from tests.hookcalls import unnoted
 from tests.llmaz.world import (
     SERVICE,
     Json,
@@ -33,7 +35,7 @@ def test_deployment() -> None:
     """One pod per replica: a Deployment that never needs a spare GPU."""
     answer = sync(SERVICE, service(replicas=2), model())
     made = child(answer, "Deployment")
-    assert made["metadata"] == {"name": "chat", "namespace": "team"}
+    assert unnoted([made])[0]["metadata"] == {"name": "chat", "namespace": "team"}
     spec = made["spec"]
     assert spec["replicas"] == 2
     assert spec["selector"] == {"matchLabels": {"llmaz.io/inference-service": "chat"}}
@@ -197,8 +199,9 @@ def test_subgroups_stay(asked: Json | None, sent: Json, told: bool) -> None:
 
 
 def test_subgroups_of_another_type() -> None:
-    """The type may change."""
+    """The type may change, when the user changes it."""
     before = running_group(size=5, subGroupPolicy={"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2})
+    before["metadata"]["annotations"][INPUTS] = "others"
     asked = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
     answer = sync(SERVICE, service(workload={"size": 5, "subGroupPolicy": asked}), model(), children=[before])
     assert group(answer)["leaderWorkerTemplate"]["subGroupPolicy"] == asked

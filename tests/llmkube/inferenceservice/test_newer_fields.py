@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.settings import Settings
+from app.workload.parts import LOAD_ATTEMPTS
 from tests.llmkube.inferenceservice.test_sync import RUNNING, replicas, running, scaled
 from tests.llmkube.inferenceservice.world import (
     NAMESPACE,
@@ -246,7 +247,7 @@ def test_sglang() -> None:
     )
     paths = [found[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")]
     assert paths == ["/health_generate", "/health", "/health_generate"]
-    assert found["startupProbe"]["failureThreshold"] == 180
+    assert found["startupProbe"]["failureThreshold"] == LOAD_ATTEMPTS
     autoscaled = sync(service(runtime="sglang", autoscaling={"maxReplicas": 2}), model(source="org/repo"))
     metrics = child(autoscaled, "HorizontalPodAutoscaler")["spec"]["metrics"]
     assert metrics[0]["pods"]["metric"]["name"] == "sglang:num_running_reqs"

@@ -266,7 +266,7 @@ def test_probes_ask_the_containers_port(runtime: str, port: int) -> None:
     asks: Json = {"httpGet": {"path": "/health", "port": port}}
     asks = connects if runtime in ("personaplex", "generic") else asks
     assert server["ports"] == [{"name": "http", "containerPort": port, "protocol": "TCP"}]
-    assert server["startupProbe"] == {**asks, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 180}
+    assert server["startupProbe"] == {**asks, "periodSeconds": 2, "timeoutSeconds": 2, "failureThreshold": 900}
     assert server["livenessProbe"] == {**asks, "periodSeconds": 15, "timeoutSeconds": 5, "failureThreshold": 3}
     assert server["readinessProbe"] == {**asks, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 3}
 

@@ -323,6 +323,37 @@ def test_a_thousand_objects_stay_few_in_the_page(studio: Studio) -> None:
     expect(studio.page.locator("#tree [role=treeitem]").last).to_be_in_viewport()
 
 
+def test_a_thousand_resources_of_a_cluster_stay_few_in_the_page(studio: Studio) -> None:
+    page = studio.page
+    session = {"version": "1", "live": True, "context": "large", "documents": []}
+    objects = [
+        {
+            "family": "llmaz",
+            "kind": "Playground",
+            "resource": "playground.inference.llmaz.io",
+            "namespace": f"team-{number % 7}",
+            "name": f"chat-{number:03}",
+            "ready": "False" if number == 500 else "True",
+            "cause": "pod chat-500-0 is out of memory" if number == 500 else "",
+        }
+        for number in range(1000)
+    ]
+    page.route("**/api/session", lambda route: route.fulfill(json=session))
+    page.route("**/api/live/objects", lambda route: route.fulfill(json=objects))
+    page.route("**/api/live/events", lambda route: route.fulfill(body="", content_type="text/event-stream"))
+    page.goto(page.url.split("#")[0] + "?")
+    rows, listed = page.locator(".live-row"), page.get_by_role("listbox", name="Objects of the cluster")
+    expect(rows.first).to_contain_text("pod chat-500-0 is out of memory")
+    expect(rows.first).to_have_attribute("aria-setsize", "1000")
+    listed.focus()
+    page.keyboard.press("End")
+    expect(rows.filter(has_text="team-6/chat-993")).to_be_in_viewport()
+    assert rows.count() < 60
+    page.get_by_label("Namespace").select_option("team-3")
+    page.get_by_role("searchbox", name="Filter by text").fill("memory")
+    expect(rows).to_have_count(1)
+
+
 def test_an_empty_page_says_what_to_do(studio: Studio) -> None:
     studio.write("")
     expect(studio.page.locator(".empty")).to_contain_text("open an example")

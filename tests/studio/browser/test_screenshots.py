@@ -45,7 +45,7 @@ def test_the_graph_and_who_set_a_value(studio: Studio, pictures: Path) -> None:
 
 def test_findings_with_their_corrections(studio: Studio, pictures: Path) -> None:
     text = example("llmkube/quickstart").replace("contextSize", "contextsize")
-    studio.write(text.replace("memory: 1Gi", "memory: 1 GB").replace("cpu: 500m", "cpu: 500 m"))
+    studio.write(text.replace("memory: 1Gi", "memory: 1 GB"))
     expect(studio.problems).not_to_have_count(0)
     expect(studio.cards).not_to_have_count(0)
     take(studio, pictures, "findings")

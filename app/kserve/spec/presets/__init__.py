@@ -24,9 +24,7 @@ _PIPELINE = "worker-pipeline-parallel"
 _PRESETS: dict[str, Json] = {
     "config-llm-template": {"template": pods.single_node(PUBLIC_PORT)},
     "config-llm-decode-template": {"template": pods.single_node(_DECODE, routed=True)},
-    "config-llm-prefill-template": {
-        "prefill": {"template": pods.single_node(PUBLIC_PORT, terminationMessagePolicy="File")}
-    },
+    "config-llm-prefill-template": {"prefill": {"template": pods.single_node(PUBLIC_PORT)}},
     "config-llm-worker-data-parallel": {
         "template": pods.leader(PUBLIC_PORT, _MAIN),
         "worker": pods.worker(PUBLIC_PORT, _MAIN),

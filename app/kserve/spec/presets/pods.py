@@ -7,6 +7,7 @@ from typing import Any
 from app.kserve.names import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
 from app.kserve.spec.presets.script import join_script, pipeline_script, start_script
 from app.kube.base import Json
+from app.workload.parts import LAST_WORDS, STARTUP_PERIOD
 
 DECODE_PORT = 8001
 """Where the server of a decode pod listens: the routing sidecar has the public port."""
@@ -45,7 +46,7 @@ def _probes(port: int, readiness_period: int) -> Json:
     return {
         "livenessProbe": _health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
         "readinessProbe": _health(port, periodSeconds=readiness_period, timeoutSeconds=5, failureThreshold=60),
-        "startupProbe": _health(port, periodSeconds=10, failureThreshold=60),
+        "startupProbe": _health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=300),
     }
 
 
@@ -72,7 +73,7 @@ def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json |
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "terminationMessagePath": MESSAGE_PATH,
-        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "terminationMessagePolicy": LAST_WORDS,
         **(probes or {}),
         "volumeMounts": [
             {"name": "home", "mountPath": "/home"},
@@ -153,7 +154,7 @@ def routing_sidecar(*, read_only: bool) -> Json:
         "env": [{"name": "INFERENCE_POOL_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
         "securityContext": security,
         "terminationMessagePath": MESSAGE_PATH,
-        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "terminationMessagePolicy": LAST_WORDS,
         "livenessProbe": _health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=10, failureThreshold=3
         ),

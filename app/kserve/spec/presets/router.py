@@ -15,6 +15,7 @@ from app.kserve.names import (
 )
 from app.kserve.spec.presets.pods import CERTIFICATES_MOUNT, MESSAGE_PATH, certificates_volume
 from app.kube.base import Json
+from app.workload.parts import LAST_WORDS
 
 PICKER_IMAGE = "ghcr.io/llm-d/llm-d-inference-scheduler:v0.4.0"
 """Image and arguments belong together: never change one alone."""
@@ -128,7 +129,7 @@ def _picker() -> Json:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "terminationMessagePath": MESSAGE_PATH,
-        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "terminationMessagePolicy": LAST_WORDS,
         "volumeMounts": [CERTIFICATES_MOUNT],
     }
 

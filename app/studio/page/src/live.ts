@@ -38,6 +38,7 @@ export class LiveView {
     private readonly report: (error: unknown) => void,
     private readonly open: (document: Document) => string,
     private readonly named: (name: string) => Document | undefined,
+    private readonly write: (name: string, text: string) => void,
   ) {
     const host = h("div", { class: "virtual", id: "live-list", attrs: { "aria-label": "Objects of the cluster" } });
     this.list = new VirtualList(host, ROW, row, (object) => void this.choose(object));
@@ -171,9 +172,12 @@ export class LiveView {
       const graph = await this.graphs.run((signal) => api.liveGraph(opened.object, signal));
       if (graph === undefined || opened !== this.opened) return;
       this.report(null);
-      if (!opened.document) opened.document = this.open(graph.manifest);
-      opened.written = graph.manifest.text;
-      this.stage.show(graph, [{ ...graph.manifest, name: opened.document }, ...graph.related], "");
+      const { manifest } = graph;
+      const before = opened.written;
+      opened.written = manifest.text;
+      if (!opened.document) opened.document = this.open(manifest);
+      else if (this.named(opened.document)?.text === before) this.write(opened.document, manifest.text);
+      this.stage.show(graph, [{ ...manifest, name: opened.document }, ...graph.related], "");
     } catch (error) {
       this.report(error);
     }

@@ -1,0 +1,36 @@
+"""What the last release left in the cluster of each recorded case: its workloads, and the statuses of their parents.
+
+`python -m tests.contract.releases`, run on the commit of a release, writes the recording that the next one is held to.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+
+from tests.contract.recordings import FAMILIES, RECORDED, Json, replayed
+from tests.contract.test_goldens import settings
+from tests.contract.world import World
+
+WORKLOADS = {
+    "Deployment.apps/v1": "template",
+    "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1": "leaderWorkerTemplate",
+    "Service.inference.llmaz.io/v1alpha1": "workloadTemplate",
+}
+"""Kinds that have pods, and the field of their spec of which a change restarts them."""
+
+
+def left(case: Json) -> Json:
+    """What a release leaves: workloads with their records, and each parent's status."""
+    world = World(case, settings(case))
+    world.run()
+    objects = world.objects.items()
+    owned = [item for (kind, _, _), item in objects if kind in WORKLOADS and item["metadata"].get("ownerReferences")]
+    statuses = {f"{item['kind']}/{item['metadata']['name']}": item["status"] for _, item in objects if "status" in item}
+    return {"family": case["family"], "name": case["name"], "workloads": owned, "statuses": statuses}
+
+
+if __name__ == "__main__":
+    cases = [case for family in FAMILIES for case in replayed(family) if "objects" in case]
+    text = "".join(json.dumps(left(case), separators=(",", ":"), sort_keys=True) + "\n" for case in cases)
+    (RECORDED / "released.jsonl.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))

@@ -1,0 +1,127 @@
+"""Taking over from the last release: no pod template changes, and no `Ready`.
+
+Each workload is tried as it was sent, and with what the API server adds to a pod.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from app.hooks.template import INPUTS, KEPT, WAITS
+from tests.contract import recordings
+from tests.contract.defaults import defaulted
+from tests.contract.recordings import FAMILIES, Json
+from tests.contract.releases import WORKLOADS
+from tests.contract.test_goldens import settings
+from tests.contract.world import Key, World, key
+
+AT_LEAST = {"llmkube": 150, "llmaz": 200, "kserve": 200}
+"""Workloads that are looked at."""
+READY = {"llmkube": 100, "llmaz": 4, "kserve": 15}
+"""Parents among them that were ready."""
+
+
+@pytest.mark.parametrize("form", [copy.deepcopy, defaulted], ids=["as sent", "as stored"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nothing_restarts_and_nothing_becomes_unready(family: str, form: Callable[[Json], Json]) -> None:
+    """Also while the Deployments' controller has yet to see that their annotations changed."""
+    seen: Counter[str] = Counter()
+    for case, left in _cases(family):
+        world = _world(case, left, form)
+        templates, ready = _templates(world), _ready(world)
+        world.run()
+        assert _templates(world).items() >= templates.items(), case["name"]
+        assert _ready(world) >= ready, case["name"]
+        _unseen(world)
+        world.run()
+        assert _ready(world) >= ready, case["name"]
+        seen.update(workloads=len(templates), ready=len(ready))
+    assert seen["workloads"] > AT_LEAST[family]
+    assert seen["ready"] > READY[family]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_waits_is_said(family: str) -> None:
+    """In `Ready` of the parent, as long as a workload of it is kept."""
+    kept = 0
+    for case, left in _cases(family):
+        world = _world(case, left, copy.deepcopy)
+        world.run()
+        waiting = {owner["uid"] for item in _workloads(world) if _noted(item, KEPT) for owner in _owners(item)}
+        for parent in world.objects.values():
+            if waits := parent["metadata"]["uid"] in waiting:
+                assert WAITS in _condition(parent).get("message", ""), case["name"]
+            kept += waits
+    assert kept > AT_LEAST[family] // 2
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_workloads_are_noted_what_they_are_made_from(family: str) -> None:
+    """All but those that are kept because nothing is known of what they should be."""
+    noted = 0
+    for case, left in _cases(family):
+        world = _world(case, left, copy.deepcopy)
+        world.run()
+        noted += sum(_noted(item, INPUTS) for item in _workloads(world))
+    assert noted > AT_LEAST[family]
+
+
+# The world of a case, as the last release left it.
+
+
+def _cases(family: str) -> Iterator[tuple[Json, Json]]:
+    released = {left["name"]: left for left in recordings.records("released") if left["family"] == family}
+    for case in recordings.replayed(family):
+        if "objects" in case:
+            yield case, released[case["name"]]
+
+
+def _world(case: Json, left: Json, form: Callable[[Json], Json]) -> World:
+    begun = [item for item in case["objects"] if not (_owners(item) and key(item)[0] in WORKLOADS)]
+    world = World({**case, "objects": begun}, settings(case).model_copy(update={"keep_pod_templates": True}))
+    for item in left["workloads"]:
+        world.put(form(item))
+    for item in world.objects.values():
+        status = left["statuses"].get(f"{item['kind']}/{item['metadata']['name']}")
+        if status is not None:
+            world.put({**item, "status": status})
+    return world
+
+
+def _unseen(world: World) -> None:
+    """What any change of a Deployment's annotations does, until its controller sees it."""
+    for item in _workloads(world):
+        if item["kind"] == "Deployment":
+            generation = item["metadata"].get("generation", 1)
+            status = {"observedGeneration": generation, **(item.get("status") or {})}
+            world.put({**item, "metadata": {**item["metadata"], "generation": generation + 1}, "status": status})
+
+
+def _workloads(world: World) -> Iterator[Json]:
+    return (item for (kind, _, _), item in world.objects.items() if kind in WORKLOADS and _owners(item))
+
+
+def _owners(item: Json) -> list[Json]:
+    return item["metadata"].get("ownerReferences") or []
+
+
+def _templates(world: World) -> dict[Key, Json]:
+    found = {key(item): item["spec"].get(WORKLOADS[key(item)[0]]) for item in _workloads(world)}
+    return {identity: copy.deepcopy(template) for identity, template in found.items() if template}
+
+
+def _ready(world: World) -> set[Key]:
+    return {identity for identity, item in world.objects.items() if _condition(item).get("status") == "True"}
+
+
+def _condition(item: Json) -> Json:
+    found = (c for c in (item.get("status") or {}).get("conditions") or [] if c["type"] == "Ready")
+    return next(found, {})
+
+
+def _noted(item: Json, annotation: str) -> bool:
+    return annotation in (item["metadata"].get("annotations") or {})
