@@ -18,12 +18,12 @@ PAGE := app/studio/page
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit browser e2e node-test lint types studio format generate generated docs bench soak wheel lock \
-	clean distclean venv
+.PHONY: help demo test unit browser e2e node-test lint types studio format generate generated docs bench bench-cluster soak \
+	wheel lock clean distclean venv
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
-		printf '  make %-10s %s\n' "$$name" "$$text"; done
+		printf '  make %-13s %s\n' "$$name" "$$text"; done
 
 demo: $(STAMP) ## run the service here and drive the examples through it; no cluster, no Go, no Docker
 	$(BIN)/modelhooks demo examples manifests/llmaz-runtimes
@@ -82,6 +82,13 @@ docs: $(STAMP) ## the documentation as a site, in build/site; a warning is an er
 
 bench: $(STAMP) ## measure against a bare ASGI echo
 	$(BIN)/python -m tests.bench
+
+# make bench-cluster N=500,1000,2000 BENCH_ARGS='--family llmkube'
+N ?= 500
+BENCH_ARGS ?=
+bench-cluster: $(STAMP) ## many services on a real control plane, beside a hook that costs nothing; minutes for each number
+	$(BIN)/python -m tests.e2e.binaries
+	$(BIN)/python -m tests.bench.cluster $(N) $(BENCH_ARGS)
 
 soak: $(STAMP) ## the loads of an ordinary and of a bad day, for eight minutes; every answer is compared
 	$(BIN)/python -m tests.bench.soak

@@ -161,6 +161,9 @@ class Settings(BaseModel):
     llmkube_watch_nodes: bool = True
     """Whether Models with a GPU accelerator ask for Nodes, to say whether one has it."""
 
+    llmkube_watch_endpoint_slices: bool = True
+    """Whether InferenceServices ask for EndpointSlices, where a metal agent writes its address."""
+
     # llmaz.
 
     llmaz_system_namespace: str = "llmaz-system"

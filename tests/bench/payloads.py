@@ -224,6 +224,9 @@ def many_pods(count: int) -> bytes:
     )
 
 
+_KSERVE_LABELS = {"app.kubernetes.io/name": "chat", "app.kubernetes.io/part-of": "llminferenceservice"}
+
+
 def _waiting(number: int) -> Json:
     condition = {
         "type": "PodScheduled",
@@ -234,6 +237,6 @@ def _waiting(number: int) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": f"chat-{number}", "namespace": "team-a", "labels": {"app.kubernetes.io/name": "chat"}},
+        "metadata": {"name": f"chat-{number}", "namespace": "team-a", "labels": _KSERVE_LABELS},
         "status": {"phase": "Pending", "conditions": [condition]},
     }

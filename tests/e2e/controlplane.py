@@ -71,7 +71,8 @@ class ControlPlane:
 
     `controllers` may name the few of kube-controller-manager's controllers to run. `users` adds users with the groups
     they belong to, beside the ones that are always there, all of them cluster administrators: `admin` (ours) and
-    `metacontroller`. `address` is where the API server is, for whoever runs pods that have to reach it.
+    `metacontroller`. `audit` may be an audit policy in place of the usual one. `address` is where the API server is,
+    for whoever runs pods that have to reach it.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class ControlPlane:
         controllers: bool | Sequence[str] = True,
         scheduler: bool = True,
         kwok: bool = True,
-        audit: bool = False,
+        audit: bool | Mapping[str, Any] = False,
         users: Mapping[str, Sequence[str]] | None = None,
         address: str = _LOOPBACK,
     ) -> None:
@@ -187,6 +188,10 @@ class ControlPlane:
                     if user is None or event["user"]["username"] == user:
                         yield event
 
+    def process(self, name: str) -> Process:
+        """One of the running programs, by its name."""
+        return next(process for process in self._processes if process.name == name)
+
     def check(self) -> None:
         """Raise when any of the processes has ended."""
         for process in self._processes:
@@ -280,7 +285,7 @@ class ControlPlane:
             arguments.append("--disable-admission-plugins=ServiceAccount")
         if self._audit:
             policy = self.workdir / "audit-policy.yaml"
-            policy.write_text(yaml.safe_dump(_AUDIT_POLICY))
+            policy.write_text(yaml.safe_dump(_AUDIT_POLICY if self._audit is True else dict(self._audit)))
             # blocking: an answered request is in the log.
             arguments += [
                 f"--audit-policy-file={policy}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -20,13 +21,19 @@ Kind = Literal["metacontroller", "stand-in"]
 
 
 class Metacontroller:
-    """A running Metacontroller, which can be stopped and started again; a context manager that stops it."""
+    """A running Metacontroller, which can be stopped and started again; a context manager that stops it.
 
-    def __init__(self, cluster: ControlPlane, workdir: Path, *, discovery_interval: str = "5s") -> None:
+    ``flags`` are more flags of the real one.
+    """
+
+    def __init__(
+        self, cluster: ControlPlane, workdir: Path, *, discovery_interval: str = "5s", flags: Sequence[str] = ()
+    ) -> None:
         self.kind: Kind = "metacontroller" if os.environ.get("METACONTROLLER") else "stand-in"
         self._kubeconfig = cluster.kubeconfig_of("metacontroller")
         self._workdir = workdir
         self._discovery_interval = discovery_interval
+        self._flags = tuple(flags)
         self.process = self._start()
 
     def stop(self) -> None:
@@ -55,6 +62,7 @@ class Metacontroller:
             "--leader-election=false",
             "--metrics-address=0",
             f"--health-probe-bind-address={health}",
+            *self._flags,
         )
         process.wait_ready(lambda: _healthy(f"http://{health}/readyz"))
         return process

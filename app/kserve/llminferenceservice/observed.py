@@ -7,7 +7,7 @@ one; only Gateways and the Services before them may stand anywhere. Source: KS-9
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +34,6 @@ from app.kserve.names import (
     NAME,
     OBJECTIVE_API,
     OPERATOR_CONFIG,
-    PART_OF,
-    PART_OF_VALUE,
     POOL_API,
     POOL_GROUP,
     PROPAGATED_ANNOTATIONS,
@@ -368,14 +366,15 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     rules += _config_maps(service.spec, namespace, system, copied="configmaps" in declared)
     rules.append(RelatedRule("v1", "serviceaccounts", namespace))
     if settings.watch_pods:
-        selector = {"matchLabels": {NAME: service.metadata.name, PART_OF: PART_OF_VALUE}}
+        selector = {"matchLabels": {NAME: service.metadata.name}}  # each label costs at each event of a pod
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if f"httproutes.{GATEWAY_GROUP}" in declared and _routed(service.spec):
+        rules += _routes(service.spec, namespace)
         rules += _gateways(service.spec, namespace, OperatorConfig(system).gateway)
     if service.spec.router is not None and service.spec.router.route is not None and service.spec.router.route.group:
         rules.append(RelatedRule(API_VERSION, "llminferenceservices", namespace))
-    if f"inferencepools.{POOL_GROUP}" in declared and _pooled(service.spec):
-        rules.append(RelatedRule(POOL_API, "inferencepools", namespace))
+    if f"inferencepools.{POOL_GROUP}" in declared:
+        rules += _pools(service.spec, namespace)
     return rules
 
 
@@ -415,19 +414,39 @@ def _routed(spec: LLMInferenceServiceSpec) -> bool:
     return bool(spec.base_refs) or (spec.router is not None and (spec.router.route or spec.router.gateway) is not None)
 
 
-def _pooled(spec: LLMInferenceServiceSpec) -> bool:
-    return bool(spec.base_refs) or (spec.router is not None and spec.router.scheduler is not None)
+def _routes(spec: LLMInferenceServiceSpec, namespace: str) -> list[RelatedRule]:
+    """The user's own routes. Managed ones are children, and each service's would wake all the others."""
+    route = spec.router.route if spec.router is not None else None
+    refs = (route.http.refs if route is not None and route.http is not None else None) or ()
+    return _named(GATEWAY_API, "httproutes", namespace, [ref.name for ref in refs], spec)
+
+
+def _pools(spec: LLMInferenceServiceSpec, namespace: str) -> list[RelatedRule]:
+    """The user's own pool; the managed ones are children."""
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    pool = scheduler.pool if scheduler is not None else None
+    refs = [pool.ref.name] if pool is not None and pool.ref is not None else []
+    return _named(POOL_API, "inferencepools", namespace, refs, spec)
+
+
+def _named(
+    api: str, resource: str, namespace: str, refs: Sequence[str | None], spec: LLMInferenceServiceSpec
+) -> list[RelatedRule]:
+    """Objects by the names that the spec has; all of the namespace where a base or a template may name any."""
+    names = tuple(dict.fromkeys(name for name in refs if name))
+    if spec.base_refs or any(OPEN in name for name in names):
+        return [RelatedRule(api, resource, namespace)]
+    return [RelatedRule(api, resource, namespace, names)] if names else []
 
 
 def _gateways(spec: LLMInferenceServiceSpec, namespace: str, default: tuple[str, str]) -> list[RelatedRule]:
-    """Gateways, the Services before them, and routes of one's own.
+    """Gateways, and the Services before them.
 
     The Services by label; by name too, where the Gateway is the built-in default one or the spec names it.
     """
     before = {"matchExpressions": [{"key": GATEWAY_NAME_LABEL, "operator": "Exists"}]}
     rules = [
         RelatedRule(GATEWAY_API, "gateways"),
-        RelatedRule(GATEWAY_API, "httproutes", namespace),
         RelatedRule("v1", "services", label_selector=before),
     ]
     gateway = spec.router.gateway if spec.router is not None else None

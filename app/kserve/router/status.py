@@ -48,6 +48,8 @@ def pool_state(view: RouterView) -> ConditionState | None:
     if view.children.pools is None:
         return fails(Reason.INFERENCE_POOL_FETCH_ERROR, INSTALL_POOLS, Stage.SPEC)
     if view.pool_ref:
+        if view.related.pools is None:  # a preset names it, so it was not asked for
+            return HOLDS
         pool = one(view.related.pools, view.pool_ref, view.namespace)
         if pool is None:
             text = f"InferencePool {view.namespace}/{view.pool_ref} does not exist"
@@ -139,9 +141,11 @@ def routes_state(view: RouterView) -> ConditionState | None:
     if view.children.routes is None:
         return fails(Reason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
     routes: dict[str, ObservedRoute | None] = {
-        name: one(view.related.routes, name, view.namespace) for name in view.route_refs
+        name: one(view.related.routes, name, view.namespace)
+        for name in view.route_refs
+        if view.related.routes is not None  # else a preset names it, so it was not asked for
     }
-    if not routes and view.http.spec is not None:
+    if not view.route_refs and view.http.spec is not None:
         routes[view.names.route] = one(view.children.routes, view.names.route, view.namespace)
     waiting = [name for name, route in routes.items() if route is None or not is_route_ready(route)]
     if not waiting:

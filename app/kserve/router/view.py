@@ -198,7 +198,7 @@ def check_references(view: RouterView, states: dict[str, ConditionState | None])
     _require_gateways(view, view.gateway_refs, ConditionType.GATEWAYS_READY)
     states[ConditionType.GATEWAYS_READY] = None
     missing = [name for name in view.route_refs if one(view.related.routes, name, view.namespace) is None]
-    if missing:
+    if missing and view.related.routes is not None:  # those of a preset are not asked for, and nothing waits for them
         text = ", ".join(f"HTTPRoute {view.namespace}/{name}" for name in missing)
         raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.REFS_INVALID, f"{text} does not exist")
     states[ConditionType.HTTP_ROUTES_READY] = None

@@ -10,7 +10,7 @@ from typing import Any
 from app.hooks.protocol import every, one
 from app.kserve.llminferenceservice.observed import Surroundings
 from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER
+from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
 from app.kserve.results import ConditionState, WorkloadResult, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.cabundle import ca_bundle_causes, ca_bundle_children
@@ -83,6 +83,8 @@ def pods_by_workload(around: Surroundings, *, scheduler: bool) -> list[list[Obse
     found: dict[str, list[ObservedPod]] = {}
     for pod in every(around.related.pods):
         labels = pod.metadata.labels or {}
+        if labels.get(PART_OF) != PART_OF_VALUE:  # somebody else's of the same name
+            continue
         component = labels.get(COMPONENT, "")
         if (component == COMPONENT_SCHEDULER) is scheduler:
             found.setdefault(labels.get(LWS_NAME, component), []).append(pod)

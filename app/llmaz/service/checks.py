@@ -38,7 +38,7 @@ from app.llmaz.names import (
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.references import Obstacle
 from app.llmaz.service.observed import Related, Request
-from app.llmaz.service.plan import divides, is_single, plan
+from app.llmaz.service.plan import divides, plan
 from app.llmaz.service.types import (
     DEFAULT_RESTART_POLICY,
     Reason,
@@ -73,7 +73,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     errors += _workload(spec.workload_template, created=old is None, loads=not skips_loader(service.metadata))
     if old is not None and old.spec.workload_template.size != spec.workload_template.size:
         errors.append(field.immutable(TEMPLATE.child("size"), spec.workload_template.size))
-    grouped = not is_single(spec.workload_template)
+    grouped = not spec.workload_template.is_single
     return [*errors, *_rollout(spec.rollout_strategy, spec.replicas, grouped=grouped)]
 
 
@@ -189,7 +189,7 @@ def warnings(service: Service) -> list[field.Advice]:
     found: list[field.Advice] = [*workload_warnings(service.metadata)]
     if spec.model_claims is not None:
         found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
-    found += _alone(template) if is_single(template) else _grouped(template)
+    found += _alone(template) if template.is_single else _grouped(template)
     found += _overwritten(spec)
     found += _unreachable(service)
     for pods, path in ((template.worker_template, WORKER), (template.leader_template, LEADER)):
@@ -206,7 +206,7 @@ def update_warnings(service: Service, old: Service, settings: Settings) -> list[
         found.append(
             field.advice(where, f"one container must be named {RUNNER}; until then running pods are left unchanged")
         )
-    if not is_single(before) and not is_single(after) and _each(before) != _each(after):
+    if not before.is_single and not after.is_single and _each(before) != _each(after):
         path = TEMPLATE.child("subGroupPolicy")
         found.append(
             field.advice(path, "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them")

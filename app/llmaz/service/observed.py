@@ -73,11 +73,11 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     claimed = tuple(dict.fromkeys(name for name in models if name))
     rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
     rules.append(RelatedRule("v1", "configmaps", namespace=settings.llmaz_system_namespace, names=(CONFIG_MAP,)))
-    if settings.watch_pods and is_label_value(metadata.name):
-        selectors = [deployment_selector(metadata.name)]
-        if LWS_PLURAL in declared:
-            selectors.append({LWS_NAME: metadata.name})
-        rules += [_pods(metadata.namespace, labels) for labels in selectors]
+    if settings.watch_pods and service.spec.replicas and is_label_value(metadata.name):
+        # A group that runs a service of one pod already is kept (LZ-9).
+        single = [deployment_selector(metadata.name)] if service.spec.workload_template.is_single else []
+        groups = [{LWS_NAME: metadata.name}] if LWS_PLURAL in declared else []
+        rules += [_pods(metadata.namespace, labels) for labels in (*single, *groups)]
     if ROUTE_PLURAL in declared and models and is_label_value(models[0]):
         same = {"matchLabels": {MODEL_NAME: models[0]}}
         rules.append(RelatedRule(AI_GATEWAY_API, "aigatewayroutes", label_selector=same))

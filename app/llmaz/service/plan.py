@@ -121,14 +121,9 @@ def _decide(
     )
 
 
-def is_single(template: WorkloadTemplate) -> bool:
-    """Whether each replica is one pod, so that a Deployment can run them (LZ-9)."""
-    return template.leader_template is None and template.size == 1
-
-
 def _workload(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> Workload:
     """A Deployment for one pod per replica, unless a LeaderWorkerSet runs it already: taking over restarts nothing."""
-    alone = is_single(template) and observed is None
+    alone = template.is_single and observed is None
     return Workload.DEPLOYMENT if alone else Workload.LEADER_WORKER_SET
 
 

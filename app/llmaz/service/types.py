@@ -62,6 +62,11 @@ class WorkloadTemplate(KubeModel):
         description="Subgroups of the pods of one replica. Cannot be added later; no effect on a Deployment.",
     )
 
+    @property
+    def is_single(self) -> bool:
+        """Whether each replica is one pod, so that a Deployment can run them (LZ-9)."""
+        return self.leader_template is None and self.size == 1
+
 
 class RollingUpdateConfiguration(KubeModel):
     """How many replicas a rollout takes at once."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, every, specs
 from app.hooks.reader import read_related
 from app.kube.conditions import find
 from app.kube.names import is_dns1123_subdomain
@@ -27,7 +27,7 @@ from app.kube.objects import (
 from app.kube.resource import Resource
 from app.kube.stored import Decoder
 from app.llmkube import names
-from app.llmkube.inferenceservice.plan import priority_class
+from app.llmkube.inferenceservice.plan import wanted_replicas
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Phase, Service
 from app.llmkube.inferenceservice.types import Reason as ServiceReason
 from app.llmkube.model.plan import accelerator
@@ -97,11 +97,13 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     namespace = metadata.namespace
     wanted_models = _named(spec.model_ref, runtime_of(spec.runtime).draft(spec))
     rules = [RelatedRule(names.API_VERSION, "models", namespace, wanted_models)] if wanted_models else []
-    if settings.watch_pods:
-        rules.append(_selected("v1", "pods", namespace, names.service_labels(metadata.name)))
-    slices = {names.ENDPOINT_SLICE_SERVICE: names.service_name(metadata.name)}
-    rules.append(_selected("discovery.k8s.io/v1", "endpointslices", namespace, slices))
-    rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(priority_class(spec),)))
+    if settings.watch_pods and wanted_replicas(spec):
+        rules.append(_selected("v1", "pods", namespace, names.pod_selector(metadata.name)))
+    if settings.llmkube_watch_endpoint_slices:
+        slices = {names.ENDPOINT_SLICE_SERVICE: names.service_name(metadata.name)}
+        rules.append(_selected("discovery.k8s.io/v1", "endpointslices", namespace, slices))
+    if spec.priority_class_name:
+        rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(spec.priority_class_name,)))
     if spec.runtime_class_name:
         rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
     claims = _named(settings.llmkube_model_cache_claim, spec.model_cache.claim_name if spec.model_cache else "")
@@ -110,6 +112,12 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
         rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))
     return rules
+
+
+def pods_of(service: str, related: Related) -> list[ObservedPod]:
+    """The service's own pods: others may have the label that they were asked for by."""
+    wanted = names.service_labels(service).items()
+    return [pod for pod in every(related.pods) if wanted <= (pod.metadata.labels or {}).items()]
 
 
 def _named(*candidates: str) -> tuple[str, ...]:

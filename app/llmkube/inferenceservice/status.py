@@ -459,6 +459,15 @@ def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
     return Heartbeat(sum(map(_answering, slices)), _WAITING, RESYNC if ages else None)
 
 
+def unheard() -> Heartbeat:
+    """Slices were not asked for, so no agent can be heard of."""
+    text = (
+        "EndpointSlices, where a metal agent writes its address, are not watched: set "
+        "MODELHOOKS_LLMKUBE_WATCH_ENDPOINT_SLICES=true"
+    )
+    return Heartbeat(0, Scheduling(SchedulingStatus.WAITING_FOR_METAL_AGENT, text), None)
+
+
 _WAITING = Scheduling(
     status=SchedulingStatus.WAITING_FOR_METAL_AGENT,
     message="waiting for a metal agent to fetch the model and register its address",

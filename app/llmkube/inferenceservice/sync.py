@@ -17,7 +17,16 @@ from app.llmkube.inferenceservice import status
 from app.llmkube.inferenceservice.checks import mistakes
 from app.llmkube.inferenceservice.children import horizontal_pod_autoscaler, pod_monitor, service
 from app.llmkube.inferenceservice.deployment import deployment, selectable
-from app.llmkube.inferenceservice.observed import Children, Gate, Related, decode, draft_cause, missing_draft, usable
+from app.llmkube.inferenceservice.observed import (
+    Children,
+    Gate,
+    Related,
+    decode,
+    draft_cause,
+    missing_draft,
+    pods_of,
+    usable,
+)
 from app.llmkube.inferenceservice.plan import (
     Plan,
     endpoint,
@@ -51,7 +60,8 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
         return SyncResponse(status=judged, children=_kept(request.children, spec))
     facts = Facts(now, facts.effective_priority, endpoint(metadata, spec, settings))
     if accelerator(model.spec) == METAL:
-        heard = status.read_heartbeat(every(related.slices), now)
+        slices = related.slices
+        heard = status.unheard() if slices is None else status.read_heartbeat(every(slices), now)
         judged = status.on_metal(resource, heard, facts)
         return SyncResponse(status=judged, children=[], resync_after_seconds=heard.resync)
     return _in_cluster(resource, model, request, settings, facts)
@@ -75,7 +85,8 @@ def _in_cluster(resource: Service, model: Model, request: Request, settings: Set
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
         seen = Observation(reported, status.NOT_WAITING, 0, (), waited, no_draft)
     else:
-        pods, queue = every(related.pods), every(related.services) if settings.llmkube_queue_position else None
+        pods = pods_of(metadata.name, related)
+        queue = every(related.services) if settings.llmkube_queue_position else None
         seen = Observation(
             rollout=reported,
             scheduling=status.scan(pods, wanted.gpus, (*known_resources(settings), wanted.gpus.resource)),

@@ -37,8 +37,7 @@ def test_the_least_that_is_asked_for() -> None:
     ]
     assert [rule["namespace"] for rule in found] == [OWN, SYSTEM, SYSTEM, OWN, OWN]
     assert found[2]["names"] == ["inferenceservice-config"]
-    labels = {"app.kubernetes.io/name": "demo", "app.kubernetes.io/part-of": "llminferenceservice"}
-    assert found[4]["labelSelector"] == {"matchLabels": labels}
+    assert found[4]["labelSelector"] == {"matchLabels": {"app.kubernetes.io/name": "demo"}}
 
 
 def test_pods_can_be_left_out() -> None:
@@ -78,10 +77,9 @@ def test_config_maps(spec: Json, wanted: list[Json]) -> None:
 
 
 @pytest.mark.parametrize("spec", [{"router": {"route": {}}}, {"baseRefs": [{"name": "b"}]}])
-def test_gateways_and_routes(spec: Json) -> None:
-    """Gateways of every namespace, routes of the own one, and the Services before Gateways."""
+def test_gateways(spec: Json) -> None:
+    """Gateways of every namespace, and the Services before them."""
     assert rules("gateways", **spec) == [{}]
-    assert rules("httproutes", **spec) == [{"namespace": OWN}]
     exists = {"key": "gateway.networking.k8s.io/gateway-name", "operator": "Exists"}
     assert rules("services", **spec) == [{"labelSelector": {"matchExpressions": [exists]}}, DEFAULT_GATEWAY]
 
@@ -97,9 +95,37 @@ def test_services_by_the_names_of_gateways() -> None:
     assert found[2:] == [{"namespace": "infra", "names": ["g", "i"]}, {"namespace": OWN, "names": ["h"]}]
 
 
-def test_pools() -> None:
-    assert rules("inferencepools", **scheduler()) == [{"namespace": OWN}]
-    assert rules("inferencepools") == []
+BASED = {"baseRefs": [{"name": "b"}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ({"router": {"route": {}}}, []),
+        ({"router": {"route": {"http": {"spec": {}}}}}, []),
+        ({"router": {"route": {"http": {"refs": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}}}}, [["a", "b"]]),
+        ({"router": {"route": {"http": {"refs": [{"name": "{{ .ObjectMeta.Name }}-x"}]}}}}, [None]),
+        (BASED, [None]),
+    ],
+)
+def test_routes(spec: Json, wanted: list[list[str] | None]) -> None:
+    """The user's own by name; all of the namespace where a base or a template may name any."""
+    found = rules("httproutes", **spec)
+    assert found == [{"namespace": OWN, **({"names": names} if names else {})} for names in wanted]
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ({}, []),
+        (scheduler(), []),
+        ({"router": {"scheduler": {"pool": {"ref": {"name": "p"}}}}}, [{"namespace": OWN, "names": ["p"]}]),
+        (BASED, [{"namespace": OWN}]),
+    ],
+)
+def test_pools(spec: Json, wanted: list[Json]) -> None:
+    """As with routes: managed ones are children, and those of others are nobody's business."""
+    assert rules("inferencepools", **spec) == wanted
 
 
 def test_kinds_that_are_not_declared_are_not_asked_for() -> None:
@@ -107,7 +133,7 @@ def test_kinds_that_are_not_declared_are_not_asked_for() -> None:
     parent = service(baseRefs=[{"name": "b"}], router={"route": {}, "scheduler": {}})
     found = {rule["resource"] for rule in customize(parent, optional=frozenset())}
     assert not found & {"gateways", "httproutes", "inferencepools", "services"}
-    for kind, resource in (("HTTPRoute", "gateways"), ("InferencePool", "inferencepools")):
+    for kind, resource in (("HTTPRoute", "httproutes"), ("InferencePool", "inferencepools")):
         found = {rule["resource"] for rule in customize(parent, optional=frozenset({kind}))}
         assert resource in found
 

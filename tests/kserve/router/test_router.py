@@ -14,6 +14,7 @@ from tests.kserve.objects import (
     Cluster,
     Json,
     accepted,
+    config,
     customize,
     gateway,
     service,
@@ -362,6 +363,26 @@ def test_a_stopped_service_has_no_children() -> None:
     assert made.names == before
 
 
+PRESET_REFS: dict[str, tuple[Json, Json, str]] = {
+    "a route": (
+        {"route": {}},
+        config("kserve-config-llm-router-route", "kserve", router={"route": {"http": {"refs": [{"name": "mine"}]}}}),
+        "HTTPRoutesReady",
+    ),
+    "a pool": (
+        {"scheduler": {}},
+        config("kserve-config-llm-scheduler", "kserve", router={"scheduler": {"pool": {"ref": {"name": "mine"}}}}),
+        "InferencePoolReady",
+    ),
+}
+
+
+@pytest.mark.parametrize(("router", "preset", "type_"), PRESET_REFS.values(), ids=PRESET_REFS)
+def test_what_only_a_preset_names_holds_nothing_up(router: Json, preset: Json, type_: str) -> None:
+    """It is not asked for, so whether it exists is not known (KS-9.2)."""
+    assert cluster(router, preset, gateway()).says(type_) == "True"
+
+
 # What is asked for.
 
 
@@ -369,9 +390,11 @@ def test_a_stopped_service_has_no_children() -> None:
     ("router", "optional", "asked"),
     [
         (None, OPTIONAL_KINDS, set()),
-        ({"route": {}}, OPTIONAL_KINDS, {"gateways", "httproutes", "services"}),
+        ({"route": {}}, OPTIONAL_KINDS, {"gateways", "services"}),
+        ({"route": {"http": {"refs": [{"name": "r"}]}}}, OPTIONAL_KINDS, {"gateways", "httproutes", "services"}),
         ({"route": {}}, frozenset(), set()),
-        ({"scheduler": {}}, OPTIONAL_KINDS, {"inferencepools"}),
+        ({"scheduler": {}}, OPTIONAL_KINDS, set()),
+        ({"scheduler": {"pool": {"ref": {"name": "p"}}}}, OPTIONAL_KINDS, {"inferencepools"}),
         ({"scheduler": {}}, frozenset({"HTTPRoute"}), set()),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from app.settings import Settings
 from tests.llmaz.world import NAMESPACE, SERVICE, customize, service
 
@@ -20,6 +22,18 @@ def test_pods_of_a_group() -> None:
     rules = customize(SERVICE, service(), Settings(), optional=True)
     assert rules[-1]["labelSelector"] == {"matchLabels": {"leaderworkerset.sigs.k8s.io/name": "chat"}}
     assert [rule["resource"] for rule in rules].count("pods") == 2
+
+
+def test_pods_are_asked_for_where_there_can_be_some() -> None:
+    """None of a stopped service; of groups none by the label of a Deployment's."""
+
+    def asked(item: dict[str, Any]) -> list[str]:
+        rules = customize(SERVICE, item, Settings(), optional=True)
+        return [key for rule in rules if rule["resource"] == "pods" for key in rule["labelSelector"]["matchLabels"]]
+
+    assert asked(service(replicas=0)) == []
+    template = service()["spec"]["workloadTemplate"]
+    assert asked(service(workloadTemplate={**template, "size": 2})) == ["leaderworkerset.sigs.k8s.io/name"]
 
 
 def test_pods_are_the_operators_choice() -> None:

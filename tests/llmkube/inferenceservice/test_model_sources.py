@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.llmkube.inferenceservice.world import (
+    POD_LABELS,
     args,
     child,
     condition,
@@ -155,7 +156,7 @@ def test_the_scheduler_may_lack_a_device_of_any_name() -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "p", "namespace": "ns1", "labels": {"app": "s"}},
+        "metadata": {"name": "p", "namespace": "ns1", "labels": POD_LABELS},
         "spec": {},
         "status": {
             "phase": "Pending",

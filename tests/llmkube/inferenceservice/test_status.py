@@ -9,7 +9,7 @@ import pytest
 
 from app.kube.conditions import rfc3339
 from app.settings import Settings
-from tests.llmkube.inferenceservice.world import API_VERSION, NOW, applied, condition, model, service, sync
+from tests.llmkube.inferenceservice.world import API_VERSION, NOW, POD_LABELS, applied, condition, model, service, sync
 
 Json = dict[str, Any]
 
@@ -30,7 +30,7 @@ def pod(name: str, message: str, reason: str = "Unschedulable") -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": "ns1"},
+        "metadata": {"name": name, "namespace": "ns1", "labels": POD_LABELS},
         "status": {
             **PENDING,
             "conditions": [{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}],
@@ -394,7 +394,25 @@ def starting(name: str, host: str) -> Json:
     """A pod that has a node and whose containers are being made."""
     waiting = {"name": "llama-server", "state": {"waiting": {"reason": "ContainerCreating"}}}
     status = {**PENDING, "hostIP": host, "containerStatuses": [waiting]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "ns1"}, "status": status}
+    metadata = {"name": name, "namespace": "ns1", "labels": POD_LABELS}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": status}
+
+
+def test_pods_of_others_are_not_looked_at() -> None:
+    """They may have the label that pods are asked for by."""
+    parent, held = service(), pod("a", GPU_MESSAGE)
+    held["metadata"]["labels"] = {"app": "s", "tier": "web"}
+    answer = sync(parent, model(), held, children=deployed(parent, ready=0))
+    assert answer["status"]["phase"] == "Creating"
+    assert condition(answer, "Ready")["message"] == "0 of 1 pods are ready"
+
+
+def test_metal_that_nobody_looks_for_says_so() -> None:
+    """Where EndpointSlices are not asked for, no agent can ever be heard of."""
+    settings = Settings(llmkube_watch_endpoint_slices=False)
+    answer = sync(service(), model(hardware=METAL), settings=settings)
+    assert answer["status"]["schedulingStatus"] == "WaitingForMetalAgent"
+    assert "MODELHOOKS_LLMKUBE_WATCH_ENDPOINT_SLICES=true" in condition(answer, "Ready")["message"]
 
 
 def test_multi_attach_is_named() -> None:
@@ -434,7 +452,7 @@ def failing(name: str, revision: str, created: str) -> Json:
         "metadata": {
             "name": name,
             "namespace": "ns1",
-            "labels": {"pod-template-hash": revision},
+            "labels": {**POD_LABELS, "pod-template-hash": revision},
             "creationTimestamp": created,
         },
         "status": {**PENDING, "containerStatuses": [{"name": "llama-server", "state": {"waiting": waiting}}]},

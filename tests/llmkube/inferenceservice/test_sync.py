@@ -345,11 +345,10 @@ def test_an_unchanged_world_changes_nothing() -> None:
 def test_customize_asks_for_what_a_sync_reads() -> None:
     """Rules come from the spec alone, name only the parent's namespace, and never ask for a Secret (D.2)."""
     rules = {rule["resource"]: rule for rule in customize(service())}
-    assert list(rules) == ["models", "pods", "endpointslices", "priorityclasses"]
+    assert list(rules) == ["models", "pods", "endpointslices"]
     assert rules["models"]["names"] == ["m"]
-    assert rules["pods"]["labelSelector"] == {"matchLabels": {"app": "s", "inference.llmkube.dev/service": "s"}}
+    assert rules["pods"]["labelSelector"] == {"matchLabels": {"app": "s"}}
     assert rules["endpointslices"]["labelSelector"] == {"matchLabels": {"kubernetes.io/service-name": "s"}}
-    assert rules["priorityclasses"]["names"] == ["llmkube-normal"]
     assert {rule.get("namespace", "ns1") for rule in rules.values()} == {"ns1"}
 
 
@@ -379,8 +378,22 @@ def test_customize_never_names_another_namespace() -> None:
     assert [rule["resource"] for rule in customize(service(modelRef=""))] == [
         "pods",
         "endpointslices",
-        "priorityclasses",
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "wanted"),
+    [
+        ({"replicas": 0}, Settings(), ["models", "endpointslices"]),
+        ({"suspend": True}, Settings(), ["models", "endpointslices"]),
+        ({}, Settings(llmkube_watch_endpoint_slices=False), ["models", "pods"]),
+        ({"priority": "high"}, Settings(), ["models", "pods", "endpointslices"]),
+        ({"priorityClassName": "gold"}, Settings(), ["models", "pods", "endpointslices", "priorityclasses"]),
+    ],
+)
+def test_nothing_is_asked_for_that_a_spec_cannot_need(spec: Json, settings: Settings, wanted: list[str]) -> None:
+    """Each rule costs Metacontroller something for every service at every event of every related object."""
+    assert [rule["resource"] for rule in customize(service(**spec), settings)] == wanted
 
 
 def test_source_text_is_no_shell_text() -> None:

@@ -25,6 +25,10 @@ POD_MONITOR = "PodMonitor.monitoring.coreos.com/v1"
 HTTP_SOURCE = "https://example.com/model.gguf"
 
 
+POD_LABELS = {"app": "s", "inference.llmkube.dev/service": "s"}
+"""Of the pods of the service ``s``."""
+
+
 def service(name: str = "s", *, generation: int = 1, status: Json | None = None, **spec: Any) -> Json:
     """An InferenceService of Model ``m``."""
     return {

@@ -1,0 +1,417 @@
+"""Many services on a real control plane: our hook beside one that answers the same children at no cost.
+
+    make bench-cluster N=500,1000,2000
+
+Each run has a control plane of its own, with kwok's nodes, and Metacontroller (the real one where `METACONTROLLER`
+names it). The services are there before Metacontroller starts, so that the clock measures nothing but it, the hook and
+the API server. The constant hook has no customize: what a CompositeController costs that asks for no related objects.
+
+CPU seconds are those until all are ready. They depend little on what else the machine does; the seconds do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+import orjson
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.bench.fleet import FLEETS, ROOT, Fleet
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import Installation
+from tests.e2e.metacontroller import Metacontroller
+from tests.e2e.processes import Process, free_port, wait_until
+
+Json = dict[str, Any]
+Hook = Literal["ours", "constant"]
+HOOKS: tuple[Hook, ...] = ("constant", "ours")
+NODE = ROOT / "tests" / "e2e" / "cluster.yaml"
+NODES = 10
+PATIENCE = 600.0
+_WRITES = ("create", "update", "patch", "delete")
+_AUDIT: Json = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": ["metacontroller"], "verbs": list(_WRITES)}, {"level": "None"}],
+}
+"""What Metacontroller wrote, and nothing else: bodies would cost the API server more than the writes."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run. Seconds are since the start of Metacontroller, memory is in MiB."""
+
+    family: str
+    hook: Hook
+    services: int
+    children_seconds: float
+    ready_seconds: float
+    hook_cpu: float
+    metacontroller_cpu: float
+    apiserver_cpu: float
+    hook_mib: float
+    metacontroller_mib: float
+    apiserver_mib: float
+    syncs: float
+    """Per service, until nothing happens any more; so are the next three."""
+    customizes: float
+    status_writes: float
+    child_writes: float
+    idle_syncs: float
+    """Per minute, of all services; so are the next two."""
+    idle_writes: float
+    idle_metacontroller_cpu: float
+
+
+GROWING = (
+    "children_seconds",
+    "ready_seconds",
+    "hook_cpu",
+    "metacontroller_cpu",
+    "apiserver_cpu",
+    "hook_mib",
+    "metacontroller_mib",
+    "apiserver_mib",
+)
+"""What is compared between the hooks, and between numbers of services."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests.bench.cluster", description=__doc__)
+    parser.add_argument("numbers", type=_numbers, help="numbers of services, by commas")
+    parser.add_argument("--family", choices=FLEETS, action="append", help="only this family (may be repeated)")
+    parser.add_argument("--hook", choices=HOOKS, action="append", help="only this hook (may be repeated)")
+    parser.add_argument("--idle", type=float, default=60, help="seconds to watch when all is done (default: 60)")
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench-cluster.json", help="where to write all")
+    parser.add_argument("--profile", type=Path, help="directory for CPU profiles of the real Metacontroller")
+    args = parser.parse_args()
+    rows: list[Row] = []
+    print(_line(["family", "n", "hook", *_HEADINGS]), flush=True)
+    for family in args.family or FLEETS:
+        for number in args.numbers:
+            for hook in args.hook or HOOKS:
+                row = _run(FLEETS[family], hook, number, args.idle, args.profile)
+                rows.append(row)
+                print(_line([row.family, row.services, row.hook, *_cells(row)]), flush=True)
+    growth = {"hooks": compared(rows), "numbers": grown(rows)}
+    for title, found in (("ours / constant", growth["hooks"]), ("growth", growth["numbers"])):
+        for entry in found:
+            print(f"{title}: {', '.join(f'{key} {value}' for key, value in entry.items())}")
+    args.json.parent.mkdir(parents=True, exist_ok=True)
+    document = {"rows": [asdict(row) for row in rows], **growth}
+    args.json.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+    print(f"all of it: {args.json}")
+    return 0
+
+
+def _numbers(text: str) -> list[int]:
+    return sorted(int(part) for part in text.split(","))
+
+
+# One run.
+
+
+def _run(fleet: Fleet, hook: Hook, number: int, idle: float, profile: Path | None) -> Row:
+    with tempfile.TemporaryDirectory(prefix="bench-cluster-") as workdir, ExitStack() as stack:
+        cluster = stack.enter_context(ControlPlane(Path(workdir, "cluster"), audit=_AUDIT))
+        _add_nodes(cluster)
+        installation = stack.enter_context(Installation(cluster, Path(workdir, "installation")))
+        cluster.create_namespace(fleet.namespace)
+        if hook == "constant":
+            _replace(installation, fleet)
+        _share(cluster, fleet, used=hook == "ours")
+        installation.metacontroller.stop()
+        _create(cluster, fleet, number)
+        return _measure(_Run(installation, fleet, hook, number), idle, profile)
+
+
+def _add_nodes(cluster: ControlPlane) -> None:
+    """More nodes like the suite's: some thousand servers ask for more than one has."""
+    (node, *_) = yaml.safe_load_all(NODE.read_text())
+    nodes = [{**node, "metadata": {**node["metadata"], "name": f"bench-{n}"}} for n in range(1, NODES)]
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(nodes))
+
+
+def _share(cluster: ControlPlane, fleet: Fleet, *, used: bool) -> None:
+    """Create what the services share; where it is used, wait until it is ready."""
+    if fleet.shared:
+        cluster.kubectl("apply", "-n", fleet.namespace, "-f", "-", input=yaml.safe_dump_all(fleet.shared))
+    for document in fleet.shared if used else ():
+        if "." in document["apiVersion"]:  # a custom resource
+            name = f"{document['kind']}.{document['apiVersion'].partition('/')[0]}/{document['metadata']['name']}"
+            cluster.kubectl("wait", "--for=condition=Ready", "-n", fleet.namespace, name, "--timeout=60s")
+
+
+def _replace(installation: Installation, fleet: Fleet) -> None:
+    """Put the constant hook in the service's place: no admission, no customize, no other controllers."""
+    cluster, answers = installation.cluster, fleet.answers()
+    cluster.kubectl("delete", "validatingwebhookconfigurations", "--all")
+    for controller in cluster.get("compositecontrollers")["items"]:
+        name = controller["metadata"]["name"]
+        if urlsplit(controller["spec"]["hooks"]["sync"]["webhook"]["url"]).path not in answers:
+            cluster.kubectl("delete", "compositecontroller", name)
+        else:
+            change = [{"op": "remove", "path": "/spec/hooks/customize"}]
+            cluster.kubectl("patch", "compositecontroller", name, "--type=json", "-p", orjson.dumps(change).decode())
+    installation.stop_service()
+    file = installation.workdir / "answers.json"
+    file.write_bytes(orjson.dumps(answers))
+    argv = [sys.executable, "-m", "uvicorn", "tests.bench.constant:app", "--host", "127.0.0.1"]
+    argv += ["--port", str(installation.port), "--timeout-keep-alive", "120", "--no-access-log", "--lifespan", "off"]
+    argv += ["--ssl-certfile", str(installation.workdir / "tls.crt")]
+    argv += ["--ssl-keyfile", str(installation.workdir / "tls.key")]
+    environment = {**os.environ, "CONSTANT_ANSWERS": str(file), "PYTHONPATH": str(ROOT)}
+    installation.service = Process("constant", argv, installation.workdir / "constant.log", environment)
+    installation.service.wait_ready(lambda: _answers(installation))
+
+
+def _answers(installation: Installation) -> bool:
+    try:
+        with installation.client() as client:
+            return client.get("/metrics").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def _create(cluster: ControlPlane, fleet: Fleet, number: int) -> None:
+    path = _path(fleet)
+
+    def create(service: Json) -> None:
+        cluster.client.post(path, json=service).raise_for_status()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(create, fleet.services(number)))
+
+
+def _path(fleet: Fleet) -> str:
+    resource = fleet.resource
+    return f"/apis/{resource.api_version}/namespaces/{fleet.namespace}/{resource.plural}"
+
+
+class _Run:
+    """A run that has begun: what is asked of its cluster and its processes."""
+
+    def __init__(self, installation: Installation, fleet: Fleet, hook: Hook, number: int) -> None:
+        self.installation, self.fleet, self.hook, self.number = installation, fleet, hook, number
+        self._deployments = f"/apis/apps/v1/namespaces/{fleet.namespace}/deployments"
+        self._services = f"/api/v1/namespaces/{fleet.namespace}/services"
+
+    @property
+    def processes(self) -> dict[str, Process]:
+        """What is measured."""
+        cluster = self.installation.cluster
+        return {
+            "hook": self.installation.service,
+            "metacontroller": self.installation.metacontroller.process,
+            "apiserver": cluster.process("kube-apiserver"),
+        }
+
+    def complete(self) -> bool:
+        """Whether all children are there: a Deployment and a Service for each."""
+        return all(self._count(path) >= self.number for path in (self._deployments, self._services))
+
+    def ready(self) -> bool:
+        """Whether every service says that it is ready; the constant hook's do at once, so its Deployments are asked."""
+        path = _path(self.fleet) if self.hook == "ours" else self._deployments
+        wanted = "Ready" if self.hook == "ours" else "Available"
+        found = _LIST.decode(self._get(path, resourceVersion="0").content).items
+        return len(found) == self.number and all(wanted in item.true for item in found)
+
+    def counts(self) -> Counter[str]:
+        """Requests to the hook by the last part of their path, and Metacontroller's writes of statuses and objects."""
+        with self.installation.client() as client:
+            text = client.get("/metrics").raise_for_status().text
+        found: Counter[str] = Counter()
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                if sample.name == "http_requests_total":
+                    found[sample.labels["handler"].rpartition("/")[2]] += int(sample.value)
+        for event in self.installation.cluster.audit_events("metacontroller"):
+            if (
+                event.get("objectRef", {}).get("namespace") == self.fleet.namespace
+                and event["objectRef"]["resource"] != "events"
+            ):
+                found["status" if event["objectRef"].get("subresource") == "status" else "object"] += 1
+        return found
+
+    def _count(self, path: str) -> int:
+        answer = self._get(path, limit="1").json()
+        return len(answer["items"]) + int(answer["metadata"].get("remainingItemCount", 0))
+
+    def _get(self, path: str, **query: str) -> httpx.Response:
+        self.installation.cluster.check()
+        self.installation.service.check()
+        return self.installation.cluster.client.get(path, params=query).raise_for_status()
+
+
+class _Condition(msgspec.Struct):
+    type: str
+    status: str
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] = []
+
+
+class _Item(msgspec.Struct):
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    @property
+    def true(self) -> set[str]:
+        """The types of conditions that are true."""
+        return {condition.type for condition in self.status.conditions if condition.status == "True"}
+
+
+class _List(msgspec.Struct):
+    items: list[_Item]
+
+
+_LIST = msgspec.json.Decoder(_List)
+
+
+def _measure(run: _Run, idle: float, profile: Path | None) -> Row:
+    before, cpu = run.counts(), {name: _cpu(run.processes[name]) for name in ("hook", "apiserver")}
+    began = time.monotonic()
+    with _metacontroller(run, profile):
+        wait_until(run.complete, "all children", PATIENCE, 0.25)
+        children = time.monotonic() - began
+        wait_until(run.ready, "all ready", PATIENCE, 0.5)
+        ready = time.monotonic() - began
+        used = {name: _cpu(process) - cpu.get(name, 0) for name, process in run.processes.items()}
+        resident = {name: _resident(process) for name, process in run.processes.items()}
+        settled = _settled(run)
+        at_rest = _cpu(run.processes["metacontroller"])
+        time.sleep(idle)
+        later = run.counts()
+        minutes = idle / 60
+        done = settled - before
+        return Row(
+            family=run.fleet.family,
+            hook=run.hook,
+            services=run.number,
+            children_seconds=children,
+            ready_seconds=ready,
+            **{f"{name}_cpu": value for name, value in used.items()},
+            **{f"{name}_mib": value for name, value in resident.items()},
+            syncs=done["sync"] / run.number,
+            customizes=done["customize"] / run.number,
+            status_writes=done["status"] / run.number,
+            child_writes=done["object"] / run.number,
+            idle_syncs=(later["sync"] - settled["sync"]) / minutes,
+            idle_writes=sum(later[what] - settled[what] for what in ("status", "object")) / minutes,
+            idle_metacontroller_cpu=(_cpu(run.processes["metacontroller"]) - at_rest) / minutes,
+        )
+
+
+@contextmanager
+def _metacontroller(run: _Run, profile: Path | None) -> Iterator[None]:
+    """A new Metacontroller in place of the stopped one; its CPU profile, if wanted, is of the first 30 seconds."""
+    port = free_port()
+    flags = [f"--pprof-address=127.0.0.1:{port}"] if profile else []
+    workdir = run.installation.workdir / "measured"
+    with Metacontroller(run.installation.cluster, workdir, flags=flags) as started:
+        run.installation.metacontroller = started
+        if profile is None or started.kind != "metacontroller":
+            yield
+            return
+        profile.mkdir(parents=True, exist_ok=True)
+        file = profile / f"{run.fleet.family}-{run.hook}-{run.number}.pprof"
+        url = f"http://127.0.0.1:{port}/debug/pprof/profile?seconds=30"
+        reader = threading.Thread(target=lambda: file.write_bytes(httpx.get(url, timeout=60).content))
+        reader.start()
+        yield
+        reader.join()
+
+
+def _settled(run: _Run) -> Counter[str]:
+    """The counts once they do not change for five seconds; after two minutes they are taken as they are."""
+    deadline = time.monotonic() + 120
+    last = run.counts()
+    while time.monotonic() < deadline:
+        time.sleep(5)
+        now = run.counts()
+        if all(now[what] == last[what] for what in ("sync", "status", "object")):
+            break
+        last = now
+    return last
+
+
+def _cpu(process: Process) -> float:
+    """CPU seconds of a process, all its threads."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident(process: Process) -> float:
+    """Most memory that a process ever had, in MiB."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
+
+
+# What is printed.
+
+_HEADINGS = (
+    *("children s", "ready s", "cpu hook", "cpu mc", "cpu api", "MiB hook", "MiB mc", "MiB api"),
+    *("syncs", "customizes", "status w", "child w", "idle syncs", "idle w", "idle mc"),
+)
+
+
+def _line(cells: Sequence[object]) -> str:
+    widths = (8, 5, 8, *(10 for _ in _HEADINGS))
+    return " ".join(str(cell).rjust(width) for cell, width in zip(cells, widths, strict=True))
+
+
+def _cells(row: Row) -> list[str]:
+    values = list(asdict(row).values())[3:]
+    return [f"{value:.2f}" if value < 10 else f"{value:.1f}" for value in values]
+
+
+def compared(rows: Sequence[Row]) -> list[Json]:
+    """Our hook's figures by the constant one's, for each family and number."""
+    pairs = [
+        (ours, other)
+        for ours in rows
+        for other in rows
+        if (ours.hook, other.hook) == ("ours", "constant")
+        and (ours.family, ours.services) == (other.family, other.services)
+    ]
+    return [{"family": a.family, "services": a.services, **_ratios(a, b)} for a, b in pairs]
+
+
+def grown(rows: Sequence[Row]) -> list[Json]:
+    """What a number of services takes by what the number before took."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.family, row.hook), []).append(row)
+    return [
+        {"family": family, "hook": hook, "from": few.services, "to": many.services, **_ratios(many, few)}
+        for (family, hook), group in groups.items()
+        for few, many in pairwise(group)
+    ]
+
+
+def _ratios(row: Row, by: Row) -> dict[str, float]:
+    get: Callable[[Row, str], float] = getattr
+    return {name: round(get(row, name) / get(by, name), 2) for name in GROWING if get(by, name)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

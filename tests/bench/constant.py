@@ -1,0 +1,66 @@
+"""The limit under Metacontroller: a hook that answers every sync of a path with the same bytes but for the name.
+
+Its answers are a JSON document in the file that ``CONSTANT_ANSWERS`` names: an answer about :data:`ORIGINAL` by path.
+``/metrics`` counts requests as the service does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.bench.fleet import ORIGINAL
+
+_ANSWERS = {
+    path: json.dumps(answer).encode().split(ORIGINAL.encode())
+    for path, answer in json.loads(Path(os.environ["CONSTANT_ANSWERS"]).read_text()).items()
+}
+_COUNTS: Counter[str] = Counter()
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+
+
+class _Parent(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _Request(msgspec.Struct):
+    parent: _Parent
+
+
+_DECODER = msgspec.json.Decoder(_Request)
+
+
+async def app(
+    scope: dict[str, Any],
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+) -> None:
+    """Read everything, decode the parent's name."""
+    if scope["type"] != "http":
+        return
+    more, parts = True, []
+    while more:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    answer = _answer(scope["path"], b"".join(parts))
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": answer})
+
+
+def _answer(path: str, body: bytes) -> bytes:
+    if path not in _ANSWERS:
+        lines = (f'http_requests_total{{handler="{path}"}} {count}\n' for path, count in _COUNTS.items())
+        return "".join(["# TYPE http_requests_total counter\n", *lines]).encode()
+    _COUNTS[path] += 1
+    return _DECODER.decode(body).parent.metadata.name.encode().join(_ANSWERS[path])

@@ -1,0 +1,84 @@
+"""Many services that are alike, of each family: what they are, what they need, and what hooks say of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from app.cli.manifests import parse
+from app.cli.offline import settled
+from app.families import RESOURCES
+from app.kube.resource import CustomResource
+
+Json = dict[str, Any]
+ROOT = Path(__file__).parents[2]
+ORIGINAL = "svc-00000"
+"""The service that the others are copies of. All their names have this length."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """A family's services: copies of an example's service, and the objects of the same files, which they share.
+
+    The file of the service comes last.
+    """
+
+    family: str
+    kind: str
+    files: tuple[str, ...]
+
+    @cached_property
+    def _documents(self) -> list[Json]:
+        return [d for file in self.files for d in yaml.safe_load_all((ROOT / file).read_text()) if d]
+
+    @property
+    def namespace(self) -> str:
+        """Where all of it is."""
+        return f"bench-{self.family}"
+
+    @property
+    def resource(self) -> CustomResource:
+        """The kind of the services."""
+        return next(resource for resource in RESOURCES if resource.kind == self.kind)
+
+    @property
+    def shared(self) -> list[Json]:
+        """What all services use."""
+        return self._documents[:-1]
+
+    def service(self, name: str = ORIGINAL) -> Json:
+        """The service under that name."""
+        original = self._documents[-1]
+        metadata = {"name": name, "namespace": self.namespace}
+        return {"apiVersion": original["apiVersion"], "kind": self.kind, "metadata": metadata, "spec": original["spec"]}
+
+    def services(self, count: int) -> Iterator[Json]:
+        """So many services."""
+        return (self.service(f"svc-{number:05}") for number in range(1, count + 1))
+
+    def answers(self) -> dict[str, Json]:
+        """The last answer about each custom resource that :data:`ORIGINAL` leads to, by the path of the sync hook."""
+        manifests = parse(yaml.safe_dump_all([*self.shared, self.service()]), "bench")
+        optional = {child.component for resource in RESOURCES for child in resource.children if child.optional}
+        cluster = settled(manifests, self.namespace, tuple(optional))
+        found = {}
+        for kind, parent in cluster.parents():
+            if parent["metadata"]["name"] == ORIGINAL:
+                _, answer = cluster.answers[parent["metadata"]["uid"]]
+                found[f"{kind.resource.hook_path}/sync"] = {k: answer[k] for k in ("status", "children")}
+        return found
+
+
+FLEETS = {
+    fleet.family: fleet
+    for fleet in (
+        Fleet("llmkube", "InferenceService", ("examples/llmkube/existing-volume.yaml",)),
+        Fleet("llmaz", "Playground", ("manifests/llmaz-runtimes/vllm.yaml", "examples/llmaz/quickstart.yaml")),
+        Fleet("kserve", "LLMInferenceService", ("examples/kserve/quickstart.yaml",)),
+    )
+}

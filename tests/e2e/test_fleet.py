@@ -1,0 +1,170 @@
+"""Many services at once: nothing is synced or written while nothing happens, and no status without news.
+
+Counted are the requests that the service was asked, and what Metacontroller wrote by the API server's audit log.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from app.workload.waiting import RESYNC
+from tests.bench.fleet import FLEETS, Fleet
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import Installation
+from tests.e2e.processes import wait_until
+
+pytestmark = pytest.mark.e2e
+
+Json = dict[str, Any]
+NUMBER = 50
+CHANGES: dict[str, Json] = {
+    "llmkube": {"env": [{"name": "A", "value": "b"}]},
+    "llmaz": {"backendRuntimeConfig": {"envs": [{"name": "A", "value": "b"}]}},
+    "kserve": {"labels": {"a": "b"}},
+}
+"""By family: what gives every service new pods."""
+
+
+@pytest.fixture(scope="module")
+def fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Fifty services of each family on a cluster of their own, all of them ready."""
+    workdir = tmp_path_factory.mktemp("fleets")
+    with (
+        ControlPlane(workdir / "control-plane", audit=True) as cluster,
+        Installation(cluster, workdir / "installation") as installed,
+    ):
+        for fleet in FLEETS.values():
+            cluster.create_namespace(fleet.namespace)
+            documents = [*fleet.shared, *fleet.services(NUMBER)]
+            cluster.kubectl("apply", "-n", fleet.namespace, "-f", "-", input=yaml.safe_dump_all(documents))
+        for fleet in FLEETS.values():
+            wait_until(lambda fleet=fleet: _are_ready(cluster, fleet, 1), f"services of {fleet.family}", 300)  # type: ignore[misc]
+        yield installed
+
+
+def _are_ready(cluster: ControlPlane, fleet: Fleet, generation: int) -> bool:
+    """Whether all of them are ready, with pods of that generation."""
+    items = cluster.get(f"{fleet.resource.plural}.{fleet.resource.group}", "-n", fleet.namespace)["items"]
+    deployments = cluster.get("deployments", "-n", fleet.namespace)["items"]
+    return (
+        len(items) == len(deployments) == NUMBER
+        and all(_ready(item) and item["metadata"]["generation"] == generation for item in items)
+        and all(_rolled_out(item) and item["metadata"]["generation"] == generation for item in deployments)
+    )
+
+
+def _ready(item: Json) -> bool:
+    conditions = item.get("status", {}).get("conditions", [])
+    return any((c["type"], c["status"]) == ("Ready", "True") for c in conditions)
+
+
+def _rolled_out(item: Json) -> bool:
+    status = item.get("status", {})
+    return bool(
+        status.get("observedGeneration") == item["metadata"]["generation"]
+        and status.get("replicas") == status.get("updatedReplicas") == status.get("readyReplicas") == 1
+    )
+
+
+def _syncs(installation: Installation) -> Counter[str]:
+    """How often each hook was asked."""
+    with installation.client() as client:
+        text = client.get("/metrics").raise_for_status().text
+    samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    return Counter(
+        {
+            sample.labels["handler"]: int(sample.value)
+            for sample in samples
+            if sample.name == "http_requests_total" and sample.labels["handler"].endswith("/sync")
+        }
+    )
+
+
+def _writes(cluster: ControlPlane) -> list[Json]:
+    """What Metacontroller wrote in the namespaces of fleets, but for events."""
+    namespaces = {fleet.namespace for fleet in FLEETS.values()}
+    return [
+        event
+        for event in cluster.audit_events("metacontroller")
+        if event["objectRef"].get("namespace") in namespaces
+        and event["objectRef"]["resource"] != "events"
+        and event["responseStatus"]["code"] < 300
+    ]
+
+
+def _visible(status: Json) -> bytes:
+    """A status without the times at which something changed."""
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            times = ("lastTransitionTime", "lastUpdated")
+            return {key: kept(inner) for key, inner in value.items() if key not in times}
+        return [kept(inner) for inner in value] if isinstance(value, list) else value
+
+    return orjson.dumps(kept(status), option=orjson.OPT_SORT_KEYS)
+
+
+def _assert_that_statuses_tell_news(writes: list[Json]) -> None:
+    """No status is written again as it is, and hardly one with nothing new but times.
+
+    The latter comes of Metacontroller's cache: a sync may be asked with the status before the last one, and what it
+    says again was stamped in the next second.
+    """
+    told: dict[str, list[Json]] = {}
+    for event in writes:
+        ref = event["objectRef"]
+        if ref.get("subresource") == "status":
+            told.setdefault(f"{ref['resource']} {ref['namespace']}/{ref['name']}", []).append(
+                event["requestObject"]["status"]
+            )
+    pairs = [(name, *pair) for name, statuses in told.items() for pair in pairwise(statuses)]
+    assert [name for name, before, after in pairs if before == after] == []
+    stamped = [name for name, before, after in pairs if _visible(before) == _visible(after)]
+    assert len(stamped) * 4 < len(pairs), stamped
+
+
+def _children(writes: list[Json]) -> Counter[tuple[str, str]]:
+    """How often each kind of object was written, by verb."""
+    return Counter((e["verb"], e["objectRef"]["resource"]) for e in writes if "subresource" not in e["objectRef"])
+
+
+def test_a_status_is_written_when_it_says_something_new(fleets: Installation) -> None:
+    """From creation until all pods are ready: each child is written once, each status with news."""
+    writes = _writes(fleets.cluster)
+    _assert_that_statuses_tell_news(writes)
+    assert _children(writes) == {("create", "deployments"): 3 * NUMBER, ("create", "services"): 4 * NUMBER}
+
+
+def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:
+    """New pods for everybody: one update of each Deployment, and statuses with news."""
+    cluster = fleets.cluster
+    before = len(_writes(cluster))
+    for fleet in FLEETS.values():
+        plural = f"{fleet.resource.plural}.{fleet.resource.group}"
+        for service in fleet.services(NUMBER):
+            change = orjson.dumps({"spec": CHANGES[fleet.family]}).decode()
+            name = service["metadata"]["name"]
+            cluster.kubectl("patch", plural, name, "-n", fleet.namespace, "--type=merge", "-p", change)
+    for fleet in FLEETS.values():
+        wait_until(lambda fleet=fleet: _are_ready(cluster, fleet, 2), f"the rollout of {fleet.family}", 300)  # type: ignore[misc]
+    writes = _writes(cluster)[before:]
+    _assert_that_statuses_tell_news(writes)
+    assert _children(writes) == {("update", "deployments"): 3 * NUMBER, ("update", "services"): NUMBER}
+
+
+def test_nothing_happens_while_nothing_happens(fleets: Installation) -> None:
+    """Once the timers of the rollout are over, nobody is synced, and nothing is written."""
+    time.sleep(RESYNC + 5)
+    syncs, writes = _syncs(fleets), len(_writes(fleets.cluster))
+    time.sleep(20)
+    assert _syncs(fleets) == syncs
+    assert len(_writes(fleets.cluster)) == writes
