@@ -32,9 +32,9 @@ Objects = dict[tuple[str, str, str], Json]
 
 CHART = ROOT / "manifests" / "chart"
 OVERLAYS = ROOT / "manifests" / "overlays"
-INSTALL, TAKE_OVER, UPGRADE, ROLL_BACK, GO_BACK, REMOVE = (
-    command for command in commands(ROOT / "docs/install.md") if command.startswith("helm ")
-)
+DOCUMENTED = list(commands(ROOT / "docs/install.md"))
+INSTALL, TAKE_OVER, UPGRADE, ROLL_BACK, GO_BACK, REMOVE = (one for one in DOCUMENTED if one.startswith("helm "))
+REMOVE_ROLE = DOCUMENTED[DOCUMENTED.index(REMOVE) + 1]
 VERSION, NEXT = package_version(), "99.0.0"
 KEEP = {"helm.sh/resource-policy": "keep"}
 
@@ -251,6 +251,12 @@ class Release(Installation):
         renderer = ("--post-renderer", "addresses") if str(chart) in words else ()
         self.run(*words, *renderer, *more)
 
+    def remove(self) -> None:
+        """Uninstall the release as documented."""
+        self.helm(REMOVE)
+        self.cluster.kubectl(*shlex.split(REMOVE_ROLE)[1:])
+        wait_until(lambda: ours(self.cluster) == [], "the end of what the release made", 60)
+
     def run(self, *words: str | Path) -> str:
         environment = {
             "KUBECONFIG": str(self.cluster.kubeconfig),
@@ -364,8 +370,7 @@ def test_installed_upgraded_rolled_back_removed_and_installed_again(release: Rel
     served(cluster)
     assert users(cluster) == before
 
-    release.helm(REMOVE)
-    assert ours(cluster) == []
+    release.remove()
     remaining = cluster.kubectl("get", "crds,priorityclasses", "-o", "name").stdout
     assert all(crd_name(resource) in remaining for resource in RESOURCES)
     assert remaining.count("priorityclass.scheduling.k8s.io/llmkube-") == 5
@@ -384,7 +389,7 @@ def test_installed_upgraded_rolled_back_removed_and_installed_again(release: Rel
 def test_what_kustomize_installed_is_taken_over(release: Release) -> None:
     cluster = release.cluster
     before = users(cluster)
-    release.helm(REMOVE)
+    release.remove()
     Installation._apply(release)
     release._make_certificates()
     assert ours(cluster) == []
