@@ -95,7 +95,8 @@ def _writes(cluster: ControlPlane) -> list[Json]:
     return [
         event
         for event in cluster.audit_events("metacontroller")
-        if event["objectRef"].get("namespace") in namespaces
+        if event["verb"] in ("create", "update", "patch", "delete")
+        and event["objectRef"].get("namespace") in namespaces
         and event["objectRef"]["resource"] != "events"
         and event["responseStatus"]["code"] < 300
     ]
