@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, one, specs
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
@@ -46,6 +45,7 @@ from app.kserve.names import (
 )
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
+from app.kserve.spec.presets import PRESETS
 from app.kserve.spec.template.language import OPEN
 from app.kube.conditions import since
 from app.kube.objects import (
@@ -271,28 +271,54 @@ class Related(msgspec.Struct):
 
 
 def shaping(request: SyncRequest[Children, Related]) -> dict[str, Any]:
-    """Configurations, ConfigMaps, accounts, metadata that reach pods, and whether accounts and bundles are made."""
-    related, children = request.related or Related(), request.children
-    configs = specs(related.configs)
+    """Configurations, ConfigMaps, accounts, metadata that reach pods, and whether accounts and bundles are made.
+
+    Of the namespace's objects those that the service may mean: a change of another one is no change of its inputs.
+    """
+    related, children, parent = request.related or Related(), request.children, request.parent
+    namespace = parent.metadata.namespace
+    spec = bytes(parent.spec).decode()
+    stands_in = tuple(PRESETS)
+    configs = {
+        key: found
+        for key, found in specs(related.configs).items()
+        if f'"{_name(key)}"' in spec or _name(key).endswith(stands_in)
+    }
     data = {key: found.data for key, found in (related.config_maps or {}).items()}
-    accounts = related.service_accounts or {}
-    reaches = _reaches_pods(request.parent, configs, data)
+    shared = [text for key, texts in data.items() if _elsewhere(key, namespace) for text in (texts or {}).values()]
+    said = "\n".join([spec, *(bytes(config).decode() for config in configs.values())])
+    templated, said = OPEN in said, "\n".join([said, *shared])
+
+    def meant(key: str) -> bool:
+        name = _name(key)
+        own = name == "default" or name.startswith(parent.metadata.name)
+        return templated or own or _elsewhere(key, namespace) or name in said
+
+    accounts = {key: found for key, found in (related.service_accounts or {}).items() if meant(key)}
+    reaches = _reaches_pods(data, templated=templated)
     return {
         "configs": configs,
-        "configMaps": data,
+        "configMaps": {key: texts for key, texts in data.items() if meant(key)},
         "accounts": {key: [found.metadata.annotations, found.secrets] for key, found in accounts.items()},
-        "labels": {key: text for key, text in (request.parent.metadata.labels or {}).items() if reaches(key)},
-        "annotations": {key: text for key, text in (request.parent.metadata.annotations or {}).items() if reaches(key)},
+        "labels": {key: text for key, text in (parent.metadata.labels or {}).items() if reaches(key)},
+        "annotations": {key: text for key, text in (parent.metadata.annotations or {}).items() if reaches(key)},
         "makesAccounts": children.service_accounts is not None,
         "makesBundles": children.config_maps is not None,
     }
 
 
-def _reaches_pods(
-    parent: Parent, configs: Mapping[str, Raw], data: Mapping[str, dict[str, str] | None]
-) -> Callable[[str], bool]:
+def _name(key: str) -> str:
+    """The name in the key of a related object, which may have its namespace before it."""
+    return key.rpartition("/")[2]
+
+
+def _elsewhere(key: str, namespace: str) -> bool:
+    return "/" in key and key.partition("/")[0] != namespace
+
+
+def _reaches_pods(data: Mapping[str, dict[str, str] | None], *, templated: bool) -> Callable[[str], bool]:
     """Of labels and annotations: all where a template may name them, else those with a meaning."""
-    if any(OPEN.encode() in bytes(spec) for spec in (parent.spec, *configs.values())):
+    if templated:
         return lambda _: True
     named = " ".join(text for texts in data.values() for text in (texts or {}).values())
     meant = (*PROPAGATED_LABELS, *PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNOTATIONS, f"{GROUP}/")
