@@ -67,7 +67,7 @@ def test_live_mode_follows_the_cluster(installation: Installation, namespace: st
         expect(row).to_have_count(1)
         page.get_by_role("listbox", name="Objects of the cluster").focus()
         page.keyboard.press("Enter")
-        expect(studio.editor).to_contain_text("contextSize: 4096")
+        expect(studio.editor).to_contain_text("name: smollm-chat")
         studio.write(studio.text().replace("contextSize: 4096", "contextSize: 8192"))
         edit = page.locator(".live-edit")
         expect(edit.locator(".change").filter(has_text="Deployment").locator(".effect").first).to_have_text(
