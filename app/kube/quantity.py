@@ -54,6 +54,8 @@ def meant(text: str) -> str:
     if written is None:
         return ""
     number, unit = written[1].replace(",", "."), written[2]
+    if unit == "m":  # thousandths, apart from their number
+        return f"; did you mean {number}m?"
     scaled = _BYTES.fullmatch(unit)
     if scaled is None:
         return f"; did you mean {number}?" if unit.lower() in _UNITLESS else ""

@@ -75,6 +75,7 @@ def test_what_is_meant(word: str, known: tuple[str, ...], meant: str) -> None:
     ("text", "meant"),
     [
         ("4 GB", "4G or 4Gi"),
+        ("500 m", "500m"),
         ("4GiB", "4Gi"),
         ("16gi", "16Gi"),
         ("2 cores", "2"),
