@@ -294,12 +294,18 @@ def shaping(request: SyncRequest[Children, Related]) -> dict[str, Any]:
         own = name == "default" or name.startswith(parent.metadata.name)
         return templated or own or _elsewhere(key, namespace) or name in said
 
+    made = {_name(key) for key in (*(children.service_accounts or {}), *(children.config_maps or {}))}  # by a sync
+    data = {key: texts for key, texts in data.items() if meant(key) and _name(key) not in made}
     accounts = {key: found for key, found in (related.service_accounts or {}).items() if meant(key)}
     reaches = _reaches_pods(data, templated=templated)
     return {
         "configs": configs,
-        "configMaps": {key: texts for key, texts in data.items() if meant(key)},
-        "accounts": {key: [found.metadata.annotations, found.secrets] for key, found in accounts.items()},
+        "configMaps": data,
+        "accounts": {
+            key: [found.metadata.annotations, found.secrets]
+            for key, found in accounts.items()
+            if _name(key) not in made
+        },
         "labels": {key: text for key, text in (parent.metadata.labels or {}).items() if reaches(key)},
         "annotations": {key: text for key, text in (parent.metadata.annotations or {}).items() if reaches(key)},
         "makesAccounts": children.service_accounts is not None,
