@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.kube.conditions import is_true
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
@@ -60,20 +60,24 @@ def rollout(deployment: ObservedDeployment | None, *, was_ready: bool = False) -
 
     An annotation is enough to make a new generation of a Deployment, and every answer that changes a child also changes
     Metacontroller's record of it. So where the parent ``was_ready``, a generation that its controller has yet to see
-    takes nothing away: an answer that asks for other pods says so itself (:func:`app.workload.waiting.outstanding`).
+    takes nothing away while the numbers are those of a ready one: an answer that asks for other pods says so itself
+    (:func:`app.workload.waiting.outstanding`).
     """
     if deployment is None:
         return NOTHING
     status = deployment.status
-    return Rollout(
+    found = Rollout(
         desired=deployment.spec.replicas,
         wanted=_wanted(deployment.spec.replicas),
         replicas=status.replicas,
         ready=status.ready_replicas,
         updated=status.updated_replicas,
         available=status.available_replicas,
-        seen=was_ready or (status.observed_generation or 0) >= (deployment.metadata.generation or 0),
+        seen=True,
     )
+    behind = (status.observed_generation or 0) < (deployment.metadata.generation or 0)
+    settled = found.current and found.replicas == found.wanted
+    return replace(found, seen=False) if behind and not (was_ready and settled) else found
 
 
 def group_rollout(groups: ObservedLeaderWorkerSet | None) -> Rollout:
