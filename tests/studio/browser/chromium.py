@@ -51,7 +51,8 @@ def browser() -> Iterator[Browser]:
 
 def _said(message: ConsoleMessage) -> bool:
     """Whether it is an error of the page, rather than a refusal of the studio, which the page shows as text."""
-    return message.type == "error" and "status of 422" not in message.text
+    refused = any(f"status of {status}" in message.text for status in (404, 422))
+    return message.type == "error" and not refused
 
 
 @contextmanager
