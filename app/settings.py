@@ -264,7 +264,7 @@ def _is_unknown(name: str, known: list[str]) -> bool:
     return name not in known and not name.startswith(links)
 
 
-_OTHER_PURPOSES = (f"{PREFIX}E2E",)
+_OTHER_PURPOSES = (f"{PREFIX}E2E", f"{PREFIX}BROWSER")
 """Of the test suite, which runs the service in its own environment."""
 
 
