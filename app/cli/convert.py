@@ -16,9 +16,9 @@ from app.cli import options
 from app.cli.counterparts import FAMILIES
 from app.cli.findings import Finding
 from app.cli.manifests import Manifest, ManifestError, collect
-from app.cli.store import Json
 from app.cli.translate import Entry, Translation, family_of, translate
 from app.cli.validate import check
+from app.kube.base import Json
 from app.kube.yaml import dump_all
 from app.settings import Settings
 

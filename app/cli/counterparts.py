@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.cli.store import Json
+from app.kube.base import Json
 from app.llmkube.source import SourceClass
 from app.llmkube.source import parse as llmkube_source
 

@@ -22,7 +22,7 @@ import click
 from app.cli import options
 from app.cli.manifests import Manifest, ManifestError, read
 from app.cli.simulate import Cluster, Send
-from app.cli.store import Json
+from app.kube.base import Json
 
 NAMESPACE = "demo"
 DIRECTORIES = ("examples", "manifests/llmaz-runtimes")

@@ -24,12 +24,12 @@ from app.cli.manifests import Manifest, ManifestError, collect
 from app.cli.offline import desired, direct, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
-from app.cli.store import Json
 from app.cli.validate import check
 from app.cli.world import inner_key, outer_key
 from app.families import RESOURCES
 from app.hooks.template import INPUTS, KEPT
 from app.kube import field
+from app.kube.base import Json
 from app.settings import Settings
 
 Children = Mapping[tuple[str, str], Json]

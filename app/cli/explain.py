@@ -26,10 +26,11 @@ from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Known, neighbo
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.sets import split
 from app.cli.simulate import Cluster, created
-from app.cli.store import Json, Store
+from app.cli.store import Store
 from app.cli.validate import check
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.kube.origin import Origin
 from app.kube.resource import CustomResource
 from app.settings import Settings

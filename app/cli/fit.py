@@ -24,8 +24,8 @@ from app.cli.manifests import Manifest, ManifestError, collect
 from app.cli.offline import holding, in_cluster, served
 from app.cli.sets import split
 from app.cli.simulate import Cluster
-from app.cli.store import Json
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.kube.fit import Answer, Fit
 from app.kube.quantity import is_quantity
 from app.settings import Settings

@@ -18,9 +18,9 @@ from app.cli.findings import Finding
 from app.cli.manifests import ManifestError, Reading, collect
 from app.cli.offline import served
 from app.cli.render import answers_of
-from app.cli.store import Json
 from app.cli.validate import all_findings
 from app.cli.world import outer_key
+from app.kube.base import Json
 from app.kube.yaml import dump
 
 LIST = "ResourceList"

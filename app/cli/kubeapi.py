@@ -10,7 +10,7 @@ import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from app.cli.store import Json
+from app.kube.base import Json
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TIMEOUT_SECONDS = 10

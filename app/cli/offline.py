@@ -15,10 +15,10 @@ from app.admission.metadata import decode_metadata
 from app.cli.kinds import SERVED, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.simulate import Cluster, Send
-from app.cli.store import Json
 from app.cli.world import inner_key, outer_key, stored
 from app.errors import ProtocolError
 from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.kube.base import Json
 from app.kube.field import ErrorType, Path
 from app.kube.names import CONTROLLER_UID, LAST_APPLIED
 from app.settings import Settings

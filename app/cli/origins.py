@@ -23,9 +23,10 @@ from app.cli.changes import ABSENT, compare
 from app.cli.kinds import find
 from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
-from app.cli.store import Json, Store, owner
+from app.cli.store import Store, owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.kube.field import Path
 from app.kube.names import CONTROLLER_UID, METACONTROLLER_PREFIX
 from app.kube.origin import Origin, leaves

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from app.cli.store import Json, Store
+from app.cli.live import ready
+from app.cli.store import Store
+from app.cli.world import inner_key
+from app.kube.base import Json
+from app.workload.pods import JOB_NAMES, LWS_NAME
 
 EVENTS_SHOWN = 5
-_JOB_NAME = "batch.kubernetes.io/job-name"
-"""On the pods of a Job, whose selector only the API server writes."""
-_LEADER_WORKER_SET = "leaderworkerset.sigs.k8s.io/name"
 
 
 def descendants(objects: Store, parent: Json) -> list[Json]:
@@ -26,8 +27,8 @@ def descendants(objects: Store, parent: Json) -> list[Json]:
 
 def pods_of(objects: Store, workloads: list[Json]) -> list[Json]:
     """The pods that Deployments, Jobs and LeaderWorkerSets select, by name."""
-    found = {id(pod): pod for workload in workloads for pod in selected(objects, workload)}
-    return sorted(found.values(), key=lambda pod: str(pod["metadata"]["name"]))
+    found = {inner_key(pod): pod for workload in workloads for pod in selected(objects, workload)}
+    return [found[key] for key in sorted(found)]
 
 
 def selected(objects: Store, workload: Json) -> list[Json]:
@@ -45,11 +46,13 @@ def selected(objects: Store, workload: Json) -> list[Json]:
 def _labels(workload: Json) -> dict[str, str]:
     """The labels of a workload's pods; empty for an object that has none."""
     if workload["kind"] == "LeaderWorkerSet":
-        return {_LEADER_WORKER_SET: workload["metadata"]["name"]}
+        return {LWS_NAME: workload["metadata"]["name"]}
     if workload["kind"] not in ("Deployment", "Job", "StatefulSet"):
         return {}
     chosen: dict[str, str] = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
-    return chosen or ({_JOB_NAME: workload["metadata"]["name"]} if workload["kind"] == "Job" else {})
+    if not chosen and workload["kind"] == "Job":  # only the API server writes its selector
+        return {JOB_NAMES[0]: workload["metadata"]["name"]}
+    return chosen
 
 
 def pod_line(pod: Json) -> str:
@@ -62,11 +65,7 @@ def pod_line(pod: Json) -> str:
 
 def is_ready(pod: Json) -> bool:
     """Whether the pod serves, or has ended well."""
-    status = pod.get("status") or {}
-    conditions = status.get("conditions") or []
-    return status.get("phase") == "Succeeded" or any(
-        c.get("type") == "Ready" and c.get("status") == "True" for c in conditions
-    )
+    return (pod.get("status") or {}).get("phase") == "Succeeded" or ready(pod).get("status") == "True"
 
 
 def _troubled(pod: Json) -> Iterator[tuple[str, Json]]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from app.cli.kinds import SERVED, find
 from app.cli.simulate import Cluster
-from app.cli.store import Json
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.kube.field import Path, go_quote, nearest
 
 

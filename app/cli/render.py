@@ -22,8 +22,8 @@ from app.cli.manifests import Manifest, ManifestError, collect
 from app.cli.offline import desired, identity, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
-from app.cli.store import Json
 from app.cli.validate import all_findings
+from app.kube.base import Json
 from app.kube.yaml import dump
 
 

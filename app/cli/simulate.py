@@ -16,9 +16,10 @@ import orjson
 from app.admission.protocol import API_VERSION
 from app.cli import apply, world
 from app.cli.kinds import SERVED, find, judged
-from app.cli.store import Json, Store, owner
+from app.cli.store import Store, owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 
 Progress = Callable[[int], None]

@@ -14,7 +14,7 @@ import orjson
 
 from app.cli import options
 from app.cli.live import Cluster, Source, Unreadable, of_kind, ready, served
-from app.cli.store import Json
+from app.kube.base import Json
 from app.kube.resource import CustomResource
 
 EVERY_SECONDS = 2.0

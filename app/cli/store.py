@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any
 
+from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 
-Json = dict[str, Any]
 Key = tuple[str, str]
 """Metacontroller's keys: ``Deployment.apps/v1`` and ``namespace/name``."""
 

@@ -14,7 +14,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from app.certs import Bundle, KeyPair, first_certificate
 from app.cli.kubeapi import Client
-from app.cli.store import Json
 from app.installation import (
     ADMISSION_API,
     CRD_API,
@@ -25,6 +24,7 @@ from app.installation import (
     crd_name,
     webhook_names,
 )
+from app.kube.base import Json
 
 SECRET_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 

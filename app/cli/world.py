@@ -14,8 +14,9 @@ import msgspec
 import orjson
 
 from app.cli.kinds import as_stored
-from app.cli.store import Json, Store
+from app.cli.store import Store
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.kube.resource import ChildKind
 
 

@@ -24,6 +24,7 @@ from app.hooks.kept import Kept
 from app.hooks.protocol import Inputs, Parent, SyncResponse, observed_children
 from app.hooks.response import is_sendable
 from app.hooks.sendable import merge_key
+from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.limits import depth_exceeds
 from app.kube.names import LAST_APPLIED
@@ -49,8 +50,6 @@ WAITS = f"note: a newer pod template waits for the next change to the pods, or f
 
 _TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate", "Service": "workloadTemplate"}
 """The field of a kind's spec of which every change replaces pods. The core Service has none of that name."""
-
-Json = dict[str, Any]
 
 
 def inputs(parent: Parent, family: str, shaping: Mapping[str, Any], settings: Settings) -> Inputs:

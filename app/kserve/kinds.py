@@ -45,6 +45,12 @@ VARIANT_COMPONENT = "workload-variant-autoscaler"
 _OLDER = "v1alpha1"
 _READY = ".status.conditions[?(@.type=='Ready')]"
 
+_COLUMNS = (
+    Column("Ready", f"{_READY}.status"),
+    Column("Reason", f"{_READY}.reason"),
+    Column("Age", ".metadata.creationTimestamp", "date"),
+)
+
 _SERVICE = CustomResource(
     family="kserve",
     group=GROUP,
@@ -57,9 +63,7 @@ _SERVICE = CustomResource(
     spec_required=False,
     columns=(
         Column("URL", ".status.url"),
-        Column("Ready", f"{_READY}.status"),
-        Column("Reason", f"{_READY}.reason"),
-        Column("Age", ".metadata.creationTimestamp", "date"),
+        *_COLUMNS,
         Column("URLs", ".status.addresses[*].url", priority=1),
     ),
     children=(
@@ -106,11 +110,7 @@ _CONFIG = CustomResource(
     spec=LLMInferenceServiceConfigSpec,
     status=LLMInferenceServiceConfigStatus,
     spec_required=False,
-    columns=(
-        Column("Ready", f"{_READY}.status"),
-        Column("Reason", f"{_READY}.reason"),
-        Column("Age", ".metadata.creationTimestamp", "date"),
-    ),
+    columns=_COLUMNS,
 )
 
 LLM_INFERENCE_SERVICE = replace(

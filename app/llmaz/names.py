@@ -8,7 +8,7 @@ from __future__ import annotations
 from app.kube.names import LABEL_MAX
 from app.kube.objects import ObjectMeta
 from app.kube.resource import LEADER_WORKER_SETS
-from app.workload.pods import LWS_NAME
+from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
 MODEL_GROUP = "llmaz.io"
 INFERENCE_GROUP = "inference.llmaz.io"
@@ -32,7 +32,6 @@ ACTIVATOR_MODEL = "activator.llmaz.io/model-name"
 INFERENCE_SERVICE = "llmaz.io/inference-service"
 """Our own key: on the pods of a Deployment, and nowhere upstream. LeaderWorkerSet's keys would make its pod webhook
 refuse such pods (LZ-T29)."""
-LWS_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 
 # Parts of a pod.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from app.cli.changes import ABSENT, Change
 from app.cli.diff import Children, Difference, NotComparable, applied, differences, effect_of, summary
 from app.cli.diff import Effect as Meaning
-from app.cli.store import Json
+from app.kube.base import Json
 from app.studio import catalogue
 from app.studio.documents import objects, read, settings
 from app.studio.models import CompareRequest, Comparison, Effect, FieldChange, ObjectChange

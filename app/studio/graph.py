@@ -16,8 +16,9 @@ from app.cli.offline import desired, in_cluster
 from app.cli.pods import is_ready, selected
 from app.cli.references import place
 from app.cli.simulate import Cluster
-from app.cli.store import Json, owner
+from app.cli.store import owner
 from app.cli.world import inner_key, outer_key
+from app.kube.base import Json
 from app.kube.field import Path
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
 from app.kube.stored import Decoder

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from app.cli.store import Json
+from app.cli.live import ready
+from app.kube.base import Json
 from app.studio.clock import Clock
-from app.workload.pods import LWS_NAME
-
-JOB_NAME = "batch.kubernetes.io/job-name"
+from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
 
 class Phase(IntEnum):
@@ -62,7 +61,7 @@ def pods_of(workload: Json) -> Iterator[Json]:
         yield from _groups(workload)
         return
     count = spec.get("parallelism", 1) if workload["kind"] == "Job" else spec.get("replicas", 1)
-    labels = {JOB_NAME: metadata["name"], "job-name": metadata["name"]} if workload["kind"] == "Job" else {}
+    labels = dict.fromkeys(JOB_NAMES, metadata["name"]) if workload["kind"] == "Job" else {}
     for number in range(count):
         yield _pod(f"{metadata['name']}-{number}", metadata["namespace"], spec["template"], labels)
 
@@ -78,7 +77,7 @@ def _groups(workload: Json) -> Iterator[Json]:
             labels = {
                 LWS_NAME: metadata["name"],
                 "leaderworkerset.sigs.k8s.io/group-index": str(group),
-                "leaderworkerset.sigs.k8s.io/worker-index": str(index),
+                LWS_WORKER_INDEX: str(index),
             }
             yield _pod(f"{leader}-{index}" if index else leader, metadata["namespace"], part, labels)
 
@@ -209,8 +208,7 @@ def _status(container: Json, state: Json, *, ready: bool = False, started: bool 
 
 def is_up(pod: Json) -> bool:
     """Whether a pod counts as ready for its workload."""
-    conditions = pod["status"].get("conditions") or []
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    return bool(ready(pod).get("status") == "True")
 
 
 def summary(workload: Json, pods: Sequence[Json], clock: Clock, *, too_long: bool) -> Json:
@@ -220,17 +218,17 @@ def summary(workload: Json, pods: Sequence[Json], clock: Clock, *, too_long: boo
     if workload["kind"] == "LeaderWorkerSet":
         size = workload["spec"]["leaderWorkerTemplate"].get("size", 1)
         groups = [pods[start : start + size] for start in range(0, len(pods), size)]
-        ready = sum(all(map(is_up, group)) for group in groups)
+        count = sum(all(map(is_up, group)) for group in groups)
     else:
-        ready = sum(map(is_up, pods))
+        count = sum(map(is_up, pods))
     replicas = workload["spec"].get("replicas", 1)
-    up = ready >= replicas
+    up = count >= replicas
     if workload["kind"] == "LeaderWorkerSet":
         conditions = [
             _condition("Available", up, clock, "AllGroupsReady" if up else "GroupsNotReady"),
             _condition("Progressing", not up, clock, "GroupsProgressing"),
         ]
-        counts = {"readyReplicas": ready, "updatedReplicas": replicas, "replicas": replicas}
+        counts = {"readyReplicas": count, "updatedReplicas": replicas, "replicas": replicas}
         return {"observedGeneration": workload["metadata"]["generation"], **counts, "conditions": conditions}
     available = _condition("Available", up, clock, "MinimumReplicasAvailable" if up else "MinimumReplicasUnavailable")
     stuck = too_long and not up
@@ -240,9 +238,9 @@ def summary(workload: Json, pods: Sequence[Json], clock: Clock, *, too_long: boo
         "observedGeneration": workload["metadata"]["generation"],
         "replicas": replicas,
         "updatedReplicas": replicas,
-        "readyReplicas": ready,
-        "availableReplicas": ready,
-        "unavailableReplicas": replicas - ready,
+        "readyReplicas": count,
+        "availableReplicas": count,
+        "unavailableReplicas": replicas - count,
         "conditions": [available, _condition("Progressing", not stuck, clock, why, words)],
     }
 

@@ -18,8 +18,9 @@ from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
 from app.cli.status import row_of, seen
-from app.cli.store import Json, Store
+from app.cli.store import Store
 from app.cli.world import inner_key, outer_key
+from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from app.kube.resource import ChildKind, CustomResource
 from app.kube.yaml import dump
@@ -94,11 +95,7 @@ class Live:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _follow(self, followed: CustomResource | ChildKind, queue: asyncio.Queue[models.LiveEvent]) -> None:
-        own = isinstance(followed, CustomResource)
-        scoped = (
-            followed.namespaced if isinstance(followed, CustomResource) else followed.kind not in _WITHOUT_NAMESPACE
-        )
-        label = "" if own else CONTROLLER_UID
+        scoped, label = (followed.namespaced, "") if isinstance(followed, CustomResource) else (True, CONTROLLER_UID)
         watched = self._source.changes(
             followed.api_version, followed.kind, followed.plural, label=label, namespaced=scoped
         )
@@ -140,9 +137,6 @@ class Live:
         found = clusters.around(self._source, resource, namespace)
         objects = Store({(outer_key(one), inner_key(one)): one for one in [*found, document]})
         return Cluster(direct(Settings()), objects=objects)
-
-
-_WITHOUT_NAMESPACE = frozenset({"ClusterRole", "ClusterRoleBinding"})
 
 
 def _single(text: str) -> Manifest:

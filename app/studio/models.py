@@ -10,7 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-Json = dict[str, Any]
+from app.kube.base import Json
+
 Level = Literal["error", "warning", "advice"]
 """``advice`` is a warning that is probably, but not surely, a mistake."""
 Role = Literal["parent", "related", "child", "pod"]

@@ -11,9 +11,10 @@ from app.cli.offline import in_cluster
 from app.cli.origins import neighbourhood
 from app.cli.origins import written as fields_of
 from app.cli.simulate import Cluster
-from app.cli.store import Json, owner
+from app.cli.store import owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.studio import catalogue
 from app.studio.documents import Unknown, settings
 from app.studio.graph import node_id

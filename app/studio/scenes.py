@@ -16,8 +16,9 @@ from app.cli.live import ready
 from app.cli.manifests import Manifest
 from app.cli.offline import direct, holding
 from app.cli.simulate import Cluster
-from app.cli.store import Json, owner
+from app.cli.store import owner
 from app.cli.world import inner_key, outer_key
+from app.kube.base import Json
 from app.settings import Settings
 from app.studio import catalogue, models
 from app.studio.clock import Clock

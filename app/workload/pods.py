@@ -41,6 +41,10 @@ def counts(pod: ObservedPod) -> bool:
 
 LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 """Label of all pods of a LeaderWorkerSet."""
+LWS_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
+"""Label with a pod's number in its group; the leader has 0."""
+JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
+"""Labels that the Job controller writes on pods; the second is the older one."""
 _REVISIONS = ("leaderworkerset.sigs.k8s.io/template-revision-hash", "pod-template-hash")
 """Labels that tell which template a pod was made from, by LeaderWorkerSets and Deployments."""
 

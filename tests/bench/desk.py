@@ -16,8 +16,8 @@ from pathlib import Path
 import orjson
 
 from app.cli.manifests import read
-from app.cli.store import Json
 from app.kube import yaml
+from app.kube.base import Json
 
 ROOT = Path(__file__).parents[2]
 ONE = ROOT / "examples" / "llmkube" / "quickstart.yaml"

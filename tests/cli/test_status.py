@@ -11,7 +11,7 @@ from app.cli.live import Unreadable
 from app.cli.manifests import ManifestError
 from app.cli.pods import next_command, pod_line
 from app.cli.status import look, table
-from app.cli.store import Json
+from app.kube.base import Json
 from tests.cli.files import model, service
 from tests.corpus.requests import UID
 

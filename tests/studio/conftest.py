@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.cli.store import Json
+from app.kube.base import Json
 from app.studio.catalogue import examples
 from app.studio.guard import Guard
 from app.studio.routes import create_app

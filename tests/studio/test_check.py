@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.store import Json
+from app.kube.base import Json
 from tests.studio.conftest import EXAMPLES, Ask
 
 REJECTED = sorted(name for name in EXAMPLES if "/rejected/" in name)

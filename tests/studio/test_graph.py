@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from app.cli.store import Json
+from app.kube.base import Json
 from tests.studio.conftest import EXAMPLES, Ask
 
 ALLOWED = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from app.cli.live import Unreadable
 from app.cli.manifests import parse
 from app.cli.offline import settled
-from app.cli.store import Json
+from app.kube.base import Json
 from app.studio.live import Live
 from app.studio.models import LiveEvent
 from app.studio.routes import create_app

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-from app.cli.store import Json
+from app.kube.base import Json
 from app.studio.scenes import SCENES
 from tests.studio.conftest import EXAMPLES, Ask
 

@@ -25,7 +25,6 @@ from app.llmaz.names import (
     FLAVORS,
     INFERENCE_SERVICE,
     LOADER,
-    LWS_WORKER_INDEX,
     MODEL_FAMILY,
     MODEL_NAME,
     MODEL_VOLUME,
@@ -52,7 +51,7 @@ from app.llmaz.service.types import (
 from app.settings import Settings
 from app.workload import wholepod
 from app.workload.cause import Cause
-from app.workload.pods import LWS_NAME
+from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
 TEMPLATE = SPEC.child("workloadTemplate")
 WORKER = TEMPLATE.child("workerTemplate")

@@ -30,6 +30,7 @@ from app.llmkube.download import EXIT_WRONG_SHA256
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan, source_claim
 from app.llmkube.model.types import GGUF, QUANTIZATIONS, Model
 from app.settings import Settings
+from app.workload.pods import JOB_NAMES
 
 
 class ClaimVolume(Observed):
@@ -198,10 +199,6 @@ def told(job: DownloadJob) -> str | None:
     )
 
 
-_JOB_LABELS = ("batch.kubernetes.io/job-name", "job-name")
-"""Where the Job controller writes its name on pods; the second is the older one."""
-
-
 class Header(GGUF, rename="camel"):
     """What a Job's downloader read in the file's header, with the quantization as the number that stands there."""
 
@@ -228,7 +225,7 @@ _DECODER = msgspec.json.Decoder(Report)
 
 def pods_of(job: str, pods: Iterable[ObservedPod]) -> list[ObservedPod]:
     """The pods of the Job of that name: a Model's earlier Jobs may still have some."""
-    return [pod for pod in pods if any((pod.metadata.labels or {}).get(label) == job for label in _JOB_LABELS)]
+    return [pod for pod in pods if any((pod.metadata.labels or {}).get(label) == job for label in JOB_NAMES)]
 
 
 def report(pods: Iterable[ObservedPod]) -> Report | None:
