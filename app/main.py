@@ -83,8 +83,12 @@ class Service(FastAPI):
             exception_handlers=handlers(self.load, self.log),  # type: ignore[arg-type] # each takes its own class
         )
         self.router.route_class = HookRoute
+        for kind in KINDS:  # first: routes are tried in their order, twice a request, and most requests are syncs
+            self._add_sync(kind)
         for kind in KINDS:
-            self._add_kind(kind)
+            self._add_customize(kind)
+            for version in (kind, *kind.older):
+                self._add_admission(version)
         for decorator in DECORATORS:
             self._add_decorator(decorator)
         self._add_conversion()
@@ -96,21 +100,21 @@ class Service(FastAPI):
             self.openapi_schema = document(super().openapi(), KINDS, DECORATORS, self.settings, self._clock())
         return self.openapi_schema
 
-    def _add_kind(self, kind: Kind[Any, Any]) -> None:
-        settings, clock, resource = self.settings, self._clock, kind.resource
-        limit = settings.max_sync_bytes
+    def _add_sync(self, kind: Kind[Any, Any]) -> None:
+        settings, clock = self.settings, self._clock
 
         def sync(body: bytes) -> bytes:
             return answer_sync(kind, body, settings, clock())
 
-        def customize(body: bytes) -> bytes:
-            return answer_customize(kind, body, settings)
+        report: Report = synced(kind.resource)
+        self._add(kind, SYNC, Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, report))
 
-        self._add(kind, SYNC, Endpoint(sync, limit, RETRY_SYNC, self.load, synced(resource)))
+    def _add_customize(self, kind: Kind[Any, Any]) -> None:
+        def customize(body: bytes) -> bytes:
+            return answer_customize(kind, body, self.settings)
+
         if kind.customize is not None:
-            self._add(kind, CUSTOMIZE, Endpoint(customize, limit, RETRY_SYNC, self.load))
-        for version in (kind, *kind.older):
-            self._add_admission(version)
+            self._add(kind, CUSTOMIZE, Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load))
 
     def _add_admission(self, kind: Kind[Any, Any]) -> None:
         def admit(body: bytes) -> bytes:

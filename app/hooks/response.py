@@ -29,11 +29,11 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def encode(response: SyncResponse, namespace: str) -> bytes:
-    """The answer's bytes. Raises :class:`ResponseError` for an answer that must not be sent."""
-    children, status = msgspec.to_builtins(response.children), msgspec.to_builtins(response.status)
-    _check_children(children, namespace)
+    """The answer's bytes. Raises :class:`ResponseError` for an answer that must not be sent. Its children are maps."""
+    status = msgspec.to_builtins(response.status)
+    _check_children(response.children, namespace)
     _check_values(status, "status", merged=False)
-    answer = {"children": children, "status": status}
+    answer = {"children": response.children, "status": status}
     if response.resync_after_seconds is not None:
         answer["resyncAfterSeconds"] = response.resync_after_seconds
     encoded = _ENCODER.encode(answer)
@@ -95,12 +95,13 @@ def _check_children(children: list[Any], namespace: str) -> None:
         _check_values(child, where)
 
 
-_PLAIN = frozenset({str, int, bool})
+_PLAIN = frozenset({str, bool})
 """Types of which every value may be sent."""
+_LARGEST = 2**63
 
 
 def _check_values(value: Any, where: str, key: str = "", *, merged: bool = True) -> None:
-    """No null, no float where the API has integers, no number that JSON lacks, no clash of merge keys.
+    """No null, no float where the API has integers, no number that it lacks, no clash of merge keys.
 
     ``key`` is the field that the value stands in. ``merged`` is false within a list that is replaced as a whole, where
     nothing is merged by key.
@@ -116,10 +117,15 @@ def _check_values(value: Any, where: str, key: str = "", *, merged: bool = True)
         for item in value:
             if type(item) not in _PLAIN:
                 _check_values(item, where, key, merged=merged)
-    elif value is None:
-        raise ResponseError(f"{where}: null")
-    elif type(value) is float and (not math.isfinite(value) or (value.is_integer() and key not in _FLOAT_FIELDS)):
-        raise ResponseError(f"{where}: {key} is the float {value}")
+    elif not _is_storable(value, key):
+        raise ResponseError(f"{where}: {key} is the {type(value).__name__} {value}")
+
+
+def _is_storable(value: Any, key: str) -> bool:
+    """Whether the API has such a value, which is neither a text nor a list nor a map."""
+    if type(value) is float:
+        return math.isfinite(value) and (key in _FLOAT_FIELDS or not value.is_integer())
+    return value is not None and -_LARGEST <= value < _LARGEST
 
 
 def _check_merge_key(items: Sequence[Any], where: str) -> None:

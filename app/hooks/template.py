@@ -28,7 +28,7 @@ from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.limits import depth_exceeds
 from app.kube.names import LAST_APPLIED
-from app.kube.objects import ObservedObject, annotations_of, last_applied
+from app.kube.objects import ObservedObject, last_applied
 from app.kube.stored import without_nulls
 from app.settings import Settings
 
@@ -106,9 +106,8 @@ def stays(child: ObservedObject, wanted: Mapping[str, Any], parent_inputs: Input
     template = _template(wanted)
     if template is None or parent_inputs.latest:
         return False
-    annotations = annotations_of(child)
-    made_from = annotations.get(INPUTS, parent_inputs.digest if parent_inputs.settled else None)
-    return made_from == parent_inputs.digest or annotations.get(KEPT) == _digest(template)
+    made_from = child.annotations.get(INPUTS, parent_inputs.digest if parent_inputs.settled else None)
+    return made_from == parent_inputs.digest or child.annotations.get(KEPT) == _digest(template)
 
 
 def without_template(wanted: Mapping[str, Any]) -> Json:
@@ -131,7 +130,7 @@ def _annotated(workload: Json, annotations: Json) -> Json:
 
 def _kept(wanted: Json, child: ObservedObject, observed: _Observed, parent_inputs: Inputs) -> Json:
     template, record = _template(wanted), last_applied(child)
-    if record is None and LAST_APPLIED in annotations_of(child):  # one that cannot be read says nothing
+    if record is None and LAST_APPLIED in child.annotations:  # one that cannot be read says nothing
         return wanted
     recorded = _template(record or {})
     if recorded is not None:

@@ -6,11 +6,12 @@ created object has no status yet, and null counts as absent (:mod:`app.kube.stor
 
 from __future__ import annotations
 
+import math
+import re
 from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
-import orjson
 from msgspec import Meta, Raw
 
 from app.kube.conditions import Condition
@@ -72,6 +73,14 @@ class ObservedObject(Observed, dict=True):
     api_version: str = ""
     kind: str = ""
     metadata: ChildMeta = msgspec.field(default_factory=ChildMeta)
+
+    @cached_property
+    def annotations(self) -> dict[str, str]:
+        """Its annotations; empty where there are none or they are no map of strings. Nobody changes them."""
+        try:
+            return _ANNOTATIONS.decode(self.metadata.annotations) or {}
+        except msgspec.DecodeError:
+            return {}
 
     @cached_property
     def record(self) -> dict[str, Any] | None:
@@ -345,14 +354,6 @@ class ObservedConfigMap(RelatedMeta):
     data: dict[str, str] | None = None
 
 
-def annotations_of(child: ObservedObject) -> dict[str, str]:
-    """The child's annotations; empty where there are none or they are no map of strings."""
-    try:
-        return _ANNOTATIONS.decode(child.metadata.annotations) or {}
-    except msgspec.DecodeError:
-        return {}
-
-
 _ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
 
 
@@ -369,7 +370,7 @@ def last_applied(child: ObservedObject) -> dict[str, Any] | None:
 def _record(child: ObservedObject) -> dict[str, Any] | None:
     if LAST_APPLIED.encode() not in bytes(child.metadata.annotations):
         return None
-    record = _parsed(annotations_of(child).get(LAST_APPLIED, ""))
+    record = _parsed(child.annotations.get(LAST_APPLIED, ""))
     if not isinstance(record, dict) or record.get("kind") != child.kind or not isinstance(record.get("spec", {}), dict):
         return None
     metadata = _recorded_metadata(record.get("metadata", {}), child.metadata)
@@ -380,15 +381,29 @@ def _record(child: ObservedObject) -> dict[str, Any] | None:
 
 
 def _parsed(text: str) -> Any:
-    """The record's JSON without nulls in maps; ``None`` where it is none, or nested beyond measure."""
-    raw = text.encode()
-    if depth_exceeds(raw):
+    """The record's JSON without nulls in maps, and whole numbers as integers.
+
+    ``None`` where it is none, or nested beyond measure.
+    """
+    if depth_exceeds(text.encode()):
         return None
     try:
-        record = orjson.loads(raw)
-    except orjson.JSONDecodeError:
+        record = _RECORD.decode(text)
+    except msgspec.DecodeError:
         return None
-    return without_nulls(record)
+    return without_nulls(record) if _NULL.search(text) else record
+
+
+def _number(text: str) -> float | int:
+    value: float = without_nulls(float(text))
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large")
+    return value
+
+
+_RECORD = msgspec.json.Decoder(float_hook=_number)
+_NULL = re.compile(r":\s*null")
+"""A null in a map. It may stand in a text, too."""
 
 
 def _recorded_metadata(recorded: Any, observed: ChildMeta) -> dict[str, Any] | None:

@@ -18,7 +18,6 @@ from app.kserve.names import (
 )
 from app.kube.base import Json
 from app.kube.conditions import find
-from app.kube.objects import annotations_of
 
 _MIGRATED = "v1"
 
@@ -63,7 +62,7 @@ def pool_group(observed: ObservedRoute | None) -> str:
     refuses it, or is seen to know the present one.
     """
     groups = {backend.group for backend in _pools(observed)} if observed is not None else set()
-    if observed is None or POOL_GROUP_ALPHA not in groups or annotations_of(observed).get(POOL_MIGRATED) == _MIGRATED:
+    if observed is None or POOL_GROUP_ALPHA not in groups or observed.annotations.get(POOL_MIGRATED) == _MIGRATED:
         return POOL_GROUP
     supported = _is_supported(observed)
     return POOL_GROUP if supported is False or (POOL_GROUP in groups and supported) else POOL_GROUP_ALPHA

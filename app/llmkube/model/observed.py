@@ -23,7 +23,6 @@ from app.kube.objects import (
     ObservedJob,
     ObservedPod,
     PodSpec,
-    annotations_of,
 )
 from app.llmkube import names
 from app.llmkube.download import EXIT_WRONG_SHA256
@@ -187,7 +186,7 @@ def attempts(jobs: Iterable[DownloadJob], first: str) -> list[tuple[int, Downloa
 
 
 def _number(job: DownloadJob) -> int:
-    text = annotations_of(job).get(names.ATTEMPT, "")
+    text = job.annotations.get(names.ATTEMPT, "")
     return int(text) if re.fullmatch("[1-9][0-9]{0,5}", text) else 1
 
 
