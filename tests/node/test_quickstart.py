@@ -33,11 +33,20 @@ def test_a_model_is_served_and_answers(installed: World, namespace: str, tiny: s
     assert found is not None
     assert found["status"]["endpoint"].startswith(url)
     chat = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 2}
-    printed = installed.cluster.kubectl(
-        *("run", "asks", "-n", namespace, "--rm", "--attach", "--quiet", "--restart=Never"),
-        f"--image={Settings().llmkube_init_container_image}",
-        *("--", "curl", "-sS", "--max-time", "60", "--json", json.dumps(chat), "http://chat:8080/v1/chat/completions"),
-    ).stdout
+    installed.cluster.kubectl(
+        *(
+            "run",
+            "asks",
+            "-n",
+            namespace,
+            "--restart=Never",
+            f"--image={Settings().llmkube_init_container_image}",
+            "--",
+        ),
+        *("curl", "-sS", "--max-time", "60", "--json", json.dumps(chat), "http://chat:8080/v1/chat/completions"),
+    )
+    installed.cluster.kubectl("wait", "-n", namespace, "--for=jsonpath={.status.phase}=Succeeded", "pod/asks")
+    printed = installed.cluster.kubectl("logs", "-n", namespace, "asks").stdout
     assert json.loads(printed)["object"] == "chat.completion"
 
 

@@ -18,6 +18,7 @@ from tests.node.files import FileServer
 from tests.node.node import Node
 from tests.node.prepare import Prepared
 from tests.node.report import timed
+from tests.node.samples import model
 from tests.node.volumes import Provisioner
 
 SERVICES = "inferenceservices.inference.llmkube.dev"
@@ -40,10 +41,19 @@ class World:
     """The tiny model in a directory of the node."""
 
     def install(self, tree: Path) -> None:
-        """Install the release of a tree with the commands of its README, and wait for the certificates too."""
+        """Install the release of a tree with the commands of its README, and wait for what they do not wait for.
+
+        That is the certificates, and kube-proxy, which hears of ready pods only after everybody else.
+        """
         self.cluster.kubectl("apply", "--server-side", "-k", tree / _OVERLAY)
         self.cluster.kubectl("-n", SYSTEM, "wait", "--for=condition=Complete", "job/modelhooks-certs", "--timeout=120s")
         self.roll_out("status")
+        self.wait_for("webhooks answer", self._reviews, lambda reviewed: reviewed, 30)
+
+    def _reviews(self) -> bool:
+        """Whether the API server gets an answer from a webhook."""
+        asked = yaml.safe_dump(model("asked", "https://models.example.com/asked.gguf"))
+        return self.cluster.kubectl("apply", "--dry-run=server", "-f", "-", input=asked, check=False).returncode == 0
 
     def roll_out(self, what: str = "status") -> None:
         """`kubectl rollout` of modelhooks' Deployment, to its end."""
