@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
@@ -82,11 +83,30 @@ def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRout
         return scenes.listed()
 
     router.add_api_route("/check", check, methods=["POST"])
-    router.add_api_route("/graph", scenes.graph, methods=["POST"])
-    router.add_api_route("/origins", origins, methods=["POST"])
-    router.add_api_route("/simulate", scenes.simulate, methods=["POST"])
-    router.add_api_route("/compare", compare, methods=["POST"])
+    turn = [Depends(Turn())]
+    router.add_api_route("/graph", scenes.graph, methods=["POST"], dependencies=turn)
+    router.add_api_route("/origins", origins, methods=["POST"], dependencies=turn)
+    router.add_api_route("/simulate", scenes.simulate, methods=["POST"], dependencies=turn)
+    router.add_api_route("/compare", compare, methods=["POST"], dependencies=turn)
     return router
+
+
+class Turn:
+    """One such request after the other, and none for a page that has gone on.
+
+    Whoever types asks anew with each change. A thousand objects take seconds, and nothing can stop what has begun.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def __call__(self, request: Request) -> AsyncIterator[None]:
+        """Wait for the turn, and keep it until the answer is made."""
+        await request.is_disconnected()  # after a large body, uvicorn hears of an end only if it is asked
+        async with self._lock:
+            if await request.is_disconnected():
+                raise HTTPException(499, "The page has asked for something else since.")
+            yield
 
 
 @cache
