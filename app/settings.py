@@ -232,7 +232,18 @@ _NOT_OF_PODS = frozenset(
         "watch_pods",
         "llmkube_queue_position",
         "llmkube_watch_nodes",
+        "llmkube_watch_endpoint_slices",
         "llmkube_keep_old_files",
+        "llmkube_allowed_source_hosts",
+        "llmkube_model_cache_size",
+        "llmkube_model_cache_storage_class",
+        "llmkube_model_cache_access_mode",
+        "llmaz_gateway",
+        "llmaz_gateway_timeout",
+        "kserve_wildcard_hostname",
+        "kserve_priority_critical",
+        "kserve_priority_standard",
+        "kserve_priority_sheddable",
     }
 )
 """Settings that no pod template is made from: changing one together with the release restarts nothing."""

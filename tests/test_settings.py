@@ -104,3 +104,15 @@ def _shown(default: object) -> str:
         return "not set"
     text = str(default).lower() if isinstance(default, bool) else "" if default == () else str(default)
     return f"`{text}`" if text else "empty"
+
+
+def test_what_only_other_objects_are_made_from_is_no_input_of_pods() -> None:
+    """Whoever changes it after an upgrade does not want what waits in the pods to roll out with it."""
+    made = Settings(
+        llmkube_init_container_image="mine",
+        llmkube_watch_endpoint_slices=False,
+        llmkube_model_cache_size="1Gi",
+        llmaz_gateway="ns/gateway",
+    )
+    assert made.chosen("llmkube") == {"llmkube_init_container_image": "mine"}
+    assert made.chosen("llmaz") == {}
