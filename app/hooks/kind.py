@@ -142,8 +142,6 @@ def _encoded(
 
 def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:
     """The desired children and status. A parent with errors keeps every child and says so."""
-    if request.related is None:
-        request.related = kind.related()
     resource, errors = _checked(kind, request.parent, settings)
     if resource is None or errors:
         return _keeping(kind, request, resource, errors, now)

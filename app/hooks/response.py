@@ -13,7 +13,7 @@ import msgspec
 
 from app.errors import ResponseError
 from app.hooks.protocol import RelatedRule, SyncResponse
-from app.hooks.sendable import merge_key, merge_key_clash
+from app.hooks.sendable import is_int64, merge_key, merge_key_clash
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.names import ANNOTATIONS_MAX
@@ -97,7 +97,6 @@ def _check_children(children: list[Any], namespace: str) -> None:
 
 _PLAIN = frozenset({str, bool})
 """Types of which every value may be sent."""
-_LARGEST = 2**63
 
 
 def _check_values(value: Any, where: str, key: str = "", *, merged: bool = True) -> None:
@@ -125,7 +124,7 @@ def _is_storable(value: Any, key: str) -> bool:
     """Whether the API has such a value, which is neither a text nor a list nor a map."""
     if type(value) is float:
         return math.isfinite(value) and (key in _FLOAT_FIELDS or not value.is_integer())
-    return value is not None and -_LARGEST <= value < _LARGEST
+    return value is not None and is_int64(value)
 
 
 def _check_merge_key(items: Sequence[Any], where: str) -> None:

@@ -72,7 +72,9 @@ def clashes(value: Any, path: field.Path) -> Iterator[field.Error]:
                 yield from clashes(inner, path.index(position))
 
 
-_LARGEST = 2**63
+def is_int64(value: float) -> bool:
+    """Whether a number, whole or not, is within what an integer of Kubernetes can hold."""
+    return -(2**63) <= value < 2**63
 
 
 def check(value: Any, path: field.Path) -> Iterator[field.Error]:
@@ -91,11 +93,11 @@ def _large(value: Any, path: field.Path) -> Iterator[field.Error]:
         for position, item in enumerate(value):
             if type(item) is not str:
                 yield from _large(item, path.index(position))
-    elif (kind is int or kind is float) and not (math.isfinite(value) and -_LARGEST <= value < _LARGEST):
+    elif (kind is int or kind is float) and not (math.isfinite(value) and is_int64(value)):
         yield field.invalid(path, str(value)[:40], "must fit into a 64-bit integer")
 
 
-def is_sendable(value: Any, *, merged: bool = True) -> bool:
+def passes(value: Any, *, merged: bool = True) -> bool:
     """Whether :func:`check` has nothing to say: the same walk without paths, for values without nulls.
 
     ``merged`` is false within a list that is replaced as a whole.
@@ -106,9 +108,9 @@ def is_sendable(value: Any, *, merged: bool = True) -> bool:
             if kind is str or kind is bool:
                 continue
             if kind is int or kind is float:
-                if not -_LARGEST <= item < _LARGEST:
+                if not is_int64(item):
                     return False
-            elif not is_sendable(item, merged=merged):
+            elif not passes(item, merged=merged):
                 return False
         return True
     if type(value) is list:
@@ -116,5 +118,5 @@ def is_sendable(value: Any, *, merged: bool = True) -> bool:
             if merge_key_clash(value) is not None:
                 return False
             merged = merge_key(value) is not None
-        return all(type(item) is str or is_sendable(item, merged=merged) for item in value)
-    return not isinstance(value, (int, float)) or -_LARGEST <= value < _LARGEST
+        return all(type(item) is str or passes(item, merged=merged) for item in value)
+    return not isinstance(value, (int, float)) or is_int64(value)

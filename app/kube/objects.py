@@ -17,7 +17,7 @@ from msgspec import Meta, Raw
 from app.kube.conditions import Condition
 from app.kube.limits import depth_exceeds
 from app.kube.names import LAST_APPLIED, is_reserved
-from app.kube.stored import Decoder, without_nulls
+from app.kube.stored import Decoder, whole, without_nulls
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """What every integer of Kubernetes is; more than that could not be answered with."""
@@ -395,10 +395,10 @@ def _parsed(text: str) -> Any:
 
 
 def _number(text: str) -> float | int:
-    value: float = without_nulls(float(text))
+    value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"{text} is too large")
-    return value
+    return whole(value)
 
 
 _RECORD = msgspec.json.Decoder(float_hook=_number)

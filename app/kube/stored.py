@@ -50,9 +50,7 @@ def clean(value: Any) -> Any:
         return cleaned
     if isinstance(value, list):
         return [clean(item) for item in value if item is not None]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
-        return int(value)
-    return value
+    return whole(value) if isinstance(value, float) else value
 
 
 def without_nulls(value: Any, largest: float = 2**63, *, in_lists: bool = False) -> Any:
@@ -72,9 +70,12 @@ def without_nulls(value: Any, largest: float = 2**63, *, in_lists: bool = False)
             for item in value
             if item is not None or not in_lists
         ]
-    if isinstance(value, float) and value.is_integer() and abs(value) < largest:
-        return int(value)
-    return value
+    return whole(value, largest) if isinstance(value, float) else value
+
+
+def whole(value: float, largest: float = 2**63) -> float | int:
+    """The number as JSON from the API server has it: an integer where it is a whole one below ``largest``."""
+    return int(value) if value.is_integer() and abs(value) < largest else value
 
 
 ObservedT = TypeVar("ObservedT")

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tests.bench.fleet import ORIGINAL
+from tests.bench.transport import Receive, Send, body_of
 
 _ANSWERS = {
     path: json.dumps(answer).encode().split(ORIGINAL.encode())
@@ -39,20 +39,11 @@ class _Request(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Request)
 
 
-async def app(
-    scope: dict[str, Any],
-    receive: Callable[[], Awaitable[dict[str, Any]]],
-    send: Callable[[dict[str, Any]], Awaitable[None]],
-) -> None:
+async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """Read everything, decode the parent's name."""
     if scope["type"] != "http":
         return
-    more, parts = True, []
-    while more:
-        message = await receive()
-        parts.append(message.get("body", b""))
-        more = message.get("more_body", False)
-    answer = _answer(scope["path"], b"".join(parts))
+    answer = _answer(scope["path"], await body_of(receive))
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": answer})

@@ -62,6 +62,29 @@ def test_a_record_somebody_wrote_a_null_into() -> None:
     assert keep_child(observed(deployment(record, 2))) == {**RECORD, "spec": {}}
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('{"a" : null, "b": [null, 1.0], "c": "/dev/null"}', {"b": [None, 1], "c": "/dev/null"}),
+        ('{"a": "x:null", "b": 2.50, "c": 3e2, "d": -1e25}', {"a": "x:null", "b": 2.5, "c": 300, "d": -1e25}),
+    ],
+)
+def test_a_record_is_read_as_the_api_server_stores_it(written: str, read: dict[str, Any]) -> None:
+    """Without nulls in maps, whole numbers as integers: however it was written."""
+    text = f'{{"kind": "Deployment", "metadata": {{"name": "d"}}, "spec": {written}}}'
+    record = last_applied(observed(deployment(None, 2, **{LAST_APPLIED: text})))
+    assert record is not None
+    assert record["spec"] == read
+    assert [type(value) for value in record["spec"].values()] == [type(value) for value in read.values()]
+
+
+@pytest.mark.parametrize("number", ["1e400", "12345678901234567890123"])
+def test_a_record_with_a_number_that_is_too_large_names_the_child_only(number: str) -> None:
+    text = f'{{"kind": "Deployment", "metadata": {{"name": "d"}}, "spec": {{"a": {number}}}}}'
+    kept = keep_child(observed(deployment(None, 2, **{LAST_APPLIED: text})))
+    assert kept.keys() == {"apiVersion", "kind", "metadata"}
+
+
 @pytest.mark.parametrize("annotations", [{}, {LAST_APPLIED: "{"}, {LAST_APPLIED: "[]"}])
 def test_a_child_without_a_record_is_named_only(annotations: dict[str, str]) -> None:
     """Just taken over from another operator: named, it stays; nothing in it is ours."""

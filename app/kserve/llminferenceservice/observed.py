@@ -278,11 +278,10 @@ def shaping(request: SyncRequest[Children, Related]) -> dict[str, Any]:
     related, children, parent = request.related or Related(), request.children, request.parent
     namespace = parent.metadata.namespace
     spec = bytes(parent.spec).decode()
-    stands_in = tuple(PRESETS)
     configs = {
         key: found
         for key, found in specs(related.configs).items()
-        if f'"{_name(key)}"' in spec or _name(key).endswith(stands_in)
+        if f'"{_name(key)}"' in spec or _name(key).endswith(_STAND_INS)
     }
     data = {key: found.data for key, found in (related.config_maps or {}).items()}
     shared = [text for key, texts in data.items() if _elsewhere(key, namespace) for text in (texts or {}).values()]
@@ -313,6 +312,12 @@ def shaping(request: SyncRequest[Children, Related]) -> dict[str, Any]:
     }
 
 
+_STAND_INS = tuple(PRESETS)
+"""How the names of configs end that take the place of presets."""
+_REACH_PODS = (*PROPAGATED_LABELS, *PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNOTATIONS, f"{GROUP}/")
+"""Beginnings of the labels and annotations with a meaning for pods."""
+
+
 def _name(key: str) -> str:
     """The name in the key of a related object, which may have its namespace before it."""
     return key.rpartition("/")[2]
@@ -327,8 +332,7 @@ def _reaches_pods(data: Mapping[str, dict[str, str] | None], *, templated: bool)
     if templated:
         return lambda _: True
     named = " ".join(text for texts in data.values() for text in (texts or {}).values())
-    meant = (*PROPAGATED_LABELS, *PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNOTATIONS, f"{GROUP}/")
-    return lambda key: key.startswith(meant) or key in named
+    return lambda key: key.startswith(_REACH_PODS) or key in named
 
 
 # What decisions rest on.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field, ValidationError
 
 from app.hooks.sendable import check as sendable
-from app.hooks.sendable import is_sendable
+from app.hooks.sendable import passes
 from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
 from app.kserve.names import PIN_PREFIX, Names
@@ -213,7 +213,7 @@ def _typed(document: Json) -> EffectiveSpec:
     except ValidationError:
         _, errors = decode_document(document, EffectiveSpec)
         raise CombineError(*map(str, errors)) from None
-    errors = [error for path, value in _embedded(spec) if not is_sendable(value) for error in sendable(value, path)]
+    errors = [error for path, value in _embedded(spec) if not passes(value) for error in sendable(value, path)]
     if errors:
         raise CombineError(*map(str, errors))
     return spec
