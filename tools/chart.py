@@ -177,7 +177,7 @@ def _values(components: list[str], deployment: Json) -> type[Values]:
             Field(
                 default={},
                 description="MODELHOOKS_... variables, by the table in docs/operations.md. A change restarts the "
-                "service, and no model.",
+                "service; models only where it reaches their pods.",
             ),
         ),
     )
