@@ -246,7 +246,11 @@ def _llmaz_facts(case: Json) -> Json:
     chosen = {config.get("configName") for config in configs}
     configs_of_models = [(spec.get("inferenceConfig") or {}) for kind, spec in specs if kind == "OpenModel"]
     return {
-        "flavorNodes": any(flavor.get("nodeSelector") for c in configs_of_models for flavor in c.get("flavors") or ()),
+        "flavorNodes": any(
+            flavor.get("nodeSelector") or (flavor.get("params") or {}).get("INSTANCE-TYPE")
+            for c in configs_of_models
+            for flavor in c.get("flavors") or ()
+        ),
         "limitBelowPreset": any(_is_below(config, preset) for config in configs for preset in presets),
         "chosenTrigger": any("scaleTrigger" in preset and preset["name"] in chosen for preset in presets),
     }
