@@ -9,7 +9,7 @@ import posixpath
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from app.kube.hosts import misspelt
 from app.kube.names import short_hash
@@ -21,13 +21,18 @@ FILE_SCHEME = "file://"
 HUB_SCHEME = "hf://"
 BUCKET_SCHEME = "s3://"
 HUB = "https://huggingface.co"
+MAIN = "main"
+"""Branch of a repository whose source names no revision."""
 METAL = "metal"
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 _HUB_SOURCE = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([^/\s@]+))?(?:/(\S.*))?", re.ASCII)
 _HUB_PAGE = re.compile(
-    r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+/[\w.-]+?)/?(?:tree/main/?)?(?:[?#].*)?", re.ASCII
+    r"https?://(?i:(?:www\.)?huggingface\.co|hf\.co)/([\w.-]+/[\w.-]+?)"
+    r"(?:/tree/([^/?#]+)(?:/[^?#]*)?|/(?:resolve|blob)/([^/?#]+))?/?(?:[?#].*)?",
+    re.ASCII,
 )
+"""Page of a repository, or of a revision of it. What has a file's path after its revision is that file."""
 _HUB_AREAS = frozenset(
     {"datasets", "spaces", "docs", "models", "api", "collections", "papers", "blog", "organizations"}
 )
@@ -91,7 +96,7 @@ class Source:
     def location(self) -> str:
         """What the downloader is told: the source, or what comes before the path of each file."""
         if self.kind is SourceClass.FILES:
-            return f"{HUB}/{self.repository}/resolve/{quote(self.revision or 'main', safe='')}/"
+            return f"{HUB}/{self.repository}/resolve/{quote(self.revision or MAIN, safe='')}/"
         return f"{self.text.rstrip('/')}/" if self.files else self.text
 
     @property
@@ -117,7 +122,9 @@ def parse(text: str) -> Source:
     if text.startswith(("https://", "http://")):
         page = _HUB_PAGE.fullmatch(text)
         if page and page[1].partition("/")[0] not in _HUB_AREAS:
-            return Source(text, SourceClass.REPOSITORY, repository=page[1], hub_page=True)
+            revision = page[2] or page[3] or MAIN
+            known = "" if revision == MAIN else unquote(revision)
+            return Source(text, SourceClass.REPOSITORY, repository=page[1], revision=known, hub_page=True)
         return Source(text, SourceClass.HTTP)
     if text.startswith((FILE_SCHEME, "/")):
         return Source(text, SourceClass.LOCAL, path=text.removeprefix(FILE_SCHEME))

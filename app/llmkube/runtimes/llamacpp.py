@@ -11,6 +11,7 @@ from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import ModelSpec, layers
+from app.llmkube.runtimes import speculation
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
@@ -33,6 +34,7 @@ def arguments(serving: Serving) -> list[str]:
         *_context(serving),
         *_cache(serving),
         *_batches(serving),
+        *speculation.arguments(serving),
         *_reasoning(serving),
         *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
         *(item for override in serving.spec.metadata_overrides for item in ("--override-kv", override)),
@@ -298,7 +300,7 @@ LLAMACPP = Runtime(
     arguments=arguments,
     formats=("gguf",),
     gpu_fields={"layers": 1, "sharding": 2},
-    reads=(*ON_METAL, "skipModelInit", "bindAddress"),
+    reads=(*ON_METAL, "skipModelInit", "bindAddress", "speculativeDecoding"),
     metal=ON_METAL,
     flags=_FLAGS,
     overrides=(
@@ -309,5 +311,8 @@ LLAMACPP = Runtime(
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,
+    draft=speculation.draft,
+    draft_flag=speculation.DRAFT_FLAG,
+    draft_is_model=True,
     use=use,
 )

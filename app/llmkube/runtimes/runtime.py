@@ -143,6 +143,9 @@ class Runtime:
     mistakes: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
     """What keeps the server from starting with the GPUs of a pod."""
 
+    parallelism: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
+    """Causes that the options ask for more GPUs than a pod has."""
+
     condition: str = ""
     """Type of the condition that says whether ``config`` fits together; a service with another runtime has none."""
     valid: str = ""
@@ -155,6 +158,10 @@ class Runtime:
     """The proposing model of speculative decoding, as the user wrote it; empty without one."""
     draft_flag: str = ""
     """The flag that names it."""
+    draft_problem: Callable[[InferenceServiceSpec], str] = lambda _: ""
+    """What speculative decoding lacks where it is on without a draft model; empty otherwise."""
+    draft_is_model: bool = False
+    """Whether it is the name of a Model and nothing else, which has to be Ready."""
 
     def options(self, spec: InferenceServiceSpec) -> KubeModel | None:
         """The runtime's own options, ``None`` where the user wrote none."""
