@@ -134,10 +134,12 @@ def plan(
     draft = _draft(spec, drafting, main, operator_claim, settings)
     port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
+    served = _served(main, runtime, model.spec)
     serving = Serving(
+        runtime.name,
         spec,
         model.spec,
-        _served(main, runtime, model.spec),
+        served,
         mounts_model,
         port,
         gpus.count or bool(claims),

@@ -25,9 +25,11 @@ def arguments(serving: Serving) -> list[str]:
     if type_ == "none" or (draft(serving.spec) and not serving.draft):
         return []
     file = posixpath.join(serving.directory, speculation.draft_model or "") if serving.directory else ""
-    return [
-        *("--spec-type", type_),
-        *flag(DRAFT_FLAG, serving.draft or (file if speculation.draft_model else "")),
-        *flag("--spec-draft-n-max", speculation.n_draft_max),
-        *flag("--spec-draft-p-min", None if speculation.p_min is None else str(speculation.p_min).removesuffix(".0")),
-    ]
+    shortest = None if speculation.p_min is None else str(speculation.p_min).removesuffix(".0")
+    return serving.options(
+        speculation,
+        type=["--spec-type", type_],
+        draft_model_ref=flag(DRAFT_FLAG, serving.draft or (file if speculation.draft_model else "")),
+        draft_model=[],
+        p_min=flag("--spec-draft-p-min", shortest),
+    )
