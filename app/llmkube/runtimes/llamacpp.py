@@ -30,7 +30,7 @@ def arguments(serving: Serving) -> list[str]:
     spec = serving.spec
     return [
         *_model(serving),
-        *("--host", serving.address),
+        *serving.listen(),
         *flag("--port", serving.port),
         *_gpu(serving),
         *serving.options(spec, "context_size"),

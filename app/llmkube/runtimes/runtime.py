@@ -55,10 +55,9 @@ class Serving:
         source = source_of(self.model)
         return source.repository or source.text
 
-    @property
-    def address(self) -> str:
-        """Address that the server listens on."""
-        return self.spec.bind_address or ALL_ADDRESSES
+    def listen(self, flag: str = "--host") -> list[str]:
+        """The flag for the address that the server listens on; nothing where ``extraArgs`` have it."""
+        return [] if self.has(flag) else [flag, self.spec.bind_address or ALL_ADDRESSES]
 
     @property
     def revision(self) -> list[str]:

@@ -38,7 +38,7 @@ def arguments(serving: Serving) -> list[str]:
         *serving.revision,
         *flag("--port", serving.port),
         "--enable-metrics",
-        *([] if serving.has("--host") else ["--host", serving.address]),
+        *serving.listen(),
         *([] if serving.has("--served-model-name") else ["--served-model-name", serving.spec.model_ref]),
         *serving.options(config, speculative=_speculative(serving), lora_adapters=_adapters(config), lora_modules=[]),
         *flag("--tp", serving.gpus if serving.gpus > 1 and config.tensor_parallel_size is None else None),

@@ -34,7 +34,7 @@ def arguments(serving: Serving) -> list[str]:
     spec, config = serving.spec, serving.spec.vllm_config
     return [
         serving.path or serving.source,
-        *("--host", serving.address),
+        *serving.listen(),
         *flag("--port", serving.port),
         *serving.revision,
         *(serving.options(config, speculative=_speculative(config, serving.draft)) if config else []),
@@ -130,6 +130,7 @@ VLLM = Runtime(
     name="vllm",
     container="vllm",
     image="vllm/vllm-openai:v0.20.0",
+    command=("vllm", "serve"),
     port=8000,
     health=HEALTH,
     metric="vllm:num_requests_running",
