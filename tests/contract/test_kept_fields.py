@@ -34,77 +34,73 @@ WANTED = {
 }
 """A family and a kind of its workloads."""
 
-FORGED: dict[str, Callable[[Json, Json], Any]] = {
-    **{
-        name: lambda pod, _, name=name, value=value: pod.update({name: value})
-        for name, value in {
-            "hostPID": True,
-            "hostIPC": True,
-            "hostNetwork": True,
-            "shareProcessNamespace": True,
-            "automountServiceAccountToken": True,
-            "serviceAccountName": "forged",
-            "priorityClassName": "forged",
-            "runtimeClassName": "forged",
-            "nodeName": "forged",
-            "schedulerName": "forged",
-            "nodeSelector": {"node": "forged"},
-            "tolerations": [{"key": "forged", "operator": "Exists"}],
-            "affinity": {"nodeAffinity": {"forged": []}},
-            "securityContext": {"runAsUser": 0, "sysctls": [{"name": "forged", "value": "1"}]},
-            "hostAliases": [{"ip": "127.0.0.1", "hostnames": ["forged"]}],
-            "imagePullSecrets": [{"name": "forged"}],
-            "resourceClaims": [{"name": "forged"}],
-            "ephemeralContainers": [{"name": "forged", "image": "forged"}],
-        }.items()
-    },
-    **{
-        f"volume {kind}": lambda pod, _, kind=kind, source=source: pod.setdefault("volumes", []).append(
-            {"name": "forged", kind: source}
-        )
-        for kind, source in {
-            "hostPath": {"path": "/"},
-            "secret": {"secretName": "forged"},
-            "csi": {"driver": "forged"},
-            "nfs": {"server": "forged", "path": "/"},
-            "local": {"path": "/forged"},
-            "projected": {"sources": [{"serviceAccountToken": {"path": "forged"}}]},
-        }.items()
-    },
-    **{
-        f"container's {name}": lambda _, container, name=name, value=value: container.update({name: value})
-        for name, value in {
-            "securityContext": {"privileged": True, "capabilities": {"add": ["FORGED"]}},
-            "lifecycle": {"postStart": {"httpGet": {"host": "forged", "port": 80}}},
-            "livenessProbe": {"httpGet": {"host": "forged", "port": 80}},
-            "startupProbe": {"tcpSocket": {"host": "forged", "port": 80}},
-            "envFrom": [{"secretRef": {"name": "forged"}}],
-            "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "forged", "key": "k"}}}],
-            "volumeDevices": [{"name": "forged", "devicePath": "/dev/forged"}],
-            "workingDir": "/forged",
-            "restartPolicy": "Forged",
-            "resources": {"claims": [{"name": "forged"}]},
-        }.items()
-    },
-    "container's port": lambda _, container: container.setdefault("ports", []).append(
-        {"name": "forged", "containerPort": 1, "hostPort": 1}
-    ),
-    "container's mount": lambda _, container: container.setdefault("volumeMounts", []).append(
-        {"name": "forged", "mountPath": "/forged"}
-    ),
-    "another container": lambda pod, _: pod["containers"].append({"name": "other", "image": "forged"}),
-    "another init container": lambda pod, _: pod.setdefault("initContainers", []).append(
-        {"name": "other", "image": "forged"}
-    ),
-}
-"""What no release changes, in a pod's spec and its first container. Each value is nobody's but the forger's."""
+Change = Callable[[Json, Json], Any]
+"""Of a pod's spec and its first container."""
 
-RELEASED: dict[str, Callable[[Json], Any]] = {
-    "image": lambda container: container.update(image="released:1"),
-    "args": lambda container: container.update(args=["--released"]),
-    "env": lambda container: container.update(env=[{"name": "RELEASED", "value": "1"}]),
-    "livenessProbe": lambda container: container.update(livenessProbe={"exec": {"command": ["released"]}}),
-    "resources.requests": lambda container: container.update(resources={"requests": {"cpu": "7"}}),
+
+def _of_pod(name: str, value: Any) -> Change:
+    return lambda pod, _: pod.update({name: value})
+
+
+def _of_container(name: str, value: Any) -> Change:
+    return lambda _, container: container.update({name: value})
+
+
+def _item(name: str, item: Json) -> Change:
+    return lambda pod, _: pod.setdefault(name, []).append(item)
+
+
+def _item_of_container(name: str, item: Json) -> Change:
+    return lambda _, container: container.setdefault(name, []).append(item)
+
+
+FORGED = {
+    "hostPID": _of_pod("hostPID", True),
+    "hostIPC": _of_pod("hostIPC", True),
+    "hostNetwork": _of_pod("hostNetwork", True),
+    "shareProcessNamespace": _of_pod("shareProcessNamespace", True),
+    "automountServiceAccountToken": _of_pod("automountServiceAccountToken", True),
+    "serviceAccountName": _of_pod("serviceAccountName", "forged"),
+    "priorityClassName": _of_pod("priorityClassName", "forged"),
+    "runtimeClassName": _of_pod("runtimeClassName", "forged"),
+    "nodeName": _of_pod("nodeName", "forged"),
+    "schedulerName": _of_pod("schedulerName", "forged"),
+    "nodeSelector": _of_pod("nodeSelector", {"node": "forged"}),
+    "tolerations": _of_pod("tolerations", [{"key": "forged", "operator": "Exists"}]),
+    "affinity": _of_pod("affinity", {"nodeAffinity": {"forged": []}}),
+    "securityContext": _of_pod("securityContext", {"runAsUser": 0, "sysctls": [{"name": "forged", "value": "1"}]}),
+    "hostAliases": _of_pod("hostAliases", [{"ip": "127.0.0.1", "hostnames": ["forged"]}]),
+    "imagePullSecrets": _of_pod("imagePullSecrets", [{"name": "forged"}]),
+    "resourceClaims": _of_pod("resourceClaims", [{"name": "forged"}]),
+    "ephemeralContainers": _of_pod("ephemeralContainers", [{"name": "other", "image": "forged"}]),
+    "hostPath": _item("volumes", {"name": "forged", "hostPath": {"path": "/"}}),
+    "secret": _item("volumes", {"name": "other", "secret": {"secretName": "forged"}}),
+    "csi": _item("volumes", {"name": "other", "csi": {"driver": "forged"}}),
+    "nfs": _item("volumes", {"name": "other", "nfs": {"server": "forged", "path": "/"}}),
+    "projected": _item("volumes", {"name": "other", "projected": {"sources": [{"secret": {"name": "forged"}}]}}),
+    "another container": _item("containers", {"name": "other", "image": "forged"}),
+    "another init container": _item("initContainers", {"name": "other", "image": "forged"}),
+    "container: securityContext": _of_container("securityContext", {"privileged": True, "procMount": "Forged"}),
+    "container: lifecycle": _of_container("lifecycle", {"postStart": {"httpGet": {"host": "forged", "port": 80}}}),
+    "container: livenessProbe": _of_container("livenessProbe", {"httpGet": {"host": "forged", "port": 80}}),
+    "container: startupProbe": _of_container("startupProbe", {"tcpSocket": {"host": "forged", "port": 80}}),
+    "container: envFrom": _of_container("envFrom", [{"secretRef": {"name": "forged"}}]),
+    "container: env": _of_container("env", [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "forged"}}}]),
+    "container: volumeDevices": _of_container("volumeDevices", [{"name": "forged", "devicePath": "/dev/x"}]),
+    "container: workingDir": _of_container("workingDir", "/forged"),
+    "container: restartPolicy": _of_container("restartPolicy", "Forged"),
+    "container: resources": _of_container("resources", {"claims": [{"name": "forged"}]}),
+    "container: ports": _item_of_container("ports", {"name": "forged", "containerPort": 1, "hostPort": 1}),
+    "container: volumeMounts": _item_of_container("volumeMounts", {"name": "forged", "mountPath": "/forged"}),
+}
+"""What no release changes. Each value is nobody's but the forger's."""
+
+RELEASED = {
+    "image": _of_container("image", "released:1"),
+    "args": _of_container("args", ["--released"]),
+    "env": _of_container("env", [{"name": "RELEASED", "value": "1"}]),
+    "livenessProbe": _of_container("livenessProbe", {"exec": {"command": ["released"]}}),
+    "resources.requests": _of_container("resources", {"requests": {"cpu": "7"}}),
 }
 """What a release may change."""
 
@@ -113,7 +109,7 @@ cases = pytest.mark.parametrize(("family", "kind"), sorted(WANTED), ids=lambda c
 
 @cases
 @pytest.mark.parametrize("forged", FORGED.values(), ids=list(FORGED))
-def test_a_forged_record_is_not_sent(family: str, kind: str, forged: Callable[[Json, Json], Any]) -> None:
+def test_a_forged_record_is_not_sent(family: str, kind: str, forged: Change) -> None:
     """Whether the workload is noted as made from the present inputs, or nothing is noted."""
     for noted in (True, False):
         world, identity, planned = _settled(family, kind)
@@ -124,7 +120,7 @@ def test_a_forged_record_is_not_sent(family: str, kind: str, forged: Callable[[J
 
 @cases
 @pytest.mark.parametrize("forged", FORGED.values(), ids=list(FORGED))
-def test_what_was_made_beforehand_is_not_sent(family: str, kind: str, forged: Callable[[Json, Json], Any]) -> None:
+def test_what_was_made_beforehand_is_not_sent(family: str, kind: str, forged: Change) -> None:
     world, identity, _ = _settled(family, kind)
     world.put(_forged(world.objects[identity], kind, forged, recorded=False, noted=False))
     _run(world, identity)
@@ -148,7 +144,7 @@ def test_a_workload_of_other_containers_becomes_the_planned_one(family: str, kin
 @pytest.mark.parametrize("field", RELEASED)
 def test_what_a_release_may_change_stays_and_is_named(family: str, kind: str, field: str) -> None:
     world, identity, planned = _settled(family, kind)
-    world.put(_forged(world.objects[identity], kind, lambda _, container: RELEASED[field](container), recorded=True))
+    world.put(_forged(world.objects[identity], kind, RELEASED[field], recorded=True))
     world.run()
     kept = world.objects[identity]
     assert _template(kept, kind) != planned
@@ -195,7 +191,7 @@ def _settled(family: str, kind: str) -> tuple[World, Key, Json]:
     return world, identity, copy.deepcopy(_template(world.objects[identity], kind))
 
 
-def _forged(item: Json, kind: str, change: Callable[[Json, Json], Any], *, recorded: bool, noted: bool = True) -> Json:
+def _forged(item: Json, kind: str, change: Change, *, recorded: bool, noted: bool = True) -> Json:
     """The workload with its pods changed, and its record, if it has one, too."""
     forged, record = copy.deepcopy(apply.without_record(item)), copy.deepcopy(apply.last_applied(item))
     for each in (forged, record):
@@ -235,4 +231,4 @@ def _pods(template: Json) -> list[Json]:
 
 
 def _ready(parent: Json) -> str:
-    return next(c["message"] for c in parent["status"]["conditions"] if c["type"] == "Ready")
+    return next(str(c["message"]) for c in parent["status"]["conditions"] if c["type"] == "Ready")
