@@ -42,10 +42,12 @@ class FairQueue(Generic[T]):
             del self._lines[address]
         return item
 
-    def remove(self, address: str, item: T) -> None:
-        """Take out an item that may be gone already."""
+    def remove(self, address: str, item: T) -> bool:
+        """Take out an item; report whether it was still there."""
         line = self._lines.get(address, deque())
-        if item in line:
-            line.remove(item)
-            if not line:
-                del self._lines[address]
+        if item not in line:
+            return False
+        line.remove(item)
+        if not line:
+            del self._lines[address]
+        return True

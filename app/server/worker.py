@@ -41,7 +41,8 @@ _Job = tuple[int, int, "_Call"]
 class _Call:
     """A request that waits for its answer."""
 
-    caller: Caller
+    is_new: bool
+    """Whether it is the first of its connection."""
     size: int
     work: Callable[[], bytes]
     loop: asyncio.AbstractEventLoop
@@ -89,25 +90,28 @@ class Worker:
         """Report whether the first requests of new connections come faster than they are answered."""
         return self._newcomers >= NEWCOMERS_MAX
 
-    async def answer(self, handle: Callable[[bytes], bytes], body: bytes, caller: Caller) -> bytes:
-        """Return ``handle(body)``, or raise what it raises, or :class:`app.server.caller.Disconnected`."""
+    async def answer(
+        self, handle: Callable[[bytes], bytes], body: bytes, caller: Caller, *, inline: bool = True
+    ) -> bytes:
+        """Return ``handle(body)``, or raise what it raises, or :class:`app.server.caller.Disconnected`.
+
+        The loop answers if ``inline`` and the body is small, otherwise the thread.
+        """
         loop = asyncio.get_running_loop()
-        is_new = not caller.answered
-        call = _Call(caller, len(body), lambda: handle(body), loop, loop.create_future())
-        if len(body) > INLINE_BYTES:
+        call = _Call(not caller.answered, len(body), lambda: handle(body), loop, loop.create_future())
+        if not inline or len(body) > INLINE_BYTES:
             self._to_thread(call)
         else:
             if not self._waiting:
                 loop.call_soon(self._take_turn, loop)
-            self._waiting.put(caller.address, call, first=is_new)
-        self._newcomers += is_new
+            self._waiting.put(caller.address, call, first=call.is_new)
+            self._newcomers += call.is_new
         caller.waits_for(call.answer)
         try:
             content, error = await call.answer
         finally:
-            self._newcomers -= is_new
-            if caller.gone:
-                self._waiting.remove(caller.address, call)
+            if caller.gone and self._waiting.remove(caller.address, call):
+                self._newcomers -= call.is_new
         if error is not None:
             raise error
         return content
@@ -117,6 +121,7 @@ class Worker:
         end = time.monotonic() + TURN_SECONDS
         while self._waiting and time.monotonic() < end:
             call = self._waiting.get()
+            self._newcomers -= call.is_new
             if time.monotonic() < self._slow_until:
                 self._to_thread(call)
                 continue

@@ -41,6 +41,6 @@ def test_the_longest_line_loses_its_first() -> None:
 def test_an_item_is_removed_once() -> None:
     """One that is gone is no error."""
     waiting = queue(a="ab", x="x")
-    for address, item in (("a", "b"), ("x", "x"), ("x", "x"), ("nobody", "n")):
-        waiting.remove(address, item)
+    items = (("a", "b"), ("x", "x"), ("x", "x"), ("nobody", "n"))
+    assert [waiting.remove(*item) for item in items] == [True, True, False, False]
     assert (drained(waiting), len(waiting)) == ("a", 0)

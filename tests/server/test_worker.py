@@ -31,6 +31,11 @@ def test_only_large_bodies_go_to_the_thread() -> None:
     assert (small, large) == (threading.current_thread().name.encode(), b"worker")
 
 
+def test_a_handler_may_always_need_the_thread() -> None:
+    """However small the body is."""
+    assert asyncio.run(Worker().answer(where, b"{}", Caller(), inline=False)) == b"worker"
+
+
 def test_small_requests_are_answered_while_a_large_one_is_worked_on() -> None:
     """Whatever that costs: it ends only after the small one was answered."""
     answered = threading.Event()
@@ -112,23 +117,20 @@ def test_requests_of_clients_that_left_are_not_worked_on(body: bytes) -> None:
 
 
 def test_the_worker_is_crowded_by_newcomers_only() -> None:
-    """Connections that had an answer do not keep others from being opened."""
+    """Connections that had an answer, and those whose request is in the thread, do not keep others from being opened."""
 
     async def main() -> list[bool]:
         found = []
-        for answered in (True, False):
-            worker = Worker()
-            tasks = [
-                asyncio.create_task(worker.answer(where, b"{}", Caller(answered=answered)))
-                for _ in range(NEWCOMERS_MAX)
-            ]
+        for answered, body in ((True, b"{}"), (False, LARGE), (False, b"{}")):
+            worker, calls = Worker(), range(NEWCOMERS_MAX)
+            tasks = [asyncio.create_task(worker.answer(where, body, Caller(answered=answered))) for _ in calls]
             await asyncio.sleep(0)
             found.append(worker.crowded)
             await asyncio.gather(*tasks)
             found.append(worker.crowded)
         return found
 
-    assert asyncio.run(main()) == [False, False, True, False]
+    assert asyncio.run(main()) == [False, False, False, False, True, False]
 
 
 @pytest.mark.parametrize("fault", [KeyError("x"), RecursionError(), SystemExit(3)])

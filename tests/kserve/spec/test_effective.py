@@ -412,7 +412,7 @@ def test_scheduler_config_of_the_system_namespace() -> None:
         picker_text(Cluster(referring("config-scheduler-x"), config_map("config-scheduler-x", "kserve", epp="kind: S")))
         == "kind: S"
     )
-    assert "ConfigMap c does not exist" in problem(Cluster(referring("c"), config_map("c", "kserve", epp="s")))
+    assert 'ConfigMap "default/c" not found' in problem(Cluster(referring("c"), config_map("c", "kserve", epp="s")))
 
 
 def test_scheduler_config_key_that_is_missing() -> None:
@@ -533,14 +533,14 @@ def test_a_running_service_is_kept_when_its_base_goes() -> None:
 def test_every_value_has_a_source() -> None:
     """The layer that set a value last is named, for explain."""
     from app.kserve.operator import OperatorConfig
-    from app.kserve.spec.effective import Inputs, combine
+    from app.kserve.spec.effective import CombineInputs, combine
     from app.kube.objects import ObjectMeta
 
     finder = ConfigFinder(None, None, "default", "kserve", "kserve-")
     own = layer("spec", b'{"template": {"containers": [{"name": "main", "image": "mine"}]}}')
     metadata = ObjectMeta(name="demo", namespace="default")
     effective = combine(
-        Inputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder.config, finder.scheduler_config)
+        CombineInputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder.config, finder.scheduler_config)
     )
     main_container: list[Any] = ["template", "containers", ("name", "main")]
     assert effective.source([*main_container, "image"]) == "spec"
