@@ -117,7 +117,7 @@ def test_requests_of_clients_that_left_are_not_worked_on(body: bytes) -> None:
 
 
 def test_the_worker_is_crowded_by_newcomers_only() -> None:
-    """Connections that had an answer, and those whose request is in the thread, do not keep others from being opened."""
+    """Neither old connections nor requests in the thread keep others from being opened."""
 
     async def main() -> list[bool]:
         found = []
