@@ -401,6 +401,13 @@ def _overridden(known: Runtime, spec: InferenceServiceSpec, written: Json) -> It
 
 def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
     lowest, wanted, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
+    known = runtime(spec.runtime)
+    if not autoscaling.metrics and not known.scraped:  # LK-V-I80
+        message = (
+            f"runtime {known.name} has no metric of its own: the autoscaler waits for {known.metric}; "
+            "name a metric that the server has, or cpu or memory"
+        )
+        yield advice(SPEC.child("autoscaling", "metrics"), message)
     if wanted == 0:  # LK-V-I34
         yield advice(path, "0 stops the service: autoscaling does not start it again")
     elif wanted is not None and wanted != 1 and not lowest <= wanted <= autoscaling.max_replicas:
@@ -478,7 +485,7 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
     fits = fit_with(spec, model, settings)
     if fits.answer is Answer.DOES_NOT_FIT:  # LK-7.5
         broken.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
-    return [*broken, *_with_model(spec, model.spec, wanted)]
+    return [*broken, *_with_model(spec, model.spec, wanted, settings)]
 
 
 def refusals(
@@ -514,9 +521,16 @@ def mistakes(spec: InferenceServiceSpec, wanted: Plan, model: Model) -> Iterator
         yield Cause(Stage.SPEC, text, "FormatNotServable")
 
 
-def _with_model(spec: InferenceServiceSpec, model: ModelSpec, wanted: Plan) -> Iterator[Advice]:
+def _with_model(spec: InferenceServiceSpec, model: ModelSpec, wanted: Plan, settings: Settings) -> Iterator[Advice]:
     """LK-V-I40 and LK-V-X06: GPUs may be counted in both objects, and not every runtime reads all of the Model."""
     known, count = wanted.runtime, wanted.gpus.count
+    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    if claim and wanted.init and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim):
+        message = (
+            f"the model is downloaded twice: once by the Model onto {names.claim_name(spec.model_ref)}, and once onto "
+            f"{claim}; leave it out to use the Model's own claim"
+        )
+        yield advice(SPEC.child("modelCache", "claimName"), message)
     yield from known.advice_with_model(spec, model, count)
     gpu, own = model.hardware.gpu if model.hardware else None, spec.resources.gpu if spec.resources else None
     if gpu is None:

@@ -127,6 +127,16 @@ EMBEDDED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("LK-V-K03", env(valueFrom={}), "give exactly one of fieldRef"),
     (
+        "LK-V-K35",
+        env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "/p", "key": "k"}}),
+        "fileKeyRef.path: Invalid value",
+    ),
+    (
+        "LK-V-K35",
+        env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "a/../b", "key": "k"}}),
+        "must be a relative path without '..'",
+    ),
+    (
         "LK-V-K03",
         env(valueFrom={"secretKeyRef": {"name": "s", "key": "k"}, "configMapKeyRef": {"name": "c", "key": "k"}}),
         "give exactly one of fieldRef",
@@ -158,6 +168,8 @@ EMBEDDED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-K12", probes("startup", **HTTP, successThreshold=2), "successThreshold: Invalid value: 2: must be 1"),
     ("LK-V-K13", probes(**HTTP, terminationGracePeriodSeconds=5), "must not be set for readiness probes"),
     ("LK-V-K13", probes("liveness", **HTTP, terminationGracePeriodSeconds=0), "must be at least 1"),
+    ("LK-V-I80", {"runtime": "generic", "image": "x", "autoscaling": {"maxReplicas": 2}}, "has no metric of its own"),
+    ("LK-V-I80", {"runtime": "personaplex", "image": "x", "autoscaling": {"maxReplicas": 2}}, "no metric of its own"),
     ("LK-V-K14", probes(tcpSocket={"port": 0}), "tcpSocket.port: Invalid value"),
     ("LK-V-K14", probes(httpGet={"port": "8080"}), "httpGet.port: Invalid value"),
     ("LK-V-K14", probes(grpc={"port": 70000}), "grpc.port: Invalid value"),
@@ -440,3 +452,10 @@ def test_the_documented_example_passes_with_its_three_warnings() -> None:
         "spec.evictionProtection",
         "spec.image",
     ]
+
+
+def test_a_volume_of_the_user_provides_a_file() -> None:
+    """LK-V-K07: ``extraVolumes`` count."""
+    variable = env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}})
+    assert "no volume that provides" in str(warned(service(**variable)))
+    assert "no volume" not in str(warned(service(**variable, extraVolumes=[{"name": "v", "emptyDir": {}}])))
