@@ -17,10 +17,11 @@ from typing import Any
 import click
 import orjson
 
-from app.cli import fit, options
+from app.cli import fit, options, printing
 from app.cli import live as on_cluster
+from app.cli.files import collect
 from app.cli.live import Source, Unreadable
-from app.cli.manifests import Manifest, ManifestError, Reading, collect, parse
+from app.cli.manifests import Manifest, ManifestError, Reading, parse
 from app.cli.offline import holding, in_cluster, served, settled
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Known, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
@@ -73,7 +74,7 @@ def command(
     for one in explained:
         one["values"] = [row for row in one["values"] if not paths or any(part in row["path"] for part in paths)]
     if output == "json":
-        click.echo(orjson.dumps(explained, option=orjson.OPT_INDENT_2).decode())
+        click.echo(printing.as_json(explained), nl=False)
     else:
         click.echo("\n".join(_text(one, everything=everything or bool(paths)) for one in explained), nl=False)
     return 1 if reading.findings else 0
@@ -266,7 +267,7 @@ def _row(origin: Origin) -> Json:
 def _text(explained: Json, *, everything: bool = False) -> str:
     place = f" in namespace {explained['namespace']}" if explained["namespace"] else ""
     lines = [f"{explained['object']}{place}: {explained['state']}"]
-    lines += [f"  why: {cause}" for cause in explained["why"]]
+    lines += [f"  why: {line}" for cause in explained["why"] for line in cause.split("\n")]
     lines += [f"  {_condition(condition)}" for condition in explained["conditions"]]
     if explained.get("fit"):
         lines.append(f"  memory: {explained['fit']}")
@@ -282,7 +283,7 @@ def _text(explained: Json, *, everything: bool = False) -> str:
         kind = place.partition("/")[0]
         lines.append(f"  {'pods of ' if kind in TEMPLATES else ''}{place}:")
         lines += _values_text(place, list(rows), everything=everything)
-    return "\n".join(lines) + "\n"
+    return printing.lines(lines)
 
 
 def _values_text(place: str, rows: list[Json], *, everything: bool) -> list[str]:

@@ -26,11 +26,13 @@ from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.cli import options
+from app.cli.files import collect
 from app.cli.findings import PRINTERS, Finding, Lines, as_screen, unmuted
 from app.cli.kinds import judged, type_problem
-from app.cli.manifests import Manifest, ManifestError, Reading, collect
+from app.cli.manifests import Manifest, ManifestError, Reading
 from app.cli.offline import holding, identity, in_cluster, served
 from app.cli.options import DEFAULT_NAMESPACE
+from app.cli.printing import counted
 from app.cli.references import dangling
 from app.cli.sets import split
 from app.hooks.kind import Kind
@@ -82,9 +84,9 @@ def print_findings(found: list[Finding], lines: Lines, output: str) -> None:
 
 
 def _summary(checked: int, errors: int, warnings: int, reading: Reading) -> str:
-    passed = [f"{count} {reason}" for reason, count in sorted(reading.passed_over.items()) if count]
+    passed = [counted(count, noun) for noun, count in sorted(reading.passed_over.items()) if count]
     left_out = f" (passed over: {', '.join(passed)})" if passed else ""
-    return f"{checked} objects checked, {errors} errors, {warnings} warnings{left_out}"
+    return f"{counted(checked, 'object')} checked, {counted(errors, 'error')}, {counted(warnings, 'warning')}{left_out}"
 
 
 def all_findings(
