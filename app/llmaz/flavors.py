@@ -10,12 +10,15 @@ from itertools import takewhile
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.decode import SPEC
+from app.kube.names import is_label_value
 from app.llmaz.arguments import PIPELINE_PARALLEL, TENSOR_PARALLEL
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.workload import podrules
 from app.workload.placement import PREFERRED, REQUIRED
 
 FLAVORS = SPEC.child("inferenceConfig", "flavors")
+INSTANCE_TYPE = "INSTANCE-TYPE"
+_INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
 _GPU = re.compile(r"[^/]+/gpu|google\.com/tpu|habana\.ai/gaudi|gpu\.intel\.com/(i915|xe)")
 """Resources of which each one is a whole device that an engine can split a model over. Slices of one are not."""
@@ -45,6 +48,17 @@ def chosen(flavors: Iterable[Flavor], claimed: Sequence[str]) -> Flavor | None:
     """The one that decides resources and params; ``None`` where the claim's first is none of the model's."""
     first = next(iter(wanted(flavors, claimed)), None)
     return first if first is not None and (not claimed or first.name == claimed[0]) else None
+
+
+def node_selector(flavor: Flavor) -> Mapping[str, str]:
+    """Labels of the nodes of a flavor: its nodeSelector, or the instance type that its params name (LZ-2.9)."""
+    instance_type = (flavor.params or {}).get(INSTANCE_TYPE, "")
+    return flavor.node_selector or ({_INSTANCE_TYPE_LABEL: instance_type} if is_instance_type(instance_type) else {})
+
+
+def is_instance_type(value: str) -> bool:
+    """Whether a node can have this instance type: a label value that is not empty."""
+    return bool(value) and is_label_value(value)
 
 
 def devices(flavor: Flavor) -> int:
@@ -86,14 +100,14 @@ def nodes(flavors: Sequence[Flavor]) -> Nodes:
     selecting = _selecting(flavors)
     selectors: list[Mapping[str, str]] = []
     for flavor in selecting:
-        if flavor.node_selector and flavor.node_selector not in selectors:
-            selectors.append(flavor.node_selector)
+        if (selector := node_selector(flavor)) not in selectors:
+            selectors.append(selector)
     return Nodes(tuple(selectors), others=len(selecting) < len(flavors))
 
 
 def _selecting(flavors: Iterable[Flavor]) -> list[Flavor]:
     """Those up to one that selects no nodes: it runs on every node, so that no later one is ever needed."""
-    return list(takewhile(lambda flavor: flavor.node_selector, flavors))
+    return list(takewhile(node_selector, flavors))
 
 
 _FIRST_WEIGHT = 64
@@ -145,13 +159,9 @@ def notes(model: str, flavors: Sequence[Flavor], claimed: Sequence[str]) -> Iter
             effect = ", so the pods get no accelerators" if position == 0 else ""
             yield f"OpenModel {model} has no flavor {name}{effect}; its flavors are: {', '.join(known) or 'none'}"
     first = chosen(flavors, claimed)
-    for other in _selecting(wanted(flavors, claimed)):
-        if first is not None and _accelerators(other) != _accelerators(first):
+    for other in wanted(flavors, claimed):
+        if first is not None and (other.limits or {}) != (first.limits or {}):
             yield (
-                f"OpenModel {model}: pods ask for the accelerators of flavor {first.name} on nodes of flavor "
-                f"{other.name} too, which has others; claim flavors with the same accelerators"
+                f"OpenModel {model}: pods always have the limits of flavor {first.name}, those of flavor {other.name} "
+                "have no effect; claim one flavor, or flavors with the same limits"
             )
-
-
-def _accelerators(flavor: Flavor) -> dict[str, str]:
-    return {name: amount for name, amount in (flavor.limits or {}).items() if "/" in name}

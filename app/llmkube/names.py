@@ -63,8 +63,7 @@ DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 """Annotation of a pod whose node Karpenter leaves alone."""
 
 METAL_HEARTBEAT = "llmkube.ai/agent-heartbeat"
-"""Annotation in which a metal agent says when it last lived (LK-C.3)."""
-ENDPOINT_SLICE_SERVICE = "kubernetes.io/service-name"
+"""Annotation in which a metal agent writes the time of its last heartbeat (LK-C.3)."""
 
 
 def service_labels(service: str) -> dict[str, str]:

@@ -53,18 +53,46 @@ class Rules:
     def permit(self, path: str, side: str, facts: Json) -> bool:
         """Whether a rule is about this difference."""
         for number, (pattern, entry) in enumerate(zip(self._patterns, self.entries, strict=True)):
-            if entry.get("only", "any") not in ("any", side) or not pattern.fullmatch(path):
-                continue
-            if all(_holds(facts.get(name), wanted) for name, wanted in entry.get("when", {}).items()):
+            if "arguments" not in entry and self._matches(entry, pattern, path, side, facts):
                 self.used[number] += 1
                 return True
         return False
+
+    def permit_arguments(self, found: Difference, facts: Json) -> bool:
+        """Whether a command line differs in nothing but the flags that rules name in ``arguments``."""
+        matching = [
+            number
+            for number, (pattern, entry) in enumerate(zip(self._patterns, self.entries, strict=True))
+            if "arguments" in entry and self._matches(entry, pattern, found.path, found.side, facts)
+        ]
+        flags = {flag for number in matching for flag in self.entries[number]["arguments"]}
+        if not flags or _without(found.upstream or (), flags) != _without(found.ours or (), flags):
+            return False
+        self.used.update(matching)
+        return True
+
+    @staticmethod
+    def _matches(entry: Json, pattern: re.Pattern[str], path: str, side: str, facts: Json) -> bool:
+        if entry.get("only", "any") not in ("any", side) or not pattern.fullmatch(path):
+            return False
+        return all(_holds(facts.get(name), wanted) for name, wanted in entry.get("when", {}).items())
 
 
 def _pattern(path: str) -> str:
     """``[*]`` any item or quoted key, ``*`` one segment, ``**`` any rest."""
     escaped = re.escape(path).replace(r"\[\*\]", r"\[[^\]]*\]")
     return escaped.replace(r"\*\*", ".*").replace(r"\*", r"[^.\[\]]*")
+
+
+def _without(encoded: tuple[str, ...], flags: set[str]) -> list[str]:
+    """The arguments without the first of each flag and its value; the flag "" is a model in front of all flags."""
+    arguments: list[str] = [json.loads(item) for item in encoded]
+    if "" in flags and arguments and not arguments[0].startswith("-"):
+        del arguments[0]
+    for flag in flags.intersection(arguments):
+        at = arguments.index(flag)
+        del arguments[at : at + 2 if arguments[at + 1 : at + 2] and not arguments[at + 1].startswith("-") else at + 1]
+    return arguments
 
 
 def _holds(fact: Any, wanted: Any) -> bool:
@@ -77,7 +105,8 @@ def differences(case: Json, world: World, rules: Rules) -> list[Difference]:
     """Everything that no rule permits, of children, deletions, timers and statuses."""
     about = facts(case)
     found = [*_children(case, world), *_rest(case, world)]
-    return [d for d in found if not _NEVER_COMPARED.search(d.path) and not rules.permit(d.path, d.side, about)]
+    compared = [d for d in found if not _NEVER_COMPARED.search(d.path)]
+    return [d for d in compared if not rules.permit(d.path, d.side, about) and not rules.permit_arguments(d, about)]
 
 
 def _children(case: Json, world: World) -> Iterator[Difference]:
@@ -246,7 +275,11 @@ def _llmaz_facts(case: Json) -> Json:
     chosen = {config.get("configName") for config in configs}
     configs_of_models = [(spec.get("inferenceConfig") or {}) for kind, spec in specs if kind == "OpenModel"]
     return {
-        "flavorNodes": any(flavor.get("nodeSelector") for c in configs_of_models for flavor in c.get("flavors") or ()),
+        "flavorNodes": any(
+            flavor.get("nodeSelector") or (flavor.get("params") or {}).get("INSTANCE-TYPE")
+            for c in configs_of_models
+            for flavor in c.get("flavors") or ()
+        ),
         "limitBelowPreset": any(_is_below(config, preset) for config in configs for preset in presets),
         "chosenTrigger": any("scaleTrigger" in preset and preset["name"] in chosen for preset in presets),
     }

@@ -13,6 +13,8 @@ Json = dict[str, Any]
 
 RECORDED = Path(__file__).parent / "recorded"
 FAMILIES = ("llmkube", "llmaz", "kserve")
+RECORDINGS = ("llmkube", "llmkube-0.9", "llmaz", "kserve")
+"""Files of recorded cases: one for each family, and further releases of one as ``<family>-<release>``."""
 
 
 @functools.cache
@@ -25,14 +27,14 @@ def records(name: str) -> Iterator[Json]:
     return (json.loads(line) for line in _lines(name))
 
 
-def cases(family: str) -> list[Json]:
-    """The recorded cases of a family, in the order of the file."""
-    return list(records(family))
+def cases(recording: str) -> list[Json]:
+    """The recorded cases in the order of the file. Each names its recording."""
+    return [{**case, "recording": recording} for case in records(recording)]
 
 
-def replayed(family: str) -> list[Json]:
+def replayed(recording: str) -> list[Json]:
     """The cases as they are replayed: llmaz' one-node services without LeaderWorkerSet, and none that was set aside."""
-    return [{**case, **case.get("asDeployment", {})} for case in records(family) if not case.get("designSkips")]
+    return [{**case, **case.get("asDeployment", {})} for case in cases(recording) if not case.get("designSkips")]
 
 
 def samples(family: str) -> dict[str, list[Json]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -53,8 +54,8 @@ def remote_model(**spec: Any) -> str:
     return yaml.safe_dump_all([{"apiVersion": f"{GROUP}/v1alpha1", **document} for document in documents])
 
 
-def test_metal_has_no_children(installation: Installation, namespace: str) -> None:
-    """An agent on a Mac runs the server: the cluster holds only the cache, and the status says who is waited for."""
+def test_service_on_metal_waits_for_its_agent(installation: Installation, namespace: str) -> None:
+    """The cluster holds no children; the EndpointSlice of the agent makes the service ready."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "metal.yaml")
 
@@ -64,6 +65,20 @@ def test_metal_has_no_children(installation: Installation, namespace: str) -> No
 
     wait_until(judged, "the service waits for the agent", 30)
     assert names(cluster, namespace, CHILDREN) == set()
+    agent = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": "mac",
+            "labels": {"kubernetes.io/service-name": "mac"},
+            "annotations": {"llmkube.ai/agent-heartbeat": datetime.now(UTC).isoformat(timespec="seconds")},
+        },
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["192.0.2.9"], "conditions": {"ready": True}}],
+        "ports": [{"port": 8080}],
+    }
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump(agent))
+    wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/mac")
 
 
 def test_moving_to_metal_takes_the_children_away(installation: Installation, namespace: str) -> None:

@@ -170,13 +170,26 @@ def test_without_selectors_nothing_changes() -> None:
     assert "affinity" not in template(service(), of)
 
 
-def test_alternatives_with_other_accelerators() -> None:
-    """Pods ask for one number of GPUs wherever they run, which Ready says where it matters."""
+def test_alternatives_with_other_limits() -> None:
+    """Pods have the resources of one flavor wherever they run, which Ready says where others differ."""
     one, four = flavor("one", 1, {"gpu": "a"}), flavor("four", 4, {"gpu": "b"})
     told = condition(sync(SERVICE, service(), offering(one, four)), "Ready")["message"]
-    assert "pods ask for the accelerators of flavor one on nodes of flavor four too" in told
-    quiet = (claiming("four"), offering(one, four)), (service(), offering(flavor("one"), flavor("four", 4)))
-    assert all("accelerators" not in condition(sync(SERVICE, *case), "Ready")["message"] for case in quiet)
+    assert "pods always have the limits of flavor one, those of flavor four have no effect" in told
+    anywhere = {"name": "large", "limits": {"nvidia.com/gpu": 1, "memory": "40Gi"}}
+    assert "those of flavor large" in condition(sync(SERVICE, service(), offering(one, anywhere)), "Ready")["message"]
+    quiet = (claiming("four"), offering(one, four)), (service(), offering(one, flavor("same", 1, {"gpu": "b"})))
+    assert all("limits of" not in condition(sync(SERVICE, *case), "Ready")["message"] for case in quiet)
+
+
+def test_instance_types_select_nodes() -> None:
+    """Only where the flavor has no nodeSelector, and the value can be that of a label."""
+    of = offering(
+        flavor("a", 1, **{"INSTANCE-TYPE": "p4d.24xlarge"}), flavor("b", 1, {"gpu": "b"}, **{"INSTANCE-TYPE": "g5"})
+    )
+    terms = [term(**{"node.kubernetes.io/instance-type": "p4d.24xlarge"}), term(gpu="b")]
+    assert template(service(), of)["affinity"]["nodeAffinity"][REQUIRED] == {"nodeSelectorTerms": terms}
+    for value in ("", "p4d 24xlarge"):
+        assert "affinity" not in template(service(), offering(flavor("a", 1, **{"INSTANCE-TYPE": value})))
 
 
 def test_labels_that_no_node_can_have() -> None:

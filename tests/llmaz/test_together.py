@@ -22,6 +22,7 @@ from tests.llmaz.world import (
     condition,
     model,
     model_at,
+    namespaced,
     observed,
     playground,
     preset,
@@ -82,6 +83,18 @@ def test_from_a_playground_to_its_pods() -> None:
     assert "Deployment chat is being created" in condition(answer, "Ready")["message"]
 
 
+def claiming(*flavors: str) -> Json:
+    return playground(modelClaim={"modelName": "opt", "inferenceFlavors": list(flavors)})
+
+
+TWO_FLAVORS = model(
+    inferenceConfig={
+        "flavors": [
+            {"name": "small", "limits": {"nvidia.com/gpu": 1}},
+            {"name": "large", "limits": {"nvidia.com/gpu": 4}},
+        ]
+    }
+)
 TOGETHER: dict[str, tuple[list[Json], str]] = {
     "LZ-N39 an image as a whole": (
         [playground(), model_at("oci://x:1#/"), runtime()],
@@ -103,6 +116,10 @@ TOGETHER: dict[str, tuple[list[Json], str]] = {
         [service(modelClaims={"models": [{"name": "opt"}], "inferenceFlavors": ["x"]}), model()],
         "has no flavor x",
     ),
+    "LZ-N14 of a Playground": ([claiming("x"), model(), runtime()], "has no flavor x"),
+    "LZ-N14 without the engine": ([claiming("x"), model()], "has no flavor x"),
+    "LZ-N36 other limits": ([playground(), TWO_FLAVORS], "those of flavor large have no effect"),
+    "LZ-N36 other limits, of a Service": ([service(), TWO_FLAVORS], "those of flavor large have no effect"),
     "LZ-N39 of a Service": ([service(), model_at("oci://x:1#/")], "can be mounted, but not copied"),
 }
 
@@ -129,8 +146,10 @@ def test_files_that_do_not_fit(tmp_path: Path, items: list[Json], part: str) -> 
         [playground(), model(), runtime()],
         [service()],
         [service(workload={"size": 2}), model()],
+        [namespaced("Playground", "chat", {}), runtime()],
+        [service(modelClaims=None), model()],
     ],
-    ids=["no model", "no engine", "fitting", "a service without its model", "several pods"],
+    ids=["no model", "no engine", "fitting", "a service without its model", "several pods", "no claim", "of a service"],
 )
 def test_what_is_not_among_the_files_is_no_mistake(tmp_path: Path, items: list[Json]) -> None:
     """It may be in the cluster."""

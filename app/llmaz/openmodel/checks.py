@@ -145,6 +145,9 @@ def _params(flavor: Flavor, path: field.Path) -> Iterator[field.Advice]:
                 path.key(name),
                 f"must be a whole number, 1 or more; {field.go_quote(value)} stops Playgrounds that use it",
             )
+    instance_type = given.get(flavors.INSTANCE_TYPE, "")
+    if instance_type and not flavor.node_selector and not flavors.is_instance_type(instance_type):
+        yield field.advice(path.key(flavors.INSTANCE_TYPE), "not a valid label value, so it selects no nodes")
     words, devices = flavors.words(flavor), flavors.devices(flavor)
     degrees = [words[name] for name in DEGREES]
     if devices and given.keys() & set(DEGREES) and all(degrees) and prod(map(int, degrees)) != devices:

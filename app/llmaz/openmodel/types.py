@@ -67,12 +67,14 @@ class Flavor(KubeModel):
         description="Labels of the nodes with this accelerator. Pods run on nodes of one of the wanted flavors, of an "
         "earlier one if they can. Absent means any node.",
     )
-    params: Annotated[dict[str, str] | None, honoured("where the BackendRuntime has a placeholder of that name")] = (
-        Field(
-            default=None,
-            description="Values of placeholders such as {{ .TP }} in a BackendRuntime. TP and PP are how many devices "
-            "the model is split over by tensors and by layers; without TP it is all devices of limits.",
-        )
+    params: Annotated[
+        dict[str, str] | None,
+        honoured("where the BackendRuntime has a placeholder of that name; INSTANCE-TYPE selects nodes, too"),
+    ] = Field(
+        default=None,
+        description="Values of placeholders such as {{ .TP }} in a BackendRuntime. TP and PP are the tensor-parallel "
+        "and pipeline-parallel sizes; TP defaults to the number of devices in limits. INSTANCE-TYPE is the nodes' "
+        "node.kubernetes.io/instance-type where nodeSelector is absent.",
     )
 
 

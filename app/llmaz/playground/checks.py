@@ -5,6 +5,7 @@ Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from app.hooks import sendable
@@ -12,7 +13,7 @@ from app.hooks.protocol import one
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.names import is_dns1123_subdomain
-from app.llmaz import claims, scaling
+from app.llmaz import claims, flavors, references, scaling
 from app.llmaz.arguments import looks_templated, port_warnings
 from app.llmaz.checks import (
     accelerator_warnings,
@@ -21,6 +22,7 @@ from app.llmaz.checks import (
     workload_name,
     workload_warnings,
 )
+from app.llmaz.claims import main_first
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.playground.observed import Related, Request
 from app.llmaz.playground.plan import plan
@@ -61,6 +63,11 @@ def _claim(spec: PlaygroundSpec) -> Iterator[field.Error]:
 
 def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
     path = CONFIG.child("resources")
+    if not is_dns1123_subdomain(config.backend_name):
+        respelled = re.sub(r"[^a-z0-9.]+", "-", config.backend_name.lower()).strip("-.")
+        example = respelled if is_dns1123_subdomain(respelled) else DEFAULT_BACKEND
+        detail = f"must be the name of a BackendRuntime (a DNS-1123 subdomain), for example {example}"
+        yield field.invalid(CONFIG.child("backendName"), config.backend_name, detail)
     if config.resources is not None:
         for where, detail in low_limits(config.resources, path):
             yield field.forbidden(where, detail)
@@ -107,11 +114,6 @@ def warnings(playground: Playground) -> list[field.Advice]:
 
 
 def _config_warnings(config: BackendRuntimeConfig) -> Iterator[field.Advice]:
-    if not is_dns1123_subdomain(config.backend_name):
-        where = CONFIG.child("backendName")
-        yield field.advice(
-            where, f"no BackendRuntime can be named {field.go_quote(config.backend_name)}, so nothing is created"
-        )
     yield from _arguments(config.args or [])
     yield from accelerator_warnings(config.resources, CONFIG.child("resources"))
     if config.version == "":
@@ -147,12 +149,21 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
 def against_related(playground: Playground, request: Request, settings: Settings) -> list[field.Advice]:
     """Why nothing would be made, or what to know of it; nothing where what it names is not among the objects."""
     related, spec = request.related or Related(), playground.spec
-    backend = DEFAULT_BACKEND if spec.backend_runtime_config is None else spec.backend_runtime_config.backend_name
-    named = [(related.models, model.name) for model in models(spec).models or ()]
-    if any(one(group, name) is None for group, name in [*named, (related.runtimes, backend)]):
+    claim, path = models(spec), SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
+    names = [model.name for model in main_first(claim.models or [])]
+    if not names or any(one(related.models, name) is None for name in names):
         return []
+    found = references.models(related.models, names)
+    if isinstance(found, Cause):
+        return [field.advice(path, found.text)]
+    advice = [
+        field.advice(path, note)
+        for note in flavors.notes(found[0].name, found[0].flavors, claim.inference_flavors or [])
+    ]
+    backend = DEFAULT_BACKEND if spec.backend_runtime_config is None else spec.backend_runtime_config.backend_name
+    if one(related.runtimes, backend) is None:
+        return advice
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):
-        return [field.advice(SPEC, note) for note in decided.notes]
-    path = SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
-    return [field.advice(path if decided.stage is Stage.MODEL else CONFIG, decided.text)]
+        return [*advice, *(field.advice(SPEC, note) for note in decided.notes)]
+    return [*advice, field.advice(path if decided.stage is Stage.MODEL else CONFIG, decided.text)]

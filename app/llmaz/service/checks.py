@@ -307,7 +307,8 @@ _OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INV
 def against_related(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Why nothing would be made, or what to know of it; nothing where a model is not among the objects."""
     related, claims = request.related or Related(), service.spec.model_claims
-    if any(one(related.models, model.name) is None for model in (claims.models if claims else None) or ()):
+    claimed = (claims.models if claims is not None else None) or []
+    if not claimed or any(one(related.models, model.name) is None for model in claimed):
         return []
     decided = plan(service, request.children, related, settings)
     path = SPEC.child("modelClaims")

@@ -58,7 +58,7 @@ class SliceEndpoint(Observed):
 
 
 class ObservedSlice(RelatedMeta):
-    """An EndpointSlice, as a metal agent writes it (LK-C.3)."""
+    """An EndpointSlice that a metal agent writes under the name of the service's Service (LK-C.3)."""
 
     endpoints: list[SliceEndpoint] | None = None
 
@@ -98,10 +98,11 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     wanted_models = _named(spec.model_ref, runtime_of(spec.runtime).draft(spec))
     rules = [RelatedRule(names.API_VERSION, "models", namespace, wanted_models)] if wanted_models else []
     if settings.watch_pods and wanted_replicas(spec):
-        rules.append(_selected("v1", "pods", namespace, names.pod_selector(metadata.name)))
+        labels = {"matchLabels": names.pod_selector(metadata.name)}
+        rules.append(RelatedRule("v1", "pods", namespace, label_selector=labels))
     if settings.llmkube_watch_endpoint_slices:
-        slices = {names.ENDPOINT_SLICE_SERVICE: names.service_name(metadata.name)}
-        rules.append(_selected("discovery.k8s.io/v1", "endpointslices", namespace, slices))
+        slices = (names.service_name(metadata.name),)
+        rules.append(RelatedRule("discovery.k8s.io/v1", "endpointslices", namespace, slices))
     if spec.priority_class_name:
         rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(spec.priority_class_name,)))
     if spec.runtime_class_name:
@@ -123,10 +124,6 @@ def pods_of(service: str, related: Related) -> list[ObservedPod]:
 def _named(*candidates: str) -> tuple[str, ...]:
     """The names, each once; an empty one would select every object."""
     return tuple(dict.fromkeys(filter(None, candidates)))
-
-
-def _selected(api_version: str, resource: str, namespace: str, labels: dict[str, str]) -> RelatedRule:
-    return RelatedRule(api_version, resource, namespace, label_selector={"matchLabels": labels})
 
 
 # Whether the Model that a service names can be served.

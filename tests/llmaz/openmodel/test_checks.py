@@ -121,6 +121,8 @@ def test_warned(item: Json, part: str) -> None:
 def test_fitting_params() -> None:
     """A split over all devices, and notes for other programs, are nothing to warn of."""
     assert admit(OPEN_MODEL, params(**{"TP": "2", "PP": "2", "INSTANCE-TYPE": "p4d.24xlarge"})).warnings == []
+    (warning,) = admit(OPEN_MODEL, params(**{"INSTANCE-TYPE": "p4d 24xlarge"})).warnings
+    assert "params[INSTANCE-TYPE]: not a valid label value, so it selects no nodes" in warning
 
 
 def test_status_tells_validity() -> None:

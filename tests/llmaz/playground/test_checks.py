@@ -115,6 +115,8 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         backend(resources={"requests": {"cpu": "-1"}}),
         ["spec.backendRuntimeConfig.resources.requests[cpu]"],
     ),
+    "a BackendRuntime that cannot exist": (backend(backendName="vLLM"), ["spec.backendRuntimeConfig.backendName"]),
+    "no BackendRuntime": (backend(backendName=""), ["spec.backendRuntimeConfig.backendName"]),
     "several at once": (
         playground(replicas=-1, elasticConfig={"minReplicas": 3, "maxReplicas": 3}),
         ["spec.replicas", HPA],
@@ -148,8 +150,6 @@ WARNED = {
         claims(("a", "main"), ("B", "draft")),
         "spec.modelClaims.models[1].name: no OpenModel can be named",
     ),
-    "an engine that cannot exist": (backend(backendName="vLLM"), 'no BackendRuntime can be named "vLLM"'),
-    "no engine": (backend(backendName=""), "spec.backendRuntimeConfig.backendName"),
     "an empty tag": (backend(version=""), "version"),
     "a container of another name": (
         trigger(
@@ -173,6 +173,15 @@ def test_warned(item: Json, part: str) -> None:
     verdict = admit(PLAYGROUND, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "example"), [("vLLM", "vllm"), ("tensorrt_llm", "tensorrt-llm"), ("Llama.Cpp", "llama.cpp"), ("", "vllm")]
+)
+def test_suggests_a_valid_backend_name(name: str, example: str) -> None:
+    """The same name in a valid spelling, else the default."""
+    (error,) = admit(PLAYGROUND, backend(backendName=name)).errors
+    assert str(error).endswith(f"for example {example}")
 
 
 def test_the_right_port_is_no_surprise() -> None:

@@ -348,7 +348,7 @@ def test_customize_asks_for_what_a_sync_reads() -> None:
     assert list(rules) == ["models", "pods", "endpointslices"]
     assert rules["models"]["names"] == ["m"]
     assert rules["pods"]["labelSelector"] == {"matchLabels": {"app": "s"}}
-    assert rules["endpointslices"]["labelSelector"] == {"matchLabels": {"kubernetes.io/service-name": "s"}}
+    assert rules["endpointslices"]["names"] == ["s"]
     assert {rule.get("namespace", "ns1") for rule in rules.values()} == {"ns1"}
 
 
