@@ -128,7 +128,7 @@ WIDGET: Kind[WidgetSpec, WidgetStatus] = Kind(
     invalid=invalid,
     validate=validate,
     warnings=warnings,
-    shaping=lambda request: {"image": (request.parent.metadata.annotations or {}).get("image")},
+    template_inputs=lambda widget, *_: {"image": (widget.metadata.annotations or {}).get("image")},
     customize=customize,
 )
 

@@ -46,11 +46,11 @@ class Kind(Generic[SpecT, StatusT]):
     ``changed`` (the new and the old object of an update) and ``deleted`` (the name of an object that goes). ``sync``
     may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: it only writes the family's own
     conditions and ``Ready=False``/``InvalidSpec`` into the status. ``kept`` says what becomes of such a parent's
-    children: they stay as they are, unless what can be read of it says that they are to stop. ``shaping`` returns what
-    of a request, besides the parent's spec, pod templates are made from. ``customize`` gets the
-    spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod values that do not
-    show when fields are changed one by one, such as built-in presets. ``across`` warns of what does not fit together
-    with the related objects. Only the command line asks the two.
+    children: they stay as they are, unless what can be read of it says that they are to stop.
+    ``template_inputs`` returns what pod templates are made from besides the parent's spec, which is valid.
+    ``customize`` gets the spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod
+    values that do not show when fields are changed one by one, such as built-in presets. ``across`` warns of what
+    does not fit together with the related objects. Only the command line asks the two.
     """
 
     resource: CustomResource
@@ -64,7 +64,9 @@ class Kind(Generic[SpecT, StatusT]):
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
     deleted: Callable[[str, Settings], list[str]] | None = None
     kept: Callable[[SyncRequest[Any, Any]], list[Any]] = lambda request: keep(request.children)
-    shaping: Callable[[SyncRequest[Any, Any]], Mapping[str, Any]] = lambda _: {}
+    template_inputs: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], Mapping[str, Any]] = (
+        lambda *_: {}
+    )
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[fields.Advice]] | None = None
@@ -113,8 +115,8 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
         check_recorded(request.children)
         if request.related is None:
             request.related = kind.related()
-        request.inputs = inputs(request.parent, kind.resource.family, kind.shaping(request), settings)
-        answer, waits = keep_templates(sync(kind, request, settings, now), request.inputs, request.children, body)
+        answer = sync(kind, request, settings, now)
+        answer, waits = keep_templates(answer, request.inputs, request.children, body)
         if waits:
             answer.status = noted(answer.status)
         return _encoded(kind, request, answer, settings, now)
@@ -145,6 +147,8 @@ def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Setting
     resource, errors = _checked(kind, request.parent, settings)
     if resource is None or errors:
         return _keeping(kind, request, resource, errors, now)
+    made_from = kind.template_inputs(resource, request, settings)
+    request.inputs = inputs(request.parent, kind.resource.family, made_from, settings)
     return kind.sync(resource, request, settings, now)
 
 

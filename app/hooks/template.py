@@ -52,12 +52,12 @@ _TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate
 """The field of a kind's spec of which every change replaces pods. The core Service has none of that name."""
 
 
-def inputs(parent: Parent, family: str, shaping: Mapping[str, Any], settings: Settings) -> Inputs:
-    """The inputs of a sync. ``shaping`` is what the kind makes templates from besides the spec: JSON, or structs.
+def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], settings: Settings) -> Inputs:
+    """The inputs of a sync. ``template_inputs``: what the kind makes templates from besides the spec, JSON or structs.
 
     What is empty leaves no trace, so that a release may look at more than the one before.
     """
-    parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **shaping}
+    parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **template_inputs}
     text = _SORTED.encode({name: part for name, part in parts.items() if part})
     asked = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
     return Inputs(_shortened(text), _is_settled(parent), asked or not settings.keep_pod_templates, asked)

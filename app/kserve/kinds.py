@@ -11,7 +11,8 @@ from app.kserve.conversion import upgrade
 from app.kserve.llminferenceservice import checks as service_checks
 from app.kserve.llminferenceservice import sync as service
 from app.kserve.llminferenceservice import v1alpha1
-from app.kserve.llminferenceservice.observed import Children, Related, customize, shaping
+from app.kserve.llminferenceservice.inputs import template_inputs
+from app.kserve.llminferenceservice.observed import Children, Related, customize
 from app.kserve.llminferenceservice.plan import across, explain
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig import checks as config_checks
@@ -130,7 +131,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
         kept=service.kept,
         validate=service_checks.validate,
         warnings=service_checks.warnings,
-        shaping=shaping,
+        template_inputs=template_inputs,
         customize=customize,
         explain=explain,
         across=across,

@@ -173,25 +173,33 @@ class OperatorConfig(msgspec.Struct, frozen=True):
         return (namespace, name) if slash else (self.system_namespace, namespace)
 
 
-DocumentT = TypeVar("DocumentT", bound=_Document)
-_DECODERS: dict[type[_Document], Decoder[Any]] = {
-    type_: Decoder(type_) for type_ in (Ingress, StorageInitializer, Credentials, Scheduler, Autoscaling)
+DOCUMENTS: Mapping[str, type[_Document]] = {
+    "ingress": Ingress,
+    "storageInitializer": StorageInitializer,
+    "credentials": Credentials,
+    AUTOSCALING_KEY: Autoscaling,
+    "scheduler": Scheduler,
 }
+"""The keys of the ConfigMap that are read."""
+_FIELDS = {
+    "ingress": "ingress",
+    "storageInitializer": "storage_initializer",
+    "credentials": "credentials",
+    AUTOSCALING_KEY: "autoscaling",
+}
+
+DocumentT = TypeVar("DocumentT", bound=_Document)
+_DECODERS: dict[type[_Document], Decoder[Any]] = {type_: Decoder(type_) for type_ in DOCUMENTS.values()}
 
 
 def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> OperatorConfig:
     """The settings in a ConfigMap's ``data``, ``None`` where there is no ConfigMap. Raises OperatorConfigError."""
     found: dict[str, Any] = {}
-    for key, name, type_ in (
-        ("ingress", "ingress", Ingress),
-        ("storageInitializer", "storage_initializer", StorageInitializer),
-        ("credentials", "credentials", Credentials),
-        (AUTOSCALING_KEY, "autoscaling", Autoscaling),
-    ):
+    for key, type_ in DOCUMENTS.items():
         if data is not None and key in data:
-            found[name] = _document(key, data[key], type_)
-    if data is not None and "scheduler" in data:
-        _document("scheduler", data["scheduler"], Scheduler)
+            document = _document(key, data[key], type_)
+            if name := _FIELDS.get(key):
+                found[name] = document
     return OperatorConfig(system_namespace, **found)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +18,7 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
+from app.cli.world import outer_key
 from app.errors import ProtocolError
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
@@ -25,6 +28,7 @@ from tests.contract import recordings
 from tests.contract.recordings import FAMILIES, Json
 from tests.contract.test_goldens import settings
 from tests.contract.world import World
+from tests.contract.world import key as key_of
 from tests.widgets import NOW
 
 PARENTS = {"llmkube": ("InferenceService",), "llmaz": ("Service", "Playground"), "kserve": ("LLMInferenceService",)}
@@ -70,6 +74,88 @@ def _settings_changed(case: Json) -> int:
             after = _made(kind, body, _with_another(name, settings(case)))
             changed += _compared(before, after, f"{case['name']}: {name}")
     return changed
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_edit_of_an_object_that_is_not_referenced_changes_no_child(family: str) -> None:
+    """Objects named by words of the specs, which no field refers to: another name, in another field, is not theirs."""
+    edited = 0
+    for case in _cases(family):
+        world = World(case, settings(case))
+        added = [item for item in _unreferenced(case) if key_of(item) not in world.objects]
+        world.run()
+        for item in added:
+            world.put(item)
+        for kind, body in _requests(family, world):
+            mutated = copy.deepcopy(body)
+            names = {(outer_key(item), item["metadata"]["name"]) for item in added}
+            for group, objects in mutated["related"].items():
+                for item in objects.values():
+                    if (group, item["metadata"]["name"]) in names:
+                        item.update(_edit(item))
+                        edited += 1
+            before, after = _children(kind, body, settings(case)), _children(kind, mutated, settings(case))
+            assert before == after, case["name"]
+    assert edited > 100 or family != "kserve", "the others ask for objects by name alone"
+
+
+_OTHERS = {
+    "kserve": (
+        ("v1", "ServiceAccount"),
+        ("v1", "ConfigMap"),
+        ("serving.kserve.io/v1alpha2", "LLMInferenceServiceConfig"),
+    ),
+    "llmaz": (("llmaz.io/v1alpha1", "OpenModel"), ("inference.llmaz.io/v1alpha1", "BackendRuntime")),
+    "llmkube": (("inference.llmkube.dev/v1alpha1", "Model"), ("v1", "PersistentVolumeClaim")),
+}
+"""Kinds of the related objects that pod templates may be made from."""
+_REFERENCES = frozenset(
+    {"serviceAccountName", "modelRef", "claimName", "modelName", "backendName", "draftModel", "model"}
+)
+_WORD = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]")
+
+
+def _unreferenced(case: Json) -> Iterator[Json]:
+    texts = [item.get("spec", {}) for item in case["objects"]]
+    words = set(_WORD.findall(json.dumps(texts))) | {"model"}
+    referenced = {"default", "global-ca-bundle", "inferenceservice-config", "llmaz-global-config"}
+    referenced |= {item["metadata"]["name"] for item in case["objects"]} | set(_referenced(texts))
+    namespaces = {item["metadata"].get("namespace", "default") for item in case["objects"]}
+    for name in sorted(words - referenced)[:30]:
+        for api_version, kind in _OTHERS[case["family"]]:
+            for namespace in namespaces:
+                metadata = {"name": name, "namespace": namespace, "uid": f"{kind}-{namespace}-{name}", "generation": 1}
+                item: Json = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+                yield item if kind in ("ServiceAccount", "ConfigMap") else {**item, "spec": {}}
+
+
+def _referenced(value: Any) -> Iterator[str]:
+    """Names in the fields that refer to an object by its name."""
+    if isinstance(value, dict):
+        yield from (value[name] for name in _REFERENCES & value.keys() if isinstance(value[name], str))
+        for name in ("baseRefs", "ref", "models"):
+            found = value.get(name)
+            for item in found if isinstance(found, list) else [found]:
+                if isinstance(item, dict) and "name" in item:
+                    yield item["name"]
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _referenced(item)
+
+
+def _edit(item: Json) -> Json:
+    annotations = {"serving.kserve.io/s3-endpoint": "edited", "eks.amazonaws.com/role-arn": "edited"}
+    metadata = {**item["metadata"], "annotations": annotations}
+    edits: dict[str, Json] = {
+        "ServiceAccount": {"secrets": [{"name": "edited"}]},
+        "ConfigMap": {"data": {"edited": "{}"}},
+        "LLMInferenceServiceConfig": {"spec": {"labels": {"edited": "yes"}}},
+    }
+    return {"metadata": metadata, **edits.get(item["kind"], {})}
+
+
+def _children(kind: Kind[Any, Any], body: Json, chosen: Settings) -> Json:
+    found: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW))["children"]
+    return found
 
 
 def _cases(family: str) -> list[Json]:

@@ -262,7 +262,8 @@ def test_a_change_that_a_release_did_not_see_that_noted_nothing_is_made() -> Non
 
 def test_a_release_may_look_at_more_than_the_one_before() -> None:
     """As long as there is nothing to see, nothing is another input."""
-    more = replace(NEXT, shaping=lambda request: {**WIDGET.shaping(request), "accounts": {}, "claims": [], "tls": None})
+    empty: Json = {"accounts": {}, "claims": [], "tls": None}
+    more = replace(NEXT, template_inputs=lambda *given: {**WIDGET.template_inputs(*given), **empty})
     before = after(widget(), answered(widget()))
     assert template(after(widget(), before, more)) == template(before)
 

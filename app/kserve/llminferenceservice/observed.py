@@ -7,13 +7,12 @@ one; only Gateways and the Services before them may stand anywhere. Source: KS-9
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, one, specs
+from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, one
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
 from app.kserve.llminferenceservice.types import (
     ConditionType,
@@ -28,16 +27,12 @@ from app.kserve.names import (
     GATEWAY_GROUP,
     GATEWAY_NAME_LABEL,
     GLOBAL_CA_BUNDLE,
-    GROUP,
     LEADER_WORKER_SET_API,
     NAME,
     OBJECTIVE_API,
     OPERATOR_CONFIG,
     POOL_API,
     POOL_GROUP,
-    PROPAGATED_ANNOTATIONS,
-    PROPAGATED_LABELS,
-    PROPAGATED_LWS_ANNOTATIONS,
     SCALED_OBJECT_API,
     SYSTEM_SCHEDULER_CONFIG_PREFIX,
     VARIANT_API,
@@ -45,7 +40,7 @@ from app.kserve.names import (
 )
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
-from app.kserve.spec.presets import PRESETS
+from app.kserve.references import References, references
 from app.kserve.spec.template.language import OPEN
 from app.kube.conditions import since
 from app.kube.objects import (
@@ -270,71 +265,6 @@ class Related(msgspec.Struct):
             self.older_configs = None
 
 
-def shaping(request: SyncRequest[Children, Related]) -> dict[str, Any]:
-    """Configurations, ConfigMaps, accounts, metadata that reach pods, and whether accounts and bundles are made.
-
-    Of the namespace's objects those that the service may mean: a change of another one is no change of its inputs.
-    """
-    related, children, parent = request.related or Related(), request.children, request.parent
-    namespace = parent.metadata.namespace
-    spec = bytes(parent.spec).decode()
-    configs = {
-        key: found
-        for key, found in specs(related.configs).items()
-        if f'"{_name(key)}"' in spec or _name(key).endswith(_STAND_INS)
-    }
-    data = {key: found.data for key, found in (related.config_maps or {}).items()}
-    shared = [text for key, texts in data.items() if _elsewhere(key, namespace) for text in (texts or {}).values()]
-    said = "\n".join([spec, *(bytes(config).decode() for config in configs.values())])
-    templated, said = OPEN in said, "\n".join([said, *shared])
-
-    def meant(key: str) -> bool:
-        name = _name(key)
-        own = name == "default" or name.startswith(parent.metadata.name)
-        return templated or own or _elsewhere(key, namespace) or name in said
-
-    made = {_name(key) for key in (*(children.service_accounts or {}), *(children.config_maps or {}))}  # by a sync
-    data = {key: texts for key, texts in data.items() if meant(key) and _name(key) not in made}
-    accounts = {key: found for key, found in (related.service_accounts or {}).items() if meant(key)}
-    reaches = _reaches_pods(data, templated=templated)
-    return {
-        "configs": configs,
-        "configMaps": data,
-        "accounts": {
-            key: [found.metadata.annotations, found.secrets]
-            for key, found in accounts.items()
-            if _name(key) not in made
-        },
-        "labels": {key: text for key, text in (parent.metadata.labels or {}).items() if reaches(key)},
-        "annotations": {key: text for key, text in (parent.metadata.annotations or {}).items() if reaches(key)},
-        "makesAccounts": children.service_accounts is not None,
-        "makesBundles": children.config_maps is not None,
-    }
-
-
-_STAND_INS = tuple(PRESETS)
-"""How the names of configs end that take the place of presets."""
-_REACH_PODS = (*PROPAGATED_LABELS, *PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNOTATIONS, f"{GROUP}/")
-"""Beginnings of the labels and annotations with a meaning for pods."""
-
-
-def _name(key: str) -> str:
-    """The name in the key of a related object, which may have its namespace before it."""
-    return key.rpartition("/")[2]
-
-
-def _elsewhere(key: str, namespace: str) -> bool:
-    return "/" in key and key.partition("/")[0] != namespace
-
-
-def _reaches_pods(data: Mapping[str, dict[str, str] | None], *, templated: bool) -> Callable[[str], bool]:
-    """Of labels and annotations: all where a template may name them, else those with a meaning."""
-    if templated:
-        return lambda _: True
-    named = " ".join(text for texts in data.values() for text in (texts or {}).values())
-    return lambda key: key.startswith(_REACH_PODS) or key in named
-
-
 # What decisions rest on.
 
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
@@ -367,10 +297,15 @@ class Surroundings:
         wanted, namespace = self.operator.storage_initializer.ca_bundle_config_map_name, self.metadata.namespace
         if not wanted or namespace == self.operator.system_namespace:
             return wanted
-        own = one(self.children.config_maps, self.names.ca_bundle, namespace) is not None
-        common = one(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
-        copied = self.children.config_maps is not None and (own or not common)
+        copied = self.children.config_maps is not None and not self.has_common_bundle
         return self.names.ca_bundle if copied else GLOBAL_CA_BUNDLE
+
+    @property
+    def has_common_bundle(self) -> bool:
+        """Whether the namespace has a CA bundle that is mounted, because the service has no copy of its own."""
+        namespace = self.metadata.namespace
+        own = one(self.children.config_maps, self.names.ca_bundle, namespace) is not None
+        return not own and one(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
 
     def deployment(self, name: str) -> ObservedDeployment | None:
         return one(self.children.deployments, name, self.metadata.namespace)
@@ -396,25 +331,28 @@ def surroundings(service: Service, request: Request, settings: Settings) -> Surr
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """The rules for one service. ``declared``: child kinds of the CompositeController, as ``plural.group``."""
     namespace, system = service.metadata.namespace, settings.kserve_system_namespace
+    refs = references(service.spec.model_dump(by_alias=True, exclude_none=True))
     rules = [
         RelatedRule(API_VERSION, "llminferenceserviceconfigs", where) for where in dict.fromkeys((namespace, system))
     ]
-    rules += _config_maps(service.spec, namespace, system, copied="configmaps" in declared)
+    rules += _config_maps(service.spec, refs, namespace, system, copied="configmaps" in declared)
     rules.append(RelatedRule("v1", "serviceaccounts", namespace))
     if settings.watch_pods:
         selector = {"matchLabels": {NAME: service.metadata.name}}  # each label costs at each event of a pod
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if f"httproutes.{GATEWAY_GROUP}" in declared and _routed(service.spec):
-        rules += _routes(service.spec, namespace)
-        rules += _gateways(service.spec, namespace, OperatorConfig(system).gateway)
+        rules += _named(GATEWAY_API, "httproutes", namespace, refs.routes, refs)  # managed ones are children
+        rules += _gateways(refs, namespace, OperatorConfig(system).gateway)
     if service.spec.router is not None and service.spec.router.route is not None and service.spec.router.route.group:
         rules.append(RelatedRule(API_VERSION, "llminferenceservices", namespace))
     if f"inferencepools.{POOL_GROUP}" in declared:
-        rules += _pools(service.spec, namespace)
+        rules += _named(POOL_API, "inferencepools", namespace, refs.pools, refs)
     return rules
 
 
-def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str, *, copied: bool) -> list[RelatedRule]:
+def _config_maps(
+    spec: LLMInferenceServiceSpec, refs: References, namespace: str, system: str, *, copied: bool
+) -> list[RelatedRule]:
     """The operator's settings, whatever may hold a scheduler configuration, and the CA bundle of downloads.
 
     ``copied``: whether the bundle is copied here. Its name is in the settings, so that any ConfigMap there may be it.
@@ -423,7 +361,7 @@ def _config_maps(spec: LLMInferenceServiceSpec, namespace: str, system: str, *, 
     config = scheduler.config if scheduler is not None else None
     if config is None and spec.base_refs:
         return [RelatedRule("v1", "configmaps", where) for where in dict.fromkeys((namespace, system))]
-    name = config.ref.name if config is not None and config.ref is not None else ""
+    name = refs.scheduler_config[0] if refs.scheduler_config else ""
     in_system = [OPERATOR_CONFIG, *([name] if name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX) else [])]
     wanted = {system: in_system}
     if name:
@@ -450,45 +388,22 @@ def _routed(spec: LLMInferenceServiceSpec) -> bool:
     return bool(spec.base_refs) or (spec.router is not None and (spec.router.route or spec.router.gateway) is not None)
 
 
-def _routes(spec: LLMInferenceServiceSpec, namespace: str) -> list[RelatedRule]:
-    """The user's own routes. Managed ones are children, and each service's would wake all the others."""
-    route = spec.router.route if spec.router is not None else None
-    refs = (route.http.refs if route is not None and route.http is not None else None) or ()
-    return _named(GATEWAY_API, "httproutes", namespace, [ref.name for ref in refs], spec)
-
-
-def _pools(spec: LLMInferenceServiceSpec, namespace: str) -> list[RelatedRule]:
-    """The user's own pool; the managed ones are children."""
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    pool = scheduler.pool if scheduler is not None else None
-    refs = [pool.ref.name] if pool is not None and pool.ref is not None else []
-    return _named(POOL_API, "inferencepools", namespace, refs, spec)
-
-
-def _named(
-    api: str, resource: str, namespace: str, refs: Sequence[str | None], spec: LLMInferenceServiceSpec
-) -> list[RelatedRule]:
+def _named(api: str, resource: str, namespace: str, names: tuple[str, ...], refs: References) -> list[RelatedRule]:
     """Objects by the names that the spec has; all of the namespace where a base or a template may name any."""
-    names = tuple(dict.fromkeys(name for name in refs if name))
-    if spec.base_refs or any(OPEN in name for name in names):
+    if refs.configs or any(OPEN in name for name in names):
         return [RelatedRule(api, resource, namespace)]
     return [RelatedRule(api, resource, namespace, names)] if names else []
 
 
-def _gateways(spec: LLMInferenceServiceSpec, namespace: str, default: tuple[str, str]) -> list[RelatedRule]:
-    """Gateways, and the Services before them.
+def _gateways(refs: References, namespace: str, default: tuple[str, str]) -> list[RelatedRule]:
+    """Gateways, and the Services in front of them.
 
     The Services by label; by name too, where the Gateway is the built-in default one or the spec names it.
     """
-    before = {"matchExpressions": [{"key": GATEWAY_NAME_LABEL, "operator": "Exists"}]}
-    rules = [
-        RelatedRule(GATEWAY_API, "gateways"),
-        RelatedRule("v1", "services", label_selector=before),
-    ]
-    gateway = spec.router.gateway if spec.router is not None else None
+    in_front = {"matchExpressions": [{"key": GATEWAY_NAME_LABEL, "operator": "Exists"}]}
+    rules = [RelatedRule(GATEWAY_API, "gateways"), RelatedRule("v1", "services", label_selector=in_front)]
     named = {default[0]: [default[1]]}
-    for ref in (gateway.refs if gateway is not None else None) or ():
-        if ref.name:
-            named.setdefault(ref.namespace or namespace, []).append(ref.name)
+    for where, name in refs.gateways:
+        named.setdefault(where or namespace, []).append(name)
     rules += [RelatedRule("v1", "services", where, tuple(dict.fromkeys(names))) for where, names in named.items()]
     return rules

@@ -16,7 +16,8 @@ from app.kserve.llminferenceservice.observed import Related, Request, Service, S
 from app.kserve.lora import LORA_PATH
 from app.kserve.names import MAIN, OPERATOR_CONFIG, STOP
 from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
-from app.kserve.spec.effective import Effective, EffectiveSpec, Inputs, combine
+from app.kserve.references import references
+from app.kserve.spec.effective import CombineInputs, Effective, EffectiveSpec, combine
 from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
 from app.kserve.workload.plan import MissingAccountError, PodPlan, WorkloadError, workload_plan
@@ -41,15 +42,20 @@ def pins_of(service: Service, settings: Settings) -> dict[str, str]:
     return pinned(service.status.annotations, settings.kserve_config_prefix)
 
 
-def effective_spec(service: Service, request: Request, around: Surroundings, settings: Settings) -> Effective:
-    """The service's spec with everything it is combined from. Raises :class:`CombineError`."""
+def combine_inputs(service: Service, request: Request, around: Surroundings, settings: Settings) -> CombineInputs:
+    """Build what the service's effective spec is combined from."""
     related, operator, prefix = around.related, around.operator, settings.kserve_config_prefix
     finder = ConfigFinder(
         related.configs, related.config_maps, service.metadata.namespace, operator.system_namespace, prefix
     )
     own = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
     pins = pins_of(service, settings)
-    effective = combine(Inputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config))
+    return CombineInputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config)
+
+
+def effective_spec(service: Service, request: Request, around: Surroundings, settings: Settings) -> Effective:
+    """The service's spec with everything it is combined from. Raises :class:`CombineError`."""
+    effective = combine(combine_inputs(service, request, around, settings))
     if errors := [*check_effective(effective), *_adapters(service, effective.spec)]:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective
@@ -165,7 +171,7 @@ def across(service: Service, request: Request, settings: Settings) -> list[field
     """Why there would be no pods; nothing where an object that the service names is not among the related ones."""
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)
-    named = [reference.name or "" for reference in service.spec.base_refs or ()]
+    named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs
     if is_stopped(service.metadata) or not named:
         return []
     if any(all(one(related.configs, name, place) is None for place in places) for name in named):

@@ -93,7 +93,7 @@ class Effective:
     def is_users(self, path: field.Path) -> bool:
         """Whether somebody else than a preset has a part in what stands at ``path``, which has no positions."""
         names = [str(segment) for segment in path.segments[1:]]
-        return any(layer.size and find(layer.spec, names) is not None for layer in self.layers)
+        return any(layer.raw and find(layer.spec, names) is not None for layer in self.layers)
 
     def sources(self, paths: Iterable[field.Path | None]) -> list[str]:
         """The layers that have something at each path, or at what it is a part of; each layer once."""
@@ -111,7 +111,7 @@ FindConfig = Callable[[str], Layer | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class CombineInputs:
     """What one service's effective spec depends on."""
 
     metadata: ObjectMeta
@@ -126,8 +126,20 @@ class Inputs:
     find_scheduler_config: FindSchedulerConfig
 
 
-def combine(inputs: Inputs) -> Effective:
-    """The effective spec (KS-2.1). Raises :class:`CombineError`."""
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The layers of a spec, the user's own last, and what they make together before templates are rendered."""
+
+    layers: tuple[Layer, ...]
+    document: Json
+    data: ServiceData
+    """What its templates are rendered with."""
+    pipelines: set[str]
+    """The workloads whose pods a preset starts as a pipeline."""
+
+
+def merge_layers(inputs: CombineInputs) -> Merged:
+    """Merge presets, baseRefs and the user's spec. Raises :class:`CombineError`."""
     names = [str(ref.get("name") or "") for ref in inputs.own.spec.get("baseRefs") or ()]
     bases = _bases(inputs, names)
     own = _named(inputs, bases)
@@ -141,14 +153,22 @@ def combine(inputs: Inputs) -> Effective:
     operator = inputs.operator
     header = operator.ingress.model_based_routing_header_name
     data = ServiceData(inputs.metadata, merged, operator.system_namespace, operator.gateway, header=header)
-    document, templated = rendered(merged, layers, data)
+    return Merged(layers, merged, data, presets.pipelines(chosen))
+
+
+def combine(inputs: CombineInputs) -> Effective:
+    """Build the effective spec (KS-2.1). Raises :class:`CombineError`."""
+    merged = merge_layers(inputs)
+    document, templated = rendered(merged.document, merged.layers, merged.data)
     document = routed(document, Names(inputs.metadata.name))
-    document = routed_by_model(document, own.spec, inputs.metadata.namespace, _adapters(document), operator.ingress)
+    document = routed_by_model(
+        document, merged.layers[-1].spec, inputs.metadata.namespace, _adapters(document), inputs.operator.ingress
+    )
     document = with_scheduler_config(document, inputs.find_scheduler_config)
     untraced = without_certificates(document, Names(inputs.metadata.name).certificates)
-    untraced = with_parallelism(untraced, presets.pipelines(chosen))
+    untraced = with_parallelism(untraced, merged.pipelines)
     document = traced(untraced, inputs.metadata)
-    return Effective(_typed(document), document, layers, templated, untraced)
+    return Effective(_typed(document), document, merged.layers, templated, untraced)
 
 
 def _adapters(document: Json) -> list[str]:
@@ -162,12 +182,12 @@ MAX_COMBINED = 2 * MAX_SPEC_BYTES
 """Bytes of a service's spec and its bases together. Each costs a merge, and the children cannot hold much more."""
 
 
-def _bases(inputs: Inputs, names: Sequence[str]) -> list[Layer]:
+def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:
     """The configs of those names; looking for more ends where they are too much together."""
-    bases, size = [], inputs.own.size
+    bases, size = [], len(inputs.own.raw)
     for name in names:
         bases.append(_config(inputs, name))
-        size += bases[-1].size
+        size += len(bases[-1].raw)
         if size > MAX_COMBINED:
             raise CombineError(
                 f"spec.baseRefs: the spec and the configs up to {field.render(name)} have more than {MAX_COMBINED} "
@@ -176,7 +196,7 @@ def _bases(inputs: Inputs, names: Sequence[str]) -> list[Layer]:
     return bases
 
 
-def _config(inputs: Inputs, name: str) -> Layer:
+def _config(inputs: CombineInputs, name: str) -> Layer:
     layer = inputs.find_config(name) if name else None
     if layer is None:
         where = f"{inputs.metadata.namespace} nor in {inputs.operator.system_namespace}"
@@ -186,7 +206,7 @@ def _config(inputs: Inputs, name: str) -> Layer:
     return layer
 
 
-def _preset(inputs: Inputs, suffix: str) -> Layer:
+def _preset(inputs: CombineInputs, suffix: str) -> Layer:
     """A preset under the name that was pinned; the route's always under its present one."""
     name = inputs.prefix + suffix
     if suffix in presets.PINNED and suffix != presets.ROUTE:
@@ -197,7 +217,7 @@ def _preset(inputs: Inputs, suffix: str) -> Layer:
     return layer
 
 
-def _named(inputs: Inputs, bases: Sequence[Layer]) -> Layer:
+def _named(inputs: CombineInputs, bases: Sequence[Layer]) -> Layer:
     """The user's layer with a model name: the last baseRef's that has one, else the user's, else the service's."""
     model = inputs.own.spec.get("model") or {}
     named = [name for base in bases if (name := (base.spec.get("model") or {}).get("name"))]

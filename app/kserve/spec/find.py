@@ -90,7 +90,7 @@ def annotated(layer: Layer, metadata: ObjectMeta) -> Layer:
 
 
 def _layer(source: str, spec: Any, raw: bytes) -> Layer:
-    return Layer(source, document(spec) if isinstance(spec, dict) else {}, DIRECTIVE in raw, len(raw))
+    return Layer(source, document(spec) if isinstance(spec, dict) else {}, DIRECTIVE in raw, raw)
 
 
 # Which presets a service gets, and under which names (KS-2.3).

@@ -42,8 +42,8 @@ class Layer:
     spec: Json
     directives: bool = False
     """Whether ``$patch`` stands in it."""
-    size: int = 0
-    """Bytes of what a user wrote; a preset's count nothing."""
+    raw: bytes = b""
+    """What a user wrote, in JSON; empty for a preset."""
 
 
 def keyed(document: Any, segments: Sequence[str | int]) -> list[str | tuple[str, Any]]:

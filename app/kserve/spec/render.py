@@ -198,7 +198,7 @@ def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) 
     And everything that is wrong with templates; then the spec may be as it was.
     ``data_of`` gives the data that they are rendered with, from the spec as plain JSON.
     """
-    if not _has_template(spec):
+    if not has_template(spec):
         return spec, []
     document = spec.model_dump(by_alias=True, exclude_none=True)
     rendered, errors = decided(document, data_of(document))
@@ -211,13 +211,13 @@ def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) 
     return (spec if embedded else typed), [*errors, *embedded]
 
 
-def _has_template(value: Any) -> bool:
+def has_template(value: Any) -> bool:
     """Whether an action stands in any text or key."""
     kind = type(value)
     if kind is str:
         return OPEN in value
     if kind is dict:
-        return any(OPEN in key or _has_template(item) for key, item in value.items())
+        return any(OPEN in key or has_template(item) for key, item in value.items())
     if kind is list:
-        return any(map(_has_template, value))
-    return isinstance(value, KubeModel) and any(map(_has_template, value.__dict__.values()))
+        return any(map(has_template, value))
+    return isinstance(value, KubeModel) and any(map(has_template, value.__dict__.values()))

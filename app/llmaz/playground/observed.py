@@ -44,7 +44,7 @@ class Related(msgspec.Struct):
 Request = SyncRequest[Children, Related]
 
 
-def shaping(request: Request) -> dict[str, Any]:
+def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> dict[str, Any]:
     """The models, the runtimes, and who loads models."""
     related, metadata = request.related or Related(), request.parent.metadata
     return {

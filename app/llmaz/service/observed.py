@@ -59,7 +59,7 @@ class Related(msgspec.Struct):
 Request = SyncRequest[Children, Related]
 
 
-def shaping(request: Request) -> dict[str, Any]:
+def template_inputs(_service: Service, request: Request, _settings: Settings) -> dict[str, Any]:
     """The models, the operator's settings, and who loads models."""
     related, metadata = request.related or Related(), request.parent.metadata
     data = {key: found.data for key, found in (related.configmaps or {}).items()}

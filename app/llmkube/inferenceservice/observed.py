@@ -179,7 +179,7 @@ class _Stored(msgspec.Struct, rename="camel", omit_defaults=True):
 _STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
 
 
-def shaping(request: SyncRequest[Any, Related]) -> dict[str, Any]:
+def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> dict[str, Any]:
     """The Models, where their files are, and which claims there are."""
     related = request.related or Related()
     stored = {key: _stored(model) for key, model in (related.models or {}).items()}

@@ -533,14 +533,14 @@ def test_a_running_service_is_kept_when_its_base_goes() -> None:
 def test_every_value_has_a_source() -> None:
     """The layer that set a value last is named, for explain."""
     from app.kserve.operator import OperatorConfig
-    from app.kserve.spec.effective import Inputs, combine
+    from app.kserve.spec.effective import CombineInputs, combine
     from app.kube.objects import ObjectMeta
 
     finder = ConfigFinder(None, None, "default", "kserve", "kserve-")
     own = layer("spec", b'{"template": {"containers": [{"name": "main", "image": "mine"}]}}')
     metadata = ObjectMeta(name="demo", namespace="default")
     effective = combine(
-        Inputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder.config, finder.scheduler_config)
+        CombineInputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder.config, finder.scheduler_config)
     )
     main_container: list[Any] = ["template", "containers", ("name", "main")]
     assert effective.source([*main_container, "image"]) == "spec"

@@ -1,0 +1,79 @@
+"""What a service's pod templates are made from besides its own spec (docs/decisions/0017).
+
+Everything is as the API server has it, so that a release cannot change it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw
+
+from app.hooks.protocol import one
+from app.kserve.llminferenceservice.observed import Request, Service, Surroundings, surroundings
+from app.kserve.llminferenceservice.plan import combine_inputs
+from app.kserve.names import (
+    EKS_ROLE,
+    GROUP,
+    OPERATOR_CONFIG,
+    PROPAGATED_ANNOTATIONS,
+    PROPAGATED_LABELS,
+    PROPAGATED_LWS_ANNOTATIONS,
+    S3_PREFIX,
+)
+from app.kserve.operator import DOCUMENTS, OperatorConfigError
+from app.kserve.references import references
+from app.kserve.spec.effective import merge_layers
+from app.kserve.spec.merge import CombineError
+from app.kserve.spec.render import has_template, rendered
+from app.settings import Settings
+
+_REACH_PODS = (*PROPAGATED_LABELS, *PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNOTATIONS, f"{GROUP}/")
+"""Beginnings of the labels and annotations with a meaning for pods."""
+
+
+def template_inputs(service: Service, request: Request, settings: Settings) -> dict[str, Any]:
+    """Return what the service refers to; nothing where its spec cannot be combined, because its children are kept."""
+    metadata = service.metadata
+    try:
+        context = surroundings(service, request, settings)
+        inputs = combine_inputs(service, request, context, settings)
+        merged = merge_layers(inputs)
+        refs = references(merged.document)
+        names = {"accounts": [*refs.accounts], "schedulerConfig": [*(refs.scheduler_config or ())]}
+        names, _ = rendered(names, merged.layers, merged.data)
+        scheduler_config = inputs.find_scheduler_config(*names["schedulerConfig"]) if names["schedulerConfig"] else ""
+    except (OperatorConfigError, CombineError):
+        return {}
+    written = [layer for layer in merged.layers if layer.raw]
+    templated = any(has_template(layer.spec) for layer in written)
+    reach = ("",) if templated else (*_REACH_PODS, context.operator.credentials.storage_secret_name_annotation)
+    return {
+        "configs": {layer.source: Raw(layer.raw) for layer in written[:-1]},
+        "operator": _operator_documents(context),
+        "schedulerConfig": scheduler_config,
+        "accounts": {name: _account(context, name) for name in names["accounts"]},
+        "labels": _beginning(metadata.labels, reach),
+        "annotations": _beginning(metadata.annotations, reach),
+        "makesAccounts": context.managed_accounts,
+        "makesBundles": context.children.config_maps is not None,
+        "mountsCommonBundle": context.has_common_bundle,
+    }
+
+
+def _beginning(values: dict[str, str] | None, beginnings: tuple[str, ...]) -> dict[str, str]:
+    return {key: value for key, value in (values or {}).items() if key.startswith(beginnings)}
+
+
+def _operator_documents(context: Surroundings) -> dict[str, str]:
+    found = one(context.related.config_maps, OPERATOR_CONFIG, context.operator.system_namespace)
+    data = found.data if found is not None else None
+    return {key: text for key, text in (data or {}).items() if key in DOCUMENTS}
+
+
+def _account(context: Surroundings, name: str) -> list[Any]:
+    """What downloads take from a ServiceAccount: its annotations about S3, and the names of its Secrets."""
+    found = context.account(name)
+    if found is None or one(context.children.service_accounts, name, context.metadata.namespace) is not None:
+        return []
+    return [_beginning(found.metadata.annotations, (EKS_ROLE, S3_PREFIX)), found.secrets]

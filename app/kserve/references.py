@@ -1,0 +1,55 @@
+"""The objects that an LLMInferenceService refers to by name, collected from the fields of its spec.
+
+One structure serves the customize hook, the inputs of pod templates, and the warnings of `modelhooks validate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from app.kube.base import Json
+from app.kube.merge import find
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Names of objects in the namespace of the service; each once, in the order of the spec."""
+
+    configs: tuple[str, ...] = ()
+    scheduler_config: tuple[str, str] | None = None
+    """A ConfigMap and one of its keys."""
+    accounts: tuple[str, ...] = ()
+    """ServiceAccounts of the model servers' pods: the leader's account, else the workers', else `default`."""
+    routes: tuple[str, ...] = ()
+    pools: tuple[str, ...] = ()
+    gateways: tuple[tuple[str, str], ...] = ()
+    """Namespace, empty for the service's own, and name."""
+
+
+def references(spec: Json) -> References:
+    """Return what a spec refers to; ``spec`` is plain JSON, before or after it is merged."""
+    config = find(spec, ("router", "scheduler", "config", "ref")) or {}
+    gateways = find(spec, ("router", "gateway", "refs")) or ()
+    return References(
+        configs=_names(find(spec, ("baseRefs",))),
+        scheduler_config=(config["name"], config.get("key", "")) if config.get("name") else None,
+        accounts=tuple(dict.fromkeys(_account(spec, *side) for side in ((), ("prefill",)) if _has_pods(spec, *side))),
+        routes=_names(find(spec, ("router", "route", "http", "refs"))),
+        pools=_names([find(spec, ("router", "scheduler", "pool", "ref")) or {}]),
+        gateways=tuple((ref.get("namespace") or "", ref["name"]) for ref in gateways if ref.get("name")),
+    )
+
+
+def _names(items: Iterable[Any] | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item["name"] for item in items or () if item.get("name")))
+
+
+def _has_pods(spec: Json, *side: str) -> bool:
+    return not side or find(spec, side) is not None
+
+
+def _account(spec: Json, *side: str) -> str:
+    named = (find(spec, (*side, pod, "serviceAccountName")) for pod in ("template", "worker"))
+    return next(filter(None, named), "default")
