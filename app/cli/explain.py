@@ -27,6 +27,7 @@ from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Known, neighbo
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.sets import split
 from app.cli.simulate import Cluster, created
+from app.cli.status import Row, look_at
 from app.cli.store import Store
 from app.cli.validate import check
 from app.cli.world import inner_key, outer_key
@@ -109,10 +110,17 @@ def from_cluster(source: Source, names: Sequence[str], namespace: str, without: 
     if not asked:
         raise ManifestError(f"{names[0]} is none of {', '.join(f'{r.plural}.{r.group}' for r in on_cluster.served())}")
     for resource in asked:
-        for one in on_cluster.of_kind(source, resource, namespace) or ():
+        objects = on_cluster.of_kind(source, resource, namespace) or []
+        for one in objects:
             if one["metadata"]["name"] == names[1]:
-                return _from_cluster(source, resource, one, namespace, without)
+                explained = _from_cluster(source, resource, one, namespace, without)
+                return {**explained, **_unanswered(look_at(source, resource, one, objects))}
     raise ManifestError(f"no {names[0]} is called {names[1]} in namespace {namespace}")
+
+
+def _unanswered(row: Row) -> Json:
+    """What to say of an object whose status is not of its present spec; nothing of one whose status is."""
+    return {"state": NOT_KNOWN, "why": [row.cause], "conditions": []} if row.cause and row.ready == "Unknown" else {}
 
 
 def _words(resource: CustomResource) -> set[str]:
@@ -211,6 +219,9 @@ def _completed(cluster: Cluster, kind: Kind[Any, Any], document: Json) -> Cluste
     return replace(cluster, objects=objects)
 
 
+NOT_KNOWN = "not known to be ready"
+
+
 def _ready(conditions: Iterable[Json]) -> Json:
     return next((c for c in conditions if c.get("type") == "Ready"), {})
 
@@ -219,7 +230,7 @@ def _state(conditions: list[Json], *, live: bool) -> str:
     ready = _ready(conditions)
     if not ready:
         return "without a Ready condition"
-    word = {"True": "ready", "False": "not ready"}.get(ready.get("status", ""), "not known to be ready")
+    word = {"True": "ready", "False": "not ready"}.get(ready.get("status", ""), NOT_KNOWN)
     reason = f" ({ready['reason']})" if ready.get("reason") else ""
     return f"{word}{reason}" if live else f"not applied yet; once everything runs: {word}{reason}"
 

@@ -71,10 +71,15 @@ def seen(source: Source, namespace: str | None) -> list[Seen]:
 
 def _rows(source: Source, resource: CustomResource, objects: list[Json]) -> Iterator[Seen]:
     for document in objects:
-        row = row_of(resource, document)
-        if not ready(document):
-            row = replace(row, cause=_unanswered(source, resource, anyone=any(map(ready, objects))))
-        yield resource, document, row
+        yield resource, document, look_at(source, resource, document, objects)
+
+
+def look_at(source: Source, resource: CustomResource, document: Json, objects: list[Json]) -> Row:
+    """One object beside all of its kind: without a status of its own, the others say whether any is answered."""
+    row = row_of(resource, document)
+    if ready(document):
+        return row
+    return replace(row, cause=_unanswered(source, resource, anyone=any(map(ready, objects))))
 
 
 def row_of(resource: CustomResource, document: Json) -> Row:
