@@ -1,7 +1,9 @@
-"""The ``apiextensions.k8s.io/v1`` conversion protocol: objects in, the same objects in the version asked for out.
+"""The ``apiextensions.k8s.io/v1`` conversion protocol: convert custom resources between their API versions.
 
-The API server calls it for every read and write of an object in another version than the stored one, with whole lists.
-Every review is answered with HTTP 200 and its own uid: with all of its objects, or with none and the reason.
+The API server posts a ConversionReview for every read and write of an object in a version that is not the stored one; a
+list arrives in one review. The answer is always HTTP 200 with the uid of the review, and has all objects or an error.
+
+An object is decoded, converted and encoded before the next one. Only its annotations and its spec are decoded at all.
 """
 
 from __future__ import annotations
@@ -12,63 +14,128 @@ import msgspec
 import orjson
 from msgspec import Raw
 
+from app.hooks.weight import MAX_READ
 from app.kube.base import Json
+from app.kube.limits import MAX_ANNOTATIONS, MAX_VALUES, TOO_DEEP, MetadataParts, depth_exceeds
 from app.kube.review import Envelope
 
 API_VERSION = "apiextensions.k8s.io/v1"
+MAX_OBJECTS = 10_000
+"""Objects in a review. Clients of the API server list some hundred at once."""
+ABSENT = Raw(b"null")
 
 
 class ConversionError(Exception):
-    """An object that cannot be converted; the text says what is in the way."""
+    """An object that cannot be converted, with the reason for the user."""
 
 
 Convert = Callable[[Json, str], Json]
-"""An object and an API version to the object in that version. Raises :class:`ConversionError`."""
+"""Convert an object to an API version. Raises :class:`ConversionError`."""
 
 
 class ConversionRequest(msgspec.Struct):
-    """Objects may be of any version, the one that is asked for too."""
+    """The request of a review. The objects may be of several versions, the desired one included."""
 
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
-    objects: list[Raw]
+    objects: Raw
+
+
+class Metadata(MetadataParts, omit_defaults=True):
+    """The metadata of an object, not decoded. Conversion changes the annotations only."""
+
+    self_link: Raw = ABSENT
+    resource_version: Raw = ABSENT
+    deletion_grace_period_seconds: Raw = ABSENT
+    managed_fields: Raw = ABSENT
+
+
+class VersionedObject(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A custom resource, of which only the type is decoded."""
+
+    api_version: str
+    kind: str
+    metadata: Raw
+    spec: Raw = ABSENT
+    status: Raw = ABSENT
+
+
+class _Name(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
 
 
 _REVIEWS = Envelope(API_VERSION, "ConversionReview", ConversionRequest)
+_OBJECTS = msgspec.json.Decoder(list[VersionedObject])
+_METADATA = msgspec.json.Decoder(Metadata)
+_NAME = msgspec.json.Decoder(_Name)
+_ANNOTATIONS = msgspec.json.Decoder(dict[str, str] | None)
 
 
 def answer(convert: Convert, body: bytes) -> bytes:
-    """The review's answer. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
+    """Answer a review. Raises :class:`ProtocolError` if the request has no usable uid."""
     request = _REVIEWS.decode(body)
     try:
-        converted = [_converted(convert, raw, request.desired, n) for n, raw in enumerate(request.objects)]
+        converted = _convert_list(convert, request)
     except ConversionError as error:
         return _REVIEWS.encode({"uid": request.uid, "result": {"status": "Failed", "message": str(error)}})
     return _REVIEWS.encode({"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}})
 
 
-def _converted(convert: Convert, raw: Raw, api_version: str, position: int) -> Raw:
-    """One object; one that is of the version already goes back byte for byte."""
-    where = f"objects[{position}]"
+def _convert_list(convert: Convert, request: ConversionRequest) -> Raw:
+    """Return the converted objects as JSON. Each is encoded at once: decoded, all of them take much more memory."""
     try:
-        document = orjson.loads(memoryview(raw))
-    except orjson.JSONDecodeError as error:
-        raise ConversionError(f"{where}: not valid JSON: {error.msg}") from None
-    if not isinstance(document, dict):
-        raise ConversionError(f"{where}: not an object")
-    where = f"{where} ({_name(document)})"
-    try:
-        converted = convert(document, api_version)
-        return raw if converted is document else Raw(orjson.dumps(converted))
-    except ConversionError as error:
-        raise ConversionError(f"{where}: {error}") from None
-    except (TypeError, RecursionError):  # orjson has a type error of its own for it
-        raise ConversionError(f"{where}: nested too deeply") from None
+        objects = _OBJECTS.decode(request.objects)
+    except msgspec.DecodeError as error:
+        raise ConversionError(f"objects: {error}") from None
+    if len(objects) > MAX_OBJECTS:
+        raise ConversionError(f"objects: must have at most {MAX_OBJECTS} items; list fewer objects at once")
+    result, values = bytearray(b"["), 0
+    for position, item in enumerate(objects):
+        try:
+            converted = _convert_object(convert, item, request.desired)
+        except (ConversionError, msgspec.DecodeError, orjson.JSONDecodeError) as error:
+            raise ConversionError(f"objects[{position}] ({_describe(item)}): {error}") from None
+        values += _count_values(item.spec)
+        if values > MAX_READ:
+            raise ConversionError(f"objects: must have at most {MAX_READ} values in all specs; list fewer at once")
+        result += b"," * (position > 0) + msgspec.json.encode(converted)
+    return Raw(bytes(result + b"]"))
 
 
-def _name(document: Json) -> str:
-    """Kind, namespace and name, as far as they are texts."""
-    metadata = document.get("metadata")
-    parts = [metadata.get(key) for key in ("namespace", "name")] if isinstance(metadata, dict) else []
-    name = "/".join(part for part in parts if isinstance(part, str) and part)
-    return f"{document.get('kind')} {name}"[:400]
+def _convert_object(convert: Convert, item: VersionedObject, api_version: str) -> VersionedObject:
+    if item.api_version == api_version:
+        return item
+    metadata = _METADATA.decode(item.metadata)
+    _check_size(item.spec, metadata.annotations)
+    annotations = _ANNOTATIONS.decode(metadata.annotations)
+    document: Json = {"apiVersion": item.api_version, "kind": item.kind, "metadata": {"annotations": annotations}}
+    converted = convert({**document, "spec": orjson.loads(memoryview(item.spec))}, api_version)
+    if converted["metadata"] != document["metadata"]:
+        metadata.annotations = Raw(orjson.dumps(converted["metadata"].get("annotations")))
+    spec = Raw(orjson.dumps(converted["spec"]))
+    return VersionedObject(api_version, item.kind, Raw(msgspec.json.encode(metadata)), spec, item.status)
+
+
+def _check_size(spec: Raw, annotations: Raw) -> None:
+    """Raise :class:`ConversionError` for an object that a sync would not read either, so that none takes long."""
+    if _count_values(spec) > MAX_VALUES:
+        raise ConversionError(f"spec: must have at most {MAX_VALUES} values")
+    if depth_exceeds(spec):
+        raise ConversionError(f"spec: {TOO_DEEP}")
+    if memoryview(annotations).nbytes > MAX_ANNOTATIONS:
+        raise ConversionError(f"metadata.annotations: must have at most {MAX_ANNOTATIONS} bytes")
+
+
+def _count_values(raw: Raw) -> int:
+    """Return an upper bound of the number of values: punctuation inside strings counts, too."""
+    return sum(map(bytes(raw).count, (b",", b"{", b"[")))
+
+
+def _describe(item: VersionedObject) -> str:
+    """Return kind, namespace and name, for messages."""
+    try:
+        metadata = _NAME.decode(item.metadata)
+    except msgspec.DecodeError:
+        return item.kind[:400]
+    return f"{item.kind} {'/'.join(filter(None, (metadata.namespace, metadata.name)))}"[:400].rstrip()

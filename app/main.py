@@ -135,7 +135,7 @@ class Service(FastAPI):
         def convert(body: bytes) -> bytes:
             return conversion.answer(CONVERT, body)
 
-        endpoint = Endpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load)
+        endpoint = Endpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load, inline=False)
         self.add_api_route(CONVERSION_PATH, endpoint.answer, methods=["POST"], **CONVERSION)
 
     def _add(self, kind: Kind[Any, Any], hook: Hook, endpoint: Endpoint) -> None:

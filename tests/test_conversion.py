@@ -1,7 +1,8 @@
-"""The conversion protocol: all objects or none, each under the review's uid."""
+"""The conversion protocol: all objects or none, under the uid of the review, within bounds of size and time."""
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import orjson
@@ -58,10 +59,11 @@ def test_no_objects_are_no_mistake() -> None:
     ("bad", "reason"),
     [
         (made(7) | {"spec": {"router": 1}}, "objects[1] (LLMInferenceService ns/s7): spec.router must be an object"),
-        (made(7) | {"kind": "Pod"}, "objects[1] (Pod ns/s7): Pod of serving.kserve.io/v1alpha1 is not converted"),
-        ({}, "objects[1] (None ): None of None is not converted"),
-        ("x", "objects[1]: not an object"),
-        (None, "objects[1]: not an object"),
+        (made(7) | {"kind": "Pod"}, "objects[1] (Pod ns/s7): cannot convert Pod of serving.kserve.io/v1alpha1"),
+        ({}, "objects: Object missing required field `apiVersion` - at `$[1]`"),
+        ("x", "objects: Expected `object`, got `str` - at `$[1]`"),
+        (None, "objects: Expected `object`, got `null` - at `$[1]`"),
+        (made(7) | {"metadata": 1}, "objects[1] (LLMInferenceService): Expected `object`, got `int`"),
     ],
 )
 def test_one_object_that_cannot_be_converted_fails_all(bad: Any, reason: str) -> None:
@@ -78,7 +80,7 @@ def test_an_object_that_is_too_deep_fails() -> None:
     response = orjson.loads(conversion.answer(CONVERT, text))["response"]
     assert response["result"] == {
         "status": "Failed",
-        "message": "objects[0] (LLMInferenceService ns/s1): nested too deeply",
+        "message": "objects[0] (LLMInferenceService ns/s1): spec: nested too deeply, at most 64 levels",
     }
 
 
@@ -92,13 +94,75 @@ def test_an_object_that_is_too_deep_fails() -> None:
         orjson.dumps(review([]) | {"apiVersion": "apiextensions.k8s.io/v1beta1"}),
         orjson.dumps(review([], uid="")),
         orjson.dumps(review([], uid=7)),
-        orjson.dumps(review(None)),
         b"[" * 100_000,
     ],
 )
 def test_what_is_no_review_is_refused(body: bytes) -> None:
     with pytest.raises(ProtocolError):
         conversion.answer(CONVERT, body)
+
+
+def test_only_annotations_and_spec_are_decoded() -> None:
+    """The rest is returned as it was sent, to the byte: numbers that Python would round, and the order of fields."""
+    rest = b'"status":{"b":1e-400,"a":123456789012345678901234567890}'
+    ownership = b'"managedFields":[{"fieldsV1":{"f:b":{},"f:a":1.10}}]'
+    body = orjson.dumps(review([made(1)]))
+    body = body.replace(b'"namespace":"ns"', b'"namespace":"ns",' + ownership)
+    body = body.replace(b'"status":{"conditions":[{"type":"Ready","status":"True"}]}', rest)
+    answer = conversion.answer(CONVERT, body)
+    assert orjson.loads(body)["request"]["objects"][0]["metadata"]["managedFields"]
+    assert rest in answer
+    assert ownership in answer
+
+
+def spec_of(size: int) -> Json:
+    """A spec with a list of that many empty objects, each of which takes two of the values that are counted."""
+    return {"baseRefs": [{}] * size}
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        (
+            [made(1) | {"spec": spec_of(30_000)}],
+            "objects[0] (LLMInferenceService ns/s1): spec: must have at most 50000 values",
+        ),
+        (
+            [made(n) | {"spec": spec_of(20_000)} for n in range(13)],
+            "objects: must have at most 500000 values in all specs",
+        ),
+        ([made(0)] * 10_001, "objects: must have at most 10000 items"),
+        ([{}] * 1_000_000, "objects: Object missing required field"),
+        ([0] * 2_000_000, "objects: Expected `object`, got `int`"),
+        (
+            [made(1) | {"metadata": {"annotations": {f"a{n}": "" for n in range(150_000)}}}],
+            "objects[0] (LLMInferenceService): metadata.annotations: must have at most 1048576 bytes",
+        ),
+        (7, "objects: Expected `array`, got `int`"),
+        (None, "objects: Expected `array`, got `null`"),
+    ],
+)
+def test_bounds_the_work(objects: Any, reason: str) -> None:
+    response = ask(review(objects))
+    assert response["result"]["status"] == "Failed"
+    assert response["result"]["message"].startswith(reason)
+
+
+@pytest.mark.parametrize("version", [V1ALPHA1, V1ALPHA2])
+def test_memory_of_a_list_is_that_of_one_object(version: str) -> None:
+    """Many large objects take as much as their JSON, and one that is decoded: not one decoded object each."""
+
+    def peak(objects: int) -> int:
+        document = made(1, version) | {"spec": {"router": {"route": {"http": {"spec": {"rules": [{}] * 20_000}}}}}}
+        body = orjson.dumps(review([document] * objects, V1ALPHA1 if version == V1ALPHA2 else V1ALPHA2))
+        tracemalloc.start()
+        try:
+            assert b'"Success"' in conversion.answer(CONVERT, body)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(12) < 2 * peak(1)
 
 
 def test_five_thousand_objects_fit_into_one_review() -> None:

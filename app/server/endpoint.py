@@ -85,7 +85,8 @@ class Endpoint:
     """Answers one path.
 
     ``handle`` turns a request body into an answer's body, or raises :class:`ProtocolError` (the caller's fault).
-    ``report`` counts what an answer says, and returns what the log should have of it.
+    ``report`` counts what an answer says, and returns what the log should have of it. ``inline`` is false if a small
+    body may take long; then the event loop never works on one.
     """
 
     def __init__(
@@ -95,12 +96,15 @@ class Endpoint:
         retry_after: int,
         load: Load,
         report: Report | None = None,
+        *,
+        inline: bool = True,
     ) -> None:
         self._handle = handle
         self._max_bytes = max_bytes
         self._retry_after = str(retry_after).encode()
         self._load = load
         self._report = report
+        self._inline = inline
 
     async def answer(self, request: Request) -> Response:
         """The answer to one request. Raises what :mod:`app.server.problems` answers."""
@@ -111,7 +115,7 @@ class Endpoint:
         reader = Reader(load, self._max_bytes, self._retry_after)
         try:
             body = await reader.read(request.scope, request.receive)
-            answer = await load.worker.answer(self._handle, body)
+            answer = await load.worker.answer(self._handle, body, inline=self._inline)
         except (Refusal, ProtocolError, Disconnected):
             raise
         except Exception as fault:

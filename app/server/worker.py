@@ -44,9 +44,9 @@ class Worker:
         began = self._began
         return began is not None and time.monotonic() - began > STUCK_SECONDS
 
-    async def answer(self, handle: Callable[[bytes], bytes], body: bytes) -> bytes:
-        """What ``handle`` returns for the body, or raises."""
-        if len(body) > INLINE_BYTES or time.monotonic() < self._slow_until:
+    async def answer(self, handle: Callable[[bytes], bytes], body: bytes, *, inline: bool = True) -> bytes:
+        """Return what ``handle`` returns for the body, or raise its error; on the loop if ``inline`` and small."""
+        if not inline or len(body) > INLINE_BYTES or time.monotonic() < self._slow_until:
             return await self._in_thread(len(body), lambda: handle(body))
         began = time.thread_time()
         try:

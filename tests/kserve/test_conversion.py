@@ -1,4 +1,4 @@
-"""Between the versions of the API: nothing is lost, nothing is made up, and whatever cannot be converted is refused."""
+"""Conversion between v1alpha1 and v1alpha2: without loss or additions, and with an error where it is impossible."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from app.conversion import ConversionError
 from app.hooks.kind import answer_sync
-from app.kserve.conversion import KEPT_PORTS, KEPT_SPELLING, V1ALPHA1, V1ALPHA2, convert
+from app.kserve.conversion import OBSOLETE, PRESERVED_PORTS, V1ALPHA1, V1ALPHA2, convert
 from app.settings import Settings
-from tests.contract.test_conversions import without_nulls
+from tests.contract.test_conversions import semantic
 from tests.kserve.objects import NOW, SERVICE_KIND, Cluster, config, service
 
 Json = dict[str, Any]
@@ -78,7 +78,8 @@ new_pools = st.fixed_dictionaries(
         "endpointPickerRef": st.fixed_dictionaries(
             {"name": st.just("epp")}, optional={**picker, "port": st.fixed_dictionaries({"number": ports})}
         ),
-    }
+    },
+    optional={"appProtocol": st.just("http")},
 )
 
 
@@ -131,13 +132,13 @@ def test_the_older_version_comes_back(spec: Json) -> None:
     written = copy.deepcopy(document)
     there = convert(document, V1ALPHA2)
     assert document == written, "the input is not touched"
-    assert without_nulls(convert(there, V1ALPHA1)) == without_nulls(document)
+    assert semantic(convert(there, V1ALPHA1)) == semantic(document)
 
 
 @given(specs(adapters, {}, new_pools), internal)
 def test_the_newer_version_comes_back(spec: Json, annotations: dict[str, str]) -> None:
     document = service(notes=annotations, **spec)
-    assert without_nulls(convert(convert(document, V1ALPHA1), V1ALPHA2)) == without_nulls(document)
+    assert semantic(convert(convert(document, V1ALPHA1), V1ALPHA2)) == semantic(document)
 
 
 def test_everything_but_spec_and_annotations_stays() -> None:
@@ -157,56 +158,107 @@ def test_target_ports_survive_a_change_of_the_first() -> None:
     spec = {"selector": {"matchLabels": {"a": "b"}}, "targetPorts": [{"number": n} for n in (8000, 8001, 8002)]}
     document = service(router=pool(**spec, endpointPickerRef={"name": "e"}))
     there = convert(document, V1ALPHA1)
-    assert json.loads(there["metadata"]["annotations"][KEPT_PORTS]) == [{"number": 8001}, {"number": 8002}]
+    assert json.loads(there["metadata"]["annotations"][PRESERVED_PORTS]) == [{"number": 8001}, {"number": 8002}]
     there["spec"]["router"]["scheduler"]["pool"]["spec"]["targetPortNumber"] = 8002
     back = convert(there, V1ALPHA2)["spec"]["router"]["scheduler"]["pool"]["spec"]
     assert back["targetPorts"] == [{"number": 8002}, {"number": 8001}]
 
 
 def test_ports_of_a_pool_that_is_gone_are_forgotten() -> None:
-    there = older(service(notes={KEPT_PORTS: '[{"number":1}]'}))
+    there = older(service(notes={PRESERVED_PORTS: '[{"number":1}]'}))
     assert "annotations" not in convert(there, V1ALPHA2)["metadata"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "7", '["x"]', '[{"number":"x"}]', json.dumps([{"number": 1}] * 9)])
-def test_what_is_no_list_of_ports_counts_for_nothing(text: str) -> None:
-    """Anybody may write annotations."""
-    spec = {"selector": {}, "targetPortNumber": 5, "extensionRef": {"name": "e"}}
-    converted = convert(older(service(notes={KEPT_PORTS: text}, router=pool(**spec))), V1ALPHA2)
-    assert converted["spec"]["router"]["scheduler"]["pool"]["spec"]["targetPorts"] == [{"number": 5}]
+def test_app_protocol_survives_a_write_in_the_older_version() -> None:
+    """v1alpha1 has no such field."""
+    document = service(router=pool(selector={"matchLabels": {"a": "b"}}, appProtocol="http"))
+    other = convert(document, V1ALPHA1)
+    assert other["spec"]["router"]["scheduler"]["pool"]["spec"].keys() == {"selector", "extensionRef"}
+    back = convert(other, V1ALPHA2)
+    assert back["spec"]["router"]["scheduler"]["pool"]["spec"]["appProtocol"] == "http"
+    assert "annotations" not in back["metadata"]
 
 
 @pytest.mark.parametrize(
-    "entry",
+    "text",
     [
-        [["template"], {"hostNetwork": True}],
-        [["replicas"], 0],
-        [["router"], {}],
-        [["router"], []],
-        [["model"], None],
-        [["model", "uri"], "hf://other/model"],
-        [["storageInitializer"], {"enabled": False}],
-        [[], {}],
-        "x",
+        *(
+            "",
+            "{",
+            "7",
+            "null",
+            '["x"]',
+            '[{"number":"x"}]',
+            '[{"number":true}]',
+            '[{"number":1.5}]',
+            '[{"number":-5}]',
+        ),
+        *('[{"number":0}]', '[{"number":65536}]', "[[null]]", '[{"name":"a"}]', json.dumps([{"number": 1}] * 8)),
+    ],
+)
+def test_ports_that_v1alpha2_does_not_admit_are_ignored(text: str) -> None:
+    """Users can write annotations, and no schema checks them."""
+    spec = {"selector": {}, "targetPortNumber": 5, "extensionRef": {"name": "e"}}
+    converted = convert(older(service(notes={PRESERVED_PORTS: text}, router=pool(**spec))), V1ALPHA2)
+    assert converted["spec"]["router"]["scheduler"]["pool"]["spec"]["targetPorts"] == [{"number": 5}]
+
+
+def test_other_ports_of_an_annotation_are_plain_and_unique() -> None:
+    """Fields of a port that the schema does not have are dropped."""
+    annotation = '[{"number":6,"x":"y"},{"number":6},{"number":5},{"number":7}]'
+    spec = {"selector": {}, "targetPortNumber": 5, "extensionRef": {"name": "e"}}
+    converted = convert(older(service(notes={PRESERVED_PORTS: annotation}, router=pool(**spec))), V1ALPHA2)
+    ports = converted["spec"]["router"]["scheduler"]["pool"]["spec"]["targetPorts"]
+    assert ports == [{"number": 5}, {"number": 6}, {"number": 7}]
+
+
+POOL = ["router", "scheduler", "pool", "spec"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        json.dumps([[["replicas"], 0]]),
+        json.dumps([[["router"], []]]),
+        json.dumps([[["model"], None]]),
+        json.dumps([[["model", "uri"], "hf://other/model"]]),
+        json.dumps([[["template", "containers", 0, "args", 0, "x"], 1]] * 5000),
+        json.dumps([[[*POOL, "targetPorts"], [{"number": 8000}, {"number": -5}]]]),
+        json.dumps([[[*POOL, "selector", "matchExpressions"], [{"key": "a", "operator": "Bad"}]]]),
+        json.dumps([[["evil"], {"a": 1}]]),
+        json.dumps([[[], {}], "x"]),
+        "{",
     ],
 )
 @pytest.mark.parametrize("version", [V1ALPHA1, V1ALPHA2])
-def test_the_annotation_about_spelling_changes_no_meaning(entry: Any, version: str) -> None:
-    """Nobody may pass admission with one spec and have another one stored."""
-    document = service(notes={KEPT_SPELLING: json.dumps([entry])})
-    plain = service()
+def test_the_annotation_of_earlier_releases_is_ignored_and_removed(value: str, version: str) -> None:
+    """It could hold any field; objects that were stored with it convert as if they did not have it."""
     other = V1ALPHA2 if version == V1ALPHA1 else V1ALPHA1
-    assert (
-        convert({**document, "apiVersion": version}, other)["spec"]
-        == convert({**plain, "apiVersion": version}, other)["spec"]
-    )
+    document, plain = service(notes={"x": "y", OBSOLETE: value}), service(notes={"x": "y"})
+    assert convert({**document, "apiVersion": version}, other) == convert({**plain, "apiVersion": version}, other)
+
+
+@pytest.mark.parametrize(
+    ("version", "spec"),
+    [
+        (V1ALPHA1, {"targetPorts": [{"number": -5}], "appProtocol": "gopher", "endpointPickerRef": {"name": "x"}}),
+        (V1ALPHA1, {"selector": {"a": "b"}, "extensionRef": {"name": "e", "port": {"number": -5}}}),
+        (V1ALPHA2, {"targetPortNumber": -5, "extensionRef": {"name": "x", "portNumber": -5}}),
+        (V1ALPHA2, {"selector": {"matchLabels": {"a": "b"}}, "endpointPickerRef": {"name": "e", "portNumber": -5}}),
+    ],
+)
+def test_fields_of_the_other_version_are_dropped(version: str, spec: Json) -> None:
+    """The version of the object has no such fields, so nothing has checked them."""
+    other = V1ALPHA2 if version == V1ALPHA1 else V1ALPHA1
+    converted = convert({**service(router=pool(**spec)), "apiVersion": version}, other)
+    assert not any(word in json.dumps(converted) for word in ("-5", "gopher", '"x"'))
 
 
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (service() | {"kind": "InferenceService"}, "InferenceService of"),
-        (service() | {"apiVersion": "serving.kserve.io/v1beta1"}, "v1beta1 is not converted"),
+        (service() | {"kind": "InferenceService"}, "cannot convert InferenceService of"),
+        (service() | {"apiVersion": "serving.kserve.io/v1beta1"}, "of serving.kserve.io/v1beta1 to"),
         (service() | {"spec": "x"}, "spec must be an object"),
         (service() | {"metadata": []}, "metadata must be an object"),
         (service(router=[]), "spec.router must be an object"),
@@ -221,7 +273,7 @@ def test_what_cannot_be_converted_is_refused(document: Json, reason: str) -> Non
 
 
 def test_no_other_version_is_made() -> None:
-    with pytest.raises(ConversionError, match="is not converted to serving"):
+    with pytest.raises(ConversionError, match=r"cannot convert LLMInferenceService of .* to serving.kserve.io/v1$"):
         convert(service(), "serving.kserve.io/v1")
 
 
@@ -236,7 +288,11 @@ def test_adapters_may_be_anything(adapters: Any) -> None:
 
 def test_hooks_take_a_parent_of_either_version() -> None:
     """With related objects of its version; what they answer is the same."""
-    base = config("base", router=pool(selector={"matchLabels": {"a": "b"}}, targetPorts=[{"number": 9000}]))
+    base = config(
+        "base",
+        model={"uri": "hf://a/b"},
+        router=pool(selector={"matchLabels": {"a": "b"}}, targetPorts=[{"number": 9000}]),
+    )
     parent = service(baseRefs=[{"name": "base"}], router={"scheduler": {}})
     expected = Cluster(parent, base).sync()
     assert len(expected["children"]) > 1

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 from prometheus_client import REGISTRY
 
@@ -90,6 +92,18 @@ def counted(path: str) -> tuple[float, float]:
     labels = ({"method": "POST", "status": "400"}, {"method": "other", "status": "405"})
     found = [REGISTRY.get_sample_value("http_requests_total", {"handler": path, **more}) or 0.0 for more in labels]
     return found[0], found[1]
+
+
+def test_conversion_never_runs_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cost per byte is the highest of all requests."""
+    monkeypatch.setattr("app.conversion.answer", lambda *_: orjson.dumps(threading.current_thread().name))
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app=Service(Settings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.post(CONVERSION_PATH, json={})
+
+    assert asyncio.run(ask()).json() == "worker"
 
 
 @pytest.mark.parametrize("wanted", [False, True])

@@ -30,6 +30,11 @@ def test_only_large_bodies_go_to_the_thread() -> None:
     assert (small, large) == (threading.current_thread().name.encode(), b"worker")
 
 
+def test_a_handler_may_always_need_the_thread() -> None:
+    """However small the body is."""
+    assert asyncio.run(Worker().answer(where, b"{}", inline=False)) == b"worker"
+
+
 def test_small_requests_are_answered_while_a_large_one_is_worked_on() -> None:
     """Whatever that costs: it ends only after the small one was answered."""
     answered = threading.Event()
