@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.kserve.sources import SCHEMES
 from app.kube.base import Json
 from app.llmkube.source import SourceClass
 from app.llmkube.source import parse as llmkube_source
@@ -142,7 +143,7 @@ def _to_uri(address: str) -> str:
 
 def _to_kserve(address: str) -> str:
     scheme = address.partition("://")[0]
-    if scheme not in ("hf", "s3", "pvc", "oci"):
+    if scheme not in SCHEMES:
         raise NoCounterpart(f"KServe fetches no {scheme}:// addresses")
     if scheme == "hf" and not _repository(address):
         raise NoCounterpart(_PART)

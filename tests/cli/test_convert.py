@@ -145,9 +145,15 @@ def test_a_default_that_has_no_counterpart_is_listed_too() -> None:
 
 def test_an_address_that_cannot_be_fetched_there_converts_nothing() -> None:
     """A service without its model would be another one."""
-    result = translate(llmkube_pair(source="https://example.com/m.gguf"), "kserve")
+    result = translate(llmkube_pair(source="file:///models/m.gguf"), "kserve")
     assert result.documents == []
-    assert set(lost(result).values()) == {"KServe fetches no https:// addresses"}
+    assert set(lost(result).values()) == {"KServe fetches no host:// addresses"}
+
+
+def test_converts_an_address_of_a_web_server_to_kserve() -> None:
+    source = "https://example.com/m.gguf"
+    result = translate(llmkube_pair(source=source), "kserve")
+    assert result.documents[0]["spec"]["model"]["uri"] == source
 
 
 def test_a_service_without_its_model_says_so(command: Command) -> None:
