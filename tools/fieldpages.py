@@ -29,10 +29,16 @@ def table(resource: CustomResource) -> FieldTable:
     if missing := [path for path, known in found.items() if known is None]:
         raise SystemExit(f"{resource.kind}: no class for spec.{', spec.'.join(missing)} (app/kube/fieldclass.py)")
     return {
-        path: replace(known, note="; ".join(filter(None, (reading(resource, path), known.note))))
+        path: replace(
+            known, note="; ".join(filter(None, (reading(resource, path), known.note, options(resource, path))))
+        )
         for path, known in found.items()
         if known is not None
     }
+
+
+def _notes(resource: CustomResource, path: str, known: FieldClass) -> tuple[str, ...]:
+    return reading(resource, path), known.note, options(resource, path)
 
 
 @functools.cache
@@ -76,6 +82,14 @@ def reading(resource: CustomResource, path: str) -> str:
     found = readers(field)
     words = [f"runtime{'s' if len(found) > 1 else ''} {spelt_out(found)}"] if found else []
     return ", and ".join([*words, *("metal" for known in RUNTIMES.values() if field in known.metal)])
+
+
+def options(resource: CustomResource, path: str) -> str:
+    """The options of engines that a field becomes: ``--max-model-len``."""
+    if resource is not INFERENCE_SERVICE:
+        return ""
+    found = [known.flags[path].name for known in RUNTIMES.values() if path in known.flags]
+    return spelt_out([f"`{name}`" for name in dict.fromkeys(found)])
 
 
 def leaves(resource: CustomResource) -> dict[str, Schema]:

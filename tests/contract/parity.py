@@ -314,6 +314,7 @@ def _llmkube_facts(case: Json) -> Json:
         "replicas": service.get("replicas", 1),
         "extraMetrics": "--metrics" in (service.get("extraArgs") or ()),
         "hubPage": re.fullmatch(r"https://huggingface\.co/[^/]+/[^/]+/?", source) is not None,
+        "severalOverrides": any(len(service.get(name) or ()) > 1 for name in ("metadataOverrides", "tensorOverrides")),
         "tensorParallelAboveGPUs": runtime == "vllm" and parallel > max(count, 1),
     }
 

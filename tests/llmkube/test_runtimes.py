@@ -37,7 +37,6 @@ OMLX = Runtime(
     repositories_only=True,
     gpu_fields={"layers": 1},
     reads=("contextSize",),
-    flags={"contextSize": ("--context-length",)},
     overrides=(("contextSize", "containerPort"),),
     errors=lambda spec: [invalid(SPEC.child("image"), spec.image, "is cursed")] if spec.image == "cursed" else [],
     advice=lambda spec: [advice(SPEC.child("runtime"), "omlx is new here")],
@@ -52,7 +51,7 @@ import json
 from tests.llmkube.inferenceservice.world import args, container, model, service, sync
 from tests.llmkube.objects import condition, errors, warned
 
-served = service(runtime="omlx", contextSize=4096, containerPort=1, jinja=True, extraArgs=["--context-length", "1"])
+served = service(runtime="omlx", contextSize=4096, containerPort=1, jinja=True)
 answer = sync(served, model(source="org/repo", format="safetensors", hardware={"gpu": {"layers": 3}}))
 unfit = sync(service(runtime="omlx"), model(source="https://example.com/m.gguf", format="pytorch"))
 print(json.dumps({
@@ -100,11 +99,9 @@ def test_a_runtime_is_added_with_a_module_a_line_and_a_word(tmp_path: Path) -> N
     assert "runtime omlx cannot load format pytorch" in said["unfit"]
     assert said["errors"] == ['spec.image: Invalid value: "cursed": is cursed']
     assert said["warned"] == [
-        "spec.extraArgs: no effect with runtime omlx, only with llamacpp, llamacpp-router, vllm and sglang",
         "spec.jinja: no effect with runtime omlx, only with llamacpp",
         "spec.runtime: omlx is new here",
         "spec.contextSize: no effect beside containerPort",
-        "spec.contextSize: no effect beside --context-length in extraArgs",
     ]
     assert said["elsewhere"] == ["spec.contextSize: no effect with runtime tgi, only with llamacpp and omlx"]
 
@@ -125,7 +122,7 @@ def test_nothing_else_names_a_runtime(path: Path) -> None:
     ]
     imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     modules = [name for name in imported if name.startswith("app.llmkube.runtimes.")]
-    assert {name.rpartition(".")[2] for name in modules} <= {"registry", "runtime", "types"}
+    assert {name.rpartition(".")[2] for name in modules} <= {"flag", "registry", "runtime", "types"}
     if path.name != "types.py":
         assert [text for text in texts if NAMED.search(text)] == []
 
@@ -133,9 +130,9 @@ def test_nothing_else_names_a_runtime(path: Path) -> None:
 def test_what_a_runtime_reads_are_fields() -> None:
     known = {info.alias or name for name, info in InferenceServiceSpec.model_fields.items()}
     for runtime in RUNTIMES.values():
-        assert {*runtime.reads} <= known
-        assert {*runtime.metal} <= {*runtime.reads}
-        assert not runtime.config or runtime.config in runtime.reads
+        assert runtime.fields <= known
+        assert not runtime.config or runtime.config in runtime.fields
+        assert {*(runtime.not_on_metal or ())} <= runtime.fields
 
 
 def test_who_reads_a_field_is_said_in_the_documentation() -> None:

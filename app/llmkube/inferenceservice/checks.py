@@ -362,15 +362,16 @@ def _overridden(known: Runtime, spec: InferenceServiceSpec, written: Json) -> It
 
     What ``extraArgs`` says again comes later on the command line, so the server takes that.
     """
-    for loser, winner in (*known.overrides, *_OVERRIDES):
+    for loser, winner in (*known.overridden, *_OVERRIDES):
         if _is_set(_at(written, loser)) and _is_set(_at(written, winner)):
             yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
-    if not known.flags:
+    if "extraArgs" not in known.fields:
         return
-    for path, spellings in known.flags.items():
-        given = next((flag for flag in spellings if has_flag(spec.extra_args, flag)), "")
+    for path, option in known.flags.items():
+        given = next((flag for flag in option.spellings if has_flag(spec.extra_args, flag)), "")
         if given and _is_set(_at(written, path)):
-            yield advice(SPEC.child(*path.split(".")), f"no effect beside {given} in extraArgs", "no-effect")
+            here = path.rpartition(".")[0] if option.governs_block else path
+            yield advice(SPEC.child(*here.split(".")), f"no effect beside {given} in extraArgs", "no-effect")
     if has_flag(spec.extra_args, "--port"):
         message = "probes and the Service do not follow --port; remove it and set containerPort instead"
         yield advice(SPEC.child("extraArgs"), message)

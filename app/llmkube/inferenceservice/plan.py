@@ -122,8 +122,9 @@ def plan(
     draft = _draft(runtime.draft(spec), drafting, main, operator_claim, settings)
     port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
+    served = _served(main, runtime, model.spec)
     serving = Serving(
-        spec, model.spec, _served(main, runtime, model.spec), mounts_model, port, gpus.count, draft.name, main.directory
+        runtime.name, spec, model.spec, served, mounts_model, port, gpus.count, draft.name, main.directory
     )
     return Plan(
         name=metadata.name,

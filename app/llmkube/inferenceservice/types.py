@@ -31,6 +31,7 @@ from app.kube.base import (
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
+from app.llmkube.runtimes.flag import Flag, Memory
 from app.llmkube.runtimes.types import PersonaPlexConfig, SGLangConfig, TGIConfig, VLLMConfig
 
 Runtime = Literal["llamacpp", "llamacpp-router", "personaplex", "vllm", "tgi", "sglang", "generic"]
@@ -153,17 +154,22 @@ class ServiceResources(KubeModel):
     ] = Field(default=None, description="No effect: parts of GPUs.")
 
 
-class RopeScaling(KubeModel):
-    """Stretches the context a model was trained with."""
+_LLAMACPP = ("llamacpp",)
 
-    type: Annotated[Literal["linear", "yarn", "longrope"], HONOURED] = Field(description="Method of stretching.")
-    factor: Annotated[str, HONOURED] = Field(
+
+class RopeScaling(KubeModel):
+    """Extends the context beyond the length that a model was trained with."""
+
+    type: Annotated[
+        Literal["linear", "yarn", "longrope"], HONOURED, Flag("--rope-scaling", (), _LLAMACPP, governs_block=True)
+    ] = Field(description="Scaling method.")
+    factor: Annotated[str, HONOURED, Flag("--rope-scale", (), _LLAMACPP)] = Field(
         default="",
         pattern=DECIMAL_PATTERN,
-        description="How many times longer the context becomes, such as 2.0.",
+        description="Scaling factor of the context length, such as 2.0.",
     )
-    original_context: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=128, description="Context length the model was trained with, in tokens."
+    original_context: Annotated[Int32 | None, HONOURED, Flag("--yarn-orig-ctx", (), _LLAMACPP)] = Field(
+        default=None, ge=128, description="Context length in tokens that the model was trained with."
     )
 
 
@@ -274,9 +280,14 @@ class InferenceServiceSpec(KubeModel):
         le=65535,
         description="Port the server listens on. Absent: endpoint.port, else the runtime's own.",
     )
-    bind_address: Annotated[str, HONOURED] = Field(
+    bind_address: Annotated[
+        str,
+        HONOURED,
+        Flag("--host", runtimes=("llamacpp", "llamacpp-router", "vllm", "sglang")),
+        Flag("--hostname", runtimes=("tgi",)),
+    ] = Field(
         default="",
-        description="Address the server listens on. Absent: 0.0.0.0; on nodes without IPv4 write ::. "
+        description="Address that the server listens on. Defaults to 0.0.0.0; on nodes without IPv4 write ::. "
         "No effect on personaplex and generic.",
     )
     skip_model_init: Annotated[bool, HONOURED] = Field(
@@ -284,64 +295,88 @@ class InferenceServiceSpec(KubeModel):
         description="Mounts no model and downloads nothing: the server finds its model itself. "
         "Runtimes llamacpp and vllm only.",
     )
-    context_size: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=128, le=2_097_152, description="Context in tokens. llamacpp only."
+    context_size: Annotated[
+        Int32 | None, HONOURED, Flag("--ctx-size", ("-c",), _LLAMACPP, memory=(Memory.CONTEXT,))
+    ] = Field(default=None, ge=128, le=2_097_152, description="Context size in tokens. llamacpp only.")
+    parallel_slots: Annotated[
+        Int32 | None,
+        HONOURED,
+        Flag("--parallel", ("-np",), _LLAMACPP),
+        Flag("--max-num-seqs", runtimes=("vllm",)),
+    ] = Field(
+        default=None,
+        ge=1,
+        le=64,
+        description="Maximum number of requests that run at the same time. llamacpp and vllm only.",
     )
-    parallel_slots: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=1, le=64, description="Requests that are answered at the same time. llamacpp and vllm only."
+    flash_attention: Annotated[
+        bool | None, HONOURED, Flag("--flash-attn", ("-fa",), _LLAMACPP, needs_gpu=True, value="on")
+    ] = Field(
+        default=None,
+        description="Whether flash attention is used. llamacpp with a GPU only; on metal it is on unless false.",
     )
-    flash_attention: Annotated[bool | None, HONOURED] = Field(
-        default=None, description="Uses flash attention. llamacpp with a GPU only; on metal it is on unless false."
+    jinja: Annotated[bool, HONOURED, Flag("--jinja", (), _LLAMACPP)] = Field(
+        default=False,
+        description="Whether the model's own chat template is rendered, which tool calls need. llamacpp only.",
     )
-    jinja: Annotated[bool, HONOURED] = Field(
-        default=False, description="Renders the model's own chat template, for tool calls. llamacpp only."
+    cache_type_k: Annotated[
+        CacheType | None, HONOURED, Flag("--cache-type-k", ("-ctk",), _LLAMACPP, memory=(Memory.KEYS,))
+    ] = Field(default=None, description="Data type of the keys in the key-value cache. llamacpp only.")
+    cache_type_v: Annotated[
+        CacheType | None, HONOURED, Flag("--cache-type-v", ("-ctv",), _LLAMACPP, memory=(Memory.VALUES,))
+    ] = Field(default=None, description="Data type of the values in the key-value cache. llamacpp only.")
+    cache_type_custom_k: Annotated[
+        str, HONOURED, Flag("--cache-type-k", ("-ctk",), _LLAMACPP, memory=(Memory.KEYS,))
+    ] = Field(
+        default="",
+        description="Data type of the cache's keys that cacheTypeK does not list. Overrides it. llamacpp only.",
     )
-    cache_type_k: Annotated[CacheType | None, HONOURED] = Field(
-        default=None, description="Number format of the keys in the key-value cache. llamacpp only."
+    cache_type_custom_v: Annotated[
+        str, HONOURED, Flag("--cache-type-v", ("-ctv",), _LLAMACPP, memory=(Memory.VALUES,))
+    ] = Field(
+        default="",
+        description="Data type of the cache's values that cacheTypeV does not list. Overrides it. llamacpp only.",
     )
-    cache_type_v: Annotated[CacheType | None, HONOURED] = Field(
-        default=None, description="Number format of the values in the key-value cache. llamacpp only."
+    moe_cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-moe", ("-cmoe",), _LLAMACPP, memory=(Memory.HOST,))] = Field(
+        default=False,
+        alias="moeCPUOffload",
+        description="Whether the weights of all experts are kept in host memory. llamacpp only.",
     )
-    cache_type_custom_k: Annotated[str, HONOURED] = Field(
-        default="", description="Number format of the keys that cacheTypeK does not list. It wins. llamacpp only."
-    )
-    cache_type_custom_v: Annotated[str, HONOURED] = Field(
-        default="", description="Number format of the values that cacheTypeV does not list. It wins. llamacpp only."
-    )
-    moe_cpu_offload: Annotated[bool, HONOURED] = Field(
-        default=False, alias="moeCPUOffload", description="Keeps all experts in main memory. llamacpp only."
-    )
-    moe_cpu_layers: Annotated[Int32 | None, HONOURED] = Field(
+    moe_cpu_layers: Annotated[
+        Int32 | None, HONOURED, Flag("--n-cpu-moe", ("-ncmoe",), _LLAMACPP, default=0, memory=(Memory.HOST,))
+    ] = Field(
         default=None,
         alias="moeCPULayers",
         ge=0,
-        description="Number of layers whose experts are kept in main memory. llamacpp only.",
+        description="Number of layers whose experts are kept in host memory. llamacpp only.",
     )
-    no_kv_offload: Annotated[bool, HONOURED] = Field(
-        default=False, description="Keeps the key-value cache in main memory. llamacpp only."
+    no_kv_offload: Annotated[bool, HONOURED, Flag("--no-kv-offload", ("-nkvo",), _LLAMACPP, memory=(Memory.HOST,))] = (
+        Field(default=False, description="Whether the key-value cache is kept in host memory. llamacpp only.")
     )
-    no_warmup: Annotated[bool, HONOURED] = Field(
-        default=False, description="Skips the empty run after loading. llamacpp only."
+    no_warmup: Annotated[bool, HONOURED, Flag("--no-warmup", (), _LLAMACPP)] = Field(
+        default=False, description="Whether the empty run after loading is skipped. llamacpp only."
     )
-    reasoning_budget: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=0, description="Most tokens of reasoning; 0 switches it off. llamacpp only."
+    reasoning_budget: Annotated[Int32 | None, HONOURED, Flag("--reasoning-budget", (), _LLAMACPP)] = Field(
+        default=None, ge=0, description="Maximum number of reasoning tokens; 0 turns reasoning off. llamacpp only."
     )
-    reasoning_budget_message: Annotated[str, HONOURED] = Field(
-        default="", description="Text that ends the reasoning when its budget is used up. llamacpp only."
+    reasoning_budget_message: Annotated[str, HONOURED, Flag("--reasoning-budget-message", (), _LLAMACPP)] = Field(
+        default="", description="Message that ends the reasoning when its budget is used up. llamacpp only."
     )
-    metadata_overrides: Annotated[list[str], HONOURED] = Field(
-        default_factory=list, description="Model metadata that is replaced, as key=type:value. llamacpp only."
+    metadata_overrides: Annotated[list[str], HONOURED, Flag("--override-kv", (), _LLAMACPP, separator=",")] = Field(
+        default_factory=list, description="Overrides of model metadata, as key=type:value. llamacpp only."
     )
-    tensor_overrides: Annotated[list[str], HONOURED] = Field(
-        default_factory=list, description="Where tensors are kept, as pattern=device. llamacpp only."
+    tensor_overrides: Annotated[
+        list[str], HONOURED, Flag("--override-tensor", ("-ot",), _LLAMACPP, separator=",", memory=(Memory.HOST,))
+    ] = Field(default_factory=list, description="Devices of tensors by name, as pattern=device. llamacpp only.")
+    batch_size: Annotated[Int32 | None, HONOURED, Flag("--batch-size", ("-b",), _LLAMACPP)] = Field(
+        default=None, ge=1, le=16384, description="Logical maximum batch size in tokens. llamacpp only."
     )
-    batch_size: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=1, le=16384, description="Tokens per logical batch. llamacpp only."
+    u_batch_size: Annotated[Int32 | None, HONOURED, Flag("--ubatch-size", ("-ub",), _LLAMACPP)] = Field(
+        default=None, ge=1, description="Physical maximum batch size in tokens. llamacpp only."
     )
-    u_batch_size: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=1, description="Tokens per physical batch. llamacpp only."
+    rope_scaling: RopeScaling | None = Field(
+        default=None, description="Extension of the context beyond the trained length. llamacpp only."
     )
-    rope_scaling: RopeScaling | None = Field(default=None, description="Stretches the context. llamacpp only.")
     resources: ServiceResources | None = Field(default=None, description="What each pod asks of its node.")
     endpoint: Endpoint | None = Field(default=None, description="The Service before the pods.")
     autoscaling: Autoscaling | None = Field(default=None, description="Lets load decide the number of pods.")

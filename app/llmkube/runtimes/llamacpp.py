@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import gcd
 
 from app.kube.decode import SPEC
@@ -11,7 +12,7 @@ from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import ModelSpec, layers
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, memory_use, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest
@@ -25,20 +26,25 @@ MODEL_FLAGS = ("--model", "-m", "--model-url", "-mu", "--hf-repo", "-hf", "-hfr"
 
 def arguments(serving: Serving) -> list[str]:
     """The command line, row by row as in the table of LK-3.5.1."""
+    spec = serving.spec
     return [
         *_model(serving),
         *("--host", serving.address),
         *flag("--port", serving.port),
         *_gpu(serving),
-        *_context(serving),
-        *_cache(serving),
-        *_batches(serving),
+        *serving.options(spec, "context_size"),
+        *_rope(serving),
+        *([] if serving.has("--parallel") else serving.options(spec, "parallel_slots")),
+        *serving.options(spec, "flash_attention", "jinja"),
+        *serving.options(spec, "cache_type_k", "cache_type_v", "cache_type_custom_k", "cache_type_custom_v"),
+        *serving.options(spec, "moe_cpu_offload", "moe_cpu_layers", "no_kv_offload", "tensor_overrides"),
+        *serving.options(spec, "batch_size", "u_batch_size", "no_warmup"),
         *_reasoning(serving),
         *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
-        *(item for override in serving.spec.metadata_overrides for item in ("--override-kv", override)),
+        *serving.options(spec, "metadata_overrides"),
         *_purpose(serving),
-        *serving.spec.extra_args,
-        *switch("--metrics", "--metrics" not in serving.spec.extra_args),
+        *spec.extra_args,
+        *switch("--metrics", "--metrics" not in spec.extra_args),
     ]
 
 
@@ -95,53 +101,18 @@ def _share(entry: str) -> int:
     return span[1] - span[0] + 1 if span else 0
 
 
-def _context(serving: Serving) -> list[str]:
-    """Context, its stretching, and what is done at the same time. A flag of the user's own switches ours off."""
-    spec = serving.spec
-    args = flag("--ctx-size", spec.context_size)
-    rope = spec.rope_scaling
-    if rope is not None and not serving.has("--rope-scaling"):
-        args += flag("--rope-scaling", rope.type)
-        args += flag("--rope-scale", rope.factor)
-        args += flag("--yarn-orig-ctx", rope.original_context)
-    if not serving.has("--parallel"):
-        args += flag("--parallel", spec.parallel_slots)
-    if spec.flash_attention and serving.gpus > 0:
-        args += ["--flash-attn", "on"]
-    return args + switch("--jinja", spec.jinja)
-
-
-def _cache(serving: Serving) -> list[str]:
-    """The key-value cache, and what is kept in main memory."""
-    spec = serving.spec
-    return [
-        *flag("--cache-type-k", spec.cache_type_custom_k or spec.cache_type_k),
-        *flag("--cache-type-v", spec.cache_type_custom_v or spec.cache_type_v),
-        *switch("--cpu-moe", spec.moe_cpu_offload),
-        *flag("--n-cpu-moe", spec.moe_cpu_layers or None),
-        *switch("--no-kv-offload", spec.no_kv_offload),
-        *(item for override in spec.tensor_overrides for item in ("--override-tensor", override)),
-    ]
-
-
-def _batches(serving: Serving) -> list[str]:
-    spec = serving.spec
-    return [
-        *flag("--batch-size", spec.batch_size),
-        *flag("--ubatch-size", spec.u_batch_size),
-        *switch("--no-warmup", spec.no_warmup),
-    ]
+def _rope(serving: Serving) -> list[str]:
+    """The scaling of the context, unless ``extraArgs`` set it."""
+    rope = serving.spec.rope_scaling
+    return [] if rope is None or serving.has("--rope-scaling") else serving.options(rope)
 
 
 def _reasoning(serving: Serving) -> list[str]:
-    """A budget of 0 switches reasoning off, so it is a value; its message means nothing without it."""
+    """A budget of 0 turns reasoning off; the message has no effect without a budget."""
     spec = serving.spec
-    if spec.reasoning_budget is None:
-        return []
-    return [
-        *flag("--reasoning-budget", spec.reasoning_budget),
-        *flag("--reasoning-budget-message", spec.reasoning_budget_message),
-    ]
+    return (
+        [] if spec.reasoning_budget is None else serving.options(spec, "reasoning_budget", "reasoning_budget_message")
+    )
 
 
 _PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
@@ -206,79 +177,21 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
 
 _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
 """Variable with which llama.cpp takes main memory where that of a GPU is full."""
-_OFFLOADING = (
-    *("-ngl", "--n-gpu-layers", "--gpu-layers", "-ot", "--override-tensor", "-cmoe", "--cpu-moe", "-ncmoe"),
-    *("--n-cpu-moe", "-nkvo", "--no-kv-offload", "-fit", "--fit", "-md", "--model-draft", "-c", "--ctx-size"),
-)
+_MEMORY_FLAGS = ("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md", "--model-draft")
 
 
 def use(spec: InferenceServiceSpec, model: ModelSpec) -> Use:
-    """The slots share one cache of ``contextSize`` tokens. Layers, experts and the cache may stay in main memory."""
-    gpu = model.hardware.gpu if model.hardware else None
-    kept = {
-        "moeCPUOffload": spec.moe_cpu_offload,
-        "moeCPULayers": spec.moe_cpu_layers,
-        "tensorOverrides": spec.tensor_overrides,
-        "noKvOffload": spec.no_kv_offload,
+    """The slots share one cache of ``contextSize`` tokens. Layers, experts and the cache may stay in host memory."""
+    gpu, told = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP.flags, _MEMORY_FLAGS)
+    others = {
         "hardware.gpu.layers": gpu is not None and (gpu.layers or 0) > 0,
-        "extraArgs": has_flag(spec.extra_args, *_OFFLOADING),
         _UNIFIED: any(variable.get("name") == _UNIFIED for variable in spec.env),
     }
-    named = ", ".join(name for name, value in kept.items() if value)
+    named = ", ".join(name for name, there in others.items() if there)
+    elsewhere = told.elsewhere or (f"{named} may keep a part of it in host memory" if named else "")
     single = gpu is not None and gpu.sharding is not None and gpu.sharding.strategy == "none"
-    return Use(
-        context=spec.context_size,
-        cache=(
-            spec.cache_type_custom_k or spec.cache_type_k or "f16",
-            spec.cache_type_custom_v or spec.cache_type_v or "f16",
-        ),
-        gpus=1 if single else None,
-        elsewhere=f"{named} may keep a part of it in main memory" if named else "",
-        more="what extraArgs add" if has_flag(spec.extra_args, *_OFFLOADING) else "",
-    )
+    return replace(told, gpus=1 if single else None, elsewhere=elsewhere)
 
-
-ON_METAL = (
-    "contextSize",
-    "ropeScaling",
-    "flashAttention",
-    "jinja",
-    "cacheTypeK",
-    "cacheTypeV",
-    "cacheTypeCustomK",
-    "cacheTypeCustomV",
-    "moeCPUOffload",
-    "moeCPULayers",
-    "noKvOffload",
-    "noWarmup",
-    "reasoningBudget",
-    "reasoningBudgetMessage",
-    "metadataOverrides",
-    "tensorOverrides",
-    "batchSize",
-    "uBatchSize",
-    "extraArgs",
-    "parallelSlots",
-    "mode",
-)
-_FLAGS = {
-    "bindAddress": ("--host",),
-    "contextSize": ("--ctx-size", "-c"),
-    "ropeScaling": ("--rope-scaling",),
-    "ropeScaling.factor": ("--rope-scale",),
-    "ropeScaling.originalContext": ("--yarn-orig-ctx",),
-    "parallelSlots": ("--parallel", "-np"),
-    "flashAttention": ("--flash-attn", "-fa"),
-    "cacheTypeK": ("--cache-type-k", "-ctk"),
-    "cacheTypeV": ("--cache-type-v", "-ctv"),
-    "cacheTypeCustomK": ("--cache-type-k", "-ctk"),
-    "cacheTypeCustomV": ("--cache-type-v", "-ctv"),
-    "moeCPULayers": ("--n-cpu-moe", "-ncmoe"),
-    "batchSize": ("--batch-size", "-b"),
-    "uBatchSize": ("--ubatch-size", "-ub"),
-    "reasoningBudget": ("--reasoning-budget",),
-    "reasoningBudgetMessage": ("--reasoning-budget-message",),
-}
 
 LLAMACPP = Runtime(
     name="llamacpp",
@@ -298,14 +211,9 @@ LLAMACPP = Runtime(
     arguments=arguments,
     formats=("gguf",),
     gpu_fields={"layers": 1, "sharding": 2},
-    reads=(*ON_METAL, "skipModelInit", "bindAddress"),
-    metal=ON_METAL,
-    flags=_FLAGS,
-    overrides=(
-        ("cacheTypeK", "cacheTypeCustomK"),
-        ("cacheTypeV", "cacheTypeCustomV"),
-        ("moeCPULayers", "moeCPUOffload"),
-    ),
+    reads=("extraArgs", "mode", "skipModelInit"),
+    not_on_metal=("bindAddress", "skipModelInit"),
+    overrides=(("moeCPULayers", "moeCPUOffload"),),
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,

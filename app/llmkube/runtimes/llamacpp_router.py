@@ -37,7 +37,6 @@ LLAMACPP_ROUTER = Runtime(
     health=HEALTH,
     scraped=True,
     arguments=arguments,
-    reads=("extraArgs", "bindAddress"),
-    flags={"bindAddress": ("--host",)},
+    reads=("extraArgs",),
     advice=warnings,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.runtimes.runtime import Runtime, Serving, switch
+from app.llmkube.runtimes.runtime import Runtime, Serving
 from app.llmkube.runtimes.types import PersonaPlexConfig
 
 PORT = 8998
@@ -17,11 +17,7 @@ TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a key, and of a variable
 def arguments(serving: Serving) -> list[str]:
     """The command line. The server cannot be told its port, so it stays on its own."""
     config = serving.spec.persona_plex_config or PersonaPlexConfig()
-    return [
-        *("--ssl", "/app/ssl"),
-        *switch("--quantize-4bit", config.quantize_4bit),
-        *switch("--cpu-offload", config.cpu_offload),
-    ]
+    return ["--ssl", "/app/ssl", *serving.options(config)]
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:

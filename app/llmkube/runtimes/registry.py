@@ -1,4 +1,4 @@
-"""The runtimes by name. A further one is a module, a line here, and a word in the type ``Runtime``."""
+"""The runtimes by name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RUNTIMES = {runtime.name: runtime for runtime in (LLAMACPP, LLAMACPP_ROUTER, VLL
 
 
 def readers(field: str) -> list[str]:
-    """The runtimes that read a field of the spec; none for a field that every runtime reads."""
-    return [known.name for known in RUNTIMES.values() if field in known.reads]
+    """Names of the runtimes that read a field of the spec; none for a field that every runtime reads."""
+    return [known.name for known in RUNTIMES.values() if field in known.fields]
 
 
 def spelt_out(names: list[str]) -> str:
@@ -25,5 +25,5 @@ def spelt_out(names: list[str]) -> str:
 
 
 def runtime(name: str) -> Runtime:
-    """The runtime of that name; llama.cpp where there is none (LK-1.4)."""
+    """Return the runtime of that name, or llama.cpp (LK-1.4)."""
     return RUNTIMES.get(name, LLAMACPP)

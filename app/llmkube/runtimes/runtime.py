@@ -1,13 +1,15 @@
-"""What a runtime is: everything that the family has to know about one server.
+"""What the family knows about one server.
 
-Adding one takes a module beside this one, a line in the registry, and a word in the type ``Runtime`` of the spec.
+A new runtime is a module beside this one, a line in the registry, and a word in the type ``Runtime`` of the spec.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
 from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC
@@ -16,159 +18,254 @@ from app.kube.modelfields import fields
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
+from app.llmkube.runtimes.flag import Flag, Memory, flag_of, flags_of
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
 from app.workload.parts import GPURequest
 
-NOBODY_KNOWS = "what this server loads, and how much memory it takes, is its own affair"
+UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 
 HEALTH = "/health"
-"""Path that the servers with HTTP probes answer when their model is loaded."""
-ANYWHERE = "0.0.0.0"  # noqa: S104 - a server in a pod is reached from outside itself
-"""Where a server listens whose service has no ``bindAddress``. Nodes without IPv6 could not bind to ``::``."""
+"""Path of HTTP probes, which servers answer once their model is loaded."""
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a server in a pod is reached from outside itself
+"""Default address that servers listen on. Nodes without IPv6 could not bind to ``::``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What a command line is made from."""
+    """Inputs of a command line."""
 
+    runtime: str
     spec: InferenceServiceSpec
     model: ModelSpec
     path: str
     """File of the model inside the pod; empty when nothing is mounted."""
     mounts_model: bool
-    """The runtime reads its model from a volume, and the user leaves that to us (no ``skipModelInit``)."""
+    """The runtime reads its model from a volume, and the user did not set ``skipModelInit``."""
     port: int
     gpus: int
     draft: str = ""
-    """The proposing model of speculative decoding: a path, a repository or what the user wrote."""
+    """Draft model of speculative decoding: a path, a repository or what the user wrote."""
     directory: str = ""
-    """Where the paths of several files begin; empty for a model of one."""
+    """Directory of a model of several files; empty for a model of one."""
 
     @property
     def source(self) -> str:
-        """What names the model to a server that fetches it itself: the repository, else the source as written."""
+        """Name of the model for a server that downloads it: the repository, else the source as written."""
         source = source_of(self.model)
         return source.repository or source.text
 
     @property
     def address(self) -> str:
-        """The address the server is told to listen on."""
-        return self.spec.bind_address or ANYWHERE
+        """Address that the server listens on."""
+        return self.spec.bind_address or ALL_ADDRESSES
 
     @property
     def revision(self) -> list[str]:
-        """The flag for the revision of a repository that the server fetches itself."""
-        wanted = "" if self.path else source_of(self.model).revision
-        return flag("--revision", None if self.has("--revision") else wanted)
+        """The flag for the revision of a repository that the server downloads."""
+        revision = "" if self.path else source_of(self.model).revision
+        return flag("--revision", None if self.has("--revision") else revision)
 
     @property
     def projector(self) -> str:
         """Path of the multimodal projector; empty without one, and where nothing is mounted."""
-        wanted = self.model.mmproj if self.directory else ""
-        return posixpath.join(self.directory, wanted) if wanted else ""
+        file = self.model.mmproj if self.directory else ""
+        return posixpath.join(self.directory, file) if file else ""
 
     @property
     def fetches(self) -> bool:
-        """The server has to fetch a repository itself, although it would rather read from a volume."""
+        """Whether the server downloads a repository, although the runtime reads its model from a volume."""
         return self.mounts_model and source_of(self.model).kind is SourceClass.REPOSITORY
 
     @property
     def gpu(self) -> GPU | None:
-        """What the Model says of its GPUs."""
+        """GPUs of the Model."""
         return self.model.hardware.gpu if self.model.hardware else None
 
     def has(self, flag: str) -> bool:
         """Whether ``extraArgs`` sets the flag, as ``--flag`` or ``--flag=value``; short forms are other flags."""
         return has_flag(self.spec.extra_args, flag)
 
+    def options(self, options: KubeModel, *names: str, **written: list[str]) -> list[str]:
+        """The arguments of some fields, or of all in their order; of two with one flag the later one wins.
+
+        ``written`` holds the arguments of fields that become more than a flag.
+        """
+        found: dict[str, list[str]] = {}
+        for name in names or type(options).model_fields:
+            info, value = type(options).model_fields[name], getattr(options, name)
+            flag = flag_of(info, self.runtime, own=options is not self.spec)
+            if name in written:
+                found[name] = written[name]
+            elif flag is not None and (self.gpus or not flag.needs_gpu):
+                earlier = found.setdefault(flag.name, [])
+                found[flag.name] = flag.arguments(value) if is_set(value) else earlier
+        return [argument for arguments in found.values() for argument in arguments]
+
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """One server. Source: LK-3.2. What it leaves out does not concern it."""
+    """One server (LK-3.2)."""
 
     name: str
     container: str
     port: int
     arguments: Callable[[Serving], list[str]]
-    """The container's arguments, in the order that is part of the contract (LK-3.5)."""
+    """Build the container's arguments, whose order is part of the contract (LK-3.5)."""
     image: str = ""
-    """Empty: the user has to name one."""
+    """Default image; empty where the user has to name one."""
     device_images: Mapping[str, str] = field(default_factory=dict)
-    """Other images for AMD GPUs, by the Model's ``gpu.runtime``."""
+    """Default images for AMD GPUs, by the Model's ``gpu.runtime``."""
     command: tuple[str, ...] = ()
-    """Empty: the image's own."""
+    """Command of the container; empty for the image's own."""
     health: str = ""
-    """Path of the HTTP probes; empty: a TCP connection has to do."""
+    """Path of the HTTP probes; empty for TCP probes."""
     generates: str = ""
-    """Path that the startup and readiness probes ask instead, where another one says more."""
+    """Path of the startup and readiness probes, where it differs."""
     metric: str = "llamacpp:requests_processing"
-    """What an autoscaler looks at when the user names nothing; an average of two per pod is wanted."""
+    """Default metric of an autoscaler, whose target is an average of two per pod."""
     mounts_model: bool = False
     """Whether it reads the model from a volume."""
     loads_directories: bool = False
     """Whether it loads several files as one model, unless that is GGUF."""
     scraped: bool = False
-    """Whether it has ``/metrics`` on its port."""
+    """Whether it serves ``/metrics`` on its port."""
     service_links: bool | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment that the server always gets."""
 
     formats: tuple[str, ...] = ()
-    """Formats of a Model that it loads; empty: any."""
+    """Formats of a Model that it loads; empty for all."""
     repositories_only: bool = False
     """Whether it loads nothing but Hugging Face repositories."""
     gpu_fields: Mapping[str, int] = field(default_factory=dict)
-    """Fields of a Model's ``hardware.gpu`` that it reads, and how many GPUs of a pod they need to mean anything."""
+    """Fields of a Model's ``hardware.gpu`` that it reads, and the number of GPUs from which they have an effect."""
 
     reads: tuple[str, ...] = ()
-    """Fields of a service's spec that it reads, and not every runtime does."""
-    metal: tuple[str, ...] = ()
-    """Those that an agent on a Mac reads as well, because it runs this server."""
+    """Fields of a service's spec that become no flag, and that not every runtime reads."""
+    not_on_metal: tuple[str, ...] | None = None
+    """Fields that an agent on a Mac, which runs this server, does not read; ``None`` where it runs another one."""
     config: str = ""
-    """The one of them that holds its own options."""
+    """Field that holds the runtime's own options."""
     token: str = ""
-    """Environment variable that takes the access token of ``config.hfTokenSecretRef``."""
-    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Flags that a field of the spec turns into, in every spelling. Of two on a command line the server takes the last
-    one, so a field means nothing when ``extraArgs`` has its flag. Empty where ``extraArgs`` are not passed on."""
+    """Environment variable of the access token of ``config.hfTokenSecretRef``."""
     overrides: tuple[tuple[str, str], ...] = ()
-    """Pairs of fields of which the first means nothing beside the second."""
+    """Pairs of fields of which the first has no effect beside the second."""
     errors: Callable[[InferenceServiceSpec], Iterable[Error]] = lambda _: ()
-    """What is wrong with ``config``, whichever runtime the service has."""
+    """Errors in ``config``, whichever runtime the service has."""
     advice: Callable[[InferenceServiceSpec], Iterable[Advice]] = lambda _: ()
     """Warnings for a service that has this runtime."""
     advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int], Iterable[Advice]] = lambda *_: ()
     """The same for a service together with its Model and the number of GPUs in a pod."""
     mistakes: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
-    """What keeps the server from starting with the GPUs of a pod."""
+    """Causes that keep the server from starting with the GPUs of a pod."""
 
     condition: str = ""
-    """Type of the condition that says whether ``config`` fits together; a service with another runtime has none."""
+    """Type of the condition on ``config``; a service with another runtime has none."""
     valid: str = ""
-    """Its message where they do."""
+    """Its message while ``config`` is valid."""
     judge: Callable[[InferenceServiceSpec], tuple[str, str] | None] = lambda _: None
-    """The reason and the message of that condition while ``config`` does not fit together."""
-    use: Callable[[InferenceServiceSpec, ModelSpec], Use] = lambda *_: Use(unknown=NOBODY_KNOWS)
+    """The condition's reason and message while ``config`` is not valid."""
+    use: Callable[[InferenceServiceSpec, ModelSpec], Use] = lambda *_: Use(unknown=UNKNOWN_USE)
     """How it uses the memory of its GPUs."""
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
-    """The proposing model of speculative decoding, as the user wrote it; empty without one."""
+    """Draft model of speculative decoding, as the user wrote it; empty without one."""
     draft_flag: str = ""
     """The flag that names it."""
 
+    @property
+    def flags(self) -> Mapping[str, Flag]:
+        """The options of its command line by the path of their field below ``spec``."""
+        return _flags(self.name, self.config)
+
+    @property
+    def fields(self) -> set[str]:
+        """Fields of a service's spec that it reads, and that not every runtime does."""
+        return {*self.reads, *(path.partition(".")[0] for path in self.flags)}
+
+    @property
+    def metal(self) -> set[str]:
+        """Fields that an agent on a Mac reads as well."""
+        return set() if self.not_on_metal is None else self.fields - {*self.not_on_metal}
+
+    @property
+    def overridden(self) -> Iterator[tuple[str, str]]:
+        """Pairs of fields of which the first has no effect beside the second."""
+        yield from self.overrides
+        last: dict[str, str] = {}
+        for path, option in self.flags.items():
+            if option.name in last:
+                yield last[option.name], path
+            last[option.name] = path
+
     def options(self, spec: InferenceServiceSpec) -> KubeModel | None:
-        """The runtime's own options, ``None`` where the user wrote none."""
+        """The runtime's own options, or ``None``."""
         return getattr(spec, fields(InferenceServiceSpec)[self.config][0]) if self.config else None
 
     def environment(self, spec: InferenceServiceSpec) -> list[Json]:
-        """The variables that the container gets before the user's own."""
+        """Variables of the container that precede the user's own."""
         reference = getattr(self.options(spec), "hf_token_secret_ref", None)
         token = [] if reference is None else [{"name": self.token, "valueFrom": {"secretKeyRef": reference}}]
         return [*token, *({"name": name, "value": value} for name, value in self.variables.items())]
 
 
+@cache
+def _flags(name: str, config: str) -> dict[str, Flag]:
+    return flags_of(InferenceServiceSpec, name, config)
+
+
+def is_set(value: object) -> bool:
+    """Whether a field has a value: a number counts, even 0."""
+    return value is not None and value is not False and value not in ("", [])
+
+
+def flag_values(spec: InferenceServiceSpec, flags: Mapping[str, Flag]) -> Iterator[tuple[str, Flag, object]]:
+    """The fields with a value that become options: path, option and value."""
+    for path, option in flags.items():
+        value: object = spec
+        for alias in path.split("."):
+            value = getattr(value, fields(type(value))[alias][0]) if isinstance(value, KubeModel) else None
+        if is_set(value):
+            yield path, option, value
+
+
+def memory_use(
+    spec: InferenceServiceSpec,
+    flags: Mapping[str, Flag],
+    others: Iterable[str],
+    share: float = 1.0,
+    ignored: Container[str] = (),
+) -> Use:
+    """The use of memory that a server's options describe.
+
+    ``others`` are options without a field that change it, ``share`` is the fraction of the GPU's memory that the server
+    takes by default, and ``ignored`` are the paths of fields that have no effect.
+    """
+    found: dict[Memory, dict[str, object]] = {kind: {} for kind in Memory}
+    for path, option, value in flag_values(spec, flags):
+        for kind in option.memory if path not in ignored else ():
+            found[kind][path] = value
+    own = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
+    extra = ["extraArgs"] if has_flag(spec.extra_args, *own, *others) else []
+    elsewhere = ", ".join([*found[Memory.HOST], *extra])
+    return Use(
+        context=_last(found[Memory.CONTEXT]),
+        cache=(_last(found[Memory.KEYS]) or "auto", _last(found[Memory.VALUES]) or "auto"),
+        share=_last(found[Memory.SHARE]),
+        usual_share=share,
+        gpus=None if extra else _last(found[Memory.GPUS]),
+        quantization=_last(found[Memory.WEIGHTS]) or "",
+        elsewhere=f"{elsewhere} may keep a part of it in host memory" if elsewhere else "",
+        more=", ".join([*found[Memory.MORE], *extra]),
+    )
+
+
+def _last(values: Mapping[str, object]) -> Any:
+    return next(reversed(list(values.values())), None)
+
+
 def flag(name: str, value: object) -> list[str]:
-    """Flag and value, as two items; nothing when there is no value or it is empty."""
+    """Flag and value, as two items; nothing without a value, or for an empty one."""
     return [] if value is None or value == "" else [name, str(value)]
 
 
@@ -178,7 +275,7 @@ def switch(name: str, on: object) -> list[str]:
 
 
 def mode(spec: InferenceServiceSpec) -> str:
-    """What the model is for: the field, else what the arguments or the path of the endpoint say (LK-3.5)."""
+    """Purpose of the model: the field, else what the arguments or the path of the endpoint say (LK-3.5)."""
     args, path = [*spec.extra_args, *spec.args], spec.endpoint.path if spec.endpoint else ""
     if spec.mode:
         return spec.mode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from decimal import Decimal
+from dataclasses import replace
 from enum import StrEnum
 
 from app.kube.decode import SPEC
@@ -12,7 +12,7 @@ from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, mode, switch
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
@@ -40,56 +40,18 @@ def arguments(serving: Serving) -> list[str]:
         "--enable-metrics",
         *([] if serving.has("--host") else ["--host", serving.address]),
         *([] if serving.has("--served-model-name") else ["--served-model-name", serving.spec.model_ref]),
-        *_options(config, serving.gpus),
-        *_adapters(config),
-        *flag("--log-level", config.log_level),
-        *switch("--trust-remote-code", config.trust_remote_code),
-        *switch("--skip-tokenizer-init", config.skip_tokenizer_init),
+        *serving.options(config, speculative=_speculative(serving), lora_adapters=_adapters(config), lora_modules=[]),
         *flag("--tp", serving.gpus if serving.gpus > 1 and config.tensor_parallel_size is None else None),
         *switch("--is-embedding", mode(serving.spec) == "embedding" and not serving.has("--is-embedding")),
         *serving.spec.extra_args,
     ]
 
 
-def _options(config: SGLangConfig, gpus: int) -> list[str]:
-    cache = config.kv_cache_custom_dtype or config.kv_cache_dtype
-    return [
-        *flag("--tp", config.tensor_parallel_size),
-        *flag("--ep", config.expert_parallel_size),
-        *flag("--dp", config.data_parallel_size),
-        *flag("--context-length", config.context_length),
-        *flag("--mem-fraction-static", _decimal(config.mem_fraction_static) if gpus else None),
-        *flag("--chunked-prefill-size", config.chunked_prefill_size),
-        *flag("--max-running-requests", config.max_running_requests),
-        *flag("--quantization", config.quantization),
-        *flag("--kv-cache-dtype", None if cache == "auto" else cache),
-        *flag("--attention-backend", config.attention_backend),
-        *switch("--enable-prefix-caching", config.enable_prefix_caching),
-        *flag("--tool-call-parser", config.tool_call_parser),
-        *flag("--reasoning-parser", config.reasoning_parser),
-        *flag("--chat-template", config.chat_template),
-        *_speculative(config.speculative or SGLangSpeculative()),
-    ]
-
-
-def _decimal(number: float | None) -> str | None:
-    """The shortest text of a number, without an exponent."""
-    return None if number is None else format(Decimal(repr(number)), "f")
-
-
-def _speculative(config: SGLangSpeculative) -> list[str]:
-    """Nothing unless it is switched on and has both an algorithm and a model."""
-    if not config.enabled or not config.algorithm or not config.draft_model_path:
-        return []
-    return [
-        *("--speculative-algorithm", config.algorithm),
-        *("--speculative-draft-model-path", config.draft_model_path),
-        *flag("--speculative-num-steps", config.num_steps),
-        *flag("--speculative-eagle-topk", config.eagle_top_k),
-        *flag("--speculative-num-draft-tokens", config.num_draft_tokens),
-        *flag("--speculative-accept-threshold-single", _decimal(config.accept_threshold_single)),
-        *flag("--speculative-accept-threshold-acc", _decimal(config.accept_threshold_acc)),
-    ]
+def _speculative(serving: Serving) -> list[str]:
+    """Nothing unless it is on and has both an algorithm and a draft model."""
+    config = (serving.spec.sglang_config or SGLangConfig()).speculative or SGLangSpeculative()
+    complete = config.enabled and config.algorithm and config.draft_model_path
+    return serving.options(config) if complete else []
 
 
 def _adapters(config: SGLangConfig) -> list[str]:
@@ -100,11 +62,7 @@ def _adapters(config: SGLangConfig) -> list[str]:
         name, path = lora_module(text)
         if name and path:
             listed.setdefault(name, path)
-    return [
-        *(["--lora-paths", *(f"{name}={path}" for name, path in listed.items())] if listed else []),
-        *flag("--max-lora-rank", config.max_lora_rank),
-        *(["--lora-target-modules", *config.lora_target_modules] if config.lora_target_modules else []),
-    ]
+    return ["--lora-paths", *(f"{name}={path}" for name, path in listed.items())] if listed else []
 
 
 def lora_module(text: str) -> tuple[str, str]:
@@ -187,54 +145,22 @@ def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
 
 
 _MEMORY_FLAGS = (
-    *("--mem-fraction-static", "--context-length", "--kv-cache-dtype", "--quantization", "--cpu-offload-gb"),
-    *("--tp", "--tp-size", "--dp", "--dp-size", "--pp-size", "--enable-hierarchical-cache"),
+    *("--tp", "--tp-size", "--tensor-parallel-size", "--dp", "--dp-size", "--data-parallel-size"),
+    *("--pp-size", "--cpu-offload-gb", "--enable-hierarchical-cache"),
 )
-USUAL_SHARE = 0.8
-"""``--mem-fraction-static`` where nobody sets it: the server chooses about as much, by the GPU."""
+DEFAULT_SHARE = 0.8
+"""About what SGLang chooses for ``--mem-fraction-static`` by default."""
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
-    """One request of the longest context has to find room. Each copy of the model takes as much again."""
+    """There must be room for one request of the maximum context length. Each copy of the model needs the same again."""
     config = spec.sglang_config or SGLangConfig()
-    cache = config.kv_cache_custom_dtype or config.kv_cache_dtype
-    own = has_flag(spec.extra_args, *_MEMORY_FLAGS)
-    beside = {
-        "what extraArgs add": own,
-        "the proposing model": config.speculative and config.speculative.enabled,
-        "adapters": config.lora_adapters or config.lora_modules,
-        "further copies of the model": (config.data_parallel_size or 1) > 1,
-    }
-    return Use(
-        context=config.context_length,
-        cache=(cache, cache),
-        share=config.mem_fraction_static,
-        usual_share=USUAL_SHARE,
-        quantization=config.quantization,
-        elsewhere="extraArgs say otherwise" if own else "",
-        more=", ".join(name for name, there in beside.items() if there),
-    )
+    speculative = config.speculative or SGLangSpeculative()
+    ignored = () if speculative.enabled else ("sglangConfig.speculative.algorithm",)
+    told = memory_use(spec, SGLANG.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
+    copies = "further copies of the model" if (config.data_parallel_size or 1) > 1 else ""
+    return replace(told, more=", ".join(filter(None, (told.more, copies))))
 
-
-_FLAGS = {
-    "bindAddress": ("--host",),
-    "sglangConfig.tensorParallelSize": ("--tp", "--tp-size", "--tensor-parallel-size"),
-    "sglangConfig.expertParallelSize": ("--ep", "--ep-size", "--expert-parallel-size"),
-    "sglangConfig.dataParallelSize": ("--dp", "--dp-size", "--data-parallel-size"),
-    "sglangConfig.contextLength": ("--context-length",),
-    "sglangConfig.memFractionStatic": ("--mem-fraction-static",),
-    "sglangConfig.chunkedPrefillSize": ("--chunked-prefill-size",),
-    "sglangConfig.maxRunningRequests": ("--max-running-requests",),
-    "sglangConfig.quantization": ("--quantization",),
-    "sglangConfig.kvCacheDtype": ("--kv-cache-dtype",),
-    "sglangConfig.kvCacheCustomDtype": ("--kv-cache-dtype",),
-    "sglangConfig.attentionBackend": ("--attention-backend",),
-    "sglangConfig.toolCallParser": ("--tool-call-parser",),
-    "sglangConfig.reasoningParser": ("--reasoning-parser",),
-    "sglangConfig.chatTemplate": ("--chat-template",),
-    "sglangConfig.maxLoraRank": ("--max-lora-rank",),
-    "sglangConfig.logLevel": ("--log-level",),
-}
 
 SGLANG = Runtime(
     name="sglang",
@@ -249,11 +175,9 @@ SGLANG = Runtime(
     loads_directories=True,
     scraped=True,
     arguments=arguments,
-    reads=("extraArgs", "skipModelInit", "sglangConfig", "bindAddress", "mode"),
+    reads=("extraArgs", "skipModelInit", "sglangConfig", "mode"),
     config="sglangConfig",
     token="HF_TOKEN",  # noqa: S106 - the name of a variable
-    flags=_FLAGS,
-    overrides=(("sglangConfig.kvCacheDtype", "sglangConfig.kvCacheCustomDtype"),),
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,

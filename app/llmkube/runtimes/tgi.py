@@ -9,7 +9,7 @@ from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, not_below_one
 from app.llmkube.runtimes.types import TGIConfig
 
 
@@ -21,10 +21,7 @@ def arguments(serving: Serving) -> list[str]:
         *serving.revision,
         *("--hostname", serving.address),
         *flag("--port", serving.port),
-        *flag("--quantize", config.quantize),
-        *flag("--max-input-length", config.max_input_length),
-        *flag("--max-total-tokens", config.max_total_tokens),
-        *flag("--dtype", config.dtype),
+        *serving.options(config),
         *flag("--num-shard", serving.gpus if serving.gpus > 1 else None),
     ]
 
@@ -38,14 +35,13 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("tgiConfig", "maxInputLength"), message)
 
 
-USUAL_SHARE = 0.9
-"""What the server takes of a GPU for weights and cache; no field says otherwise."""
+DEFAULT_SHARE = 0.9
+"""Fraction of a GPU's memory that the server takes for weights and cache; no field changes it."""
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
-    """One request of the longest prompt and answer has to find room."""
-    config = spec.tgi_config or TGIConfig()
-    return Use(context=config.max_total_tokens, usual_share=USUAL_SHARE, quantization=config.quantize or "")
+    """There must be room for one request of the maximum length."""
+    return memory_use(spec, TGI.flags, (), DEFAULT_SHARE)
 
 
 TGI = Runtime(
@@ -59,7 +55,7 @@ TGI = Runtime(
     arguments=arguments,
     formats=("safetensors", "pytorch", "custom"),
     repositories_only=True,
-    reads=("tgiConfig", "bindAddress"),
+    reads=("tgiConfig",),
     config="tgiConfig",
     token="HUGGING_FACE_HUB_TOKEN",  # noqa: S106 - the name of a variable
     errors=lambda spec: not_below_one(spec, "tgiConfig", "maxInputLength", "maxTotalTokens"),

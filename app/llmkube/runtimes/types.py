@@ -1,7 +1,4 @@
-"""What a service may say to one runtime only. Source: LK-1.5.
-
-The runtimes' own modules turn these into arguments; the llama.cpp fields stand on the service itself.
-"""
+"""Options of one runtime each (LK-1.5). Those of llama.cpp are fields of the service itself."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from pydantic import Field, WithJsonSchema
 
 from app.kube.base import EmbeddedType, Int32, Json, KubeModel
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured
+from app.llmkube.runtimes.flag import Flag, Memory
 
 SecretKeySelector = Annotated[
     Json,
@@ -20,90 +18,118 @@ SecretKeySelector = Annotated[
             "type": "object",
             "x-kubernetes-preserve-unknown-fields": True,
             "required": ["key"],
-            "properties": {"key": {"type": "string", "description": "Key of the Secret that holds the token."}},
+            "properties": {"key": {"type": "string", "description": "Key of the Secret whose value is the token."}},
         }
     ),
 ]
-"""A key of a Secret of the same namespace, handed to the container's environment as it is."""
+"""A key of a Secret in the same namespace, which the container's environment refers to."""
 
-_TOKEN = "Key of a Secret in the same namespace with the Hugging Face access token."  # noqa: S105 - a description
+_TOKEN = "Key of a Secret in the same namespace whose value is the Hugging Face access token."  # noqa: S105 - a description
 
 
 class Speculative(KubeModel):
-    """Speculative decoding: a small model proposes tokens, the large one checks them."""
+    """Speculative decoding: a small draft model proposes tokens, the large model verifies them."""
 
     enabled: Annotated[bool, HONOURED] = Field(
-        default=False, description="Switches speculative decoding on. It needs model."
+        default=False, description="Whether speculative decoding is on. Requires model."
     )
     model: Annotated[str, HONOURED] = Field(
         default="",
-        description="The proposing model: a Model of this namespace by name, or else a repository or path for vLLM.",
+        description="Draft model: the name of a Model in this namespace, or else a repository or path for vLLM.",
     )
     num_speculative_tokens: Annotated[Int32 | None, DEFAULTED] = Field(
-        default=4, ge=1, le=16, description="Tokens proposed at a time."
+        default=4, ge=1, le=16, description="Number of tokens that the draft model proposes at a time."
     )
 
 
 class VLLMConfig(KubeModel):
     """Options of vLLM."""
 
-    tensor_parallel_size: Annotated[Int32 | None, DEFAULTED] = Field(
-        default=None, description="GPUs one model is spread over. Absent: all GPUs of the pod."
+    tensor_parallel_size: Annotated[
+        Int32 | None, DEFAULTED, Flag("--tensor-parallel-size", ("-tp",), default=1, memory=(Memory.GPUS,))
+    ] = Field(default=None, description="Tensor-parallel size. Defaults to the number of GPUs of the pod.")
+    max_model_len: Annotated[Int32 | None, HONOURED, Flag("--max-model-len", memory=(Memory.CONTEXT,))] = Field(
+        default=None, description="Maximum context length in tokens. Defaults to that of the model."
     )
-    max_model_len: Annotated[Int32 | None, HONOURED] = Field(default=None, description="Longest context in tokens.")
     quantization: Annotated[
-        Literal["awq", "gptq", "squeezellm", "fp8", "nvfp4", "mxfp4", "compressed-tensors"] | None, HONOURED
-    ] = Field(default=None, description="How the weights are quantized.")
-    dtype: Annotated[Literal["auto", "float16", "bfloat16"] | None, HONOURED] = Field(
-        default=None, description="Number format of weights and activations."
+        Literal["awq", "gptq", "squeezellm", "fp8", "nvfp4", "mxfp4", "compressed-tensors"] | None,
+        HONOURED,
+        Flag("--quantization", ("-q",), memory=(Memory.WEIGHTS,)),
+    ] = Field(
+        default=None,
+        description="Quantization method of the weights. Defaults to the one that the model's own configuration names.",
     )
-    kv_cache_dtype: Annotated[Literal["auto", "fp8_e5m2", "fp8_e4m3"], DEFAULTED] = Field(
-        default="auto", description="Number format of the key-value cache; auto leaves it to vLLM."
+    dtype: Annotated[Literal["auto", "float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = Field(
+        default=None, description="Data type of weights and activations. Defaults to that of the model."
     )
-    kv_cache_custom_dtype: Annotated[str, HONOURED] = Field(
-        default="", description="Number format of the key-value cache that kvCacheDtype does not list. It wins."
+    kv_cache_dtype: Annotated[
+        Literal["auto", "fp8_e5m2", "fp8_e4m3"],
+        DEFAULTED,
+        Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES)),
+    ] = Field(default="auto", description="Data type of the key-value cache. auto is that of the model.")
+    kv_cache_custom_dtype: Annotated[
+        str, HONOURED, Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES))
+    ] = Field(default="", description="Data type of the key-value cache that kvCacheDtype does not list. Overrides it.")
+    enable_prefix_caching: Annotated[bool, HONOURED, Flag("--enable-prefix-caching")] = Field(
+        default=False, description="Whether requests with the same beginning share a part of the key-value cache."
     )
-    enable_prefix_caching: Annotated[bool, HONOURED] = Field(
-        default=False, description="Reuses the cache of equal prompt beginnings."
+    enable_chunked_prefill: Annotated[bool, HONOURED, Flag("--enable-chunked-prefill")] = Field(
+        default=False, description="Whether long prompts are computed in chunks, between other requests."
     )
-    enable_chunked_prefill: Annotated[bool, HONOURED] = Field(
-        default=False, description="Splits long prompts between other requests."
-    )
-    max_num_batched_tokens: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=512, description="Most tokens that are computed in one step."
+    max_num_batched_tokens: Annotated[Int32 | None, HONOURED, Flag("--max-num-batched-tokens")] = Field(
+        default=None, ge=512, description="Maximum number of batched tokens in one step."
     )
     attention_backend: Annotated[
         Literal["FLASH_ATTN", "FLASHINFER", "XFORMERS", "flashinfer", "flash_attn", "xformers", "torch_sdpa"] | None,
         HONOURED,
-    ] = Field(default=None, description="Implementation of attention, handed to vLLM as it is written here.")
-    speculative: Speculative | None = Field(default=None, description="Speculative decoding.")
-    enable_expert_parallel: Annotated[bool, HONOURED] = Field(
-        default=False, description="Spreads the experts of a mixture-of-experts model over the GPUs."
+        Flag("--attention-backend"),
+    ] = Field(default=None, description="Attention backend. Defaults to vLLM's choice for the GPU.")
+    speculative: Annotated[Speculative | None, Flag("--speculative-config", ("-sc",), memory=(Memory.MORE,))] = Field(
+        default=None, description="Speculative decoding."
+    )
+    enable_expert_parallel: Annotated[bool, HONOURED, Flag("--enable-expert-parallel")] = Field(
+        default=False, description="Whether the experts of a mixture-of-experts model are distributed over the GPUs."
     )
     hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
-    cpu_offload_gb: Annotated[Int32 | None, honoured("with a GPU")] = Field(
+    cpu_offload_gb: Annotated[
+        Int32 | None,
+        honoured("with a GPU"),
+        Flag("--cpu-offload-gb", needs_gpu=True, memory=(Memory.HOST,)),
+    ] = Field(
         default=None,
         alias="cpuOffloadGB",
         ge=0,
-        description="GiB of weights per GPU that are kept in main memory. No effect without a GPU.",
+        description="GiB of weights per GPU that are kept in host memory. No effect without a GPU.",
     )
-    gpu_memory_utilization: Annotated[float | None, honoured("with a GPU")] = Field(
-        default=None, ge=0.1, le=0.99, description="Share of the GPU's memory vLLM may take. No effect without a GPU."
+    gpu_memory_utilization: Annotated[
+        float | None,
+        honoured("with a GPU"),
+        Flag("--gpu-memory-utilization", needs_gpu=True, memory=(Memory.SHARE,)),
+    ] = Field(
+        default=None,
+        ge=0.1,
+        le=0.99,
+        description="Fraction of the GPU's memory that vLLM uses. No effect without a GPU.",
     )
 
 
 class TGIConfig(KubeModel):
     """Options of Text Generation Inference."""
 
-    quantize: Annotated[Literal["bitsandbytes", "gptq", "awq", "eetq"] | None, HONOURED] = Field(
-        default=None, description="How the weights are quantized."
+    quantize: Annotated[
+        Literal["bitsandbytes", "gptq", "awq", "eetq"] | None, HONOURED, Flag("--quantize", memory=(Memory.WEIGHTS,))
+    ] = Field(
+        default=None,
+        description="Quantization method of the weights. Defaults to the one that the model's own configuration names.",
     )
-    max_input_length: Annotated[Int32 | None, HONOURED] = Field(default=None, description="Longest prompt in tokens.")
-    max_total_tokens: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, description="Longest prompt and answer together, in tokens."
+    max_input_length: Annotated[Int32 | None, HONOURED, Flag("--max-input-length", ("--max-input-tokens",))] = Field(
+        default=None, description="Maximum length of a prompt in tokens."
     )
-    dtype: Annotated[Literal["float16", "bfloat16"] | None, HONOURED] = Field(
-        default=None, description="Number format of weights and activations."
+    max_total_tokens: Annotated[Int32 | None, HONOURED, Flag("--max-total-tokens", memory=(Memory.CONTEXT,))] = Field(
+        default=None, description="Maximum length of a prompt and its answer together, in tokens."
+    )
+    dtype: Annotated[Literal["float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = Field(
+        default=None, description="Data type of weights and activations. Defaults to that of the model."
     )
     hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
 
@@ -112,108 +138,124 @@ class SGLangSpeculative(KubeModel):
     """Speculative decoding of SGLang."""
 
     enabled: Annotated[bool, HONOURED] = Field(
-        default=False, description="Switches speculative decoding on. It needs algorithm and draftModelPath."
+        default=False, description="Whether speculative decoding is on. Requires algorithm and draftModelPath."
     )
-    algorithm: Annotated[Literal["EAGLE", "EAGLE3", "Medusa"] | None, HONOURED] = Field(
-        default=None, description="How tokens are proposed."
+    algorithm: Annotated[
+        Literal["EAGLE", "EAGLE3", "Medusa"] | None, HONOURED, Flag("--speculative-algorithm", memory=(Memory.MORE,))
+    ] = Field(default=None, description="Speculative decoding algorithm.")
+    draft_model_path: Annotated[
+        str, HONOURED, Flag("--speculative-draft-model-path", ("--speculative-draft-model",))
+    ] = Field(default="", description="Draft model: a repository, or a path in the container.")
+    num_steps: Annotated[Int32 | None, HONOURED, Flag("--speculative-num-steps")] = Field(
+        default=None, ge=1, description="Number of steps of the draft model."
     )
-    draft_model_path: Annotated[str, HONOURED] = Field(
-        default="", description="The proposing model: a repository, or a path in the container."
+    eagle_top_k: Annotated[Int32 | None, HONOURED, Flag("--speculative-eagle-topk")] = Field(
+        default=None, ge=1, description="Number of candidates that are followed in each step."
     )
-    num_steps: Annotated[Int32 | None, HONOURED] = Field(default=None, ge=1, description="Steps of proposing.")
-    eagle_top_k: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=1, description="Proposals that are followed at each step."
+    num_draft_tokens: Annotated[Int32 | None, DEFAULTED, Flag("--speculative-num-draft-tokens")] = Field(
+        default=4, ge=1, description="Number of draft tokens that are verified at a time."
     )
-    num_draft_tokens: Annotated[Int32 | None, DEFAULTED] = Field(
-        default=4, ge=1, description="Tokens proposed at a time."
+    accept_threshold_single: Annotated[float | None, HONOURED, Flag("--speculative-accept-threshold-single")] = Field(
+        default=None, ge=0, le=1, description="Minimum probability at which a single draft token is accepted."
     )
-    accept_threshold_single: Annotated[float | None, HONOURED] = Field(
-        default=None, ge=0, le=1, description="Probability from which one proposed token is accepted."
-    )
-    accept_threshold_acc: Annotated[float | None, HONOURED] = Field(
-        default=None, ge=0, le=1, description="Probability from which all proposed tokens together are accepted."
+    accept_threshold_acc: Annotated[float | None, HONOURED, Flag("--speculative-accept-threshold-acc")] = Field(
+        default=None, ge=0, le=1, description="Minimum accumulated probability at which draft tokens are accepted."
     )
 
 
 class LoRAAdapter(KubeModel):
-    """An adapter that is loaded beside the model."""
+    """A LoRA adapter that is loaded with the model."""
 
     name: Annotated[str, HONOURED] = Field(min_length=1, description="Name of the adapter in requests.")
     path: Annotated[str, HONOURED] = Field(
-        min_length=1, description="A repository, or a path in the container (extraVolumeMounts)."
+        min_length=1, description="Repository of the adapter, or its path in the container (extraVolumeMounts)."
     )
 
 
 class SGLangConfig(KubeModel):
     """Options of SGLang."""
 
-    tensor_parallel_size: Annotated[Int32 | None, DEFAULTED] = Field(
-        default=None, ge=1, description="GPUs one model is spread over. Absent: all GPUs of the pod."
+    tensor_parallel_size: Annotated[
+        Int32 | None,
+        DEFAULTED,
+        Flag("--tp", ("--tp-size", "--tensor-parallel-size")),
+    ] = Field(default=None, ge=1, description="Tensor-parallel size. Defaults to the number of GPUs of the pod.")
+    expert_parallel_size: Annotated[Int32 | None, HONOURED, Flag("--ep", ("--ep-size", "--expert-parallel-size"))] = (
+        Field(default=None, ge=1, description="Expert-parallel size of a mixture-of-experts model.")
     )
-    expert_parallel_size: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=1, description="GPUs the experts of a mixture-of-experts model are spread over."
+    data_parallel_size: Annotated[Int32 | None, HONOURED, Flag("--dp", ("--dp-size", "--data-parallel-size"))] = Field(
+        default=None, ge=1, description="Data-parallel size: the number of copies of the model in one pod."
     )
-    data_parallel_size: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=1, description="Copies of the model in one pod."
+    context_length: Annotated[Int32 | None, HONOURED, Flag("--context-length", memory=(Memory.CONTEXT,))] = Field(
+        default=None, ge=128, description="Maximum context length in tokens. Defaults to that of the model."
     )
-    context_length: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=128, description="Longest context in tokens."
-    )
-    mem_fraction_static: Annotated[float | None, honoured("with a GPU")] = Field(
+    mem_fraction_static: Annotated[
+        float | None,
+        honoured("with a GPU"),
+        Flag("--mem-fraction-static", needs_gpu=True, memory=(Memory.SHARE,)),
+    ] = Field(
         default=None,
         ge=0.1,
         le=0.99,
-        description="Share of the GPU's memory for weights and the key-value cache. No effect without a GPU.",
+        description="Fraction of the GPU's memory for weights and the key-value cache. No effect without a GPU.",
     )
-    chunked_prefill_size: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=512, description="Most tokens of a prompt that are computed in one step."
+    chunked_prefill_size: Annotated[Int32 | None, HONOURED, Flag("--chunked-prefill-size")] = Field(
+        default=None, ge=512, description="Maximum number of tokens of a prompt that are computed in one chunk."
     )
-    max_running_requests: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=1, description="Requests that are answered at the same time."
+    max_running_requests: Annotated[Int32 | None, HONOURED, Flag("--max-running-requests")] = Field(
+        default=None, ge=1, description="Maximum number of requests that run at the same time."
     )
-    quantization: Annotated[str, HONOURED] = Field(default="", description="How the weights are quantized.")
-    kv_cache_dtype: Annotated[Literal["auto", "fp8_e5m2", "fp8_e4m3"], DEFAULTED] = Field(
-        default="auto", description="Number format of the key-value cache; auto leaves it to SGLang."
+    quantization: Annotated[str, HONOURED, Flag("--quantization", memory=(Memory.WEIGHTS,))] = Field(
+        default="",
+        description="Quantization method of the weights. Defaults to the one that the model's own configuration names.",
     )
-    kv_cache_custom_dtype: Annotated[str, HONOURED] = Field(
-        default="", description="Number format of the key-value cache that kvCacheDtype does not list. It wins."
-    )
-    attention_backend: Annotated[Literal["flashinfer", "flash_attn", "torch_native"] | None, HONOURED] = Field(
-        default=None, description="Implementation of attention, handed to SGLang as it is written here."
-    )
-    enable_prefix_caching: Annotated[bool, HONOURED] = Field(
+    kv_cache_dtype: Annotated[
+        Literal["auto", "fp8_e5m2", "fp8_e4m3"],
+        DEFAULTED,
+        Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES)),
+    ] = Field(default="auto", description="Data type of the key-value cache. auto is that of the model.")
+    kv_cache_custom_dtype: Annotated[
+        str, HONOURED, Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES))
+    ] = Field(default="", description="Data type of the key-value cache that kvCacheDtype does not list. Overrides it.")
+    attention_backend: Annotated[
+        Literal["flashinfer", "flash_attn", "torch_native"] | None, HONOURED, Flag("--attention-backend")
+    ] = Field(default=None, description="Attention backend. Defaults to SGLang's choice for the GPU.")
+    enable_prefix_caching: Annotated[bool, HONOURED, Flag("--enable-prefix-caching")] = Field(
         default=False, description="Adds --enable-prefix-caching. SGLang reuses equal prompt beginnings without it."
     )
     tool_call_parser: Annotated[
-        Literal["llama3", "qwen3", "qwen25", "hermes", "functionary", "mistral"] | None, HONOURED
-    ] = Field(default=None, description="How calls of tools are read from the answers.")
-    reasoning_parser: Annotated[Literal["qwen3", "deepseek-r1"] | None, HONOURED] = Field(
-        default=None, description="How the reasoning is told from the answer."
+        Literal["llama3", "qwen3", "qwen25", "hermes", "functionary", "mistral"] | None,
+        HONOURED,
+        Flag("--tool-call-parser"),
+    ] = Field(default=None, description="Parser of tool calls in the model's answers.")
+    reasoning_parser: Annotated[Literal["qwen3", "deepseek-r1"] | None, HONOURED, Flag("--reasoning-parser")] = Field(
+        default=None, description="Parser that separates the reasoning from the answer."
     )
-    chat_template: Annotated[str, HONOURED] = Field(
-        default="", description="Chat template: a name that SGLang knows, or a path in the container."
+    chat_template: Annotated[str, HONOURED, Flag("--chat-template")] = Field(
+        default="",
+        description="Chat template: a name that SGLang knows, or a path in the container. Defaults to the model's own.",
     )
     speculative: SGLangSpeculative | None = Field(default=None, description="Speculative decoding.")
-    lora_adapters: list[LoRAAdapter] = Field(
-        default_factory=list, description="Adapters that are loaded beside the model."
+    lora_adapters: Annotated[list[LoRAAdapter], Flag("--lora-paths", memory=(Memory.MORE,))] = Field(
+        default_factory=list, description="LoRA adapters that are loaded with the model."
     )
-    lora_modules: Annotated[list[str], defaulted("an adapter of the same name in loraAdapters wins")] = Field(
-        default_factory=list, description='Adapters as name=path, or as {"name": …, "path": …} in JSON.'
+    lora_modules: Annotated[
+        list[str], defaulted("an adapter of the same name in loraAdapters wins"), Flag("--lora-paths")
+    ] = Field(default_factory=list, description='LoRA adapters as name=path, or as {"name": …, "path": …} in JSON.')
+    max_lora_rank: Annotated[Int32 | None, HONOURED, Flag("--max-lora-rank")] = Field(
+        default=None, ge=1, description="Maximum rank of a LoRA adapter."
     )
-    max_lora_rank: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=1, description="Largest rank of an adapter."
+    lora_target_modules: Annotated[list[str], PASSED_THROUGH, Flag("--lora-target-modules")] = Field(
+        default_factory=list, description="Modules of the model that LoRA adapters change."
     )
-    lora_target_modules: Annotated[list[str], PASSED_THROUGH] = Field(
-        default_factory=list, description="Modules of the model that adapters change."
+    log_level: Annotated[Literal["debug", "info", "warning", "error"] | None, HONOURED, Flag("--log-level")] = Field(
+        default=None, description="Log level of SGLang."
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"] | None, HONOURED] = Field(
-        default=None, description="How much SGLang logs."
+    trust_remote_code: Annotated[bool, HONOURED, Flag("--trust-remote-code")] = Field(
+        default=False, description="Whether code from the model's repository may run."
     )
-    trust_remote_code: Annotated[bool, HONOURED] = Field(
-        default=False, description="Lets the model's repository run code of its own."
-    )
-    skip_tokenizer_init: Annotated[bool, HONOURED] = Field(
-        default=False, description="Leaves the tokenizer out; requests then carry token ids."
+    skip_tokenizer_init: Annotated[bool, HONOURED, Flag("--skip-tokenizer-init")] = Field(
+        default=False, description="Whether the tokenizer is left out. Requests then carry token ids."
     )
     hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
 
@@ -221,10 +263,10 @@ class SGLangConfig(KubeModel):
 class PersonaPlexConfig(KubeModel):
     """Options of PersonaPlex."""
 
-    quantize_4bit: Annotated[bool, HONOURED] = Field(
-        default=False, alias="quantize4Bit", description="Loads the weights in four bits."
+    quantize_4bit: Annotated[bool, HONOURED, Flag("--quantize-4bit")] = Field(
+        default=False, alias="quantize4Bit", description="Whether the weights are loaded in four bits."
     )
-    cpu_offload: Annotated[bool, HONOURED] = Field(
-        default=False, description="Keeps weights that do not fit the GPU in main memory."
+    cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-offload")] = Field(
+        default=False, description="Whether weights that do not fit the GPU are kept in host memory."
     )
     hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)

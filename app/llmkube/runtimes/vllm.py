@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from enum import StrEnum
 
 from app.kube.decode import SPEC
@@ -11,7 +10,7 @@ from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, not_below_one, switch
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, not_below_one
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
@@ -38,9 +37,9 @@ def arguments(serving: Serving) -> list[str]:
         *("--host", serving.address),
         *flag("--port", serving.port),
         *serving.revision,
-        *(_options(config, serving) if config else []),
+        *(serving.options(config, speculative=_speculative(config, serving.draft)) if config else []),
         *flag("--tensor-parallel-size", automatic_parallelism(config, serving.gpus)),
-        *flag("--max-num-seqs", None if serving.has("--max-num-seqs") else spec.parallel_slots),
+        *([] if serving.has("--max-num-seqs") else serving.options(spec, "parallel_slots")),
         *spec.extra_args,
     ]
 
@@ -51,25 +50,6 @@ def automatic_parallelism(config: VLLMConfig | None, gpus: int) -> int | None:
     return gpus if gpus > 1 and not stated else None
 
 
-def _options(config: VLLMConfig, serving: Serving) -> list[str]:
-    parallel = config.tensor_parallel_size
-    cache = config.kv_cache_custom_dtype or config.kv_cache_dtype
-    return [
-        *flag("--tensor-parallel-size", parallel if parallel is not None and parallel > 1 else None),
-        *flag("--max-model-len", config.max_model_len),
-        *flag("--quantization", config.quantization),
-        *flag("--dtype", config.dtype),
-        *flag("--kv-cache-dtype", None if cache == "auto" else cache),
-        *switch("--enable-prefix-caching", config.enable_prefix_caching),
-        *switch("--enable-chunked-prefill", config.enable_chunked_prefill),
-        *flag("--max-num-batched-tokens", config.max_num_batched_tokens),
-        *flag("--attention-backend", config.attention_backend),
-        *_speculative(config, serving.draft),
-        *switch("--enable-expert-parallel", config.enable_expert_parallel),
-        *(_memory(config) if serving.gpus > 0 else []),
-    ]
-
-
 def _speculative(config: VLLMConfig, draft: str) -> list[str]:
     """Nothing unless it is switched on and has a model; the pair of flags that upstream still writes (LK-T-32)."""
     if not draft or config.speculative is None or not config.speculative.enabled:
@@ -77,14 +57,6 @@ def _speculative(config: VLLMConfig, draft: str) -> list[str]:
     return [
         *flag(SPECULATIVE_MODEL, draft),
         *flag("--num-speculative-tokens", config.speculative.num_speculative_tokens),
-    ]
-
-
-def _memory(config: VLLMConfig) -> list[str]:
-    share = config.gpu_memory_utilization
-    return [
-        *flag("--cpu-offload-gb", config.cpu_offload_gb),
-        *flag("--gpu-memory-utilization", None if share is None else format(Decimal(repr(share)), "f")),
     ]
 
 
@@ -137,46 +109,18 @@ def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
 
 
 _MEMORY_FLAGS = (
-    *("--cpu-offload-gb", "--gpu-memory-utilization", "--max-model-len", "--kv-cache-dtype", "--quantization", "-q"),
-    *("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
-    *("--swap-space", "--kv-offloading-size", "--enable-lora", "--speculative-config"),
+    *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
+    *("--swap-space", "--kv-offloading-size", "--enable-lora"),
 )
-USUAL_SHARE = 0.9
-"""``--gpu-memory-utilization`` where nobody sets it."""
+DEFAULT_SHARE = 0.9
+"""Default of ``--gpu-memory-utilization``."""
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
-    """One request of the longest context has to find room; what is left of the share is for further ones."""
-    config = spec.vllm_config or VLLMConfig()
-    cache = config.kv_cache_custom_dtype or config.kv_cache_dtype
-    own = has_flag(spec.extra_args, *_MEMORY_FLAGS)
-    elsewhere = "vllmConfig.cpuOffloadGB keeps a part of it in main memory" if config.cpu_offload_gb else ""
-    return Use(
-        context=config.max_model_len,
-        cache=(cache, cache),
-        share=config.gpu_memory_utilization,
-        usual_share=USUAL_SHARE,
-        quantization=config.quantization or "",
-        gpus=None if own else config.tensor_parallel_size,
-        elsewhere="extraArgs say otherwise" if own else elsewhere,
-        more="the proposing model" if draft(spec) else "what extraArgs add" if own else "",
-    )
+    """There must be room for one request of the maximum context length; the rest of the share is for others."""
+    ignored = () if draft(spec) else ("vllmConfig.speculative",)
+    return memory_use(spec, VLLM.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
 
-
-_FLAGS = {
-    "bindAddress": ("--host",),
-    "parallelSlots": ("--max-num-seqs",),
-    "vllmConfig.tensorParallelSize": ("--tensor-parallel-size", "-tp"),
-    "vllmConfig.maxModelLen": ("--max-model-len",),
-    "vllmConfig.quantization": ("--quantization", "-q"),
-    "vllmConfig.dtype": ("--dtype",),
-    "vllmConfig.kvCacheDtype": ("--kv-cache-dtype",),
-    "vllmConfig.kvCacheCustomDtype": ("--kv-cache-dtype",),
-    "vllmConfig.maxNumBatchedTokens": ("--max-num-batched-tokens",),
-    "vllmConfig.attentionBackend": ("--attention-backend",),
-    "vllmConfig.cpuOffloadGB": ("--cpu-offload-gb",),
-    "vllmConfig.gpuMemoryUtilization": ("--gpu-memory-utilization",),
-}
 
 VLLM = Runtime(
     name="vllm",
@@ -190,11 +134,9 @@ VLLM = Runtime(
     scraped=True,
     service_links=False,  # vLLM warns about every VLLM_* variable, and a Service called vllm makes some (LK-T-55)
     arguments=arguments,
-    reads=("extraArgs", "parallelSlots", "skipModelInit", "vllmConfig", "bindAddress"),
+    reads=("extraArgs", "skipModelInit", "vllmConfig"),
     config="vllmConfig",
     token="HF_TOKEN",  # noqa: S106 - the name of a variable
-    flags=_FLAGS,
-    overrides=(("vllmConfig.kvCacheDtype", "vllmConfig.kvCacheCustomDtype"),),
     errors=lambda spec: not_below_one(spec, "vllmConfig", "tensorParallelSize", "maxModelLen"),
     advice=warnings,
     advice_with_model=warnings_with_model,

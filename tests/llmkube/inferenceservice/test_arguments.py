@@ -216,7 +216,7 @@ CASES: dict[str, tuple[Json, Json, str]] = {
         (
             f"{LLAMA} --n-gpu-layers 32 --ctx-size 4096 --rope-scaling yarn --rope-scale 2.0 --yarn-orig-ctx 131072 "
             "--parallel 4 --flash-attn on --jinja --cache-type-k q8_0 --cache-type-v q4_0 --cpu-moe --n-cpu-moe 8 "
-            "--no-kv-offload --override-tensor exps=CPU --override-tensor token_embd=CUDA0 --batch-size 2048 "
+            "--no-kv-offload --override-tensor exps=CPU,token_embd=CUDA0 --batch-size 2048 "
             "--ubatch-size 256 --no-warmup --reasoning-budget 1024 --reasoning-budget-message wrap it up "
             "--override-kv a.b=int:1 --log-disable --metrics"
         ),

@@ -1,0 +1,96 @@
+"""The option of an engine's command line that a field becomes. It stands on the field, beside its class.
+
+``max_model_len: Annotated[int | None, HONOURED, Flag("--max-model-len")]``. The command line, the warning about a flag
+that ``extraArgs`` repeats, the memory that a server needs and the tables of fields follow from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from app.kube.modelfields import fields
+
+
+class Memory(StrEnum):
+    """What a field says about the memory of a server's GPUs."""
+
+    CONTEXT = "context"
+    """Tokens of the longest request."""
+    KEYS = "keys"
+    """Data type of the keys in the key-value cache."""
+    VALUES = "values"
+    """Data type of the values in the key-value cache."""
+    SHARE = "share"
+    """Fraction of the memory that the server takes."""
+    WEIGHTS = "weights"
+    """Quantization of the weights."""
+    GPUS = "GPUs"
+    """Number of GPUs that share the model."""
+    HOST = "host"
+    """Keeps a part of the model in host memory."""
+    MORE = "more"
+    """Takes memory of an amount that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """An option of an engine. A boolean field becomes a switch, a list becomes several values."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    """Other spellings, which ``extraArgs`` may have."""
+    runtimes: tuple[str, ...] = ()
+    """Runtimes whose engine has it; empty for the runtime whose options the field belongs to."""
+    needs_gpu: bool = False
+    """Written for pods with a GPU only."""
+    default: object = None
+    """A value that is the engine's own default, for which nothing is written."""
+    value: str = ""
+    """Value of a switch that takes one."""
+    separator: str = ""
+    """Joins the items of a list to one value; empty to write each as a value of its own."""
+    memory: tuple[Memory, ...] = ()
+    governs_block: bool = False
+    """The fields beside it have no effect where ``extraArgs`` set it."""
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Every spelling, the one that is written first."""
+        return (self.name, *self.aliases)
+
+    def arguments(self, value: object) -> list[str]:
+        """The arguments for a field's value; none where the engine's default is to count."""
+        if value is None or value is False or value in ("", [], self.default):
+            return []
+        if value is True:
+            return [self.name, self.value] if self.value else [self.name]
+        if isinstance(value, list):
+            return [self.name, self.separator.join(value)] if self.separator else [self.name, *map(str, value)]
+        return [self.name, format(Decimal(repr(value)), "f") if isinstance(value, float) else str(value)]
+
+
+def flags_of(model: type[BaseModel], runtime: str, config: str, *, own: bool = False) -> dict[str, Flag]:
+    """The options of a runtime by the path of their field below ``spec``: ``vllmConfig.maxModelLen``.
+
+    ``config`` is the field that holds the runtime's own options, and ``own`` says that ``model`` is a part of them.
+    """
+    found: dict[str, Flag] = {}
+    for alias, (name, shape) in fields(model).items():
+        flag = flag_of(model.model_fields[name], runtime, own=own)
+        if flag is not None:
+            found[alias] = flag
+        if shape.model is not None and not shape.container:
+            below = flags_of(shape.model, runtime, config, own=own or alias == config)
+            found |= {f"{alias}.{path}": flag for path, flag in below.items()}
+    return found
+
+
+def flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
+    """The option that a field becomes in a runtime; ``own``: the field stands in the runtime's own options."""
+    found = (item for item in info.metadata if isinstance(item, Flag))
+    return next((flag for flag in found if runtime in flag.runtimes or (own and not flag.runtimes)), None)
