@@ -2,7 +2,7 @@
 
 Reads manifests, or what is on a cluster:
 
-  kubectl get inferenceservice,model,deployment,job,pvc,pod -o yaml | modelhooks explain -
+  kubectl get llminferenceservices,deployments,pods -o yaml | modelhooks explain -
 
 With Pods, Jobs, claims and Deployments among the files, the causes are read from them as the service reads them.
 """

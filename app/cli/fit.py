@@ -5,7 +5,7 @@ what a server needs besides. What is not known exactly has two ends, and only wh
 not fit, or cannot know. The memory of a GPU is hardware.gpu.memory of the Model, or --gpu-memory. With the status of a
 Model among the files, its numbers count:
 
-  kubectl get inferenceservice,model -o yaml | modelhooks fit -
+  kubectl get models.inference.llmkube.dev,inferenceservices.inference.llmkube.dev -o yaml | modelhooks fit -
 
 The exit status is 1 when something does not fit, 2 when there is nothing to judge.
 """
