@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.types import Scope
@@ -20,6 +21,8 @@ class Caller:
     """A client's address, and the state of its connection."""
 
     address: str = ""
+    abort: Callable[[], None] = lambda: None
+    """Close the connection at once."""
     answered: bool = False
     """An earlier request on this connection was answered."""
     gone: bool = False
