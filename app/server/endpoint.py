@@ -91,7 +91,8 @@ class Answer(Response):
     def give_way(self) -> None:
         """Drop the answer with its connection."""
         self._release()
-        self._caller.abort()
+        if self._caller.abort is not None:
+            self._caller.abort()
 
     def _hold(self, size: int) -> None:
         self.held = size

@@ -65,7 +65,6 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], address: str = "") -> None:
         super().__init__(config, server_state, app_state)
-        self.app = self._run
         self.caller = Caller(address, self.abort)
         self._running: RequestResponseCycle | None = None
         self._deadline: asyncio.TimerHandle | None = None
@@ -105,11 +104,11 @@ class LimitedProtocol(HttpToolsProtocol):
     async def _run(self, scope: Any, receive: Any, send: Any) -> None:
         """Run the application, unless the connection was closed before the request had its turn."""
         if not self.transport.is_closing():
-            await self.config.loaded_app(scope, receive, send)
+            await self.app(scope, receive, send)
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ARG002 - uvicorn's signature
         self._running = cycle
-        super()._start_asgi_task(cycle, app)
+        super()._start_asgi_task(cycle, self._run)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -122,6 +121,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._unread is not None:
             self._unread.cancel()
         super().connection_lost(exc)
+        self.cycle = self._running = None  # type: ignore[assignment] # they refer to this object: free it at once
 
     def data_received(self, data: bytes) -> None:
         if self._in_head:
