@@ -168,8 +168,6 @@ EMBEDDED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-K12", probes("startup", **HTTP, successThreshold=2), "successThreshold: Invalid value: 2: must be 1"),
     ("LK-V-K13", probes(**HTTP, terminationGracePeriodSeconds=5), "must not be set for readiness probes"),
     ("LK-V-K13", probes("liveness", **HTTP, terminationGracePeriodSeconds=0), "must be at least 1"),
-    ("LK-V-I80", {"runtime": "generic", "image": "x", "autoscaling": {"maxReplicas": 2}}, "has no metric of its own"),
-    ("LK-V-I80", {"runtime": "personaplex", "image": "x", "autoscaling": {"maxReplicas": 2}}, "no metric of its own"),
     ("LK-V-K14", probes(tcpSocket={"port": 0}), "tcpSocket.port: Invalid value"),
     ("LK-V-K14", probes(httpGet={"port": "8080"}), "httpGet.port: Invalid value"),
     ("LK-V-K14", probes(grpc={"port": 70000}), "grpc.port: Invalid value"),
@@ -327,6 +325,8 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         "HF_TOKEN replaces the value",
     ),
     ("LK-V-I61", {**PERSONAPLEX, "env": [{"name": "NO_TORCH_COMPILE"}]}, "NO_TORCH_COMPILE replaces the value"),
+    ("LK-V-I80", {"runtime": "generic", "image": "x", "autoscaling": {"maxReplicas": 2}}, "has no metric of its own"),
+    ("LK-V-I80", {"runtime": "personaplex", "image": "x", "autoscaling": {"maxReplicas": 2}}, "no metric of its own"),
     ("LK-V-I63", {"evictionProtection": True}, "unless the Model's accelerator is metal"),
     (
         "LK-V-K07",
