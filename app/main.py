@@ -24,7 +24,7 @@ from app.installation import CONVERSION_PATH
 from app.selftest import check
 from app.server.body import BODIES_BYTES, Load
 from app.server.caller import caller_of
-from app.server.endpoint import Endpoint, HookRoute, Plain
+from app.server.endpoint import Answer, Endpoint, HookRoute, Plain
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
 from app.server.openapi import (
@@ -185,7 +185,7 @@ class Service(FastAPI):
     async def _metrics(self, request: Request) -> Response:
         """Answer in the worker's turn: a scrape costs as much as a request."""
         text = await self.load.worker.answer(lambda _: generate_latest(), b"", caller_of(request.scope))
-        return Response(text, media_type=CONTENT_TYPE_LATEST)
+        return Answer(self.load, text, media_type=CONTENT_TYPE_LATEST.encode())
 
 
 @contextlib.asynccontextmanager
