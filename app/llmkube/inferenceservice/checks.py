@@ -37,6 +37,7 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
+from app.llmkube.runtimes.refused import refused
 from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
@@ -318,6 +319,7 @@ def warnings(service: Service) -> list[field.Advice]:
     return [
         *_unread(known, written),
         *known.advice(spec),
+        *refused(spec, known),
         *_overridden(known, spec, written),
         *without_effect(spec, SPEC),
         *_service_advice(spec),

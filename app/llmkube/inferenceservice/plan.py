@@ -28,6 +28,7 @@ from app.llmkube.download import (
 from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
+from app.llmkube.runtimes.refused import service_engine
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
@@ -124,7 +125,16 @@ def plan(
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
     served = _served(main, runtime, model.spec)
     serving = Serving(
-        runtime.name, spec, model.spec, served, mounts_model, port, gpus.count, draft.name, main.directory
+        runtime.name,
+        spec,
+        model.spec,
+        served,
+        mounts_model,
+        port,
+        gpus.count,
+        draft.name,
+        main.directory,
+        service_engine(spec, runtime.image),
     )
     return Plan(
         name=metadata.name,
@@ -215,10 +225,14 @@ def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | Non
         else resource_metric(metric.name, metric.target_average_utilization or 0)
         for metric in autoscaling.metrics
     ]
+    if not metrics and runtime.metric:
+        metrics = [pods_metric(runtime.metric, "2")]
+    if not metrics:
+        return None
     return Scaling(
         minimum=autoscaling.min_replicas or 1,
         maximum=autoscaling.max_replicas,
-        metrics=tuple(metrics) or (pods_metric(runtime.metric, "2"),),
+        metrics=tuple(metrics),
     )
 
 

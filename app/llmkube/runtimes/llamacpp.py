@@ -12,7 +12,8 @@ from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import ModelSpec, layers
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, memory_use, switch
+from app.llmkube.runtimes.memory import memory_use
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest

@@ -1,4 +1,4 @@
-"""llama.cpp's server with a directory of models, of which each request names one. Source: LK-3.5.6."""
+"""llama.cpp's server with a directory of models, one of which each request names. Source: LK-3.5.6."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, switch
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line. The models are the user's own, on a volume of theirs."""
+    """The command line. The models are on a volume of the user's."""
     return [
         *("--models-dir", MODELS_DIR),
         *flag("--port", serving.port),
@@ -24,6 +24,9 @@ def arguments(serving: Serving) -> list[str]:
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """LK-V-I70."""
+    if spec.autoscaling and not spec.autoscaling.metrics:
+        message = "no effect without metrics: llamacpp-router serves none that could be the default"
+        yield advice(SPEC.child("autoscaling"), message, "no-effect")
     if not any(mount.get("mountPath", "").rstrip("/") == MODELS_DIR for mount in spec.extra_volume_mounts):
         message = f"llamacpp-router serves what lies in {MODELS_DIR}, and nothing is mounted there"
         yield advice(SPEC.child("extraVolumeMounts"), message)
@@ -35,7 +38,7 @@ LLAMACPP_ROUTER = Runtime(
     image="ghcr.io/ggml-org/llama.cpp:server",
     port=8080,
     health=HEALTH,
-    scraped=True,
+    metric="",  # its /metrics answers for a single model only, which the query names
     arguments=arguments,
     reads=("extraArgs",),
     advice=warnings,

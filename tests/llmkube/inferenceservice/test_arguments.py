@@ -277,7 +277,7 @@ CASES: dict[str, tuple[Json, Json, str]] = {
         (
             "org/repo --host 0.0.0.0 --port 8000 --max-model-len 8192 --quantization awq --dtype bfloat16 "
             "--kv-cache-dtype turbo2 --enable-prefix-caching --enable-chunked-prefill --max-num-batched-tokens 8192 "
-            "--attention-backend flashinfer --speculative-model draft --num-speculative-tokens 4 "
+            "--attention-backend flashinfer --speculative-config {\"model\":\"draft\",\"num_speculative_tokens\":4} "
             "--enable-expert-parallel --cpu-offload-gb 0 --gpu-memory-utilization 0.8 "
             "--tensor-parallel-size 2 --max-num-seqs 8 --seed 1"
         ),
@@ -427,10 +427,10 @@ def test_drafts_are_resolved() -> None:
     config = {"speculative": {"enabled": True, "model": "draft"}}
     parent = service(runtime="vllm", vllmConfig=config)
     remote = sync(parent, model(), model("draft", source="org/small"))
-    assert "--speculative-model org/small " in args(remote)
+    assert '--speculative-config {"model":"org/small",' in args(remote)
     assert [volume["name"] for volume in pod_spec(remote)["volumes"]] == ["model-cache"]
     cached = sync(parent, model(), model("draft", source="https://example.com/d.gguf"))
-    assert "--speculative-model /draft-model/" in args(cached)
+    assert '--speculative-config {"model":"/draft-model/' in args(cached)
     assert pod_spec(cached)["volumes"][1] == {
         "name": "draft-model",
         "persistentVolumeClaim": {"claimName": "draft-cache", "readOnly": True},
@@ -446,5 +446,5 @@ def test_draft_on_the_same_claim_is_not_mounted_twice() -> None:
         model("draft", source="pvc://claim/small"),
     )
     assert args(answer).startswith("/model-source/big ")
-    assert "--speculative-model /model-source/small " in args(answer)
+    assert '--speculative-config {"model":"/model-source/small",' in args(answer)
     assert len(pod_spec(answer)["volumes"]) == 1

@@ -110,7 +110,7 @@ def test_a_proposer_may_be_a_file_of_a_repository() -> None:
     draft["status"]["stagedFiles"] = ["d.gguf"]
     speculative = {"speculative": {"enabled": True, "model": "draft"}}
     answer = sync(service(runtime="vllm", vllmConfig=speculative), model(), draft)
-    assert "--speculative-model /draft-model/0123456789abcdef/d.gguf " in args(answer)
+    assert '--speculative-config {"model":"/draft-model/0123456789abcdef/d.gguf",' in args(answer)
 
 
 def gpu(accelerator: str = "cuda", **fields: Any) -> Json:
