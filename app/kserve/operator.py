@@ -209,4 +209,6 @@ def _document(key: str, text: str, type_: type[DocumentT]) -> DocumentT:
         document.check()
     except (msgspec.DecodeError, QuantityError, ValueError) as error:
         raise OperatorConfigError(f"ConfigMap key {key}: {error}") from None
+    except RecursionError:
+        raise OperatorConfigError(f"ConfigMap key {key}: nested too deeply") from None
     return document

@@ -56,6 +56,24 @@ def _shape(annotation: Any) -> FieldType:
     return FieldType()
 
 
+def known_fields(value: Any, model: type[KubeModel]) -> Any:
+    """Return plain JSON without the fields that the type does not have, as an API server stores it."""
+    if not isinstance(value, dict):
+        return value
+    shapes = {alias: shape for alias, (_, shape) in fields(model).items()}
+    return {key: _known(item, shapes[key]) for key, item in value.items() if key in shapes}
+
+
+def _known(value: Any, shape: FieldType) -> Any:
+    if shape.model is None:
+        return value
+    if shape.container == "list" and isinstance(value, list):
+        return [known_fields(item, shape.model) for item in value]
+    if shape.container == "map" and isinstance(value, dict):
+        return {key: known_fields(item, shape.model) for key, item in value.items()}
+    return known_fields(value, shape.model)
+
+
 @cache
 def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
     """The fields of the type below which something embedded can stand: ``(JSON name, attribute, shape)``."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.kserve.operator import OperatorConfigError, operator_config
+from app.kserve.operator import DOCUMENTS, OperatorConfigError, operator_config
 from tests.kserve.objects import Cluster, service
 from tests.kserve.workload.test_artifacts import operator
 
@@ -46,7 +46,10 @@ def test_default_gateway(text: str, gateway: tuple[str, str]) -> None:
         ("storageInitializer", "[]"),
         ("credentials", '{"s3": 1}'),
         ("scheduler", "{"),
+        *((key, '{"a":' * 5000 + "1" + "}" * 5000) for key in DOCUMENTS),
+        ("ingress", '{"a":' + "[" * 100_000 + "}"),
     ],
+    ids=lambda value: value[:40],
 )
 def test_documents_that_cannot_be_read(key: str, text: str) -> None:
     """The key is named."""

@@ -58,9 +58,9 @@ class ConfigFinder:
         config_map = one(self._config_maps, name, own)
         if config_map is None and name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX):
             config_map = one(self._config_maps, name, system)
-        where = f"spec.router.scheduler.config.ref: ObservedConfigMap {name}"
+        where = f'spec.router.scheduler.config.ref: ConfigMap "{own}/{name}"'
         if config_map is None:
-            raise MissingConfigMapError(f"{where} does not exist in namespace {own}")
+            raise MissingConfigMapError(f"{where} not found")
         text = (config_map.data or {}).get(key)
         if text is None:
             raise CombineError(f"{where} has no key {key}")

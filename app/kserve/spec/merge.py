@@ -1,6 +1,6 @@
 """The layers of a merge: specs as documents, the one form that merging understands. Source: KS-1.4.1 and KS-2.4.
 
-A document has no nulls and no zero values that mean "not set"; rules
+A document has no nulls, no zero values that mean "not set", and no unknown fields in a route or pool; rules
 that only the API server put into a route are gone.
 """
 
@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.kserve.llminferenceservice.types import InferencePoolSpec
 from app.kserve.names import GATEWAY_GROUP
 from app.kube.base import Json
-from app.kube.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH
+from app.kube.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH, HTTPRouteSpec
 from app.kube.merge import MergeRules, find
+from app.kube.modelfields import known_fields
 from app.kube.podspec import MERGE_KEYS, POD, normalised
 from app.kube.stored import without_nulls
 
@@ -137,7 +139,7 @@ def _route(route: Json) -> Json:
         return shared
     result = _without_empty_lists(without_nulls(http))
     if isinstance(result.get("spec"), dict):
-        spec = _without_empty_lists(result["spec"])
+        spec = _without_empty_lists(known_fields(result["spec"], HTTPRouteSpec))
         if spec.get("rules") == DEFAULT_RULES:
             del spec["rules"]
         result["spec"] = _with_defaults(spec)
@@ -193,7 +195,7 @@ def _scheduler(scheduler: Json) -> Json:
     if isinstance(pool, dict):
         result["pool"] = without_nulls(pool)
         if isinstance(pool.get("spec"), dict):
-            result["pool"]["spec"] = pool_spec(result["pool"]["spec"])
+            result["pool"]["spec"] = pool_spec(known_fields(result["pool"]["spec"], InferencePoolSpec))
     return result
 
 

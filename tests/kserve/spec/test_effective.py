@@ -412,7 +412,7 @@ def test_scheduler_config_of_the_system_namespace() -> None:
         picker_text(Cluster(referring("config-scheduler-x"), config_map("config-scheduler-x", "kserve", epp="kind: S")))
         == "kind: S"
     )
-    assert "ConfigMap c does not exist" in problem(Cluster(referring("c"), config_map("c", "kserve", epp="s")))
+    assert 'ConfigMap "default/c" not found' in problem(Cluster(referring("c"), config_map("c", "kserve", epp="s")))
 
 
 def test_scheduler_config_key_that_is_missing() -> None:
