@@ -148,9 +148,8 @@ class Declarations:
                 self.names[node.targets[0].id] = node.value
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
                 self.names.setdefault(node.target.id, node.value)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if node.func.attr == "add_argument":
-                    self.calls.append(node)
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
+                self.calls.append(node)
 
     def options(self) -> Options:
         """Every option, from the calls and from the annotated fields that become options."""
@@ -192,7 +191,7 @@ class Declarations:
 
     def _annotated(self) -> Iterator[tuple[list[str], list[str]]]:
         """Fields such as ``tp_size: A[int, Arg(aliases=[...])]``, and those of classes called ``...FrontendArgs``."""
-        for name, node in self.classes.items():
+        for name in self.classes:
             for field_, annotation in self._fields(name).items():
                 option = "--" + field_.replace("_", "-")
                 if name.endswith("FrontendArgs"):
@@ -211,32 +210,14 @@ class Declarations:
 
     def values(self, node: ast.expr, seen: tuple[str, ...] = ()) -> list[str]:
         """The texts that an expression lists: a list, a ``Literal``, the members of an enumeration, a sum of these."""
-        match node:
-            case ast.Constant(value=str() as text):
-                return [text]
-            case ast.Name(id=name) | ast.Attribute(attr=name) if name in self.classes:
-                return self._members(self.classes[name])
-            case ast.Name(id=name) if name in self.names and name not in seen:
-                return self.values(self.names[name], (*seen, name))
-            case ast.Attribute(attr="keys" | "__args__", value=inner):
-                return self.values(inner, seen)
-            case ast.Attribute(attr=name) if name in self.names and name not in seen:
-                return self.values(self.names[name], (*seen, name))
-            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-                return [text for item in items for text in self.values(item, seen)]
-            case ast.Dict(keys=keys):
-                return [text for key in keys if key is not None for text in self.values(key, seen)]
-            case ast.Starred(value=inner):
-                return self.values(inner, seen)
-            case ast.BinOp(left=left, right=right):
-                return [*self.values(left, seen), *self.values(right, seen)]
-            case ast.Subscript(value=ast.Name(id="Literal" | "Optional" | "Union"), slice=inner):
-                return self.values(inner, seen)
-            case ast.Call(args=[inner]):
-                return self.values(inner, seen)
-            case ast.Call(func=function, args=[]):
-                return self.values(function, seen)
-        return []
+        if isinstance(node, ast.Constant):
+            return [node.value] if isinstance(node.value, str) else []
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if name in self.classes:
+            return self._members(self.classes[name])
+        if name in self.names and name not in seen:
+            return self.values(self.names[name], (*seen, name))
+        return [text for part in _parts(node) for text in self.values(part, seen)]
 
     def _members(self, node: ast.ClassDef) -> list[str]:
         """The members of an enumeration that stand for something: not ``None`` and not an empty text."""
@@ -250,6 +231,24 @@ class Declarations:
             and item.targets[0].id != "NONE"
             and not (isinstance(item.value, ast.Constant) and not item.value.value)
         ]
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """The expressions whose values those of an expression are."""
+    match node:
+        case ast.Attribute(attr="keys" | "__args__", value=inner) | ast.Starred(value=inner):
+            return [inner]
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+            return items
+        case ast.Dict(keys=keys):
+            return [key for key in keys if key is not None]
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Subscript(value=ast.Name(id="Literal" | "Optional" | "Union"), slice=inner):
+            return [inner]
+        case ast.Call(func=function, args=arguments):
+            return arguments[:1] or [function]
+    return []
 
 
 def _has_text(annotation: ast.expr) -> bool:
@@ -269,7 +268,8 @@ def _llama_server(root: Path) -> Catalogue:
     loader = [str(next((root / "usr/lib").rglob("ld-linux-*.so.*"))), "--library-path", ":".join(sorted(folders))]
 
     def run(option: str) -> str:
-        done = subprocess.run([*loader, str(program), option], capture_output=True, text=True, check=True)
+        command = [*loader, str(program), option]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - of the package
         return done.stdout + done.stderr
 
     found = re.search(r"version: (\S+)", run("--version"))

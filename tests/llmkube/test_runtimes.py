@@ -136,7 +136,7 @@ def test_what_a_runtime_reads_are_fields() -> None:
 
 
 def test_who_reads_a_field_is_said_in_the_documentation() -> None:
-    assert readers("extraArgs") == ["llamacpp", "llamacpp-router", "vllm", "sglang"]
+    assert readers("extraArgs") == ["llamacpp", "llamacpp-router", "vllm", "tgi", "sglang", "personaplex"]
     assert reading(INFERENCE_SERVICE, "ropeScaling.type") == "runtime llamacpp, and metal"
     assert reading(INFERENCE_SERVICE, "skipModelInit") == "runtimes llamacpp, vllm and sglang"
     assert reading(INFERENCE_SERVICE, "image") == ""

@@ -147,7 +147,7 @@ def plan(
         replicas=wanted_replicas(spec),
         scaling=None if spec.suspend else _scaling(spec.autoscaling, runtime),
         runtime=runtime,
-        image=spec.image or _image(runtime, model.spec),
+        image=spec.image or _image(runtime, model.spec, gpus),
         command=spec.command or list(runtime.command),
         args=runtime.arguments(serving),
         env=_environment([*runtime.environment(spec), *spec.env]),
@@ -210,10 +210,12 @@ def priority_class(spec: InferenceServiceSpec) -> str:
     return spec.priority_class_name or names.priority_class(spec.priority)
 
 
-def _image(runtime: Runtime, model: ModelSpec) -> str:
-    """The runtime's own image: for an AMD GPU that is reached by its device file, one that is built for that."""
+def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
+    """The runtime's default image, which is built for the GPU of the pod."""
     gpu = model.hardware.gpu if model.hardware else None
-    return runtime.device_images.get(amd_device(gpu) if gpu else "", runtime.image)
+    makers = {"nvidia.com": "cuda", "amd.com": "amd"}
+    maker = makers.get(gpus.resource.partition("/")[0], "") if gpus.count else ""
+    return runtime.device_images.get((amd_device(gpu) if gpu else "") or maker, runtime.image)
 
 
 def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:

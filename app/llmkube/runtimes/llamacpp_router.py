@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
@@ -35,7 +36,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 LLAMACPP_ROUTER = Runtime(
     name="llamacpp-router",
     container="llama-server",
-    image="ghcr.io/ggml-org/llama.cpp:server",
+    image=images.LLAMACPP,
     port=8080,
     health=HEALTH,
     metric="",  # its /metrics answers for a single model only, which the query names

@@ -18,7 +18,7 @@ def service_engine(spec: InferenceServiceSpec, default_image: str) -> Engine | N
 
 
 def refused(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
-    """Warn of options and values that are left out or renamed because the engine would end with them."""
+    """Warn of options and values that are left out or renamed, because the engine would end with them (LK-V-I77)."""
     engine = service_engine(spec, runtime.image)
     if engine is None:
         return

@@ -118,7 +118,7 @@ class Runtime:
     image: str = ""
     """Default image; empty where the user has to name one."""
     device_images: Mapping[str, str] = field(default_factory=dict)
-    """Default images for AMD GPUs, by the Model's ``gpu.runtime``."""
+    """Default images by the kind of GPU: ``cuda``, ``amd``, or the ``gpu.runtime`` of an AMD GPU."""
     command: tuple[str, ...] = ()
     """Command of the container; empty for the image's own."""
     health: str = ""
@@ -139,6 +139,8 @@ class Runtime:
 
     formats: tuple[str, ...] = ()
     """Formats of a Model that it loads; empty for all."""
+    formats_option: str = "--quantization"
+    """Option of engines whose values have ``gguf`` among them where the engine loads such files."""
     repositories_only: bool = False
     """Whether it loads nothing but Hugging Face repositories."""
     gpu_fields: Mapping[str, int] = field(default_factory=dict)

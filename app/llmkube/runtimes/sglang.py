@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 
+from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, Path, advice
 from app.llmkube.fit import Use
@@ -203,7 +204,8 @@ def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
 SGLANG = Runtime(
     name="sglang",
     container="sglang",
-    image="lmsysorg/sglang:v0.5.15.post1-cu129",
+    image=images.SGLANG,
+    device_images=dict.fromkeys(("amd", "rocm", "vulkan"), images.SGLANG_ROCM),
     port=30000,
     command=("python3", "-m", "sglang.launch_server"),
     health=HEALTH,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
@@ -57,7 +58,7 @@ def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
 TGI = Runtime(
     name="tgi",
     container="tgi",
-    image="ghcr.io/huggingface/text-generation-inference:latest",
+    image=images.TGI,
     port=80,
     health=HEALTH,
     metric="tgi_queue_size",  # what TGI exports; upstream's name has a colon and never matches (LK-T-42)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from itertools import pairwise
 
+from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
@@ -139,7 +140,8 @@ def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
 VLLM = Runtime(
     name="vllm",
     container="vllm",
-    image="vllm/vllm-openai:v0.20.0",
+    image=images.VLLM,
+    device_images=dict.fromkeys(("amd", "rocm", "vulkan"), images.VLLM_ROCM),
     port=8000,
     health=HEALTH,
     metric="vllm:num_requests_running",
