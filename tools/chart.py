@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -118,15 +118,32 @@ SET_BY_THE_DEPLOYMENT = frozenset({"host", "port", "tls_cert_file", "tls_key_fil
 """Settings that its probes, ports and volumes go together with; in the ConfigMap they would break it or do nothing."""
 
 
-def files(components: Iterable[str], deployment: Json, version: str) -> dict[str, str]:
-    """The generated files by path. ``deployment`` is the one of ``manifests/base``: its numbers are the defaults."""
-    model = _values(sorted(components), deployment)
+LLMAZ_VALUES = {
+    "envoy-ai-gateway": "install the Envoy AI Gateway, then set components to [envoy-ai-gateway]",
+    "envoy-gateway": "install Envoy Gateway, then set components to [envoy-ai-gateway]",
+    "kube-scheduler": "apply manifests/components/inftyai-scheduler",
+    "leaderWorkerSet": "install LeaderWorkerSet, then set components to [leaderworkerset]",
+    "open-webui": "apply manifests/components/open-webui",
+    "prometheus": "set monitoring.enabled to true, or apply manifests/components/prometheus",
+}
+"""Values of llmaz' own chart, and what to do in their place: templates fail with it."""
+
+
+def files(components: Iterable[str], families: Mapping[str, str], deployment: Json, version: str) -> dict[str, str]:
+    """The generated files by path.
+
+    ``families`` are the names of families with the domain of their API groups; ``deployment`` is the one of
+    ``manifests/base``: its numbers are the defaults.
+    """
+    model = _values(sorted(components), tuple(families), deployment)
     schema = model.model_json_schema(by_alias=True, schema_generator=_Untitled)
     schema["properties"]["settings"] = _settings(schema["properties"]["settings"])
+    schema["properties"] |= {name: {"description": f"Of llmaz' chart: {text}."} for name, text in LLMAZ_VALUES.items()}
     schema["properties"]["global"] = {"type": "object", "description": "Of a parent chart; not read here."}
     values = model().model_dump(by_alias=True)
     return {
         "manifests/chart/Chart.yaml": yaml.dump(_metadata(version)),
+        "manifests/chart/tables.yaml": yaml.dump({"families": dict(families), "llmazValues": LLMAZ_VALUES}),
         "manifests/chart/values.yaml": "\n".join(_documented(model, values)).lstrip() + "\n",
         "manifests/chart/values.schema.json": json.dumps(schema, indent=2) + "\n",
     }
@@ -151,14 +168,23 @@ def _metadata(version: str) -> Json:
     }
 
 
-def _values(components: list[str], deployment: Json) -> type[Values]:
-    """The values with what the project's other parts decide: names of components, replicas and resources."""
+def _values(components: list[str], families: tuple[str, ...], deployment: Json) -> type[Values]:
+    """The values that other parts of the project decide: families, components, replicas and resources."""
     spec = deployment["spec"]
     (container,) = spec["template"]["spec"]["containers"]
     names: Any = Literal[tuple(components)]
+    family_names: Any = Literal[families]
     return create_model(
         "Values",
         __base__=Values,
+        families=(
+            Annotated[list[family_names], Field(min_length=1)],
+            Field(
+                default=list(families),
+                description="Families of resources: their CustomResourceDefinitions, hooks, webhooks and "
+                "PriorityClasses. Resources of a family that is left out later stay, and nothing reconciles them.",
+            ),
+        ),
         replicas=(
             Annotated[int, Field(ge=0)],
             Field(default=spec["replicas"], description="Of the service. Admission fails closed: have two."),

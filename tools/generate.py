@@ -57,14 +57,30 @@ def everything() -> Files:
     version = package_version()
     components = [*registration.components(RESOURCES), *(decorator.component for decorator in DECORATORS)]
     deployment = safe_load(DEPLOYMENT.read_text(encoding="utf-8"))
+    families = {resource.family: ".".join(resource.group.split(".")[-2:]) for resource in RESOURCES}
     return {
         **manifests(RESOURCES, version),
         **decorators(DECORATORS, version),
-        **{name: _marked(name, text) for name, text in chart.files(components, deployment, version).items()},
+        **family_overlays(RESOURCES),
+        **{name: _marked(name, text) for name, text in chart.files(components, families, deployment, version).items()},
         **field_pages(),
-        "app/studio/catalogue.json": catalogue.text(ROOT),
+        "app/cli/catalogue.json": catalogue.text(ROOT),
         "app/studio/page/src/types.ts": pagetypes.source(),
     }
+
+
+def family_overlays(resources: Sequence[CustomResource]) -> Files:
+    """An overlay per family, which is quickstart without the others, and the components that leave one out."""
+    families = list(dict.fromkeys(resource.family for resource in resources))
+    files: Files = {}
+    for family in families:
+        patches = registration.family_removal([one for one in resources if one.family == family])
+        files[f"manifests/components/without-{family}/kustomization.yaml"] = _kustomization(
+            [], "Component", patches=[{"target": target, "patch": yaml.dump(patch)} for target, patch in patches]
+        )
+        others = [f"../../components/without-{other}" for other in families if other != family]
+        files[f"manifests/overlays/{family}/kustomization.yaml"] = _kustomization(["../quickstart"], components=others)
+    return files
 
 
 def field_pages() -> Files:

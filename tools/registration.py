@@ -18,6 +18,7 @@ from app.installation import (
     NAME,
     NAMESPACE,
     controller_name,
+    crd_name,
     webhook_names,
 )
 from app.kube.resource import ChildKind, CustomResource, RelatedKind
@@ -52,6 +53,21 @@ def composite_controller(resource: CustomResource, version: str) -> Object:
             "hooks": hooks,
         },
     }
+
+
+def family_removal(resources: Sequence[CustomResource]) -> list[tuple[Object, Object]]:
+    """Kustomize patches that remove a family's objects from an overlay, each with its target."""
+    family, kinds = resources[0].family, "CompositeController|DecoratorController|PriorityClass"
+    deleted = [
+        ({"kind": "CustomResourceDefinition", "name": "|".join(crd_name(one) for one in resources)}, "apiextensions"),
+        ({"kind": kinds, "name": f"{family}-.*"}, "controllers"),
+    ]
+    webhooks = [{"name": name, "$patch": "delete"} for one in resources for name in webhook_names(one)]
+    configuration = {"apiVersion": ADMISSION_API, "kind": "ValidatingWebhookConfiguration", "metadata": {"name": NAME}}
+    return [
+        *((target, {"$patch": "delete", "kind": "Any", "metadata": {"name": name}}) for target, name in deleted),
+        ({"kind": "ValidatingWebhookConfiguration", "name": NAME}, {**configuration, "webhooks": webhooks}),
+    ]
 
 
 def decorator_controller(decorator: Decorator, version: str) -> Object:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.kserve.sources import doubt_of, problem_of
 from app.kube.base import Json
 from app.llmkube.source import SourceClass
 from app.llmkube.source import parse as llmkube_source
@@ -141,11 +142,10 @@ def _to_uri(address: str) -> str:
 
 
 def _to_kserve(address: str) -> str:
-    scheme = address.partition("://")[0]
-    if scheme not in ("hf", "s3", "pvc", "oci"):
-        raise NoCounterpart(f"KServe fetches no {scheme}:// addresses")
-    if scheme == "hf" and not _repository(address):
+    if address.startswith("hf://") and not _repository(address):
         raise NoCounterpart(_PART)
+    if found := problem_of(address, enabled=True) or doubt_of(address, own_command=False):
+        raise NoCounterpart(f"KServe refuses or cannot serve it: {found}")
     return address
 
 
@@ -197,6 +197,18 @@ def _other_gpus(model: Json) -> str:
     hardware = _at(model, "spec", "hardware") or {}
     said = {hardware.get("accelerator"), (hardware.get("gpu") or {}).get("vendor")}
     return "only GPUs of NVIDIA are converted" if said & {"intel", "amd", "rocm", "metal"} else ""
+
+
+def _nvidia(value: Any) -> str:
+    """The vendor of GPUs that a Model's accelerator, vendor or switch stands for."""
+    if value not in ("cuda", "nvidia", True):
+        raise NoCounterpart("only GPUs of NVIDIA are converted")
+    return "nvidia"
+
+
+def _without_count(model: Json) -> str:
+    counted = _at(model, "spec", "hardware", "gpu", "count")
+    return "" if counted else "the number of GPUs is not among the model's fields"
 
 
 def _of_llmkube(address: str, runtime: str) -> Iterator[tuple[str, tuple[Step, ...], Any]]:
@@ -260,6 +272,9 @@ _LLMKUBE = Family(
         Field("requests memory", "service", ("spec", "resources", "memory"), same, str),
         Field("limits nvidia.com/gpu", "model", ("spec", "hardware", "gpu", "count"), same, None, _other_gpus),
         Field("limits nvidia.com/gpu", "service", ("spec", "resources", "gpu"), same, _whole),
+        Field("GPU vendor", "model", ("spec", "hardware", "accelerator"), _nvidia, None, _without_count),
+        Field("GPU vendor", "model", ("spec", "hardware", "gpu", "vendor"), _nvidia, None, _without_count),
+        Field("GPU vendor", "model", ("spec", "hardware", "gpu", "enabled"), _nvidia, None, _without_count),
         Field("node label {}", "service", ("spec", "nodeSelector", EACH)),
         Field("tolerations", "service", ("spec", "tolerations")),
         Field("pull secrets", "service", ("spec", "imagePullSecrets")),
@@ -282,7 +297,7 @@ _LLMAZ = Family(
     model_scoped=False,
     links=(("spec", "modelClaim", "modelName"), ("spec", "modelClaims", "models", 0, "name")),
     runtime="vllm",
-    implied=frozenset({"container", "model namespace"}),
+    implied=frozenset({"container", "model namespace", "GPU vendor"}),
     required=_of_llmaz,
     reasons={
         "served name": "llmaz serves a model under the name of its OpenModel",
@@ -333,7 +348,7 @@ _KSERVE = Family(
     model=None,
     links=(),
     runtime="vllm",
-    implied=frozenset({"link", "model namespace", "hub", "flavor name"}),
+    implied=frozenset({"link", "model namespace", "hub", "flavor name", "GPU vendor"}),
     apart={"arguments": ("tensor parallelism", "a preset with parallelism reads them from VLLM_ADDITIONAL_ARGS only")},
     reasons={
         "model ": "KServe has the model in the service, not in an object of its own",

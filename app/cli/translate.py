@@ -102,8 +102,12 @@ def _model_of(manifest: Manifest, source: Family) -> tuple[str, str, str]:
 @dataclass(frozen=True)
 class _Fact:
     value: Any
-    place: Place | None
-    """Where it was said; a default was said nowhere."""
+    places: tuple[Place, ...] = ()
+    """The fields that have the value; none for a default."""
+
+    def at(self, part: str) -> tuple[Keys, ...]:
+        """Paths of its fields in one of the two objects."""
+        return tuple(keys for where, keys in self.places if where == part)
 
 
 class _One:
@@ -146,17 +150,25 @@ class _One:
                 reason = one.unless(document) or self._foreign(keys)
                 try:
                     if not reason:
-                        facts.setdefault(one.fact.format(each), _Fact(one.read(value), (one.part, keys)))
+                        reason = self._add(facts, one.fact.format(each), one.read(value), (one.part, keys))
                 except NoCounterpart as why:
                     reason = str(why)
                 if reason:
                     self.unread[one.part, keys] = reason
         for link in self.source.links if "service" in self.parts else ():
             for keys, _, value in _found(self.read["service"], link):
-                facts.setdefault("link", _Fact(value, ("service", keys)))
+                self._add(facts, "link", value, ("service", keys))
         if "service" in self.parts:
-            facts.setdefault("runtime", _Fact(self.source.runtime, None))
+            facts.setdefault("runtime", _Fact(self.source.runtime))
         return facts
+
+    def _add(self, facts: dict[str, _Fact], name: str, value: Any, place: Place) -> str:
+        """Add a fact, or another field that has its value. Why the field counts for nothing, or an empty string."""
+        fact = facts.setdefault(name, _Fact(value))
+        if fact.value != value:
+            return f"{path_of(fact.places[0][1])} of the {fact.places[0][0]} takes precedence"
+        facts[name] = _Fact(value, (*fact.places, place))
+        return ""
 
     def _foreign(self, keys: Keys) -> str:
         """Why a label or annotation means nothing to the other family; empty where it may."""
@@ -241,7 +253,7 @@ class _One:
             if keys:
                 _put(self.made[one.part], keys, value)
                 self.placed[name] = one.part, keys
-                if fact.place is None:
+                if not fact.places:
                     self.added.append((one.part, keys, value))
             else:
                 self.placed[name] = one.part, ()
@@ -279,14 +291,13 @@ class _One:
         document, lost = self.read[part], {}
         went: dict[Keys, list[str]] = {}
         for name, fact in self.facts.items():
-            if fact.place is not None and fact.place[0] == part and name in self.placed:
+            for place in fact.at(part) if name in self.placed else ():
                 where, keys = self.placed[name]
-                went.setdefault(fact.place[1], []).append(f"{names[where]} {path_of(keys)}".rstrip())
+                went.setdefault(place, []).append(f"{names[where]} {path_of(keys)}".rstrip())
         reasons = {keys: why for (where, keys), why in self.unread.items() if where == part}
         for name, why in self.refused.items():
-            place = self.facts[name].place
-            if place is not None and place[0] == part:
-                reasons.setdefault(place[1], why)
+            for place in self.facts[name].at(part):
+                reasons.setdefault(place, why)
         for keys, value in leaves(document):
             around = [keys[:end] for end in range(len(keys), 0, -1)]
             targets = next((went[k] for k in around if k in went), None)
@@ -298,7 +309,7 @@ class _One:
                 said = next((reasons[k] for k in around if k in reasons), "")
                 lost[keys] = said or self._without(keys)
         result.lost += [Entry(manifest, k, value, reason=why) for k, value, why in _collapsed(document, (), lost)]
-        if part == "service" and not whole and self.facts["runtime"].place is None and "runtime" in self.refused:
+        if part == "service" and not whole and not self.facts["runtime"].places and "runtime" in self.refused:
             keys = next((one.path for one in self.source.fields if one.fact == "runtime"), ("spec",))
             result.lost.append(Entry(manifest, keys, self.facts["runtime"].value, reason=self.refused["runtime"]))
 

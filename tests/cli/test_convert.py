@@ -147,7 +147,28 @@ def test_an_address_that_cannot_be_fetched_there_converts_nothing() -> None:
     """A service without its model would be another one."""
     result = translate(llmkube_pair(source="https://example.com/m.gguf"), "kserve")
     assert result.documents == []
-    assert set(lost(result).values()) == {"KServe fetches no https:// addresses"}
+    assert all("one file is fetched" in reason for reason in lost(result).values())
+
+
+def test_gpus_of_model_and_service_are_carried_over() -> None:
+    """What both objects say alike is said once there, and none of it is lost."""
+    model, service = (one.document for one in llmkube_pair(runtime="vllm", resources={"gpu": 2}))
+    model["spec"]["hardware"] = {"accelerator": "cuda", "gpu": {"enabled": True, "count": 2, "vendor": "nvidia"}}
+    for to in ("kserve", "llmaz"):
+        assert not any(
+            "GPU" in reason or "hardware" in path
+            for path, reason in lost(translate(manifests(model, service), to)).items()
+        )
+    service["spec"]["resources"]["gpu"] = 1
+    reasons = lost(translate(manifests(model, service), "llmaz"))
+    assert reasons == {"InferenceService/s spec.resources": "spec.hardware.gpu.count of the model takes precedence"}
+
+
+@pytest.mark.parametrize("address", ["https://example.com/m.tar.gz", "s3://bucket/m"])
+def test_addresses_that_kserve_fetches(address: str) -> None:
+    """An archive is unpacked; a bucket is fetched."""
+    (made,) = translate(llmkube_pair(source=address, runtime="vllm"), "kserve").documents
+    assert made["spec"]["model"]["uri"] == address
 
 
 def test_a_service_without_its_model_says_so(command: Command) -> None:

@@ -23,6 +23,7 @@ from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import COMPONENTS, QUICKSTART, ROOT, SYSTEM, Installation
 from tests.e2e.processes import wait_until
 from tests.repository.test_readme import commands
+from tools.chart import LLMAZ_VALUES
 from tools.generate import package_version
 
 pytestmark = pytest.mark.e2e
@@ -36,6 +37,7 @@ DOCUMENTED = list(commands(ROOT / "docs/install.md"))
 INSTALL, TAKE_OVER, UPGRADE, ROLL_BACK, GO_BACK, REMOVE = (one for one in DOCUMENTED if one.startswith("helm "))
 REMOVE_ROLE = DOCUMENTED[DOCUMENTED.index(REMOVE) + 1]
 VERSION, NEXT = package_version(), "99.0.0"
+FAMILIES = list(dict.fromkeys(resource.family for resource in RESOURCES))
 KEEP = {"helm.sh/resource-policy": "keep"}
 
 
@@ -112,6 +114,19 @@ def test_monitoring_is_added() -> None:
         **kustomized(QUICKSTART),
         **kustomized(OVERLAYS / "monitoring"),
     }
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_alone_is_the_overlay_of_that_name(family: str) -> None:
+    assert rendered("--set", f"families={{{family}}}") == kustomized(OVERLAYS / family)
+
+
+@pytest.mark.parametrize("name", LLMAZ_VALUES)
+def test_a_value_of_llmazs_own_chart_names_the_component(name: str) -> None:
+    """The command lines of llmaz' pages go on being typed."""
+    done = template("--set", f"{name}.enabled=true")
+    assert done.returncode != 0
+    assert f"{name} is a value of llmaz' own chart: {LLMAZ_VALUES[name]}" in done.stderr
 
 
 def test_components_are_added(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from app import cli, installation
 from app.families import DECORATORS, RESOURCES
+from app.installation import controller_name, crd_name, webhook_names
 from app.kserve import names as kserve
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, MODEL_FAMILY, MODEL_NAME
 from app.llmkube import names as llmkube
@@ -271,6 +272,32 @@ def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
         h["webhook"]["url"] for o in built if o["kind"] == "CompositeController" for h in o["spec"]["hooks"].values()
     ]
     assert {url.partition(":")[0] for url in urls} <= ({"http"} if path.name == "development" else {"https"})
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")
+@pytest.mark.parametrize("family", ["llmkube", "llmaz", "kserve"])
+def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
+    """The overlay quickstart without the definitions, hooks, webhooks and PriorityClasses of the others."""
+    overlay = MANIFESTS / "overlays" / family
+    done = subprocess.run(["kubectl", "kustomize", overlay], capture_output=True, text=True, check=True)
+    built = list(yaml.safe_load_all(done.stdout))
+    names = {kind: {o["metadata"]["name"] for o in built if o["kind"] == kind} for kind in {o["kind"] for o in built}}
+    own = [resource for resource in RESOURCES if resource.family == family]
+    assert names["CustomResourceDefinition"] == {crd_name(resource) for resource in own}
+    assert names["CompositeController"] == {controller_name(resource) for resource in own}
+    (configuration,) = (o for o in built if o["kind"] == "ValidatingWebhookConfiguration")
+    assert {webhook["name"] for webhook in configuration["webhooks"]} == {
+        name for resource in own for name in webhook_names(resource)
+    }
+    assert ("llmkube-normal" in names["PriorityClass"]) == (family == "llmkube")
+    assert "Deployment" in names
+    short_names = [
+        name
+        for o in built
+        if o["kind"] == "CustomResourceDefinition"
+        for name in o["spec"]["names"].get("shortNames", [])
+    ]
+    assert len(short_names) == len(set(short_names))
 
 
 def test_the_chart_links_to_what_kustomize_has() -> None:

@@ -35,6 +35,19 @@ def commands(page: Path) -> Iterator[str]:
         assert not pending, f"an open quote in {page.name}"
 
 
+SHARED_NAMES = {"inferenceservice", "inferenceservices", "model", "models"}
+"""Names of our kinds that other projects' kinds have too."""
+AMBIGUOUS = SHARED_NAMES | {name for resource in RESOURCES for name in resource.short_names}
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "examples").rglob("*.yaml"))], ids=lambda page: page.name)
+def test_kubectl_commands_name_resources_without_ambiguity(page: Path) -> None:
+    """Short names, and plurals that several groups have, may stand for another project's kind (decision 10)."""
+    for command in re.findall(r"kubectl ([^`\n|]*)", page.read_text()):
+        resources = {part.partition("/")[0] for word in command.split() for part in word.split(",")}
+        assert not resources & AMBIGUOUS, command
+
+
 ALL = [(page, command) for page in PAGES for command in commands(page)]
 
 
