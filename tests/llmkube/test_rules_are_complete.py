@@ -19,6 +19,8 @@ EXAMPLES: dict[str, Any] = {
     "resources.gpuSharing.memoryLimitGiB": 8,
     "endpoint.gateway": {"gatewayRef": {"name": "g"}},
     "disruption.protectStartup": False,
+    "sglangConfig.enablePrefixCaching": True,
+    "personaPlexConfig.quantize4Bit": True,
     "slo": {"objective": "99.5"},
     "rolloutPolicy": {"waitForIdle": True},
     "maxPodLifetimeSeconds": 3600,

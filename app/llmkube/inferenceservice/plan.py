@@ -32,6 +32,7 @@ from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector
 from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
+from app.llmkube.runtimes.refused import service_engine
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
@@ -145,6 +146,7 @@ def plan(
         gpus.count or bool(claims),
         draft.name,
         main.directory,
+        service_engine(spec, runtime.image),
     )
     return Plan(
         name=metadata.name,
@@ -157,7 +159,7 @@ def plan(
         replicas=wanted_replicas(spec),
         scaling=None if spec.suspend else _scaling(spec.autoscaling, runtime),
         runtime=runtime,
-        image=spec.image or _image(runtime, model.spec),
+        image=spec.image or _image(runtime, model.spec, gpus),
         command=spec.command or list(runtime.command),
         args=runtime.arguments(serving),
         env=_environment([*runtime.environment(spec), *spec.env]),
@@ -221,9 +223,11 @@ def priority_class(spec: InferenceServiceSpec) -> str:
     return spec.priority_class_name or names.priority_class(spec.priority)
 
 
-def _image(runtime: Runtime, model: ModelSpec) -> str:
-    """The runtime's own image: for an AMD GPU that is reached by its device file, one that is built for that."""
-    return runtime.device_images.get(amd_device(gpu_of(model)), runtime.image)
+def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
+    """The runtime's default image, which is built for the GPU of the pod."""
+    makers = {"nvidia.com": "cuda", "amd.com": "amd"}
+    maker = makers.get(gpus.resource.partition("/")[0], "") if gpus.count else ""
+    return runtime.device_images.get(amd_device(gpu_of(model)) or maker, runtime.image)
 
 
 def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:
@@ -235,10 +239,14 @@ def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | Non
         else resource_metric(metric.name, metric.target_average_utilization or 0)
         for metric in autoscaling.metrics
     ]
+    if not metrics and runtime.metric:
+        metrics = [pods_metric(runtime.metric, "2")]
+    if not metrics:
+        return None
     return Scaling(
         minimum=autoscaling.min_replicas or 1,
         maximum=autoscaling.max_replicas,
-        metrics=tuple(metrics) or (pods_metric(runtime.metric, "2"),),
+        metrics=tuple(metrics),
     )
 
 

@@ -7,7 +7,6 @@ import posixpath
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.runtimes.runtime import Serving, flag
 
-DRAFT_FLAG = "-md"
 _ALIASES = {"draft": "draft-simple", "mtp": "draft-mtp", "disabled": "none"}
 _OFF = SpeculativeDecoding(type="none")
 
@@ -29,7 +28,7 @@ def arguments(serving: Serving) -> list[str]:
     return serving.options(
         speculation,
         type=["--spec-type", type_],
-        draft_model_ref=flag(DRAFT_FLAG, serving.draft or (file if speculation.draft_model else "")),
+        draft_model_ref=flag("-md", serving.draft or (file if speculation.draft_model else "")),
         draft_model=[],
         p_min=flag("--spec-draft-p-min", shortest),
     )

@@ -38,7 +38,7 @@ def test_pods_wait_for_the_draft_file(source: str) -> None:
 
 def test_a_repository_is_not_waited_for() -> None:
     """vLLM fetches it itself, so the Model's phase says nothing."""
-    assert "--speculative-model org/small " in args(
+    assert '--speculative-config {"model":"org/small",' in args(
         sync(speculating(), model(), model("draft", phase="", source="org/small"))
     )
 
@@ -73,10 +73,9 @@ def test_a_draft_that_is_being_deleted_keeps_the_pods() -> None:
 
 def test_flags_of_a_missing_draft_are_left_out() -> None:
     """A name without a slash is a Model's; an edit to a repository is no missing Model."""
-    assert "--speculative-model" not in args(sync(speculating(), model()))
-    assert "--num-speculative-tokens" not in args(sync(speculating(), model()))
+    assert "--speculative-config" not in args(sync(speculating(), model()))
     before = running(model("draft", source=DRAFT_URL))
-    assert "--speculative-model org/new " in args(sync(speculating("org/new"), model(), children=before))
+    assert '--speculative-config {"model":"org/new",' in args(sync(speculating("org/new"), model(), children=before))
 
 
 def test_a_text_that_was_passed_on_stays() -> None:
@@ -91,7 +90,7 @@ def test_a_text_that_was_passed_on_stays() -> None:
 def test_a_record_that_users_broke_is_none(record: str) -> None:
     before = running(model("draft", source=DRAFT_URL))
     before[0]["metadata"]["annotations"] = {"metacontroller.k8s.io/last-applied-configuration": record}
-    assert "--speculative-model" not in args(sync(speculating(), model(), children=before))
+    assert "--speculative-config" not in args(sync(speculating(), model(), children=before))
 
 
 def test_a_draft_that_does_not_exist_has_a_condition_of_its_own() -> None:
@@ -211,5 +210,5 @@ def test_without_the_models_volume_there_is_no_draft() -> None:
     ],
 )
 def test_rejects_speculation_that_cannot_work(speculation: Json, words: str) -> None:
-    """LK-V-I77 and LK-V-I78."""
+    """LK-V-I78 and LK-V-I81."""
     assert words in str(errors(written(speculativeDecoding=speculation)))
