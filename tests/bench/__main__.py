@@ -31,7 +31,7 @@ from app.hooks.kind import answer_sync
 from app.main import utc_now
 from app.server.listener import CONNECTIONS_MAX
 from app.settings import Settings
-from tests.bench import desk, load, page, payloads, search, settled
+from tests.bench import conversions, desk, load, page, payloads, search, settled
 from tests.bench.payloads import Case
 from tests.e2e.processes import free_port
 
@@ -65,7 +65,8 @@ def _run(args: argparse.Namespace) -> int:
     _start()
     desk.run()
     page.run()
-    return 0 if search.run(args.search) else 1
+    converted = conversions.run(args.search)
+    return 0 if search.run(args.search) and converted else 1
 
 
 def _cases() -> list[Case]:

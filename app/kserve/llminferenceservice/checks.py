@@ -16,6 +16,7 @@ from app.hooks.reader import read_yaml
 from app.hooks.sendable import clashes
 from app.kserve import lora
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
+from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
 from app.kserve.llminferenceservice import merged, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.observed import Service
@@ -47,7 +48,7 @@ from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
-from app.kserve.spec.parallelism import doubts, unheard, unused, with_command
+from app.kserve.spec.parallelism import contradictions, ignored_by_server, unused, with_command
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
@@ -56,7 +57,6 @@ from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
-from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
 from app.kube.merge import find, merge
 from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObjectMeta
@@ -434,9 +434,9 @@ def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -
     if workload.worker is not None:
         return
     numbers = parallelism.model_dump(by_alias=True, exclude_defaults=True)
-    yield from doubts(workload.template, numbers, path)
+    yield from contradictions(workload.template, numbers, path)
     if not based:
-        yield from unheard(with_command(workload.template), numbers, path)
+        yield from ignored_by_server(with_command(workload.template), numbers, path)
         yield from unused(numbers, path)
 
 
