@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from app import images
+
 PREFIX = "MODELHOOKS_"
 INTEL_GPU_RESOURCE_VARIABLE = "LLMKUBE_INTEL_GPU_RESOURCE"
 
@@ -139,7 +141,7 @@ class Settings(BaseModel):
     llmkube_ca_cert_configmap: str = ""
     """ConfigMap in the workload's namespace with CAs that downloads trust."""
 
-    llmkube_init_container_image: str = "docker.io/curlimages/curl:8.18.0"
+    llmkube_init_container_image: str = images.DOWNLOADER
     """Image of the downloader."""
 
     llmkube_default_fsgroup: int = 102
@@ -172,7 +174,7 @@ class Settings(BaseModel):
     """Pods run on the nodes that their flavors' `nodeSelector` names; `false`: a scheduler or Karpenter that reads
     OpenModels sees to it."""
 
-    llmaz_object_loader_image: str = "kserve/storage-initializer:v0.17.0"
+    llmaz_object_loader_image: str = images.STORAGE_INITIALIZER
     """Image that fetches `s3://`, `gs://` and `gcs://`; a change replaces the pods of such models; empty: only engines
     that load by themselves can serve them."""
 

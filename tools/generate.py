@@ -66,7 +66,7 @@ def everything() -> Files:
         **{name: _marked(name, text) for name, text in chart.files(components, families, deployment, version).items()},
         **field_pages(),
         OPERATIONS: settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8")),
-        "app/studio/catalogue.json": catalogue.text(ROOT),
+        "app/cli/catalogue.json": catalogue.text(ROOT),
         "app/studio/page/src/types.ts": pagetypes.source(),
     }
 
