@@ -1,4 +1,4 @@
-"""Where a model's weights are: the two forms of a source, read once into what the rest of the family asks for.
+"""Sources of a model's weights: both forms of ``spec.source``, parsed.
 
 Source: LZ-2.1 to LZ-2.3.
 """
@@ -21,7 +21,7 @@ _LONGEST_REFERENCE = 512
 
 
 class SourceError(ValueError):
-    """The source cannot be used; the text says why and what to write instead."""
+    """The source cannot be used; the message has the reason and the form to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ObjectStore:
 
     @property
     def is_file(self) -> bool:
-        """Whether the address is that of one file. Source: LZ-2.7."""
+        """True if the address names one file. Source: LZ-2.7."""
         return ".gguf" in self.key.rpartition("/")[2]
 
 
@@ -73,7 +73,7 @@ class Image:
     """A directory or file in a container image."""
 
     reference: str
-    """What a container would name as its image."""
+    """Image reference, as in a container."""
     directory: str
     """Relative to the image's root; empty for the root itself."""
     filename: str
@@ -82,7 +82,7 @@ class Image:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all that is in the image."""
+        """True for the whole image."""
         return not self.directory and not self.filename
 
     @property
@@ -192,7 +192,7 @@ _REFERENCE = re.compile(
 )
 """Registry, repository, tag and digest."""
 _IMAGE_DIRECTORY = "/models"
-"""Where KServe's images of models have them too (LZ-2.2)."""
+"""Directory of the weights, as in KServe's images (LZ-2.2)."""
 
 
 def _image_parts(uri: Address) -> str:
