@@ -44,6 +44,7 @@ class ConversionRequest(msgspec.Struct):
 class Metadata(MetadataParts, omit_defaults=True):
     """The metadata of an object, not decoded. Conversion changes the annotations only."""
 
+    annotations: Raw = ABSENT
     self_link: Raw = ABSENT
     resource_version: Raw = ABSENT
     deletion_grace_period_seconds: Raw = ABSENT
@@ -112,9 +113,13 @@ def _convert_object(convert: Convert, item: VersionedObject, api_version: str) -
     document: Json = {"apiVersion": item.api_version, "kind": item.kind, "metadata": {"annotations": annotations}}
     converted = convert({**document, "spec": orjson.loads(memoryview(item.spec))}, api_version)
     if converted["metadata"] != document["metadata"]:
-        metadata.annotations = Raw(orjson.dumps(converted["metadata"].get("annotations")))
-    spec = Raw(orjson.dumps(converted["spec"]))
+        metadata.annotations = _encode(converted["metadata"].get("annotations"))
+    spec = _encode(converted["spec"])
     return VersionedObject(api_version, item.kind, Raw(msgspec.json.encode(metadata)), spec, item.status)
+
+
+def _encode(value: Json | None) -> Raw:
+    return ABSENT if value is None else Raw(orjson.dumps(value))
 
 
 def _check_size(spec: Raw, annotations: Raw) -> None:

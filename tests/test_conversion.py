@@ -51,6 +51,13 @@ def test_objects_come_back_in_their_order_and_the_version_asked_for() -> None:
     assert response["convertedObjects"][1] == objects[1]
 
 
+def test_absent_fields_stay_absent() -> None:
+    """Without spec and status, and without annotations after the last one is removed."""
+    item = {"apiVersion": V1ALPHA1, "kind": "LLMInferenceService", "metadata": {"name": "a"}}
+    obsolete = {**item, "metadata": {"name": "a", "annotations": {"modelhooks.dev/converted-from": "[]"}}}
+    assert ask(review([item, obsolete]))["convertedObjects"] == [{**item, "apiVersion": V1ALPHA2}] * 2
+
+
 def test_no_objects_are_no_mistake() -> None:
     assert ask(review([])) == {"uid": "u-1", "convertedObjects": [], "result": {"status": "Success"}}
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 import click
 import orjson
 
-from app.cli import options
+from app.cli import options, printing
 from app.cli.counterparts import FAMILIES
+from app.cli.files import collect
 from app.cli.findings import Finding
-from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli.manifests import Manifest, ManifestError
+from app.cli.printing import counted
 from app.cli.translate import Entry, Translation, family_of, translate
 from app.cli.validate import check
 from app.kube.base import Json
@@ -42,11 +44,10 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: options.Worl
     except ManifestError as error:
         return options.fail("convert", error)
     if output == "json":
-        click.echo(orjson.dumps(_json(result), option=orjson.OPT_INDENT_2).decode())
+        click.echo(printing.as_json(_json(result)), nl=False)
     else:
         click.echo(dump_all(result.documents) if result.documents else "", nl=False)
-    for line in _account(result):
-        click.echo(line, err=True)
+    printing.echo(_account(result), err=True)
     return 1 if result.lost else 0
 
 
@@ -58,7 +59,10 @@ def _errors(manifests: list[Manifest]) -> list[Finding]:
 def _account(result: Translation) -> list[str]:
     lines = [f"{_place(one)}: lost: {one.object} {one.path}{_shown(one)}: {one.reason}" for one in result.lost]
     lines += [f"added: {name} {path}: {orjson.dumps(value).decode()}" for name, path, value in result.added]
-    counts = f"{len(result.documents)} objects made, {len(result.carried)} values carried over, {len(result.lost)} lost"
+    counts = (
+        f"{counted(len(result.documents), 'object')} made, {counted(len(result.carried), 'value')} carried over, "
+        f"{len(result.lost)} lost"
+    )
     return [*lines, counts]
 
 

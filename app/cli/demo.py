@@ -20,7 +20,8 @@ from pathlib import Path
 import click
 
 from app.cli import options
-from app.cli.manifests import Manifest, ManifestError, read
+from app.cli.files import read
+from app.cli.manifests import Manifest, ManifestError
 from app.cli.simulate import Cluster, Send
 from app.kube.base import Json
 

@@ -17,10 +17,11 @@ from typing import Any, Literal
 import click
 import orjson
 
-from app.cli import options
+from app.cli import options, printing
 from app.cli.changes import Change, compare, shown
+from app.cli.files import collect
 from app.cli.kinds import find
-from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli.manifests import Manifest, ManifestError
 from app.cli.offline import desired, direct, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -261,7 +262,7 @@ def _text(found: list[Difference]) -> str:
         kind = difference.kind.partition(".")[0]
         lines.append(f"{difference.action} {kind} {difference.name}: {difference.effect.value}")
         lines += [f"  {change}" for change in difference.fields]
-    return "\n".join([*lines, summary(found)]) + "\n"
+    return printing.lines([*lines, summary(found)])
 
 
 def summary(found: list[Difference]) -> str:
@@ -289,7 +290,7 @@ def _json(found: list[Difference]) -> str:
         }
         for difference in found
     ]
-    return orjson.dumps({"changed": bool(rows), "children": rows}, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return printing.as_json({"changed": bool(rows), "children": rows})
 
 
 def _row(change: Change) -> dict[str, Any]:

@@ -17,15 +17,17 @@ from typing import Any
 import click
 import orjson
 
-from app.cli import fit, options
+from app.cli import fit, options, printing
 from app.cli import live as on_cluster
+from app.cli.files import collect
 from app.cli.live import Source, Unreadable
-from app.cli.manifests import Manifest, ManifestError, Reading, collect, parse
+from app.cli.manifests import Manifest, ManifestError, Reading, parse
 from app.cli.offline import holding, in_cluster, served, settled
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Known, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.sets import split
 from app.cli.simulate import Cluster, created
+from app.cli.status import Row, look_at
 from app.cli.store import Store
 from app.cli.validate import check
 from app.cli.world import inner_key, outer_key
@@ -73,7 +75,7 @@ def command(
     for one in explained:
         one["values"] = [row for row in one["values"] if not paths or any(part in row["path"] for part in paths)]
     if output == "json":
-        click.echo(orjson.dumps(explained, option=orjson.OPT_INDENT_2).decode())
+        click.echo(printing.as_json(explained), nl=False)
     else:
         click.echo("\n".join(_text(one, everything=everything or bool(paths)) for one in explained), nl=False)
     return 1 if reading.findings else 0
@@ -108,10 +110,17 @@ def from_cluster(source: Source, names: Sequence[str], namespace: str, without: 
     if not asked:
         raise ManifestError(f"{names[0]} is none of {', '.join(f'{r.plural}.{r.group}' for r in on_cluster.served())}")
     for resource in asked:
-        for one in on_cluster.of_kind(source, resource, namespace) or ():
+        objects = on_cluster.of_kind(source, resource, namespace) or []
+        for one in objects:
             if one["metadata"]["name"] == names[1]:
-                return _from_cluster(source, resource, one, namespace, without)
+                explained = _from_cluster(source, resource, one, namespace, without)
+                return {**explained, **_unanswered(look_at(source, resource, one, objects))}
     raise ManifestError(f"no {names[0]} is called {names[1]} in namespace {namespace}")
+
+
+def _unanswered(row: Row) -> Json:
+    """What to say of an object whose status is not of its present spec; nothing of one whose status is."""
+    return {"state": NOT_KNOWN, "why": [row.cause], "conditions": []} if row.cause and row.ready == "Unknown" else {}
 
 
 def _words(resource: CustomResource) -> set[str]:
@@ -210,6 +219,9 @@ def _completed(cluster: Cluster, kind: Kind[Any, Any], document: Json) -> Cluste
     return replace(cluster, objects=objects)
 
 
+NOT_KNOWN = "not known to be ready"
+
+
 def _ready(conditions: Iterable[Json]) -> Json:
     return next((c for c in conditions if c.get("type") == "Ready"), {})
 
@@ -218,7 +230,7 @@ def _state(conditions: list[Json], *, live: bool) -> str:
     ready = _ready(conditions)
     if not ready:
         return "without a Ready condition"
-    word = {"True": "ready", "False": "not ready"}.get(ready.get("status", ""), "not known to be ready")
+    word = {"True": "ready", "False": "not ready"}.get(ready.get("status", ""), NOT_KNOWN)
     reason = f" ({ready['reason']})" if ready.get("reason") else ""
     return f"{word}{reason}" if live else f"not applied yet; once everything runs: {word}{reason}"
 
@@ -266,7 +278,7 @@ def _row(origin: Origin) -> Json:
 def _text(explained: Json, *, everything: bool = False) -> str:
     place = f" in namespace {explained['namespace']}" if explained["namespace"] else ""
     lines = [f"{explained['object']}{place}: {explained['state']}"]
-    lines += [f"  why: {cause}" for cause in explained["why"]]
+    lines += [f"  why: {line}" for cause in explained["why"] for line in cause.split("\n")]
     lines += [f"  {_condition(condition)}" for condition in explained["conditions"]]
     if explained.get("fit"):
         lines.append(f"  memory: {explained['fit']}")
@@ -282,7 +294,7 @@ def _text(explained: Json, *, everything: bool = False) -> str:
         kind = place.partition("/")[0]
         lines.append(f"  {'pods of ' if kind in TEMPLATES else ''}{place}:")
         lines += _values_text(place, list(rows), everything=everything)
-    return "\n".join(lines) + "\n"
+    return printing.lines(lines)
 
 
 def _values_text(place: str, rows: list[Json], *, everything: bool) -> list[str]:

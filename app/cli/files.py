@@ -1,54 +1,160 @@
-"""Which files a command reads when it is given a directory."""
+"""Find the manifests among the files and directories of a command line, and read them."""
 
 from __future__ import annotations
 
 import fnmatch
 import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
-import yaml
+from app.cli.manifests import NOT_AN_OBJECT, Manifest, ManifestError, Reading, looks_like_manifest, values
 
 SUFFIXES = (".yaml", ".yml", ".json")
 VENDORED = frozenset({"node_modules", "vendor", "third_party", "site-packages", "__pycache__"})
 CHART = "Chart.yaml"
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml")
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+TEMPLATES = "templates"
+GITIGNORE = ".gitignore"
+MAX_BYTES = 32 * 1024 * 1024
+"""Maximum size of a file."""
+MAX_RULE_BYTES = 1024 * 1024
+"""Maximum size of a .gitignore; the rest is not read."""
+HELM_TEMPLATE, PATCH, EXCLUDED = "Helm template", "kustomize patch", "excluded file"
+HIDDEN, VENDORED_FILE = "hidden file", "vendored file"
+"""Reasons to pass over a file, as nouns that can be counted."""
 
 
-def below(directory: Path, exclude: Sequence[str], passed: Counter[str]) -> Iterator[Path]:
+def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> Reading:
+    """Read everything in files, directories (recursively) and ``-`` (standard input). A bad file is a finding.
+
+    Raises :class:`ManifestError` for an argument that does not exist.
+    """
+    reading, arguments = Reading(), list(arguments)
+    patches = _patches_above(path for path in map(Path, arguments) if path.is_file())
+    for argument in arguments:
+        path = Path(argument)
+        if argument == "-":
+            _load(reading, sys.stdin.buffer, "<stdin>", whole=True)
+            continue
+        if not path.exists():
+            raise ManifestError("no such file or directory", argument)
+        passed = reading.passed_over
+        for file in _below(path, exclude, passed) if path.is_dir() else _named(path, exclude, patches, passed):
+            try:
+                with file.open("rb") as stream:
+                    _load(reading, stream, str(file))
+            except OSError as error:
+                reading.findings.append(ManifestError(error.strerror or "cannot be read").finding(str(file)))
+    return reading
+
+
+def read(arguments: Iterable[str]) -> list[Manifest]:
+    """As :func:`collect`, but raise :class:`ManifestError` for the first bad file."""
+    reading = collect(arguments)
+    if reading.findings:
+        first = reading.findings[0]
+        raise ManifestError(first.message, first.file, first.line, first.column)
+    return reading.manifests
+
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def _load(reading: Reading, stream: BinaryIO, file: str, *, whole: bool = False) -> None:
+    """Decode a file and add its objects."""
+    content = stream.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        reading.findings.append(ManifestError(f"must not be larger than {MAX_BYTES >> 20} MiB").finding(file))
+    elif content.startswith(_UTF16):
+        problem = "is UTF-16; save it as UTF-8 (PowerShell: Out-File -Encoding utf8)"
+        reading.findings.append(ManifestError(problem).finding(file))
+    else:
+        try:
+            reading.add(content.decode("utf-8-sig"), file, whole=whole)
+        except UnicodeDecodeError as error:
+            if whole or looks_like_manifest(content.decode("utf-8-sig", "replace")):
+                line = content[: error.start].count(b"\n") + 1
+                problem = f"is not UTF-8: byte 0x{content[error.start]:02x}; save the file as UTF-8"
+                reading.findings.append(ManifestError(problem, line=line).finding(file))
+            else:
+                reading.passed_over[NOT_AN_OBJECT] += 1
+
+
+# What is left out.
+
+
+def _named(file: Path, exclude: Sequence[str], patches: set[Path], passed: Counter[str]) -> Iterator[Path]:
+    """A file of the command line, unless a walk of its directory would take it for a part of something else.
+
+    Hidden, vendored and ignored files are read when they are named: those rules say where not to look for manifests.
+    """
+    here = file.absolute()
+    rules = [_Rule(pattern, Path()) for pattern in exclude]
+    reason = PATCH if file.resolve() in patches else ""
+    for path in [here, *here.parents]:
+        if _is_excluded(path, path != here, rules):
+            reason = EXCLUDED
+        elif path.name == TEMPLATES and (path.parent / CHART).exists():
+            reason = HELM_TEMPLATE
+    if reason:
+        passed[reason] += 1
+    else:
+        yield file
+
+
+def _below(directory: Path, exclude: Sequence[str], passed: Counter[str]) -> Iterator[Path]:
     """The manifests of a tree, in order; ``passed`` counts what was left out, by reason.
 
-    Hidden and vendored folders, what .gitignore names, ``exclude`` (as .gitignore has it), Helm's templates, which are
-    no manifests before they are rendered, and kustomize's patches, which are parts of objects.
+    Left out are hidden and vendored folders, what .gitignore names, ``exclude`` (in the syntax of .gitignore), Helm's
+    templates, which are not manifests before they are rendered, and kustomize's patches, which are parts of objects.
     """
     rules = [*(_Rule(pattern, directory) for pattern in exclude), *_inherited(directory)]
     files = list(_walk(directory, rules, passed))
     patches = {patch for file in files if file.name in KUSTOMIZATIONS for patch in _patches(file)}
     for file in files:
         if file.resolve() in patches:
-            passed["kustomize patches"] += 1
+            passed[PATCH] += 1
         else:
             yield file
 
 
-def _patches(kustomization: Path) -> Iterator[Path]:
-    """The files that a kustomization patches others with. One that cannot be read names none, and is a finding."""
+def _patches_above(files: Iterable[Path]) -> set[Path]:
+    """The patches of all kustomizations that may name these files: kustomize reads only below its own folder."""
+    folders = {folder for file in files for folder in file.absolute().parents}
+    return {patch for folder in folders for name in KUSTOMIZATIONS for patch in _patches(folder / name)}
+
+
+def _patches(kustomization: Path) -> list[Path]:
+    """The patch files that a kustomization names; none for one that cannot be read, which is a finding of its own."""
+    if not kustomization.is_file():
+        return []
     try:
-        document = yaml.load(kustomization.read_bytes(), LOADER)  # noqa: S506 - a safe loader
-    except (OSError, yaml.YAMLError, RecursionError):
-        return
-    if not isinstance(document, dict):
-        return
-    for key in ("patches", "patchesJson6902", "patchesStrategicMerge"):
-        listed = document.get(key)
-        for one in listed if isinstance(listed, list) else ():
-            path = one.get("path") if isinstance(one, dict) else one
-            if isinstance(path, str) and "\n" not in path:  # a patch may stand in the list itself
-                yield (kustomization.parent / path).resolve()
+        documents = values(_text(kustomization, MAX_BYTES), str(kustomization))
+    except (OSError, UnicodeDecodeError, ManifestError):
+        return []
+    listed = [
+        one
+        for document in documents
+        if isinstance(document, dict)
+        for key in ("patches", "patchesJson6902", "patchesStrategicMerge")
+        for one in (document[key] if isinstance(document.get(key), list) else ())
+    ]
+    paths = [one.get("path") if isinstance(one, dict) else one for one in listed]
+    inline = ("\n", "\0")  # a patch may stand in the list itself
+    return [
+        (kustomization.parent / path).resolve()
+        for path in paths
+        if isinstance(path, str) and not any(mark in path for mark in inline)
+    ]
+
+
+def _text(file: Path, limit: int) -> str:
+    with file.open("rb") as stream:
+        return stream.read(limit).decode()
 
 
 def _walk(directory: Path, rules: list[_Rule], passed: Counter[str]) -> Iterator[Path]:
@@ -70,16 +176,21 @@ def _walk(directory: Path, rules: list[_Rule], passed: Counter[str]) -> Iterator
 
 def _left_out(path: Path, folder: bool, rules: list[_Rule], is_chart: bool) -> str:
     if folder and path.name.startswith("."):
-        return "hidden"
+        return HIDDEN
     if folder and path.name in VENDORED:
-        return "vendored"
-    if folder and is_chart and path.name == "templates":
-        return "Helm templates"
-    ignored = False
+        return VENDORED_FILE
+    if folder and is_chart and path.name == TEMPLATES:
+        return HELM_TEMPLATE
+    return EXCLUDED if _is_excluded(path, folder, rules) else ""
+
+
+def _is_excluded(path: Path, folder: bool, rules: Iterable[_Rule]) -> bool:
+    """Whether the last rule that matches excludes the path, as in git."""
+    excluded = False
     for rule in rules:
         if rule.matches(path, folder):
-            ignored = not rule.negated
-    return "excluded" if ignored else ""
+            excluded = not rule.negated
+    return excluded
 
 
 class _Rule:
@@ -116,9 +227,12 @@ def _name_regex(part: str) -> str:
 
 
 def _rules_of(directory: Path) -> list[_Rule]:
-    file = directory / ".gitignore"
+    """The rules of a folder's .gitignore, which is a regular file or not read, as in git."""
+    file = directory / GITIGNORE
+    if file.is_symlink() or not file.is_file():
+        return []
     try:
-        lines = file.read_text().splitlines()
+        lines = _text(file, MAX_RULE_BYTES).splitlines()
     except (OSError, UnicodeDecodeError):
         return []
     return [_Rule(line.strip(), directory) for line in lines if line.strip() and not line.startswith("#")]

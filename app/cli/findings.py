@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
-import orjson
+from app.cli import printing
+from app.cli.printing import escaped
 
 IDS = {
     "yaml": "The file cannot be read as YAML or JSON.",
@@ -48,10 +49,11 @@ class Finding:
 
     @property
     def text(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
+        """Path and message as one printable line."""
+        return escaped(f"{self.path}: {self.message}" if self.path else self.message)
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.level}: {self.text}"
+        return f"{escaped(self.file)}:{self.line}:{self.column}: {self.level}: {self.text}"
 
 
 Lines = Mapping[str, Sequence[str]]
@@ -104,14 +106,14 @@ def as_screen(findings: Sequence[Finding], lines: Lines) -> str:
     for finding in sorted(findings, key=lambda one: (one.file, one.line, one.column)):
         if finding.file != file:
             file = finding.file
-            parts.append(click.style(file, bold=True))
+            parts.append(click.style(escaped(file), bold=True))
         colour = "red" if finding.level == "error" else "yellow"
         head = f"  {finding.line}:{finding.column} {click.style(finding.level, fg=colour)} {finding.text}"
         parts.append(f"{head} {click.style('[' + finding.id + ']', dim=True)}")
         source = "".join(lines.get(finding.file, ())[finding.line - 1 : finding.line])
         if source.strip():
             width = max(20, _width() - 8)
-            shown = source.replace("\t", " ")[:width]
+            shown = escaped(source.replace("\t", " "))[:width]
             parts.append(f"      {click.style(shown, dim=True)}")
             if finding.column <= width:
                 parts.append(f"      {' ' * (finding.column - 1)}{click.style('^', fg=colour)}")
@@ -126,24 +128,24 @@ def _width() -> int:
 
 def as_json(findings: Sequence[Finding], _: Lines) -> str:
     rows = [{key: value for key, value in vars(finding).items() if key != "ignored"} for finding in findings]
-    return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return printing.as_json(rows)
 
 
 def as_github(findings: Sequence[Finding], _: Lines) -> str:
     """Annotations of a pull request, in GitHub's own form."""
     lines = [
-        f"::{f.level} file={_property(f.file)},line={f.line},col={f.column},title={f.id}::{_escaped(f.text)}"
+        f"::{f.level} file={_property(escaped(f.file))},line={f.line},col={f.column},title={f.id}::{_percent(f.text)}"
         for f in findings
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def _percent(text: str) -> str:
+    return text.replace("%", "%25")
 
 
 def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+    return _percent(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def as_sarif(findings: Sequence[Finding], _: Lines) -> str:
@@ -170,7 +172,7 @@ def as_sarif(findings: Sequence[Finding], _: Lines) -> str:
     ]
     run = {"tool": {"driver": {"name": "modelhooks", "rules": rules}}, "results": results}
     document = {"version": "2.1.0", "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "runs": [run]}
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return printing.as_json(document)
 
 
 def as_junit(findings: Sequence[Finding], lines: Lines) -> str:
@@ -179,22 +181,17 @@ def as_junit(findings: Sequence[Finding], lines: Lines) -> str:
     for file in dict.fromkeys([*lines, *(f.file for f in findings)]):
         own = [f for f in findings if f.file == file]
         failures = [
-            f"<failure type={quoteattr(f.id)} message={quoteattr(f.text)}>{escape(_printable(str(f)))}</failure>"
+            f"<failure type={quoteattr(f.id)} message={quoteattr(f.text)}>{escape(str(f))}</failure>"
             for f in own
             if f.level == "error"
         ]
         warned = "".join(f"{f}\n" for f in own if f.level == "warning")
-        output = [f"<system-out>{escape(_printable(warned))}</system-out>"] if warned else []
-        cases.append(
-            f'<testcase classname="modelhooks" name={quoteattr(file)}>{"".join([*failures, *output])}</testcase>'
-        )
+        outputs = [f"<system-out>{escape(warned)}</system-out>"] if warned else []
+        head = f'<testcase classname="modelhooks" name={quoteattr(escaped(file))}>'
+        cases.append(f"{head}{''.join([*failures, *outputs])}</testcase>")
     failed = len({f.file for f in findings if f.level == "error"})
     head = f'<testsuite name="modelhooks validate" tests="{len(cases)}" failures="{failed}">'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{"".join(cases)}</testsuite>\n'
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
 
 
 PRINTERS: dict[str, Callable[[Sequence[Finding], Lines], str]] = {

@@ -17,10 +17,10 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-import orjson
 
-from app.cli import options
-from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli import options, printing
+from app.cli.files import collect
+from app.cli.manifests import Manifest, ManifestError
 from app.cli.offline import holding, in_cluster, served
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -55,9 +55,9 @@ def command(
     if not found:
         return options.fail("fit", "no object that names a model, such as an InferenceService")
     if output == "json":
-        click.echo(orjson.dumps([{**head, **asdict(fit)} for head, fit in found], option=orjson.OPT_INDENT_2).decode())
+        click.echo(printing.as_json([{**head, **asdict(fit)} for head, fit in found]), nl=False)
     else:
-        click.echo("\n".join(_text(head, fit) for head, fit in found))
+        printing.echo(line for head, fit in found for line in _text(head, fit))
     return 1 if any(fit.answer is Answer.DOES_NOT_FIT for _, fit in found) else 0
 
 
@@ -92,8 +92,8 @@ def answer(
     return None if resource is None or errors else kind.fit(resource, request, settings, gpu_memory)
 
 
-def _text(head: Json, fit: Fit) -> str:
+def _text(head: Json, fit: Fit) -> list[str]:
     lines = [f"{head['object']} in namespace {head['namespace']}: {fit.answer}: {fit.why}"]
     wide = [max((len(row[column]) for row in fit.rows), default=0) for column in (0, 1)]
     lines += [f"  {name:{wide[0]}}  {amount:{wide[1]}}  {how}".rstrip() for name, amount, how in fit.rows]
-    return "\n".join(lines)
+    return lines

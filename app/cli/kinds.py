@@ -105,15 +105,37 @@ def versions_of(kind: str) -> list[str]:
 def type_problem(api_version: str, kind: str) -> tuple[str, str]:
     """What is wrong with a type that no kind of ours has: the field, and words. Both are empty for a foreign kind."""
     group, _, version = api_version.rpartition("/")
-    if not api_version:
-        served = versions_of(kind)
-        return ("apiVersion", f"Required value: {kind} is served as {' and '.join(served)}") if served else ("", "")
+    if not api_version or "." not in group:
+        return _without_group(api_version, kind)
     if group in SERVED:
         return _unknown(group, version, kind)
     near = nearest(group, tuple(SERVED))
     if near and _similar(group, near) and kind in SERVED[near]:
         return "apiVersion", f'no group of ours is called "{group}"; did you mean {near}/{SERVED[near][kind]}?'
     return "", ""
+
+
+def not_served(api_version: str, kind: str) -> str:
+    """What to say of a kind that another controller serves in a group of ours; empty for any other kind."""
+    if kind not in _FOREIGN.get(api_version.rpartition("/")[0], ()):
+        return ""
+    return f"{api_version} {kind} is not served here; LLMInferenceService is ({versions_of('LLMInferenceService')[0]})"
+
+
+def _without_group(api_version: str, kind: str) -> tuple[str, str]:
+    """A kind of ours, or nearly, with no apiVersion or with one of Kubernetes' own groups."""
+    from app.kube.correction import misspelt
+
+    names = [name for served in SERVED.values() for name in served if not api_version or name != "Service"]
+    kinds = {name.lower(): name for name in names}
+    meant = kinds.get(misspelt(kind, kinds), "")
+    if not meant:
+        return "", ""
+    served = " and ".join(versions_of(meant))
+    head = f'"{api_version}" has no such kind' if api_version else "Required value"
+    if kind == meant:
+        return "apiVersion", f"{head}: {kind} is served as {served}"
+    return "apiVersion", f'{head}: "{kind}" is taken for {meant}; write kind: {meant} and apiVersion: {served}'
 
 
 def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:

@@ -14,8 +14,9 @@ import click
 import orjson
 
 from app.cli import options
+from app.cli.files import collect
 from app.cli.findings import Finding
-from app.cli.manifests import ManifestError, Reading, collect
+from app.cli.manifests import ManifestError, Reading
 from app.cli.offline import served
 from app.cli.render import answers_of
 from app.cli.validate import all_findings
@@ -33,7 +34,7 @@ def command(*, world: options.World) -> int:
     reading = Reading()
     try:
         text = sys.stdin.buffer.read().decode()
-        reading.add(text, "<stdin>", named=True)
+        reading.add(text, "<stdin>", whole=True)
         others = collect(world.related, world.exclude).manifests
         findings = all_findings(reading, others, world.namespace, world.without)
         ours = [manifest for manifest in reading.manifests if served(manifest)]

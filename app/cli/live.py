@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from app.cli.kinds import SERVED, find
-from app.cli.world import TAKEN_FOR_GRANTED, plural, related_keys
+from app.cli.world import is_namespaced, plural, related_keys
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 
@@ -149,8 +149,8 @@ def around(source: Source, resource: CustomResource, namespace: str) -> list[Jso
     ours = {f"{one.kind}.{one.api_version}" for one in family}
     for key, (api_version, name, resources) in {**kinds, "Pod.v1": ("v1", "Pod", "pods")}.items():
         if key not in ours:
-            scoped = key not in TAKEN_FOR_GRANTED
-            found += source.objects(api_version, name, resources, namespace, namespaced=scoped) or ()
+            namespaced = is_namespaced(api_version, name)
+            found += source.objects(api_version, name, resources, namespace, namespaced=namespaced) or ()
     return found
 
 

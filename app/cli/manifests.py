@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from app.cli.files import LOADER, below
 from app.cli.findings import MUTING, Finding, ids_in
+from app.cli.printing import escaped
 from app.cli.yamlproblems import explain
 from app.kube import field
 
-MAX_VALUES = 500_000
-"""More values than this in one document come from aliases that refer to each other."""
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+MAX_VALUES = 500_000
+"""Maximum number of values in one document. More come from aliases that refer to each other."""
 
 MAX_DEPTH = 200
-"""Nesting within what the JSON library writes; rules of ours that are stricter name the field."""
+"""Maximum nesting: what the JSON library can write. Stricter rules name the field."""
 
 
 class ManifestError(Exception):
     """A file or document that cannot be read as manifests; the text says where and why."""
 
     def __init__(self, problem: str, file: str = "", line: int = 1, column: int = 1) -> None:
-        super().__init__(f"{file}:{line}:{column}: {problem}" if file else problem)
+        super().__init__(escaped(f"{file}:{line}:{column}: {problem}" if file else problem))
         self.problem = problem
         self.place = (file, line, column)
 
@@ -64,6 +63,11 @@ class Manifest:
     def name(self) -> str:
         metadata = self.document.get("metadata")
         return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+    @property
+    def looks_complete(self) -> bool:
+        """Whether this is meant as an object: it has a type, or at least metadata and a spec."""
+        return bool(self.kind or self.api_version) or {"metadata", "spec"} <= self.document.keys()
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -103,83 +107,32 @@ class Reading:
     lines: dict[str, list[str]] = dataclass_field(default_factory=dict)
     passed_over: Counter[str] = dataclass_field(default_factory=Counter)
 
-    def add(self, text: str, file: str, *, named: bool) -> None:
-        """The objects of one text. In a file that nobody named, what is no manifest is passed over."""
+    def add(self, text: str, file: str, *, whole: bool = False) -> None:
+        """Add the objects of a file's text, and pass over what is not a manifest.
+
+        ``whole``: every document is meant as an object, such as in an editor, and what is not one is a finding.
+        """
         self.lines[file] = lines = text.splitlines()
-        documents = _documents(text, file)
-        if not named and not _LOOKS_LIKE_ONE.search(text):
-            self.passed_over["not Kubernetes objects"] += 1
+        if not whole and not looks_like_manifest(text):
+            self.passed_over[NOT_AN_OBJECT if lines else "empty file"] += 1
             del self.lines[file]
             return
-        for one in documents:
-            if isinstance(one, NotAnObject) and not named:
-                self.passed_over["not Kubernetes objects"] += 1
-            elif isinstance(one, ManifestError):
-                self.findings.append(one.finding(file))
-            elif one.kind or one.api_version or (named and Path(file).stem.lower() != "kustomization"):
-                self.manifests.append(one)
+        for document in _documents(text, file):
+            if isinstance(document, Manifest) and (whole or document.looks_complete):
+                self.manifests.append(document)
+            elif isinstance(document, ManifestError) and (whole or not isinstance(document, NotAnObject)):
+                self.findings.append(document.finding(file))
             else:
-                self.passed_over["not Kubernetes objects"] += 1
-        if not lines:
-            self.passed_over["empty files"] += 1
+                self.passed_over[NOT_AN_OBJECT] += 1
 
 
-_LOOKS_LIKE_ONE = re.compile(r"""^["'{\s]*(apiVersion|kind)["']?\s*:""", re.MULTILINE)
-"""Whoever writes one of these at the beginning of a line means an object of Kubernetes."""
+NOT_AN_OBJECT = "other document"
+_MANIFEST = re.compile(r"""^["'{\s]*(apiVersion|kind|metadata)["']?\s*:""", re.MULTILINE | re.IGNORECASE)
 
 
-def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> Reading:
-    """Everything in files, directories (recursively) and ``-`` (standard input). A bad file is a finding.
-
-    Raises :class:`ManifestError` for an argument that does not exist.
-    """
-    reading = Reading()
-    for argument in arguments:
-        if argument == "-":
-            _load(reading, sys.stdin.buffer.read(), "<stdin>", named=True)
-            continue
-        path = Path(argument)
-        if not path.exists():
-            raise ManifestError("no such file or directory", argument)
-        named = not path.is_dir()
-        for file in [path] if named else below(path, exclude, reading.passed_over):
-            try:
-                content = file.read_bytes()
-            except OSError as error:
-                reading.findings.append(ManifestError(error.strerror or "cannot be read").finding(str(file)))
-                continue
-            _load(reading, content, str(file), named=named)
-    return reading
-
-
-def read(arguments: Iterable[str]) -> list[Manifest]:
-    """As :func:`collect`, where nothing may be wrong: raises :class:`ManifestError` for the first bad file."""
-    reading = collect(arguments)
-    if reading.findings:
-        first = reading.findings[0]
-        raise ManifestError(first.message, first.file, first.line, first.column)
-    return reading.manifests
-
-
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-
-
-def _load(reading: Reading, content: bytes, file: str, *, named: bool) -> None:
-    if content.startswith(_UTF16):
-        problem = "is UTF-16; save it as UTF-8 (PowerShell: Out-File -Encoding utf8)"
-        reading.findings.append(ManifestError(problem).finding(file))
-        return
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if named or content[: error.start].count(b"apiVersion"):
-            line = content[: error.start].count(b"\n") + 1
-            problem = f"is not UTF-8: byte 0x{content[error.start]:02x}; save the file as UTF-8"
-            reading.findings.append(ManifestError(problem, line=line).finding(file))
-        else:
-            reading.passed_over["not Kubernetes objects"] += 1
-        return
-    reading.add(text, file, named=named)
+def looks_like_manifest(text: str) -> bool:
+    """Whether a line begins with a field that every Kubernetes object has."""
+    return _MANIFEST.search(text) is not None
 
 
 def parse(text: str, file: str) -> list[Manifest]:
@@ -195,15 +148,45 @@ def parse(text: str, file: str) -> list[Manifest]:
     return found
 
 
+def values(text: str, file: str) -> list[Any]:
+    """Return each document of a YAML text as JSON. Raise :class:`ManifestError` for the first that is not."""
+    try:
+        return [_Builder(file).value(node) for node in _compose(text, file)]
+    except yaml.YAMLError as error:
+        line, column, message = explain(error, text.splitlines())
+        raise ManifestError(message, file, line, column) from None
+
+
 def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
     """Every object of a text, and an error for each document that cannot be read."""
     try:
-        nodes = list(yaml.compose_all(text, Loader=LOADER))
-    except (yaml.YAMLError, RecursionError):
+        nodes = _compose(text, file)
+    except (yaml.YAMLError, ManifestError):
         yield from _one_by_one(text, file)
         return
     for node in nodes:
         yield from _checked(node, file)
+
+
+def _compose(text: str, file: str) -> list[yaml.Node]:
+    """Parse the documents of a text. Raise :class:`ManifestError` for one that is too deep or too large.
+
+    libyaml builds nested nodes recursively in C, without a limit, so depth and size are checked on its events first.
+    """
+    depth = values = 0
+    for event in yaml.parse(text, LOADER):
+        if isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.DocumentStartEvent):
+            values = 0
+        elif isinstance(event, yaml.NodeEvent):
+            values += 1
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            if depth > MAX_DEPTH + 1:
+                raise _wrong(event, file, TOO_DEEP)
+            if values > MAX_VALUES:
+                raise _wrong(event, file, TOO_MANY)
+    return list(yaml.compose_all(text, Loader=LOADER))
 
 
 def _one_by_one(text: str, file: str) -> Iterator[Manifest | ManifestError]:
@@ -216,14 +199,15 @@ def _one_by_one(text: str, file: str) -> Iterator[Manifest | ManifestError]:
     starts = marks if marks[:1] == [0] else [0, *marks]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         try:
-            node = yaml.compose("\n" * start + "\n".join(lines[start:end]) + "\n", Loader=LOADER)
+            nodes = _compose("\n" * start + "\n".join(lines[start:end]) + "\n", file)
         except yaml.YAMLError as error:
             line, column, message = explain(error, lines[:end])
             yield ManifestError(message, file, line, column)
-        except RecursionError:
-            yield ManifestError("nested too deeply", file, start + 1)
+        except ManifestError as error:
+            yield error
         else:
-            yield from _checked(node, file)
+            for node in nodes:
+                yield from _checked(node, file)
 
 
 def _checked(node: yaml.Node | None, file: str) -> Iterator[Manifest | ManifestError]:
@@ -262,8 +246,14 @@ def _typed(document: dict[str, Any], node: yaml.Node, file: str) -> dict[str, An
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
-def _wrong(node: yaml.Node, file: str, problem: str) -> ManifestError:
-    return ManifestError(problem, file, node.start_mark.line + 1, node.start_mark.column + 1)
+TOO_DEEP = f"nested too deeply; must have at most {MAX_DEPTH} levels"
+TOO_MANY = f"too many values (aliases that multiply?); must have at most {MAX_VALUES}"
+
+
+def _wrong(node: yaml.Node | yaml.Event, file: str, problem: str) -> ManifestError:
+    mark = node.start_mark
+    assert mark is not None, "the parser marks every node and event"
+    return ManifestError(problem, file, mark.line + 1, mark.column + 1)
 
 
 class _Builder:
@@ -277,9 +267,9 @@ class _Builder:
         """The decoded value. ``depth`` is how many maps and lists are around it."""
         self._values += 1
         if depth > MAX_DEPTH:
-            raise _wrong(node, self._file, "nested too deeply")
+            raise _wrong(node, self._file, TOO_DEEP)
         if self._values > MAX_VALUES:
-            raise _wrong(node, self._file, "too many values (aliases that multiply)")
+            raise _wrong(node, self._file, TOO_MANY)
         if not isinstance(node, yaml.ScalarNode) and node.tag not in _CONTAINERS:
             raise _wrong(node, self._file, f"unsupported tag {node.tag}")
         if isinstance(node, yaml.MappingNode):
@@ -296,7 +286,8 @@ class _Builder:
                 parts = value.value if isinstance(value, yaml.SequenceNode) else [value]
                 for part in parts:
                     inner = self.value(part, depth)
-                    merged = {**(inner if isinstance(inner, dict) else {}), **merged}
+                    for name, item in inner.items() if isinstance(inner, dict) else ():
+                        merged.setdefault(name, item)
         own: dict[str, Any] = {}
         for key, value in node.value:
             if key.tag == "tag:yaml.org,2002:merge":

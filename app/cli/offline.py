@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, Self
@@ -21,6 +21,7 @@ from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path
 from app.kube.names import CONTROLLER_UID, LAST_APPLIED
+from app.llmkube.names import PRIORITY_CLASS_PREFIX, PRIORITY_VALUES
 from app.settings import Settings
 
 NOW = datetime.fromisoformat("2025-01-01T00:00:00+00:00")
@@ -58,13 +59,35 @@ class Meter:
 def holding(
     manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = (), settings: Settings | None = None
 ) -> Cluster:
-    """A cluster in memory that holds the objects of files as they are."""
+    """A cluster in memory that holds the objects of files as they are, and what Kubernetes itself adds."""
     cluster = Cluster(direct(settings or Settings()), without)
     for manifest in manifests:
         if not (manifest.kind and manifest.api_version) or (served(manifest) is None and not manifest.name):
             continue  # a kustomization, the values of a chart, or what validate has a finding about
         cluster.put(in_cluster(manifest, namespace))
+    for document in list(_built_in(cluster)):
+        cluster.objects.setdefault((outer_key(document), inner_key(document)), document)
     return cluster
+
+
+_PRIORITIES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+    **{f"{PRIORITY_CLASS_PREFIX}{level}": value for level, value in PRIORITY_VALUES.items()},
+}
+"""The PriorityClasses of every cluster, and of every installation of LLMKube."""
+
+
+def _built_in(cluster: Cluster) -> Iterator[Json]:
+    """What every cluster has of the kinds that hooks read.
+
+    PriorityClasses only where the files have one: where they have none, no class is judged.
+    """
+    for namespace in {document["metadata"].get("namespace") for document in cluster.objects.values()} - {None}:
+        yield stored({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}, namespace)
+    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    for name, value in _PRIORITIES.items() if cluster.objects.of_kind(outer_key(head)) else ():
+        yield stored({**head, "metadata": {"name": name}, "value": value}, "")
 
 
 def settled(
@@ -125,8 +148,7 @@ def in_cluster(manifest: Manifest, namespace: str) -> Json:
     if wrong or not manifest.name:
         problem = f"{manifest.kind}: {wrong[0] if wrong else 'metadata.name is missing'}"
         raise ManifestError(problem, manifest.file, *manifest.position(Path("metadata")))
-    kind = served(manifest)
-    return stored(manifest.document, namespace if kind is None or kind.resource.namespaced else "")
+    return stored(manifest.document, namespace)
 
 
 def served(manifest: Manifest) -> Kind[Any, Any] | None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from app.cli import printing
 from app.cli.kinds import COMPONENTS
 
 DEFAULT_NAMESPACE = "default"
@@ -84,11 +85,10 @@ def doc(text: str | None) -> str:
 
 def fail(command: str, problem: object) -> int:
     """Say why there is no answer; the exit status for it."""
-    click.echo(f"modelhooks {command}: {problem}", err=True)
+    warn(command, str(problem).split("\n"))
     return 2
 
 
 def warn(command: str, problems: Sequence[object]) -> None:
     """Say on standard error what is wrong with the input, beside an answer."""
-    for problem in problems:
-        click.echo(f"modelhooks {command}: {problem}", err=True)
+    printing.echo((f"modelhooks {command}: {problem}" for problem in problems), err=True)

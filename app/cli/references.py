@@ -10,14 +10,16 @@ from app.cli.kinds import SERVED, find
 from app.cli.simulate import Cluster
 from app.hooks.kind import Kind
 from app.kube.base import Json
-from app.kube.field import Path, go_quote, nearest
+from app.kube.correction import misspelt
+from app.kube.field import Path, go_quote
+from app.kube.names import is_dns1123_subdomain
 
 
 def dangling(kind: Kind[Any, Any], document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
     """Where an object names another one of our kinds that is not there, and what was probably meant.
 
     What it names is what its customize hook asks for by name; a name that does not stand in its spec is a default, and
-    nobody's slip.
+    nobody's slip. Neither is what no object can be called, such as a repository's id.
     """
     wanted: dict[tuple[str, str], list[str]] = defaultdict(list)
     for rule in cluster.rules(kind, document):
@@ -28,6 +30,8 @@ def dangling(kind: Kind[Any, Any], document: Json, cluster: Cluster) -> Iterator
         target = _kind_of(resource)
         held = {} if target in made else cluster.objects.of_kind(target)
         if not held or any((f"{place}/{name}" if place else name) in held for place in places):
+            continue
+        if not is_dns1123_subdomain(name):
             continue
         path = place(document.get("spec"), name, Path("spec"))
         if path is not None:
@@ -52,8 +56,7 @@ def _words(kind: str, name: str, places: list[str], held: list[str]) -> str:
     words = f"{kind} {go_quote(name)} is not among the files"
     if elsewhere:
         return f"{words} in namespace {places[0]}; there is one in {elsewhere[0]}"
-    near = next((one for one in here if one.endswith(f"-{name}") or one.startswith(f"{name}-")), "")
-    near = near or nearest(name, here)
+    near = misspelt(name, here)
     return f"{words}; did you mean {go_quote(near)}?" if near else f"{words}, which have {', '.join(sorted(here)[:5])}"
 
 

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-import orjson
 
-from app.cli import options
+from app.cli import options, printing
+from app.cli.files import collect
 from app.cli.kinds import find
-from app.cli.manifests import Manifest, ManifestError, collect
+from app.cli.manifests import Manifest, ManifestError
 from app.cli.offline import desired, identity, served, settled
+from app.cli.printing import escaped
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.validate import all_findings
@@ -97,11 +98,14 @@ def _below(cluster: Cluster, parent: Json) -> Iterator[Json]:
 
 def _printed(answers: list[dict[str, Any]], output: str, *, status: bool) -> str:
     if output == "json":
-        return orjson.dumps(answers, option=orjson.OPT_INDENT_2).decode() + "\n"
+        return printing.as_json(answers)
     parts = []
     for answer in answers:
-        parts += [f"# child of {answer['parent']}\n{dump(child)}" for child in answer["children"]]
+        parent = escaped(answer["parent"])
+        parts += [f"# child of {parent}\n{dump(child)}" for child in answer["children"]]
         if status:
-            text = "".join(f"# {line}\n" for line in dump({"status": answer["status"]}).splitlines())
-            parts.append(f"# status of {answer['parent']} once everything runs\n{text}")
+            status_text = dump({"status": answer["status"]}).splitlines()
+            parts.append(
+                printing.lines(f"# {line}" for line in [f"status of {parent} once everything runs", *status_text])
+            )
     return "---\n".join(parts)

@@ -61,9 +61,7 @@ class Cluster:
 
     def apply(self, document: Json, namespace: str) -> Review:
         """Store an object as the API server would: after its admission, if it is of a kind of ours."""
-        kind = find(document.get("apiVersion", ""), document.get("kind", ""))
-        scoped = kind is None or kind.resource.namespaced
-        new = world.stored(document, namespace if scoped else "")
+        new = world.stored(document, namespace)
         written = judged(document.get("apiVersion", ""), document.get("kind", ""))
         reviewed = {**document, "metadata": new["metadata"]}
         said = Review(True, [], []) if written is None else self._review(written, reviewed)

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import click
-import orjson
 
-from app.cli import options
+from app.cli import options, printing
 from app.cli.live import Cluster, Source, Unreadable, of_kind, ready, served
 from app.kube.base import Json
 from app.kube.resource import CustomResource
@@ -72,10 +71,15 @@ def seen(source: Source, namespace: str | None) -> list[Seen]:
 
 def _rows(source: Source, resource: CustomResource, objects: list[Json]) -> Iterator[Seen]:
     for document in objects:
-        row = row_of(resource, document)
-        if not ready(document):
-            row = replace(row, cause=_unanswered(source, resource, anyone=any(map(ready, objects))))
-        yield resource, document, row
+        yield resource, document, look_at(source, resource, document, objects)
+
+
+def look_at(source: Source, resource: CustomResource, document: Json, objects: list[Json]) -> Row:
+    """One object beside all of its kind: without a status of its own, the others say whether any is answered."""
+    row = row_of(resource, document)
+    if ready(document):
+        return row
+    return replace(row, cause=_unanswered(source, resource, anyone=any(map(ready, objects))))
 
 
 def row_of(resource: CustomResource, document: Json) -> Row:
@@ -119,8 +123,8 @@ def table(rows: list[Row], *, head: bool = True) -> str:
     if head:
         cells = [("NAMESPACE", "OBJECT", "READY", "CAUSE"), *cells] if cells else []
     widths = [max((len(cell[column]) for cell in cells), default=0) for column in range(3)]
-    return "".join(f"{a:{widths[0]}}  {b:{widths[1]}}  {c:{widths[2]}}  {d}".rstrip() + "\n" for a, b, c, d in cells)
+    return printing.lines(f"{a:{widths[0]}}  {b:{widths[1]}}  {c:{widths[2]}}  {d}".rstrip() for a, b, c, d in cells)
 
 
 def _json(rows: list[Row]) -> str:
-    return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return printing.as_json(rows)

@@ -26,11 +26,13 @@ from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.cli import options
+from app.cli.files import collect
 from app.cli.findings import PRINTERS, Finding, Lines, as_screen, unmuted
-from app.cli.kinds import judged, type_problem
-from app.cli.manifests import Manifest, ManifestError, Reading, collect
+from app.cli.kinds import judged, not_served, type_problem
+from app.cli.manifests import Manifest, ManifestError, Reading
 from app.cli.offline import holding, identity, in_cluster, served
 from app.cli.options import DEFAULT_NAMESPACE
+from app.cli.printing import counted
 from app.cli.references import dangling
 from app.cli.sets import split
 from app.hooks.kind import Kind
@@ -72,7 +74,17 @@ def command(
     click.echo(_summary(checked, errors, len(found) - errors, reading), err=True)
     if errors or (found and fail_on == "warning"):
         return 1
-    return 0 if checked or allow_empty else 2
+    return 0 if checked or allow_empty else options.fail("validate", nothing_served(reading))
+
+
+def nothing_served(reading: Reading) -> str:
+    """Why there is nothing to check."""
+    kinds = sorted({manifest.kind for manifest in reading.manifests if manifest.kind})
+    others = f"; the files have objects of kind {', '.join(kinds[:MAX_KINDS])}" if kinds else ""
+    return f"no object of a kind that is served{others}{', …' if len(kinds) > MAX_KINDS else ''}"
+
+
+MAX_KINDS = 5
 
 
 def print_findings(found: list[Finding], lines: Lines, output: str) -> None:
@@ -82,9 +94,9 @@ def print_findings(found: list[Finding], lines: Lines, output: str) -> None:
 
 
 def _summary(checked: int, errors: int, warnings: int, reading: Reading) -> str:
-    passed = [f"{count} {reason}" for reason, count in sorted(reading.passed_over.items()) if count]
+    passed = [counted(count, noun) for noun, count in sorted(reading.passed_over.items()) if count]
     left_out = f" (passed over: {', '.join(passed)})" if passed else ""
-    return f"{checked} objects checked, {errors} errors, {warnings} warnings{left_out}"
+    return f"{counted(checked, 'object')} checked, {counted(errors, 'error')}, {counted(warnings, 'warning')}{left_out}"
 
 
 def all_findings(
@@ -111,6 +123,8 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
     """The findings of one object; none for kinds that are not ours."""
     kind = judged(manifest.api_version, manifest.kind)
     if kind is None:
+        if words := not_served(manifest.api_version, manifest.kind):
+            return [_finding(manifest, "warning", field.Path("kind"), words, "unknown-kind")]
         name, words = type_problem(manifest.api_version, manifest.kind)
         known = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
         if not manifest.api_version and not manifest.kind:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from app.cli.kinds import as_stored
+from app.cli.kinds import as_stored, find
 from app.cli.store import Store
 from app.hooks.kind import Kind
 from app.kube.base import Json
@@ -40,14 +40,35 @@ def inner_key(document: Json) -> str:
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
 
 
+CLUSTER_SCOPED = frozenset(
+    {
+        *("Namespace.", "Node.", "PersistentVolume."),
+        *("ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io"),
+        *("CSIDriver.storage.k8s.io", "StorageClass.storage.k8s.io", "DeviceClass.resource.k8s.io"),
+        "CustomResourceDefinition.apiextensions.k8s.io",
+        *("GatewayClass.gateway.networking.k8s.io", "IngressClass.networking.k8s.io"),
+        *("PriorityClass.scheduling.k8s.io", "RuntimeClass.node.k8s.io"),
+    }
+)
+"""Kinds of others, with their groups, whose objects have no namespace."""
+
+
+def is_namespaced(api_version: str, kind: str) -> bool:
+    """Whether objects of a kind have a namespace."""
+    served = find(api_version, kind)
+    return served.resource.namespaced if served else f"{kind}.{api_version.rpartition('/')[0]}" not in CLUSTER_SCOPED
+
+
 def stored(document: Json, namespace: str) -> Json:
     """A manifest as a cluster would hold it: in the version that is stored, with a namespace, a uid, a generation.
 
-    ``namespace`` is for one that has none, and empty for cluster-scoped objects.
+    ``namespace`` is for a namespaced object that names none.
     """
     document = as_stored(document)
     metadata = {**document.get("metadata", {})}
-    if namespace:
+    if not is_namespaced(document["apiVersion"], document["kind"]):
+        metadata.pop("namespace", None)
+    elif namespace:
         metadata.setdefault("namespace", namespace)
     seed = f"{outer_key(document)}/{metadata.get('namespace', '')}/{metadata['name']}"
     metadata.setdefault("uid", hashlib.sha256(seed.encode()).hexdigest()[:32])

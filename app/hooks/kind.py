@@ -116,9 +116,9 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
         if request.related is None:
             request.related = kind.related()
         answer = sync(kind, request, settings, now)
-        answer, waits = keep_templates(answer, request.inputs, request.children, body)
-        if waits:
-            answer.status = noted(answer.status)
+        answer, waiting = keep_templates(answer, request.inputs, request.children, body)
+        if waiting:
+            answer.status = noted(answer.status, waiting)
         return _encoded(kind, request, answer, settings, now)
     except response.TooLarge as error:  # fewer children, or less of them, would be deletions: they stay as they are
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None

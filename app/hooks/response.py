@@ -15,6 +15,7 @@ from app.errors import ResponseError
 from app.hooks.protocol import RelatedRule, SyncResponse
 from app.hooks.sendable import is_int64, merge_key, merge_key_clash
 from app.kube import field
+from app.kube.conditions import printable
 from app.kube.decode import SPEC
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedObject
@@ -30,7 +31,7 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 def encode(response: SyncResponse, namespace: str) -> bytes:
     """The answer's bytes. Raises :class:`ResponseError` for an answer that must not be sent. Its children are maps."""
-    status = msgspec.to_builtins(response.status)
+    status = printable(msgspec.to_builtins(response.status))
     _check_children(response.children, namespace)
     _check_values(status, "status", merged=False)
     answer = {"children": response.children, "status": status}

@@ -13,7 +13,7 @@ Source: docs/decisions/0017 and docs/migration.md.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,9 +21,9 @@ import orjson
 from msgspec import Raw
 
 from app.hooks.kept import Kept
+from app.hooks.keptfields import FIELDS, claim, covers, differences, part_to_keep, union, without_rights
 from app.hooks.protocol import Inputs, Parent, SyncResponse, observed_children
 from app.hooks.response import is_sendable
-from app.hooks.sendable import merge_key
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.limits import depth_exceeds
@@ -42,11 +42,16 @@ ROLLOUT = "modelhooks.dev/rollout"
 """Annotation of a parent; ``Latest`` rolls out at once what would wait otherwise."""
 LATEST = "Latest"
 
+TAKEN_OVER = "modelhooks.dev/taken-over"
+"""Annotation of a workload that is kept as another operator left it, of which our record has only a part."""
+
 MUST_NOT_WAIT: tuple[str, ...] = ()
 """Changes of pod templates that roll out with the release: security fixes, each described in docs/security.md."""
 
 WAITS = f"note: a newer pod template waits for the next change to the pods, or for the annotation {ROLLOUT}={LATEST}"
-"""Said in ``Ready`` of a parent with a template that is kept."""
+"""Said in ``Ready`` of a parent with a template that is kept, with the fields that differ."""
+MAX_FIELDS = 5
+"""Fields that the note names."""
 
 _TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate", "Service": "workloadTemplate"}
 """The field of a kind's spec of which every change replaces pods. The core Service has none of that name."""
@@ -65,8 +70,8 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], sett
 
 def keep_templates(
     answer: SyncResponse, parent_inputs: Inputs, children: msgspec.Struct, body: bytes
-) -> tuple[SyncResponse, bool]:
-    """The answer with the templates that are to stay, and whether there is one that waits.
+) -> tuple[SyncResponse, list[str]]:
+    """The answer with the templates that are to stay, and the fields in which they wait for newer ones.
 
     ``body`` is the request, for what nobody else reads of it.
     """
@@ -76,38 +81,63 @@ def keep_templates(
         if key.partition(".")[0] in _TEMPLATES
         for child in group.values()
     }
-    observed = _Observed(body)
+    observed, waiting = _Observed(body), []
 
     def judged(child: Any, wanted: Json) -> Json:
         if _template(wanted) is None or isinstance(child, Kept):
             return wanted
         found, stamped = there.get((wanted["kind"], wanted["metadata"]["name"])), _stamped(wanted, parent_inputs)
-        if found is None or parent_inputs.latest:
+        if found is None:
             return stamped
-        return _kept(stamped, found, observed, parent_inputs)
+        kept = _kept(stamped, found, observed, parent_inputs)
+        if KEPT in kept["metadata"]["annotations"]:
+            waiting.extend(_waiting(kept, wanted))
+        return kept
 
     kept = list(map(judged, answer.children, msgspec.to_builtins(answer.children)))
-    waits = any(KEPT in (child["metadata"].get("annotations") or {}) for child in kept)
-    return SyncResponse(answer.status, kept, answer.resync_after_seconds), waits
+    return SyncResponse(answer.status, kept, answer.resync_after_seconds), waiting
 
 
-def noted(status: Any) -> Json:
-    """The status with :data:`WAITS` in the message of its ``Ready``, which says nothing else than before."""
+def _waiting(kept: Json, wanted: Json) -> list[str]:
+    """The fields of a kept template, as in ``Deployment chat: spec.containers[main].image``."""
+    rule = FIELDS[_TEMPLATES[wanted["kind"]]]
+    found = differences(_template(kept) or {}, _template(wanted), rule)
+    return [f"{wanted['kind']} {wanted['metadata']['name']}: {difference.path}" for difference in found]
+
+
+def noted(status: Any, waiting: Sequence[str]) -> Json:
+    """The status with :data:`WAITS` and the fields in the message of its ``Ready``, which is not changed otherwise."""
     told: Json = msgspec.to_builtins(status)
+    rest = len(waiting) - MAX_FIELDS
+    note = f"{WAITS} ({', '.join(waiting[:MAX_FIELDS])}{f', and {rest} more' if rest > 0 else ''})"
     for condition in told.get("conditions") or []:
-        said = condition.get("message", "")[: MESSAGE_MAX - len(WAITS) - len("; ")]
-        if condition["type"] == "Ready" and WAITS not in said:
-            condition["message"] = "; ".join(filter(None, [said, WAITS]))
+        if condition["type"] == "Ready":
+            said = condition.get("message", "").partition(WAITS)[0].removesuffix("; ")
+            said = said[: MESSAGE_MAX - len(note) - len("; ")]
+            condition["message"] = "; ".join(filter(None, [said, note]))
     return told
 
 
 def stays(child: ObservedObject, wanted: Mapping[str, Any], parent_inputs: Inputs) -> bool:
-    """Whether the child's template is kept in place of the wanted one, should they differ."""
-    template = _template(wanted)
-    if template is None or parent_inputs.latest:
+    """Whether the template on the child's record is kept in place of the wanted one, should they differ."""
+    template, recorded = _template(wanted), _recorded(child)
+    if template is None or not _is_unchanged(child, template, parent_inputs):
+        return False
+    return recorded is None or _may_stay(recorded, wanted)
+
+
+def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) -> bool:
+    """Whether no user asked for other pods since the child's template was made."""
+    if parent_inputs.latest:
         return False
     made_from = child.annotations.get(INPUTS, parent_inputs.digest if parent_inputs.settled else None)
     return made_from == parent_inputs.digest or child.annotations.get(KEPT) == _digest(template)
+
+
+def _may_stay(template: Json, wanted: Mapping[str, Any]) -> bool:
+    """Whether a template differs from the wanted one in nothing but what a release may change."""
+    found = differences(template, _template(wanted), FIELDS[_TEMPLATES[wanted["kind"]]])
+    return all(difference.allowed for difference in found)
 
 
 def without_template(wanted: Mapping[str, Any]) -> Json:
@@ -128,50 +158,53 @@ def _annotated(workload: Json, annotations: Json) -> Json:
     return {**workload, "metadata": {**workload["metadata"], "annotations": annotations}}
 
 
-def _kept(wanted: Json, child: ObservedObject, observed: _Observed, parent_inputs: Inputs) -> Json:
-    template, record = _template(wanted), last_applied(child)
-    if record is None and LAST_APPLIED in child.annotations:  # one that cannot be read says nothing
+def _kept(wanted: Json, child: ObservedObject, observed: _Observed, inputs_: Inputs) -> Json:
+    """The workload as it is to be sent: with the template on record, or with the wanted one."""
+    if last_applied(child) is None and LAST_APPLIED in child.annotations:  # one that cannot be read says nothing
         return wanted
-    recorded = _template(record or {})
-    if recorded is not None:
-        stay = recorded != template and stays(child, wanted, parent_inputs)
-        return _with_template(wanted, recorded) if stay else wanted
+    recorded, template = _recorded(child), _template(wanted)
+    if recorded == template:
+        return wanted
+    if recorded is not None and not is_sendable(recorded):  # nor any answer's
+        recorded = None
+    if recorded is not None and TAKEN_OVER not in child.annotations:
+        return _with_template(wanted, recorded, {KEPT: _digest(template)}) if stays(child, wanted, inputs_) else wanted
     running = observed.template(child)
-    if running is None or (_covers(running, template) and is_sendable(running)):
-        return wanted
-    if stays(child, wanted, parent_inputs):
-        return _with_template(wanted, running)
-    return wanted if is_sendable(running) else _claimed(wanted, running)
+    return wanted if running is None else _taken_over(wanted, child, recorded, running, inputs_)
 
 
-def _with_template(wanted: Json, template: Json) -> Json:
-    """The workload with another template, or without one where it cannot be sent: then it stays as it is, too."""
-    result = without_template(wanted)
-    if is_sendable(template):
-        result["spec"][_TEMPLATES[wanted["kind"]]] = template
-    return _annotated(result, {**wanted["metadata"]["annotations"], KEPT: _digest(_template(wanted))})
+def _taken_over(wanted: Json, child: ObservedObject, recorded: Json | None, running: Json, inputs_: Inputs) -> Json:
+    """A workload of another operator: as far as it runs as the plan has it, or may have it otherwise.
 
-
-def _claimed(wanted: Json, running: Json) -> Json:
-    """The workload with the running template, of which every list has each key once, as the merge would have it.
-
-    It is to change. But where a key was twice, what is merged now has fields of both, which may exclude each other.
-    Once these are on record, the next answer can take them away; what they were made from, nobody knows.
+    Once it is to change, or where it is no template of ours, what the plan does not have is claimed, so that the answer
+    after this one takes it away. Where a key is twice in a list that runs, no part can be sent without changing it.
     """
-    single = _single(running)
-    if not is_sendable(single):
+    template, merges = _template(wanted) or {}, is_sendable(running)
+    part = recorded or part_to_keep(running, template, FIELDS[_TEMPLATES[wanted["kind"]]]) or {}
+    ours = _may_stay(part, wanted)
+    if ours and recorded is None and merges and (inputs_.latest or covers(running, template)):
         return wanted
-    claimed = {**wanted, "spec": {**wanted["spec"], _TEMPLATES[wanted["kind"]]: single}}
-    return _annotated(claimed, {**wanted["metadata"]["annotations"], INPUTS: ""})
+    if ours and _is_unchanged(child, template, inputs_):
+        notes = {KEPT: _digest(template), TAKEN_OVER: "true"}
+        return _with_template(wanted, part if merges else None, notes)
+    claimed = union(part if ours else without_rights(template, running), claim(running, template))
+    return _with_template(wanted, claimed, {INPUTS: ""}) if is_sendable(claimed) and claimed != template else wanted
 
 
-def _single(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _single(item) for key, item in value.items()}
-    key = merge_key(value) if isinstance(value, list) and value else None
-    if key is None:
-        return value
-    return list({str(item[key]): _single(item) for item in value}.values())
+def _with_template(wanted: Json, template: Json | None, notes: Mapping[str, str]) -> Json:
+    """The workload with another template, or without one, which leaves the running one as it is."""
+    result = without_template(wanted)
+    if template is not None:
+        result["spec"][_TEMPLATES[wanted["kind"]]] = template
+    return _annotated(result, {**wanted["metadata"]["annotations"], **notes})
+
+
+def _recorded(child: ObservedObject) -> Json | None:
+    """The template on a child's record; ``None`` where that has none with containers."""
+    template = _template(last_applied(child) or {}) or {}
+    pods = template.get("workerTemplate", template)
+    spec = pods.get("spec") if isinstance(pods, dict) else None
+    return template if isinstance(spec, dict) and spec.get("containers") else None
 
 
 def _template(workload: Mapping[str, Any]) -> Json | None:
@@ -189,18 +222,6 @@ _SORTED = msgspec.json.Encoder(order="sorted")
 
 def _shortened(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:32]
-
-
-def _covers(running: Any, wanted: Any) -> bool:
-    """Whether Metacontroller's merge would leave everything as it runs. What else is there, nobody takes away."""
-    if isinstance(running, dict) and isinstance(wanted, dict):
-        return all(key in running and _covers(running[key], value) for key, value in wanted.items())
-    if isinstance(running, list) and isinstance(wanted, list):
-        key = merge_key([*running, *wanted]) if running and wanted else None
-        if key is not None:
-            named = {str(item[key]): item for item in running}
-            return all(str(item[key]) in named and _covers(named[str(item[key])], item) for item in wanted)
-    return bool(running == wanted)
 
 
 # What is read of the request only here.

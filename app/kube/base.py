@@ -1,12 +1,14 @@
 """The base of every type that users write, and the markers for what they embed."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from msgspec import Meta
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
 from app.kube.rules import Rule, as_schema
@@ -59,6 +61,34 @@ class KubeModel(BaseModel):
         if cls.constraints:
             handler.resolve_ref_schema(written).update(as_schema(cls.constraints))
         return written
+
+
+ModelT = TypeVar("ModelT", bound=KubeModel)
+
+
+def with_types(**types: Any) -> Callable[[type[ModelT]], type[ModelT]]:
+    """Class decorator that gives fields of a variant other types: ``name=int | None`` or ``name=(type, Field(...))``.
+
+    For types that are wider than in the base, as in a partial object: a subclass cannot declare them. Without a
+    ``Field``, the field keeps what else the base says of it, but is optional.
+    """
+
+    def build(variant: type[ModelT]) -> type[ModelT]:
+        fields: dict[str, Any] = {
+            name: type_ if isinstance(type_, tuple) else (type_, _optional(variant.model_fields[name]))
+            for name, type_ in types.items()
+        }
+        return create_model(
+            variant.__name__, __base__=variant, __module__=variant.__module__, __doc__=variant.__doc__, **fields
+        )
+
+    return build
+
+
+def _optional(field: FieldInfo) -> FieldInfo:
+    optional = copy(field)
+    optional.default = None
+    return optional
 
 
 @dataclass(frozen=True, slots=True)

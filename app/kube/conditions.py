@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -39,6 +39,23 @@ def seconds_since(text: str | None, now: datetime) -> float | None:
 
 MESSAGE_MAX = 32768
 """Longest message the condition schema accepts, in characters."""
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that move a terminal's cursor, or turn the direction of what follows."""
+
+
+def printable(status: Any) -> Any:
+    """Return a status as JSON whose strings can be shown: escaped, and no longer than a message may be.
+
+    Names and messages come from other objects of the cluster, which their owners may give any characters.
+    """
+    if isinstance(status, str):
+        shown = _UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), status)
+        return shown if len(shown) <= MESSAGE_MAX else shown[: MESSAGE_MAX - 1] + "…"
+    if isinstance(status, dict):
+        return {key: printable(value) for key, value in status.items()}
+    return [printable(value) for value in status] if isinstance(status, list | tuple) else status
+
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 

@@ -8,9 +8,42 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from app.kube import field
+
+_LONG_NAME = 8
+"""From so many characters on, two slips are a typing error."""
+
+
+def misspelt(name: str, names: Iterable[str]) -> str:
+    """The one of the users' own names that was meant; empty where none is within a typing error of ``name``.
+
+    Names whose digits differ are different things: ``llama3-8b`` is not a slip of ``llama3-405b``.
+    """
+    plain, slips = name.lower().replace("_", "-"), 2 if len(name) >= _LONG_NAME else 1
+    alike = [one for one in names if abs(len(one) - len(plain)) <= slips and _digits(one) == _digits(plain)]
+    distance, nearest = min(((_distance(plain, one), one) for one in alike), default=(slips + 1, ""))
+    return nearest if distance <= slips else ""
+
+
+def _digits(text: str) -> str:
+    return "".join(char for char in text if char.isdigit())
+
+
+def _distance(one: str, other: str) -> int:
+    """How many letters are left out, added, mistaken, or swapped with their neighbour."""
+    rows = [list(range(len(other) + 1))]
+    for i, char in enumerate(one, 1):
+        row = [i]
+        for j, target in enumerate(other, 1):
+            row.append(min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (char != target)))
+            if i > 1 and j > 1 and one[i - 2 : i] == other[j - 1] + other[j - 2]:
+                row[-1] = min(row[-1], rows[-2][j - 2] + 1)
+        rows.append(row)
+    return rows[-1][-1]
+
 
 _WANTED = {
     "integer": "a whole number",

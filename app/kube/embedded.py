@@ -70,7 +70,7 @@ class TypeCheck:
         for key, item in value.items():
             known = type_.fields.get(key)
             if known is None:
-                self._unknown(key, type_, path)
+                self._unknown(key, item, type_, path)
             elif item is not None and not (known == _TEXT and type(item) is str):
                 self._field(item, known, key, path)
         if type_.fields.get("image") == _TEXT:
@@ -130,10 +130,14 @@ class TypeCheck:
             members = Members() if type_ is None else Members(tuple(type_.fields), type_.required)
             self.errors.append(wrong_type(path, value, wanted, members))
 
-    def _unknown(self, key: str, type_: _Type, path: field.Path) -> None:
-        if len(self.warnings) < MAX_WARNINGS:
-            near = nearest(key, tuple(type_.fields))
-            self.warnings.append(unknown_field(path.member(key), f', did you mean "{near}"?' if near else ""))
+    def _unknown(self, key: str, value: Any, type_: _Type, path: field.Path) -> None:
+        if len(self.warnings) >= MAX_WARNINGS:
+            return
+        near = nearest(key, tuple(type_.fields))
+        hint = f', did you mean "{near}"?' if near else ""
+        if type(value) is dict and value and value.keys() <= type_.fields.keys():
+            hint = f"; remove this level: {', '.join(value)} must be directly below {path}"
+        self.warnings.append(unknown_field(path.member(key), hint))
 
 
 def unknown_field(path: field.Path, hint: str = "") -> field.Advice:

@@ -146,11 +146,17 @@ def type_invalid(path: Path, value: object, detail: str) -> Error:
     return Error(ErrorType.TYPE_INVALID, path, _joined(f"Invalid value: {render(value)}", detail))
 
 
-def not_supported(path: Path, value: object, supported: Iterable[str], detail: str = "") -> Error:
-    """A value outside an enumeration; all its values are named, in the order of declaration, and the one meant."""
+def not_supported(
+    path: Path, value: object, supported: Iterable[str], detail: str = "", meant: str | None = None
+) -> Error:
+    """A value outside an enumeration; all its values are named, in the order of declaration, and the one meant.
+
+    ``meant`` says which one that is, or that there is none, where the values are not words but the users' own names.
+    """
     known = tuple(supported)
     head = f"Unsupported value: {render(value)}: supported values: {', '.join(map(go_quote, known))}"
-    meant = nearest(value, known) if isinstance(value, str) else ""
+    if meant is None:
+        meant = nearest(value, known) if isinstance(value, str) else ""
     hint = f"; did you mean {go_quote(meant)}?" if meant else ""
     return Error(ErrorType.NOT_SUPPORTED, path, _joined(head, detail) + hint)
 

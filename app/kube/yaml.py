@@ -38,8 +38,15 @@ _Dumper.add_representer(tuple, lambda dumper, items: dumper.represent_list(list(
 
 
 def dump(document: Any) -> str:
-    """One document, ending in a newline."""
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=True, width=110)
+    """One document, ending in a newline. Characters that cannot be printed are escaped."""
+    text = _dump(document, unicode=True)
+    return text if text.replace("\n", "").isprintable() else _dump(document, unicode=False)
+
+
+def _dump(document: Any, *, unicode: bool) -> str:
+    return yaml.dump(
+        document, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=unicode, width=110
+    )
 
 
 def dump_all(documents: list[Any]) -> str:

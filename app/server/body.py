@@ -10,6 +10,7 @@ import time
 
 from starlette.types import Receive, Scope
 
+from app.server.caller import Disconnected
 from app.server.worker import Worker
 
 IN_FLIGHT_MAX = 512
@@ -65,10 +66,6 @@ class Refusal(Exception):
         self.status = status
         self.code = code
         self.headers = headers
-
-
-class Disconnected(Exception):
-    """The client went away; there is nobody to answer."""
 
 
 class Reader:

@@ -16,7 +16,8 @@ from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
 from app.errors import ProtocolError
-from app.server.body import Disconnected, Load, Reader, Refusal
+from app.server.body import Load, Reader, Refusal
+from app.server.caller import Disconnected, caller_of
 
 Header = tuple[bytes, bytes]
 Report = Callable[[bytes], dict[str, str] | None]
@@ -108,14 +109,14 @@ class Endpoint:
 
     async def answer(self, request: Request) -> Response:
         """The answer to one request. Raises what :mod:`app.server.problems` answers."""
-        load, body = self._load, b""
+        load, body, caller = self._load, b"", caller_of(request.scope)
         if load.draining:
             load.last = time.perf_counter()
         load.in_flight += 1
         reader = Reader(load, self._max_bytes, self._retry_after)
         try:
             body = await reader.read(request.scope, request.receive)
-            answer = await load.worker.answer(self._handle, body, inline=self._inline)
+            answer = await load.worker.answer(self._handle, body, caller, inline=self._inline)
         except (Refusal, ProtocolError, Disconnected):
             raise
         except Exception as fault:
@@ -123,7 +124,7 @@ class Endpoint:
         finally:
             reader.release()
             load.in_flight -= 1
-        state = request.scope.setdefault("state", {})
+        state = request.scope["state"]
         state["bytes"] = len(body)
         if self._report is not None:
             state["report"] = self._report(answer)

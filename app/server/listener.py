@@ -1,8 +1,8 @@
-"""Accepting connections: a bound on how many there are, and a deadline for their TLS handshakes.
+"""Accept connections, bound their number, and set a deadline for TLS handshakes.
 
-The loop's own server has neither: a connection that says nothing costs memory from the moment it is accepted, with TLS
-eighty kilobytes of it, and a caller may open as many as there are ports. Here those without a complete request give way
-to new ones, first those that never asked anything.
+The event loop's own server does neither: an idle connection costs memory from the moment it is accepted (80 KiB with
+TLS), and one client may open as many as there are ports. At the limit the address with the most connections loses one,
+so a client crowds out only itself.
 """
 
 from __future__ import annotations
@@ -12,66 +12,112 @@ import contextlib
 import socket
 import ssl
 import time
+from collections import Counter
 from collections.abc import Callable, Collection
-from functools import partial
-from operator import itemgetter
+from dataclasses import dataclass
 from typing import Any
 
+from app.server.fairqueue import FairQueue
 from app.server.metrics import CONNECTIONS_REFUSED
-from app.server.protocol import LimitedProtocol
+from app.server.protocol import NEWCOMER_SECONDS, LimitedProtocol, Rank, Stage
+from app.server.worker import Worker
 
 CONNECTIONS_MAX = 256
 """Each may take 370 KiB, with TLS and the beginning of a body: together 95 MiB of the 256 that a pod has. Thirty
 workers of Metacontroller for each of eight controllers, spread over two pods, keep 120 open."""
 HANDSHAKE_SECONDS = 5.0
-YOUNG_SECONDS = 1.0
-"""Who came, or began a request, within this is the last to give way: an honest client is done by then."""
 PAUSE_SECONDS = 0.5
-"""How long nothing is accepted after the system had no file descriptor or memory for it."""
-BATCH = 64
-"""Connections that are accepted before others get their turn."""
+"""Pause in accepting after the system ran out of file descriptors or memory."""
+BATCH = 16
+"""Connections opened in one turn of the event loop, so a crowd delays open connections by one batch at a time."""
+WAITING_MAX = 256
+"""Connections that wait to be opened."""
+
+
+Accepted = tuple[socket.socket, str]
+"""A socket and its client's address."""
+
+
+@dataclass(eq=False)
+class Handshake:
+    """A connection before its first byte of HTTP: with TLS, until both sides have keys."""
+
+    task: asyncio.Task[None]
+    address: str
+    since: float
+    pending: set[Handshake]
+
+    def __post_init__(self) -> None:
+        self.pending.add(self)
+        self.task.add_done_callback(lambda _: self.pending.discard(self))
+
+    def rank(self, now: float) -> Rank:
+        """Rank it like an open connection that sent no request."""
+        return now - self.since < NEWCOMER_SECONDS, Stage.SILENT, self.since
+
+    def abort(self) -> None:
+        """End the handshake and close the socket."""
+        self.pending.discard(self)
+        self.task.cancel()
 
 
 class Listener:
-    """A listening socket. ``protocol`` makes the protocol of a new connection, ``opened`` has those that are open."""
+    """A listening socket.
+
+    ``protocol`` makes the protocol of a new connection, and ``connections`` are the open ones. While the worker
+    is crowded no more are opened; those that wait have a line for each address.
+    """
 
     def __init__(
         self,
         listening: socket.socket,
-        protocol: Callable[[], LimitedProtocol],
-        opened: Collection[Any],
+        protocol: Callable[[str], LimitedProtocol],
+        connections: Collection[Any],
         context: ssl.SSLContext | None,
+        worker: Worker,
     ) -> None:
         self._listening = listening
         self._protocol = protocol
-        self._opened = opened
+        self._connections = connections
         self._context = context
-        self._handshakes: dict[asyncio.Task[None], float] = {}
-        """With the time when each began."""
+        self._worker = worker
+        self._waiting: FairQueue[Accepted] = FairQueue()
+        self._handshakes: set[Handshake] = set()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(listening, self._accept)
 
     def close(self) -> None:
-        """Accept no more; what is open stays open."""
+        """Accept no more connections; open ones stay open."""
         self._loop.remove_reader(self._listening)
         self._listening.close()
 
     def _accept(self) -> None:
-        for _ in range(BATCH):
+        if not self._waiting:
+            self._loop.call_soon(self._admit)
+        for _ in range(WAITING_MAX):
             try:
-                accepted, _address = self._listening.accept()
+                accepted, (address, *_) = self._listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError:
                 self._pause()
                 return
-            if len(self._handshakes) + len(self._opened) >= CONNECTIONS_MAX and not self._give_way():
-                accepted.close()
-                continue
+            self._waiting.put(address, (accepted, address))
+            if len(self._waiting) > WAITING_MAX:
+                CONNECTIONS_REFUSED.inc()
+                self._waiting.drop()[0].close()
+
+    def _admit(self) -> None:
+        """Open some of the connections that wait, then let the loop serve the others before the next turn."""
+        places = 0 if self._worker.crowded else min(BATCH, len(self._waiting))
+        turn = [self._waiting.get() for _ in range(places)]
+        self._make_room(Counter(address for _, address in turn))
+        for accepted, address in turn:
             accepted.setblocking(False)
-            task = self._loop.create_task(self._open(accepted))
-            self._handshakes[task] = time.monotonic()
-            task.add_done_callback(lambda done: self._handshakes.pop(done, None))
+            task = self._loop.create_task(self._open(accepted, address))
+            Handshake(task, address, time.monotonic(), self._handshakes)
+        if self._waiting:
+            self._loop.call_soon(self._admit)
 
     def _pause(self) -> None:
         self._loop.remove_reader(self._listening)
@@ -81,27 +127,24 @@ class Listener:
         if self._listening.fileno() >= 0:
             self._loop.add_reader(self._listening, self._accept)
 
-    async def _open(self, accepted: socket.socket) -> None:
+    async def _open(self, accepted: socket.socket, address: str) -> None:
         seconds = None if self._context is None else HANDSHAKE_SECONDS
-        with contextlib.suppress(OSError, TimeoutError):  # it spoke no TLS, or has gone: nobody to tell
+        with contextlib.suppress(OSError, TimeoutError):  # the client speaks no TLS, or has left
             await self._loop.connect_accepted_socket(
-                self._protocol, accepted, ssl=self._context, ssl_handshake_timeout=seconds
+                lambda: self._protocol(address), accepted, ssl=self._context, ssl_handshake_timeout=seconds
             )
 
-    def _give_way(self) -> bool:
-        """End one connection that has no complete request, for a new one; whether there was one."""
-        CONNECTIONS_REFUSED.inc()
+    def _make_room(self, newcomers: Counter[str]) -> None:
+        """Close connections of the addresses that have the most, counting the newcomers."""
+        candidates = [*self._handshakes, *self._connections]
+        excess = len(candidates) + newcomers.total() - CONNECTIONS_MAX
+        if excess <= 0:
+            return
+        CONNECTIONS_REFUSED.inc(excess)
         now = time.monotonic()
-        found: list[tuple[tuple[bool, int, float], Callable[[], object]]] = []
-        if self._context is not None:  # without TLS a task ends in this turn of the loop
-            for task, begun in self._handshakes.items():
-                found.append(((now - begun < YOUNG_SECONDS, 0, begun), partial(self._cancel, task)))
-        ranked = [(connection.gives_way, connection.abort) for connection in self._opened]
-        found += [((now - rank[1] < YOUNG_SECONDS, *rank), abort) for rank, abort in ranked if rank is not None]
-        if found:
-            min(found, key=itemgetter(0))[1]()
-        return bool(found)
-
-    def _cancel(self, handshake: asyncio.Task[None]) -> None:
-        del self._handshakes[handshake]
-        handshake.cancel()
+        crowds: dict[str, list[Any]] = {}
+        for candidate in sorted(candidates, key=lambda candidate: candidate.rank(now), reverse=True):
+            crowds.setdefault(candidate.address, []).append(candidate)
+        for _ in range(excess):
+            address = max(crowds, key=lambda address: len(crowds[address]) + newcomers[address])
+            crowds[address].pop().abort()

@@ -102,7 +102,7 @@ LOG_DROPPED = Counter(
 )
 CONNECTIONS_REFUSED = Counter(
     "modelhooks_connections_refused",
-    "Connections refused, or closed without a complete request, because there were too many.",
+    "Connections closed because there were too many.",
 )
 CERTIFICATE_EXPIRY = Gauge("modelhooks_certificate_expiry_seconds", "When the serving certificate ends, Unix time.")
 CERTIFICATE_FAILURES = Counter("modelhooks_certificate_reload_failures", "Certificates that were found but not usable.")

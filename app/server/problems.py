@@ -15,7 +15,8 @@ from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 
 from app.errors import ProtocolError, ResponseError
-from app.server.body import Disconnected, Load, Refusal
+from app.server.body import Load, Refusal
+from app.server.caller import Disconnected
 from app.server.endpoint import Answer, Fault, Header
 from app.server.logs import Log
 

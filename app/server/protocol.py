@@ -1,77 +1,120 @@
 """uvicorn's HTTP protocol with the limits it lacks: deadlines for each request and answer, and a bound on a head.
 
-Without them a client that sends nothing, or one byte a second, or never reads, holds a connection forever, and a head
-of 200 MB is read whole, as are trailers and extensions of chunks without end.
+Without them a client that sends nothing, or one byte per second, or never reads, holds a connection forever. A head of
+200 MB is read whole, and so are endless trailers and chunk extensions.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from enum import IntEnum
 from typing import Any
 
+from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from app.server.caller import Caller
 
 HEAD_SECONDS = 5.0
 """From connecting, or from a request's first byte, to the end of its head."""
 BODY_SECONDS = 10.0
 """From the same moment to the end of its body."""
 WRITE_SECONDS = 10.0
-"""How long a client may take until it has read an answer."""
+"""Time for a client to read an answer."""
 HEAD_BYTES = 32 * 1024
-"""Of a head, and of what is neither head nor body: chunk sizes, their extensions, trailers. Of those there may be as
-many again as there are bytes of the body, so that small chunks pass."""
-
-PIPELINED = 16
+"""Maximum size of a head, and of what is neither head nor body: chunk sizes, their extensions, trailers. The latter may
+also have as many bytes as the body, so that small chunks pass."""
+PIPELINED_MAX = 1
 """Requests on one connection that wait for the answer to an earlier one. Neither API servers nor Metacontroller send
-any; each takes 8 KiB, and 35 bytes are enough for one."""
+any; each takes 8 KiB of memory, and 35 bytes are enough for one."""
+NEWCOMER_SECONDS = 1.0
+"""A connection this young that had no answer yet is the last of its address to be closed in a crowd."""
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
+class Stage(IntEnum):
+    """Progress of a connection. Of two that are equally new, the lower stage is closed first."""
+
+    SILENT = 0
+    """It sent no request."""
+    RESTING = 1
+    """Every request is answered."""
+    INCOMPLETE = 2
+    """A request has begun."""
+    ANSWERING = 3
+    """A complete request is worked on, or its answer is not read."""
+
+
+Rank = tuple[bool, Stage, float]
+"""Order in which connections of one address are closed in a crowd, lowest first: whether it is a newcomer, its stage,
+and the time when that stage began."""
+
+
 class PipelineError(Exception):
-    """More than :data:`PIPELINED` requests wait on one connection."""
+    """More than :data:`PIPELINED_MAX` requests wait on one connection."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
     """One connection. A finished request disarms its deadline; the next one's first byte arms it again."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], address: str = "") -> None:
+        super().__init__(config, server_state, app_state)
+        self.app = self._run
+        self.caller = Caller(address)
+        self._running: RequestResponseCycle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._framing_bytes = 0
         self._body_bytes = 0
         self._in_head = True
-        self.asked = False
-        """Whether there was a request."""
-        self.since = time.monotonic()
-        """When it was opened, began its request, or had its last answer."""
+        self._asked = False
+        self._opened = self._since = time.monotonic()
 
     @property
-    def gives_way(self) -> tuple[int, float] | None:
-        """How soon the connection should end where there are too many, the least first; ``None``: not at all.
+    def address(self) -> str:
+        return self.caller.address
 
-        Those that never asked, then those at rest, then requests that are not complete, each from the oldest. A
-        complete request is answered.
-        """
+    def rank(self, now: float) -> Rank:
+        """Return the connection's place among those of its address that may be closed."""
+        return not self.caller.answered and now - self._opened < NEWCOMER_SECONDS, self._stage, self._since
+
+    @property
+    def _stage(self) -> Stage:
         cycle: RequestResponseCycle | None = self.cycle
         if not self._in_head or self._head_bytes:
-            return 2, self.since
-        return (int(self.asked), self.since) if cycle is None or cycle.response_complete else None
+            return Stage.INCOMPLETE
+        if cycle is not None and not cycle.response_complete:
+            return Stage.ANSWERING
+        return Stage.RESTING if self._asked else Stage.SILENT
 
     def abort(self) -> None:
-        """End the connection at once: others need its place."""
+        """Close the connection at once, without waiting for the client to read."""
         self.connections.discard(self)
+        self.caller.leave()
+        if self._running is not None:
+            self._running.disconnected = True
         self.transport.abort()
+
+    async def _run(self, scope: Any, receive: Any, send: Any) -> None:
+        """Run the application, unless the connection was closed before the request had its turn."""
+        if not self.transport.is_closing():
+            await self.config.loaded_app(scope, receive, send)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._arm(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.caller.leave()
         self._disarm()
         if self._unread is not None:
             self._unread.cancel()
@@ -93,23 +136,25 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(_TOO_LARGE)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # else it is a trailer: nobody reads it
+        if self._in_head:  # otherwise it is a trailer, which nothing reads
             super().on_header(name, value)
 
     def on_message_begin(self) -> None:
         if self._deadline is None:  # it came together with the end of another
             self._arm(HEAD_SECONDS)
-        self.since = time.monotonic()
+        self._since = time.monotonic()
         super().on_message_begin()
+        self.scope["state"]["caller"] = self.caller
 
     def on_headers_complete(self) -> None:
         if sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
             self._refuse(_TOO_LARGE)
             return
-        if len(self.pipeline) >= PIPELINED:
-            self._refuse(b"")
+        if len(self.pipeline) >= PIPELINED_MAX:
+            self.pipeline.clear()
+            self.abort()
             raise PipelineError  # ends the parser, which has all of what came at once
-        self._in_head, self.asked = False, True
+        self._in_head, self._asked = False, True
         self._disarm()
         self._arm(BODY_SECONDS)
         super().on_headers_complete()
@@ -136,7 +181,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self.since = time.monotonic()
+        self.caller.answered, self._since = True, time.monotonic()
         if self.transport.is_closing():
             self._expect_progress()
 
@@ -145,7 +190,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._expect_progress()
 
     def _expect_progress(self) -> None:
-        """Until the client has read enough, or all of it on a connection that ends: a close waits for it forever."""
+        """Limit the time for the client to read, since a close would wait for it forever."""
         if self._unread is None:
             self._unread = self.loop.call_later(WRITE_SECONDS, self.transport.abort)
 

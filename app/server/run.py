@@ -51,13 +51,13 @@ class Server(uvicorn.Server):
         scheme = "https" if self.config.is_ssl else "http"
         for listening in sockets or ():
             host, port = listening.getsockname()[:2]
-            opened = self.server_state.connections
-            self._listeners.append(Listener(listening, self._protocol, opened, self.config.ssl))
+            connections, worker = self.server_state.connections, self._service.load.worker
+            self._listeners.append(Listener(listening, self._protocol, connections, self.config.ssl, worker))
             self._service.log.write("info", "serving", address=f"{scheme}://{host}:{port}", pid=os.getpid())
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
 
-    def _protocol(self) -> LimitedProtocol:
-        return LimitedProtocol(self.config, self.server_state, self.lifespan.state)
+    def _protocol(self, address: str) -> LimitedProtocol:
+        return LimitedProtocol(self.config, self.server_state, self.lifespan.state, address)
 
     def _hang_up(self) -> None:
         """SIGHUP: look at the certificate's files now; there is nothing else that is read again."""

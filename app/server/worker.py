@@ -1,6 +1,6 @@
-"""Where a request is worked on: on the event loop when it is small, and in one thread when it is not.
+"""Work on requests: small ones on the event loop, a few at a time, and large ones in one thread.
 
-The loop does the input and output of everybody, health included, so nothing may keep it for long. Hooks are pure
+The loop does the input and output of all connections, health included, so nothing may keep it for long. Hooks are pure
 functions of their request, so a thread may answer them; one thread, because they share one interpreter lock anyway, and
 because two large requests at once would need the memory of both (docs/decisions/0014).
 """
@@ -14,24 +14,65 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.server.caller import Caller, Outcome
+from app.server.fairqueue import FairQueue
 
 INLINE_BYTES = 128 * 1024
-"""Bodies up to this are answered on the loop, where that costs a millisecond or two and a thread would cost more."""
+"""Maximum size of a body that is answered on the loop, where that takes a millisecond or two and a thread would cost
+more."""
+TURN_SECONDS = 0.005
+"""Time for answers in one turn of the loop. The others wait, while connections are accepted and probes answered."""
+NEWCOMERS_MAX = 16
+"""New connections whose first request waits. Beyond it, the others wait for theirs to be opened."""
 SLOW_SECONDS = 0.025
 """CPU time of one answer on the loop, above which the next ones go to the thread."""
 SLOW_FOR = 10
-"""How many times as long as it took. So slow answers take at most a tenth of the loop's time."""
+"""How many times as long as that answer took, so slow answers take at most a tenth of the loop's time."""
 STUCK_SECONDS = 10.0
 """Twenty times what the costliest request may take (docs/operations.md): the thread will not come back."""
 
-_Job = tuple[int, int, Callable[[], bytes], "asyncio.Future[_Outcome]", asyncio.AbstractEventLoop]
-_Outcome = tuple[bytes, BaseException | None]
+_Job = tuple[int, int, "_Call"]
+"""Size of the body, a serial number, and the call."""
+
+
+@dataclass(eq=False)
+class _Call:
+    """A request that waits for its answer."""
+
+    is_new: bool
+    """Whether it is the first of its connection."""
+    size: int
+    work: Callable[[], bytes]
+    loop: asyncio.AbstractEventLoop
+    answer: asyncio.Future[Outcome]
+
+    def run(self) -> Outcome:
+        """Make the answer, unless the client has left."""
+        if self.answer.done():
+            return self.answer.result()
+        try:
+            return self.work(), None
+        except BaseException as error:  # noqa: BLE001 - raised where the answer is awaited
+            return b"", error
+
+    def deliver(self, outcome: Outcome) -> None:
+        """Wake up the coroutine that waits for the answer."""
+        if not self.answer.done():
+            self.answer.set_result(outcome)
 
 
 class Worker:
-    """Answers requests without keeping the loop from the others. The thread takes the smallest body first."""
+    """Answers requests without keeping the loop from the others.
+
+    Small requests wait in a :class:`FairQueue`, where the first request of a new connection goes before those of old
+    ones. The thread takes the smallest first.
+    """
 
     def __init__(self) -> None:
+        self._waiting: FairQueue[_Call] = FairQueue()
+        self._newcomers = 0
         self._jobs: queue.PriorityQueue[_Job] = queue.PriorityQueue()
         self._count = itertools.count()
         self._thread: threading.Thread | None = None
@@ -40,55 +81,71 @@ class Worker:
 
     @property
     def stuck(self) -> bool:
-        """Whether the thread has worked on one request for longer than any may take."""
+        """Report whether the thread has worked on one request for longer than any may take."""
         began = self._began
         return began is not None and time.monotonic() - began > STUCK_SECONDS
 
-    async def answer(self, handle: Callable[[bytes], bytes], body: bytes, *, inline: bool = True) -> bytes:
-        """Return what ``handle`` returns for the body, or raise its error; on the loop if ``inline`` and small."""
-        if not inline or len(body) > INLINE_BYTES or time.monotonic() < self._slow_until:
-            return await self._in_thread(len(body), lambda: handle(body))
-        began = time.thread_time()
+    @property
+    def crowded(self) -> bool:
+        """Report whether the first requests of new connections come faster than they are answered."""
+        return self._newcomers >= NEWCOMERS_MAX
+
+    async def answer(
+        self, handle: Callable[[bytes], bytes], body: bytes, caller: Caller, *, inline: bool = True
+    ) -> bytes:
+        """Return ``handle(body)``, or raise what it raises, or :class:`app.server.caller.Disconnected`.
+
+        The loop answers if ``inline`` and the body is small, otherwise the thread.
+        """
+        loop = asyncio.get_running_loop()
+        call = _Call(not caller.answered, len(body), lambda: handle(body), loop, loop.create_future())
+        if not inline or len(body) > INLINE_BYTES:
+            self._to_thread(call)
+        else:
+            if not self._waiting:
+                loop.call_soon(self._take_turn, loop)
+            self._waiting.put(caller.address, call, first=call.is_new)
+            self._newcomers += call.is_new
+        caller.waits_for(call.answer)
         try:
-            return handle(body)
+            content, error = await call.answer
         finally:
+            if caller.gone and self._waiting.remove(caller.address, call):
+                self._newcomers -= call.is_new
+        if error is not None:
+            raise error
+        return content
+
+    def _take_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Answer waiting requests for one turn's time, then let the loop serve connections before the next turn."""
+        end = time.monotonic() + TURN_SECONDS
+        while self._waiting and time.monotonic() < end:
+            call = self._waiting.get()
+            self._newcomers -= call.is_new
+            if time.monotonic() < self._slow_until:
+                self._to_thread(call)
+                continue
+            began = time.thread_time()
+            call.deliver(call.run())
             spent = time.thread_time() - began
             if spent > SLOW_SECONDS:
                 self._slow_until = time.monotonic() + SLOW_FOR * spent
+        if self._waiting:
+            loop.call_soon(self._take_turn, loop)
 
-    async def _in_thread(self, size: int, work: Callable[[], bytes]) -> bytes:
+    def _to_thread(self, call: _Call) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="worker", daemon=True)
             self._thread.start()
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[_Outcome] = loop.create_future()
-        self._jobs.put((size, next(self._count), work, outcome, loop))
-        answer, fault = await outcome
-        if fault is not None:
-            raise fault
-        return answer
+        self._jobs.put((call.size, next(self._count), call))
 
     def _serve(self) -> None:
         while True:
-            self._work(*self._jobs.get()[2:])
+            self._work(self._jobs.get()[2])
 
-    def _work(
-        self, work: Callable[[], bytes], outcome: asyncio.Future[_Outcome], loop: asyncio.AbstractEventLoop
-    ) -> None:
-        if outcome.cancelled():
-            return
-        found: _Outcome
+    def _work(self, call: _Call) -> None:
         self._began = time.monotonic()
-        try:
-            found = work(), None
-        except BaseException as fault:  # noqa: BLE001 - whoever asked decides; the thread goes on
-            found = b"", fault
-        finally:
-            self._began = None
+        outcome = call.run()
+        self._began = None
         with contextlib.suppress(RuntimeError):  # the loop ended meanwhile
-            loop.call_soon_threadsafe(_deliver, outcome, found)
-
-
-def _deliver(outcome: asyncio.Future[_Outcome], found: _Outcome) -> None:
-    if not outcome.done():
-        outcome.set_result(found)
+            call.loop.call_soon_threadsafe(call.deliver, outcome)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import yaml
 
 from app.cli import findings as found
-from app.cli.validate import all_findings
+from app.cli.offline import served
+from app.cli.validate import all_findings, nothing_served
+from app.kube.field import Path
 from app.studio.documents import Entry, entries, read, settings
 from app.studio.fixes import fixes
 from app.studio.models import Finding, Level, Manifests
@@ -19,9 +21,14 @@ def check(asked: Manifests) -> list[Finding]:
     places: dict[str, dict[tuple[int, int], Entry]] = {}
     for manifest in reading.manifests:
         places.setdefault(manifest.file, {}).update(entries(manifest))
+    findings = all_findings(reading, [], asked.namespace, settings=settings(asked.settings))
+    if reading.manifests and not findings and not any(map(served, reading.manifests)):
+        first = reading.manifests[0]
+        place = first.position(Path("kind"))
+        findings = [found.Finding(first.file, *place, "warning", "kind", nothing_served(reading), "unknown-kind")]
     return [
         _finding(one, places.get(one.file, {}).get((one.line, one.column)), reading.lines.get(one.file, ()))
-        for one in all_findings(reading, [], asked.namespace, settings=settings(asked.settings))
+        for one in findings
     ]
 
 

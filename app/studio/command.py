@@ -16,8 +16,9 @@ import click
 import uvicorn
 
 from app.cli import options
+from app.cli.files import collect
 from app.cli.live import Cluster, Unreadable
-from app.cli.manifests import ManifestError, collect
+from app.cli.manifests import ManifestError
 from app.studio.guard import Guard, new_token
 from app.studio.live import Live
 from app.studio.models import Document

@@ -29,7 +29,7 @@ def read(documents: Iterable[Document]) -> Reading:
     """What the documents hold; one that cannot be read is a finding of it."""
     reading = Reading()
     for document in documents:
-        reading.add(document.text, document.name, named=True)
+        reading.add(document.text, document.name, whole=True)
     return reading
 
 

@@ -89,6 +89,10 @@ def _connected(edges: Sequence[Edge], about: Key) -> set[str]:
     return found
 
 
+_MADE_BY_OTHERS = frozenset({"EndpointSlice.discovery.k8s.io/v1"})
+"""Kinds that nobody writes a manifest for, so that none of them can be called absent."""
+
+
 class _Drawing:
     """Edges first; a state depends on what is reached by them."""
 
@@ -138,7 +142,8 @@ class _Drawing:
                     yield outer, inner
         for rule in rules:
             outer = _kind_of(world.related_keys(kind), rule)
-            for name in rule.get("names") or () if outer else ():
+            named = rule.get("names") or ()
+            for name in named if outer and outer not in _MADE_BY_OTHERS else ():
                 inner = f"{rule['namespace']}/{name}" if rule.get("namespace") else str(name)
                 held = next((key for key in ((outer, inner), (outer, name)) if key in self._objects), None)
                 if held is not None:

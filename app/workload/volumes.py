@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from app.kube import field
+from app.kube.correction import misspelt
 from app.kube.names import is_dns1123_label
 from app.workload.podrules import Json
 
@@ -66,7 +67,8 @@ def mounts(items: Sequence[Json], path: field.Path, known: Collection[str]) -> E
     for position, mount in enumerate(items):
         here, name = path.index(position), mount.get("name") or ""
         if name not in known:
-            yield field.not_supported(here.child("name"), name, sorted(known), "name a volume of the pod")
+            meant = misspelt(name, known)
+            yield field.not_supported(here.child("name"), name, sorted(known), "name a volume of the pod", meant)
         if not mount.get("mountPath"):
             yield field.required(here.child("mountPath"), "name a directory of the container, for example /data")
         elif ":" in mount["mountPath"]:

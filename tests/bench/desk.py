@@ -15,7 +15,7 @@ from pathlib import Path
 
 import orjson
 
-from app.cli.manifests import read
+from app.cli.files import read
 from app.kube import yaml
 from app.kube.base import Json
 

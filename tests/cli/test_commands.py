@@ -105,6 +105,7 @@ def test_a_command_loads_none_of_the_others() -> None:
         "app.cli.serve",
         "app.cli.options",
         "app.cli.kinds",
+        "app.cli.printing",
         "app.kube",
         "app.kube.field",
     }

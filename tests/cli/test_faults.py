@@ -67,9 +67,10 @@ def test_what_is_no_manifest_of_a_tree_is_passed_over_and_counted(command: Comma
     write(f"{folder}/.gitignore", "/out/\n# comment\nskip-*\n!skip-me.txt\n")
     result = command("validate", str(folder))
     assert (result.status, result.out) == (0, "")
-    assert "1 objects checked" in result.err
-    assert "1 Helm templates" in result.err
-    assert "2 excluded, 1 hidden, 3 not Kubernetes objects, 1 vendored" in result.err.replace("1 Helm templates, ", "")
+    assert result.err == (
+        "1 object checked, 0 errors, 0 warnings "
+        "(passed over: 1 Helm template, 2 excluded files, 1 hidden file, 3 other documents, 1 vendored file)\n"
+    )
 
 
 def test_patterns_on_the_command_line_leave_files_out(command: Command) -> None:
@@ -117,6 +118,11 @@ def test_one_name_twice_in_a_folder_is_a_finding(command: Command, names: tuple[
             {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceServices"},
             'did you mean "LLMInferenceService"',
         ),
+        (
+            {"apiVersion": "", "kind": "Playgroud"},
+            '"Playgroud" is taken for Playground; write kind: Playground and api',
+        ),
+        ({"apiVersion": "v1", "kind": "LLMInferenceService"}, "is served as serving.kserve.io/v1alpha2"),
         ({"apiVersion": ""}, "Required value: InferenceService is served as inference.llmkube.dev/v1alpha1"),
         ({"kind": ""}, "Required value: inference.llmkube.dev has Model, InferenceService"),
     ],
@@ -127,20 +133,31 @@ def test_a_type_that_is_nearly_ours_is_an_error(command: Command, change: Json, 
     assert words in result.out
 
 
-def test_kinds_of_other_controllers_are_none_of_ours(command: Command) -> None:
+def test_a_kind_that_kserves_own_controller_serves_is_a_warning(command: Command) -> None:
     other = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"name": "x"}}
-    assert command("validate", command.file("all.yaml", other, model())).out == ""
+    result = command("validate", command.file("all.yaml", other, model()))
+    assert result.status == 0
+    assert "InferenceService is not served here; LLMInferenceService is (serving.kserve.io/v1alpha2)" in result.out
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"), [("", "Pipeline"), ("v1", "Service"), ("v1", "Node"), ("a.b/v1", "Model")]
+)
+def test_kinds_of_others_are_none_of_ours(command: Command, api_version: str, kind: str) -> None:
+    assert command("validate", command.file("all.yaml", {"apiVersion": api_version, "kind": kind}, model())).out == ""
 
 
 def test_nothing_checked_is_no_success(command: Command) -> None:
-    """A slip in the path of a pipeline must not pass."""
+    """A slip in the path of a pipeline must not pass, and the reason is said."""
     path = command.file("all.yaml", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
-    assert command("validate", path).status == 2
+    result = command("validate", path)
+    assert result.status == 2
+    assert "no object of a kind that is served; the files have objects of kind Pod" in result.err
     assert command("validate", path, "--allow-empty").status == 0
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("aa", "did you mean"), ("smollm", 'did you mean "dev-smollm"'), ("zzz", "which have")]
+    ("name", "hint"), [("aa", 'did you mean "a"'), ("smollm", "which have a, dev-smollm"), ("zzz", "which have")]
 )
 def test_a_reference_to_nothing_is_a_warning(command: Command, name: str, hint: str) -> None:
     path = command.file("all.yaml", model("a"), model("dev-smollm"), service({"modelRef": name}))
@@ -148,6 +165,12 @@ def test_a_reference_to_nothing_is_a_warning(command: Command, name: str, hint: 
     assert (finding["path"], finding["level"]) == ("spec.modelRef", "warning")
     assert hint in finding["message"]
     assert command("validate", path, "--strict").status == 1
+
+
+def test_a_repository_is_not_among_the_files(command: Command) -> None:
+    """It cannot be: no object is called so."""
+    spec = {"runtime": "vllm", "vllmConfig": {"speculative": {"enabled": True, "model": "org/small"}}}
+    assert "among the files" not in command("validate", command.file("all.yaml", model(), service(spec))).out
 
 
 def test_paths_are_not_cut(command: Command) -> None:
@@ -272,7 +295,7 @@ YAML = {
 def test_yaml_errors_are_words(command: Command, text: str, words: str) -> None:
     """For people, with the line itself."""
     path = command.file("all.yaml", model())
-    Path(path).write_text(text)
+    Path(path).write_text(f"{text}---\nkind: Model\n")
     result = command("validate", path)
     assert result.status == 1
     assert words in result.out

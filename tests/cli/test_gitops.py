@@ -8,7 +8,7 @@ from typing import Any
 import lupa  # type: ignore[import-untyped]
 import pytest
 
-from app.cli.manifests import read
+from app.cli.files import read
 from app.cli.offline import settled
 from app.families import RESOURCES
 from tools import gitops

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.cli.manifests import ManifestError, parse, read
+from app.cli.files import read
+from app.cli.manifests import ManifestError, parse
 from app.kube.field import Path as FieldPath
 from tests.service import NEVER
 

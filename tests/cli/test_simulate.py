@@ -63,8 +63,9 @@ def test_a_child_that_is_created_only_is_not_changed() -> None:
 
 
 def test_holding_changes_nothing() -> None:
-    """Objects are as the files have them, with a uid and a namespace."""
-    (document,) = holding(manifests(model()), "there").objects.values()
+    """Objects are as the files have them, with a uid and a namespace; beside them is what every namespace has."""
+    document, account = holding(manifests(model()), "there").objects.values()
+    assert (account["kind"], account["metadata"]["name"]) == ("ServiceAccount", "default")
     assert document["metadata"]["namespace"] == "there"
     assert document["metadata"]["uid"]
     assert "status" not in document

@@ -134,6 +134,20 @@ def test_an_object_is_explained_with_the_events_of_its_own() -> None:
     assert any(row["source"] == "spec.image" for row in found["values"])
 
 
+@pytest.mark.parametrize(("status", "cause"), [({}, "not answered yet"), (None, "changed a moment ago")])
+def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json | None, cause: str) -> None:
+    """Never by what would be once everything runs."""
+    asked = held(service(), conditions=conditions("True"))
+    asked = {**asked, "status": status} if status is not None else asked
+    asked["metadata"]["generation"] = 7
+    others = [held(service(name="t"), conditions=conditions("True"))]
+    cluster = Held({"inferenceservices": [asked, *others], "models": [held(model("m"))]})
+    row = next(row for row in look(cluster, None) if row.object.endswith("/s"))
+    found = from_cluster(cluster, ("inferenceservice", "s"), "team")
+    assert (found["state"], found["why"]) == ("not known to be ready", [row.cause])
+    assert cause in row.cause
+
+
 @pytest.mark.parametrize(
     ("names", "words"),
     [((), "KIND NAME"), (("modle", "m"), "is none of"), (("models", "x"), "is called x")],

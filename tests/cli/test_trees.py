@@ -163,11 +163,18 @@ def test_an_operators_tree(command: Command, tree: Path) -> None:
     """Findings where somebody can mend them; what is no manifest as it lies there is passed over, and counted."""
     assert findings(command, ".") == (1, EXPECTED)
     counted = command("validate", ".").err
-    assert "1 Helm templates" in counted
+    assert "1 Helm template," in counted
     assert "2 kustomize patches" in counted
-    assert "1 excluded" in counted
-    assert "4 objects checked, 3 errors, 1 warnings" in counted
-    assert tree.exists()
+    assert "1 excluded file," in counted
+    assert "4 objects checked, 3 errors, 1 warning " in counted
+
+
+def test_files_by_their_names_get_the_findings_of_the_tree(command: Command, tree: Path) -> None:
+    """As pre-commit names those that git knows."""
+    files = [str(file.relative_to(tree)) for file in sorted(tree.rglob("*.yaml")) if file.parent.name != "rendered"]
+    assert findings(command, *files) == (1, EXPECTED)
+    for passed_over in ("chart/templates/service.yaml", "overlays/dev/few.yaml", ".github/workflows/ci.yaml"):
+        assert findings(command, passed_over, "--allow-empty") == (0, set())
 
 
 def test_an_operators_tree_once_it_is_mended(command: Command, tree: Path) -> None:

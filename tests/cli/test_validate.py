@@ -24,7 +24,7 @@ def test_every_finding_has_its_place(command: Command) -> None:
         ["11", "5", " error"],
     ]
     assert 'unknown field "spec.replcias", did you mean "replicas"?' in result.out
-    assert "1 objects checked, 3 errors, 0 warnings" in result.err
+    assert "1 object checked, 3 errors, 0 warnings" in result.err
 
 
 def test_findings_as_json(command: Command) -> None:

@@ -73,8 +73,11 @@ class World:
 
     def __init__(self, case: Json, settings: Settings) -> None:
         self.case = case
+        self.answers: list[bytes] = []
+        """All that the hooks said."""
+        self._hooks = direct(settings, lambda: NOW)
         self._cluster = Cluster(
-            direct(settings, lambda: NOW),
+            self._send,
             _UNDECLARED[case["family"]],
             controllers=self._controllers(),
             granted=frozenset(),
@@ -90,6 +93,10 @@ class World:
             if metadata.get("ownerReferences") and LAST_APPLIED not in (metadata.get("annotations") or {}):
                 item = apply.with_record(item, _asked_for(item))
             self.put(item)
+
+    def _send(self, path: str, body: bytes) -> bytes:
+        self.answers.append(self._hooks(path, body))
+        return self.answers[-1]
 
     def put(self, item: Json) -> None:
         """Hold an object as it is."""

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
+from app.cli.files import read
 from app.cli.kinds import find
-from app.cli.manifests import read
 from app.cli.offline import NOW, settled
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync

@@ -9,6 +9,7 @@ from app.errors import ResponseError
 from app.hooks.protocol import SyncResponse
 from app.hooks.response import MAX_ANSWER_BYTES, TooLarge, encode, unstorable
 from app.hooks.sendable import merge_key_clash
+from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import ANNOTATIONS_MAX
 
 
@@ -44,6 +45,26 @@ def test_what_is_refused(children: list[Any]) -> None:
     """A null, a duplicate, a foreign namespace, values of the wrong kind, a clash of merge keys."""
     with pytest.raises(ResponseError):
         encode(SyncResponse({}, children), "ns")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31m\x00\x9b", r"a\x1b[31m\x00\x9b"),
+        ("a\u202eb\u2066", r"a\u202eb\u2066"),
+        ("a\r\nb\tc é", "a\\r\nb\tc é"),
+        ("x" * 100_000, "x" * (MESSAGE_MAX - 1) + "…"),
+        ("\x00" * 20_000, r"\x00" * (MESSAGE_MAX // 4 - 1) + r"\x0…"),
+    ],
+    ids=["terminal", "direction", "line ends", "long", "long when escaped"],
+)
+def test_strings_of_a_status_can_be_shown(text: str, shown: str) -> None:
+    """Names and messages of other objects are in it, and `kubectl` prints them as they are."""
+    status = {"conditions": [{"message": text}], "url": text}
+    assert orjson.loads(encode(SyncResponse(status, []), "ns"))["status"] == {
+        "conditions": [{"message": shown}],
+        "url": shown,
+    }
 
 
 def test_a_null_in_status_is_refused() -> None:

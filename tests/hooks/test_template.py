@@ -14,7 +14,7 @@ import pytest
 from app.cli import apply
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.protocol import SyncResponse
-from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, WAITS, noted
+from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, TAKEN_OVER, WAITS, noted
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
@@ -59,6 +59,16 @@ def after(parent: Json, before: Json, kind: Widgets = WIDGET, settings: Settings
     return apply.updated(before, answered(parent, before, kind=kind, settings=settings))
 
 
+def settled(parent: Json, before: Json, kind: Widgets = WIDGET) -> Json:
+    """The Deployment once no answer changes it any more."""
+    for _ in range(4):
+        found = after(parent, before, kind)
+        if found == before:
+            return found
+        before = found
+    raise AssertionError("answers do not settle")
+
+
 def test_a_template_without_a_record_stays() -> None:
     taken = foreign()
     first = after(widget(), taken)
@@ -82,16 +92,14 @@ def test_what_is_equal_needs_no_keeping() -> None:
 def test_a_change_by_the_user_ends_it() -> None:
     """With nothing of the other operator's left behind."""
     changed = widget(annotations={"image": "mine"})
-    first = after(widget(), foreign())
-    second = after(changed, first)
-    assert template(second) == template(answered(changed))
-    assert KEPT not in second["metadata"]["annotations"]
-    assert after(changed, second) == second
+    last = settled(changed, settled(widget(), foreign()))
+    assert template(last) == template(answered(changed))
+    assert not {KEPT, TAKEN_OVER} & last["metadata"]["annotations"].keys()
 
 
 def test_asking_for_the_latest_ends_it() -> None:
     first = after(widget(), foreign())
-    assert template(after(widget(annotations={ROLLOUT: LATEST}), first)) == template(answered(widget()))
+    assert template(settled(widget(annotations={ROLLOUT: LATEST}), first)) == template(answered(widget()))
     assert template(after(widget(annotations={ROLLOUT: "x"}), first)) == template(first)
 
 
@@ -105,7 +113,7 @@ def test_asking_for_the_latest_ends_it() -> None:
 def test_a_change_that_the_other_operator_did_not_see_is_made(status: Json) -> None:
     parent = widget()
     parent["metadata"]["generation"] = 2
-    assert template(answered({**parent, "status": status}, foreign()))["spec"]["containers"][0]["image"] != "other"
+    assert template(settled({**parent, "status": status}, foreign()))["spec"]["containers"][0]["image"] != "other"
     status = orjson.loads(orjson.dumps(status).replace(b":1", b":2"))
     assert template(answered({**parent, "status": status}, foreign()))["spec"]["containers"][0]["image"] == "other"
 
@@ -152,7 +160,7 @@ def test_a_template_that_the_merge_would_change_is_left_out() -> None:
     assert template(first) == template(taken)
     assert after(widget(), first) == first
     changed = widget(annotations={"image": "mine"})
-    last = after(changed, after(changed, first))
+    last = settled(changed, first)
     assert template(last)["spec"]["containers"][0]["image"] == "mine"
     assert template(last) == template(answered(changed))
 
@@ -181,17 +189,18 @@ def test_a_release_restarts_nothing_and_says_what_waits() -> None:
     upgraded = after(widget(), before, NEXT)
     assert template(upgraded) == template(before)
     assert after(widget(), upgraded, NEXT) == upgraded
-    assert ready(synced(widget(), before, kind=NEXT)) == WAITS
+    assert ready(synced(widget(), before, kind=NEXT)) == f"{WAITS} (Deployment w: spec.containers[main].args)"
     assert ready(synced(widget(), before)) == ""
 
 
 @pytest.mark.parametrize("length", [0, 10, MESSAGE_MAX])
 def test_what_waits_is_said_in_no_more_than_a_message_may_have(length: int) -> None:
     status = {"conditions": [{"type": "Ready", "message": "x" * length}, {"type": "Other", "message": "y"}]}
-    said = noted(status)
-    assert noted(said) == said
+    fields = [f"Deployment w: spec.x{number}" for number in range(7)]
+    said = noted(status, fields)
+    assert noted(said, fields) == said
     message = said["conditions"][0]["message"]
-    assert message.endswith(WAITS)
+    assert message.endswith(f"{WAITS} ({', '.join(fields[:5])}, and 2 more)")
     assert len(message) <= MESSAGE_MAX
     assert said["conditions"][1] == status["conditions"][1]
 
@@ -249,7 +258,7 @@ def test_what_a_release_wrote_that_noted_nothing_stays() -> None:
     upgraded = after(widget(), before, NEXT)
     assert template(upgraded) == template(before)
     assert INPUTS in upgraded["metadata"]["annotations"]
-    assert ready(synced(widget(), before, kind=NEXT)) == WAITS
+    assert ready(synced(widget(), before, kind=NEXT)) == f"{WAITS} (Deployment w: spec.containers[main].args)"
     changed = after(widget(annotations={"image": "mine"}), upgraded, NEXT)
     assert template(changed)["spec"]["containers"] == [{"name": "main", "image": "mine", "args": ["--new-default"]}]
 

@@ -9,7 +9,7 @@ import pytest
 from app.families import RESOURCES
 from app.kube import field, quantity
 from app.kube.base import FORMS
-from app.kube.correction import Members, wrong_type
+from app.kube.correction import Members, misspelt, wrong_type
 from app.kube.decode import decode_document
 from app.kube.field import nearest
 from app.kube.modelfields import unknown_fields
@@ -126,3 +126,25 @@ def test_the_fields_of_what_belongs_there_are_known(kind: str, spec: dict[str, A
     _, errors = decode_document(spec, resource.spec)
     unknown = unknown_fields(spec, resource.spec, field.Path("spec"))
     assert any(words in text for text in [*map(str, errors), *unknown])
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("llama3-405b", ""),
+        ("llama-9b", ""),
+        ("llama-8", "llama-8b"),
+        ("lama-8b", "llama-8b"),
+        ("llmaa-8b", "llama-8b"),
+        ("LLama_8b", "llama-8b"),
+        ("qwen-intsruc", "qwen-instruct"),
+        ("qwen", ""),
+        ("instruct", ""),
+        ("cat", "chat"),
+        ("hta", ""),
+        ("", ""),
+    ],
+)
+def test_names_of_users_are_suggested_within_a_typing_error(name: str, meant: str) -> None:
+    """A name that differs in its digits is another model."""
+    assert misspelt(name, ("llama-8b", "llama3-8b", "qwen-instruct", "chat")) == meant

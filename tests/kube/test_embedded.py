@@ -195,6 +195,13 @@ def test_a_place_may_ask_for_less_than_the_type_does() -> None:
         ({"name": "A", "valeu": "1"}, "EnvVar", 'unknown field "spec.x.valeu", did you mean "value"?'),
         ({"httpget": {}}, "Probe", 'unknown field "spec.x.httpget", did you mean "httpGet"?'),
         ({"qqq": 1}, "Probe", 'unknown field "spec.x.qqq"'),
+        (
+            {"containers": [], "spec": {"containers": [], "volumes": []}},
+            "PodSpec",
+            'unknown field "spec.x.spec"; remove this level: containers, volumes must be directly below spec.x',
+        ),
+        ({"containers": [], "spec": {"other": 1}}, "PodSpec", 'unknown field "spec.x.spec"'),
+        ({"containers": [], "spec": {}}, "PodSpec", 'unknown field "spec.x.spec"'),
         ({"a\n\x00": 1}, "Probe", 'unknown field "spec.x.a\\n\\x00"'),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from app.admission import review
-from app.cli.manifests import read
+from app.cli.files import read
 from app.cli.validate import check_together
 from app.settings import Settings
 from tests.hookcalls import encode

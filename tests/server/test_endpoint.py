@@ -14,7 +14,8 @@ from prometheus_fastapi_instrumentator import Instrumentator
 from app.admission import protocol
 from app.errors import ProtocolError, ResponseError
 from app.kube import field
-from app.server.body import IN_FLIGHT_MAX, LARGE_BYTES, SMALL_BYTES, Disconnected, Load, Reader, Refusal
+from app.server.body import IN_FLIGHT_MAX, LARGE_BYTES, SMALL_BYTES, Load, Reader, Refusal
+from app.server.caller import Disconnected
 from app.server.endpoint import AWAITED_BYTES, Answer, Endpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import reviewed

@@ -132,6 +132,28 @@ def test_requests_that_are_not_complete_give_way(service: Service) -> None:
             assert is_allowed(service.post(REVIEW, review())) is not None
 
 
+@pytest.mark.parametrize("started", ["service", "encrypted"])
+def test_a_crowd_closes_only_its_own_connections(started: str, request: pytest.FixtureRequest) -> None:
+    """The address with the most gives way, whatever it sent; others are served, and their idle connections stay."""
+    service: Service = request.getfixturevalue(started)
+    ask = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+    with contextlib.ExitStack() as stack:
+        idle = [stack.enter_context(contextlib.closing(service.connect())) for _ in range(20)]
+        for connection in idle:
+            connection.request("GET", "/healthz")
+            connection.getresponse().read()
+        for n in range(CONNECTIONS_MAX + MORE):
+            crowd = socket.create_connection((service.host, service.port), NEVER, ("127.0.0.2", 0))
+            stack.enter_context(crowd)
+            if service.tls is None:
+                crowd.sendall(ask)
+            if n % 50 == 0:
+                assert is_allowed(service.post(REVIEW, review())) is not None
+        for connection in idle:
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().status == 200
+
+
 def _has_ended(connection: socket.socket) -> bool:
     with contextlib.suppress(ConnectionResetError):
         return connection.recv(1) == b""

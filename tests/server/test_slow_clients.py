@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.server.protocol import BODY_SECONDS, HEAD_SECONDS, PIPELINED, WRITE_SECONDS
+from app.server.protocol import BODY_SECONDS, HEAD_SECONDS, PIPELINED_MAX, WRITE_SECONDS
 from tests.corpus.requests import REVIEW, is_allowed, review
 from tests.service import NEVER, Service, ask, running, statuses
 
@@ -108,14 +108,16 @@ def rested(service: Service) -> list[int]:
 
 
 def test_requests_that_do_not_wait_for_answers(service: Service) -> None:
-    """A few are answered in turn. Thousands, each 35 bytes and 8 KiB of memory, end their connection only."""
+    """One may wait behind another. More of them, each 35 bytes and 8 KiB of memory, end their connection only."""
     request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     with service.socket(NEVER) as connection:
-        connection.sendall(request * PIPELINED)
+        connection.sendall(request * (PIPELINED_MAX + 1))
         answer = b""
-        while len(statuses(answer)) < PIPELINED:
+        while len(statuses(answer)) <= PIPELINED_MAX:
             answer += connection.recv(65536)
-        assert statuses(answer) == [200] * PIPELINED
-    _, answer = closed_after(service, request * 1500)
-    assert len(statuses(answer)) <= PIPELINED + 1
+        assert statuses(answer) == [200] * (PIPELINED_MAX + 1)
+    for depth in (PIPELINED_MAX + 2, 1500):
+        seconds, answer = closed_after(service, request * depth)
+        assert seconds < HEAD_SECONDS
+        assert len(statuses(answer)) <= PIPELINED_MAX
     assert is_allowed(service.post(REVIEW, review())) is not None

@@ -66,7 +66,7 @@ def callbacks(protocol_class: type[HttpToolsProtocol]) -> list[str]:
     async def main() -> None:
         config = uvicorn.Config(cast("Any", answer), ws="none", log_config=None)
         state = ServerState()
-        protocol = Recording(config, state, {}, asyncio.get_running_loop())
+        protocol = Recording(config, state, {})
         protocol.connection_made(Transport())
         assert protocol in state.connections
         protocol.data_received(REQUEST)
@@ -109,7 +109,9 @@ def test_the_protocols_methods_are_called_in_this_order() -> None:
     assert callbacks(LimitedProtocol) == expected
 
 
-@pytest.mark.parametrize("name", ["pause_writing", "resume_writing", "timeout_keep_alive_handler", *OVERRIDDEN])
+@pytest.mark.parametrize(
+    "name", ["pause_writing", "resume_writing", "timeout_keep_alive_handler", "_start_asgi_task", *OVERRIDDEN]
+)
 def test_what_is_overridden_is_there(name: str) -> None:
     """With the arguments that we pass on."""
     theirs = inspect.signature(getattr(HttpToolsProtocol, name)).parameters

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from app.hooks.memo import Memo
-from app.server.worker import INLINE_BYTES, SLOW_SECONDS, STUCK_SECONDS, Worker
+from app.server.caller import Caller, Disconnected
+from app.server.worker import INLINE_BYTES, NEWCOMERS_MAX, SLOW_SECONDS, STUCK_SECONDS, Worker
 
 LARGE = b" " * (INLINE_BYTES + 1)
 
@@ -24,7 +25,7 @@ def test_only_large_bodies_go_to_the_thread() -> None:
 
     async def main() -> list[bytes]:
         worker = Worker()
-        return [await worker.answer(where, body) for body in (LARGE[1:], LARGE)]
+        return [await worker.answer(where, body, Caller()) for body in (LARGE[1:], LARGE)]
 
     small, large = asyncio.run(main())
     assert (small, large) == (threading.current_thread().name.encode(), b"worker")
@@ -32,7 +33,7 @@ def test_only_large_bodies_go_to_the_thread() -> None:
 
 def test_a_handler_may_always_need_the_thread() -> None:
     """However small the body is."""
-    assert asyncio.run(Worker().answer(where, b"{}", inline=False)) == b"worker"
+    assert asyncio.run(Worker().answer(where, b"{}", Caller(), inline=False)) == b"worker"
 
 
 def test_small_requests_are_answered_while_a_large_one_is_worked_on() -> None:
@@ -45,9 +46,9 @@ def test_small_requests_are_answered_while_a_large_one_is_worked_on() -> None:
 
     async def main() -> tuple[bytes, bytes]:
         worker = Worker()
-        large = asyncio.create_task(worker.answer(endless, LARGE))
+        large = asyncio.create_task(worker.answer(endless, LARGE, Caller()))
         await asyncio.sleep(0)
-        small = await worker.answer(where, b"{}")
+        small = await worker.answer(where, b"{}", Caller())
         answered.set()
         return small, await large
 
@@ -70,15 +71,66 @@ def test_the_smallest_waits_least() -> None:
 
     async def main() -> None:
         worker = Worker()
-        tasks = [asyncio.create_task(worker.answer(first, LARGE))]
+        tasks = [asyncio.create_task(worker.answer(first, LARGE, Caller()))]
         await asyncio.to_thread(begun.wait, 60)
-        tasks += [asyncio.create_task(worker.answer(note, LARGE + b" " * more)) for more in (3, 1, 2)]
+        tasks += [asyncio.create_task(worker.answer(note, LARGE + b" " * more, Caller())) for more in (3, 1, 2)]
         await asyncio.sleep(0)
         go_on.set()
         await asyncio.gather(*tasks)
 
     asyncio.run(main())
     assert order == [1, 2, 3]
+
+
+def test_addresses_take_turns_and_newcomers_go_first() -> None:
+    """A client that has many requests delays its own, and of these not the first of a new connection."""
+    order: list[str] = []
+
+    def note(body: bytes) -> bytes:
+        order.append(body.decode())
+        return b""
+
+    async def main() -> None:
+        worker = Worker()
+        callers = [(f"old {n}", Caller("10.0.0.1", answered=True)) for n in range(3)]
+        callers += [("new", Caller("10.0.0.1")), ("other", Caller("10.0.0.2", answered=True))]
+        await asyncio.gather(*(worker.answer(note, name.encode(), caller) for name, caller in callers))
+
+    asyncio.run(main())
+    assert order == ["new", "other", "old 0", "old 1", "old 2"]
+
+
+@pytest.mark.parametrize("body", [b"{}", LARGE], ids=["small", "large"])
+def test_requests_of_clients_that_left_are_not_worked_on(body: bytes) -> None:
+    """Nor do they count as waiting any more."""
+
+    async def main() -> None:
+        worker, caller = Worker(), Caller()
+        task = asyncio.create_task(worker.answer(lambda _: pytest.fail("worked on"), body, caller))
+        await asyncio.sleep(0)
+        caller.leave()
+        with pytest.raises(Disconnected):
+            await task
+        assert (await worker.answer(where, b"{}", Caller()), worker.crowded) == (b"MainThread", False)
+
+    asyncio.run(main())
+
+
+def test_the_worker_is_crowded_by_newcomers_only() -> None:
+    """Neither old connections nor requests in the thread keep others from being opened."""
+
+    async def main() -> list[bool]:
+        found = []
+        for answered, body in ((True, b"{}"), (False, LARGE), (False, b"{}")):
+            worker, calls = Worker(), range(NEWCOMERS_MAX)
+            tasks = [asyncio.create_task(worker.answer(where, body, Caller(answered=answered))) for _ in calls]
+            await asyncio.sleep(0)
+            found.append(worker.crowded)
+            await asyncio.gather(*tasks)
+            found.append(worker.crowded)
+        return found
+
+    assert asyncio.run(main()) == [False, False, False, False, True, False]
 
 
 @pytest.mark.parametrize("fault", [KeyError("x"), RecursionError(), SystemExit(3)])
@@ -91,8 +143,8 @@ def test_the_thread_survives_what_it_works_on(fault: BaseException) -> None:
     async def main() -> bytes:
         worker = Worker()
         with pytest.raises(type(fault)):
-            await worker.answer(fail, LARGE)
-        return await worker.answer(where, LARGE)
+            await worker.answer(fail, LARGE, Caller())
+        return await worker.answer(where, LARGE, Caller())
 
     assert asyncio.run(main()) == b"worker"
 
@@ -109,9 +161,9 @@ def test_a_slow_small_request_sends_the_next_ones_to_the_thread(monkeypatch: pyt
 
     async def main() -> list[bytes]:
         worker = Worker()
-        found = [await worker.answer(handle, b"{}") for handle in (where, slow, where)]
+        found = [await worker.answer(handle, b"{}", Caller()) for handle in (where, slow, where)]
         now[0] += 21 * SLOW_SECONDS
-        return [*found, await worker.answer(where, b"{}")]
+        return [*found, await worker.answer(where, b"{}", Caller())]
 
     here = threading.current_thread().name.encode()
     assert asyncio.run(main()) == [here, here, b"worker", here]
@@ -130,7 +182,7 @@ def test_a_thread_that_does_not_come_back_is_stuck(monkeypatch: pytest.MonkeyPat
 
     async def main() -> None:
         worker = Worker()
-        task = asyncio.create_task(worker.answer(endless, LARGE))
+        task = asyncio.create_task(worker.answer(endless, LARGE, Caller()))
         await asyncio.to_thread(begun.wait, 60)
         found = [worker.stuck]
         now[0] += STUCK_SECONDS + 1

@@ -10,8 +10,9 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import get_args
+from typing import Any, get_args
 
+from app.hooks.reader import read_yaml
 from app.hooks.sendable import clashes
 from app.kserve import lora
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
@@ -32,7 +33,16 @@ from app.kserve.llminferenceservice.types import (
     SchedulerSpec,
     WorkloadSpec,
 )
-from app.kserve.names import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, RESERVED_LABELS, Names
+from app.kserve.names import (
+    MAIN,
+    MODEL_PATH,
+    MODEL_VOLUMES,
+    OBJECTIVE_HEADER,
+    RESERVED_LABELS,
+    STORAGE_INITIALIZER,
+    Names,
+)
+from app.kserve.operator import Credentials
 from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
 from app.kserve.spec.find import choose_presets
@@ -83,6 +93,8 @@ def warnings(service: Service) -> list[field.Advice]:
     found: list[field.Advice] = [
         *_model_advice(spec),
         *_source_advice(spec),
+        *_token_advice(service.metadata, spec),
+        *_device_advice(service.metadata),
         *lora.advice(spec),
         *_name_advice(service.metadata.name, spec),
     ]
@@ -291,6 +303,46 @@ def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
 
+_TOKENS = frozenset({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"})
+_STORAGE_SECRET = Credentials().storage_secret_name_annotation
+
+
+def _token_advice(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
+    uri = spec.model.uri if spec.model is not None else ""
+    if not (uri.lower().startswith("hf:") and lora.is_loaded(spec)) or _STORAGE_SECRET in (metadata.annotations or {}):
+        return
+    for workload, path in workloads(spec):
+        for key, pod in (("template", workload.template), ("worker", workload.worker)):
+            yield from _server_token_advice(pod or {}, path.child(key))
+
+
+def _server_token_advice(pod: Json, path: field.Path) -> Iterator[Advice]:
+    if any(_tokens(one) for one in pod.get("initContainers") or () if one.get("name") == STORAGE_INITIALIZER):
+        return
+    for position, container in enumerate(pod.get("containers") or ()):
+        for at in _tokens(container) if container.get("name") == MAIN else ():
+            yield advice(
+                path.child("containers").index(position).child("env").index(at),
+                f"the init container {STORAGE_INITIALIZER} downloads the model, and does not get this token: name its "
+                f"Secret in the annotation {_STORAGE_SECRET}, or under secrets of the pods' ServiceAccount",
+            )
+
+
+def _tokens(container: Json) -> list[int]:
+    return [at for at, variable in enumerate(container.get("env") or ()) if variable.get("name") in _TOKENS]
+
+
+_DRA_PREFIX = "serving.kserve.io/exp-dra-"
+
+
+def _device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
+    for key in sorted(metadata.annotations or {}):
+        if key.startswith(_DRA_PREFIX):
+            instead = "no ResourceClaimTemplate is made; claim devices in template.resourceClaims"
+            yield _no_effect(field.Path("metadata").child("annotations").key(key), instead)
+
+
 def _has_model(pod: Json | None) -> bool:
     """Whether the main container of a user's pod may find a model without the storage initializer."""
     containers: list[Json] = (pod or {}).get("containers") or []
@@ -465,6 +517,7 @@ def _endpoint_picker(pool: InferencePoolSpec | v1alpha1.InferencePoolSpec) -> tu
 def _scheduler_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
     yield from _without_main(scheduler.template, SCHEDULER.child("template"))
+    yield from _plugin_advice(scheduler)
     if scheduler.pool is None or scheduler.pool.ref is None:
         return
     if not scheduler.pool.ref.name:
@@ -473,3 +526,32 @@ def _scheduler_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
     unused = ("template", "replicas", "labels", "annotations", "config")
     if ignored := [name for name in unused if getattr(scheduler, name) is not None]:
         yield _no_effect(SCHEDULER, f"with pool.ref no scheduler is created; remove {', '.join(ignored)}")
+
+
+_SIDECARS = {
+    "precise-prefix-cache-scorer": "tokenizer",
+    "token-producer": "tokenizer",
+    "predicted-latency-producer": "latency predictor",
+}
+"""Plugins of the endpoint picker that ask another server, by their type, and what they ask."""
+
+
+def _plugin_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
+    """Plugins whose server is no container of the endpoint picker's pod. KServe adds one; here users do."""
+    inline = scheduler.config.inline if scheduler.config is not None else None
+    types = read_yaml(inline, _plugin_types) if isinstance(inline, str) else _plugin_types(inline)
+    containers = (scheduler.template or {}).get("containers") or ()
+    if isinstance(types, str) or any(container.get("name") != MAIN for container in containers):
+        return
+    path = SCHEDULER.child("config", "inline")
+    for position, kind in enumerate(types):
+        if kind in _SIDECARS:
+            here = path if isinstance(inline, str) else path.child("plugins").index(position).child("type")
+            message = f"{kind} needs a {_SIDECARS[kind]}, which is not added here; add it to scheduler.template"
+            yield advice(here, message)
+
+
+def _plugin_types(config: Any) -> tuple[str, ...]:
+    plugins = config.get("plugins") if isinstance(config, dict) else None
+    listed = plugins if isinstance(plugins, list) else ()
+    return tuple(str(plugin.get("type")) if isinstance(plugin, dict) else "" for plugin in listed)

@@ -1,4 +1,4 @@
-"""What ``v1alpha1`` of ``LLMInferenceService`` has otherwise: the older form of a pool, and criticality as a field."""
+"""Types of ``LLMInferenceService`` that differ in ``v1alpha1``: the pool, and criticality as a field of the model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.kserve.llminferenceservice import types
-from app.kube.base import KubeModel
+from app.kube.base import KubeModel, with_types
 from app.kube.fieldclass import DEFAULTED, honoured
 from app.kube.gatewayapi import PortNumber
 
@@ -37,8 +37,9 @@ class InferencePoolSpec(KubeModel):
     extension_ref: ExtensionReference = Field(description="The endpoint picker.")
 
 
+@with_types(spec=InferencePoolSpec | None)
 class PoolSpec(types.PoolSpec):
-    spec: Annotated[InferencePoolSpec | None, types.POOL_SPEC] = Field(None, description="Content of the managed pool.")  # type: ignore[assignment]  # the older form
+    """An InferencePool, managed or existing."""
 
 
 class SchedulerSpec(types.SchedulerSpec):

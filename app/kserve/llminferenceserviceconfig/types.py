@@ -14,10 +14,10 @@ from pydantic import Field
 
 from app.kserve.llminferenceservice import types
 from app.kube import gatewayapi
+from app.kube.base import with_types
 from app.kube.conditions import Condition
 from app.kube.fieldclass import HONOURED, no_effect
 
-_MATCHES: Any = gatewayapi.DEFAULT_MATCHES
 _RULES: Any = gatewayapi.DEFAULT_RULES
 
 
@@ -65,40 +65,29 @@ class TemplatedBackendRef(gatewayapi.HTTPBackendRef):
     name: str = Field(description="Name of the backend, may be a template.", min_length=1)
 
 
+@with_types(
+    matches=list[TemplatedRouteMatch] | None,
+    filters=list[TemplatedRouteFilter] | None,
+    backend_refs=list[TemplatedBackendRef] | None,
+)
 class TemplatedRouteRule(gatewayapi.HTTPRouteRule):
-    matches: list[TemplatedRouteMatch] | None = Field(  # type: ignore[assignment]  # lists are invariant
-        None,
-        description="Requests that the rule is for: those that any of these fits.",
-        max_length=64,
-        json_schema_extra={**gatewayapi.ATOMIC, "default": _MATCHES},
-    )
-    filters: Annotated[list[TemplatedRouteFilter] | None, gatewayapi.FILTER_RULES] = Field(  # type: ignore[assignment]  # lists are invariant
-        None,
-        description="Steps on the way.",
-        max_length=16,
-        json_schema_extra=gatewayapi.ATOMIC,
-    )
-    backend_refs: list[TemplatedBackendRef] | None = Field(  # type: ignore[assignment]  # lists are invariant
-        None,
-        description="Where the requests go.",
-        max_length=16,
-        json_schema_extra=gatewayapi.ATOMIC,
-    )
+    """A rule of an HTTPRoute, with templates."""
 
 
+@with_types(
+    parent_refs=list[TemplatedParentReference] | None,
+    rules=(
+        Annotated[list[TemplatedRouteRule] | None, gatewayapi.ROUTE_RULES],
+        Field(
+            None,
+            description="What happens to requests. A list that the API server filled in counts as none.",
+            max_length=16,
+            json_schema_extra={**gatewayapi.ATOMIC, "default": _RULES},
+        ),
+    ),
+)
 class TemplatedHTTPRouteSpec(gatewayapi.HTTPRouteSpec):
-    parent_refs: list[TemplatedParentReference] | None = Field(  # type: ignore[assignment]  # lists are invariant
-        None,
-        description="Gateways that serve the route.",
-        max_length=32,
-        json_schema_extra=gatewayapi.ATOMIC,
-    )
-    rules: Annotated[list[TemplatedRouteRule] | None, gatewayapi.ROUTE_RULES] = Field(  # type: ignore[assignment]  # lists are invariant
-        None,
-        description="What happens to requests. A list that the API server filled in counts as none.",
-        max_length=16,
-        json_schema_extra={**gatewayapi.ATOMIC, "default": _RULES},
-    )
+    """Content of the managed HTTPRoute, with templates."""
 
 
 class ConfigHTTPRoute(types.HTTPRouteConfig):
@@ -121,14 +110,16 @@ class ConfigPoolSelector(types.PoolSelector):
     )
 
 
+@with_types(
+    selector=ConfigPoolSelector | None,
+    target_ports=(
+        list[types.Port] | None,
+        Field(None, description="Ports of the model server.", max_length=8, json_schema_extra=types.PORTS),
+    ),
+    endpoint_picker_ref=ConfigEndpointPicker | None,
+)
 class ConfigInferencePoolSpec(types.InferencePoolSpec):
     """Content of the managed InferencePool, or a part of it."""
-
-    selector: ConfigPoolSelector | None = Field(None, description="Which pods are in the pool.")  # type: ignore[assignment]  # may be left out here
-    target_ports: list[types.Port] | None = Field(  # type: ignore[assignment]  # may be left out here
-        None, description="Ports of the model server.", max_length=8, json_schema_extra=types.PORTS
-    )
-    endpoint_picker_ref: ConfigEndpointPicker | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]  # may be left out here
 
 
 class ConfigPoolSpec(types.PoolSpec):

@@ -1,4 +1,4 @@
-"""What ``v1alpha1`` of ``LLMInferenceServiceConfig`` has otherwise: as for services, where templates fit in."""
+"""Types of ``LLMInferenceServiceConfig`` that differ in ``v1alpha1``: those of services, with room for templates."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from app.kserve.llminferenceservice import v1alpha1
-from app.kserve.llminferenceservice.types import MATCH_LABELS, PICKER_NAME, POOL_SPEC
+from app.kserve.llminferenceservice.types import MATCH_LABELS, PICKER_NAME
 from app.kserve.llminferenceserviceconfig import types
+from app.kube.base import with_types
 from app.kube.gatewayapi import PortNumber
 
 
@@ -22,28 +23,30 @@ class ConfigExtensionReference(v1alpha1.ExtensionReference):
     name: Annotated[str, PICKER_NAME] = Field(description="Name, may be a template.", min_length=1)
 
 
+@with_types(
+    selector=(
+        Annotated[dict[str, str] | None, MATCH_LABELS],
+        Field(None, description="Labels of the pods, in addition to the service's own, may be templates."),
+    ),
+    target_port_number=PortNumber | None,
+    extension_ref=ConfigExtensionReference | None,
+)
 class ConfigInferencePoolSpec(v1alpha1.InferencePoolSpec):
     """Content of the managed InferencePool, or a part of it."""
 
-    selector: Annotated[dict[str, str] | None, MATCH_LABELS] = Field(  # type: ignore[assignment]  # may be left out here
-        None, description="Labels of the pods, in addition to the service's own, may be templates."
-    )
-    target_port_number: PortNumber | None = Field(None, description="Port of the model server.")  # type: ignore[assignment]  # may be left out here
-    extension_ref: ConfigExtensionReference | None = Field(None, description="The endpoint picker.")  # type: ignore[assignment]  # may be left out here
 
-
+@with_types(spec=ConfigInferencePoolSpec | None)
 class ConfigPoolSpec(v1alpha1.PoolSpec):
-    spec: Annotated[ConfigInferencePoolSpec | None, POOL_SPEC] = Field(None, description="Content of the managed pool.")
+    """An InferencePool, managed or existing."""
 
 
 class ConfigSchedulerSpec(v1alpha1.SchedulerSpec):
     pool: ConfigPoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
 
 
+@with_types(scheduler=ConfigSchedulerSpec | None)
 class ConfigRouterSpec(types.ConfigRouterSpec):
-    scheduler: ConfigSchedulerSpec | None = Field(  # type: ignore[assignment]  # the older form
-        None, description="The endpoint picker; empty for a managed one."
-    )
+    """How requests reach the model."""
 
 
 class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceConfigSpec):

@@ -10,6 +10,7 @@ from app.hooks.protocol import every, one
 from app.kserve.llminferenceservice.observed import Gateway, Listener, ParentReference, RouteRule, RouteSpec
 from app.kserve.llminferenceservice.types import Address
 from app.kserve.names import GATEWAY_NAME_LABEL
+from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import RelatedMeta
 
 EXTERNAL, GATEWAY_INTERNAL, INTERNAL = "gateway-external", "gateway-internal", "internal"
@@ -88,20 +89,34 @@ def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[Li
 def _external(
     gateway: Gateway, listeners: Sequence[Listener], hostnames: Sequence[str], path: str, wildcard: str
 ) -> list[str]:
-    values = [address.value for address in gateway.status.addresses or () if address.value]
+    values = [address.value for address in gateway.status.addresses or () if _is_host(address.value)]
     if not gateway.status.addresses:
         return []
     named = [name for name in hostnames if name and name != "*"]
     return [
         _url(listener, host, path)
         for listener in listeners
-        for host in sorted(named or _listener_host(listener, wildcard) or values)
+        for host in sorted(named or _listener_host(listener, wildcard) or values[:MAX_ADDRESSES])
     ]
+
+
+MAX_ADDRESSES = 16
+"""Addresses that a Gateway may have."""
+
+
+def _is_host(text: str) -> bool:
+    """Whether a URL can have it as its host: a DNS name, or an IP address with or without brackets."""
+    if is_dns1123_subdomain(text.lower()):
+        return True
+    try:
+        return bool(ipaddress.ip_address(text.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        return False
 
 
 def _listener_host(listener: Listener, wildcard: str) -> list[str]:
     name = listener.hostname or ""
-    if not name:
+    if not _is_host(name.removeprefix("*.")):
         return []
     return [f"{wildcard}.{name.removeprefix('*.')}" if name.startswith("*.") else name]
 
@@ -112,7 +127,9 @@ def _service_of(gateway: Gateway, services: Mapping[str, RelatedMeta] | None) ->
     labelled = [
         service.metadata.name
         for service in every(services)
-        if service.metadata.namespace == namespace and (service.metadata.labels or {}).get(GATEWAY_NAME_LABEL) == name
+        if service.metadata.namespace == namespace
+        and is_dns1123_subdomain(service.metadata.name)
+        and (service.metadata.labels or {}).get(GATEWAY_NAME_LABEL) == name
     ]
     if labelled:
         return min(labelled)

@@ -268,3 +268,66 @@ def test_a_pod_that_brings_its_own_model(main: Json) -> None:
 def test_a_complete_service_has_no_warnings() -> None:
     """The ordinary case is quiet."""
     assert admit(service(router={**FULL_ROUTER, "gateway": {}}, prefill={}, replicas=1)).warnings == []
+
+
+TOKEN: Json = {"env": [{"name": "A"}, {"name": "HF_TOKEN", "value": "x"}]}
+INITIALIZER: Json = {"initContainers": [{"name": "storage-initializer", **TOKEN}]}
+SECRET = "serving.kserve.io/storageSecretName"
+
+
+def advice(parent: Json) -> list[str]:
+    return [str(warning) for warning in admit(parent).warnings]
+
+
+@pytest.mark.parametrize(
+    ("parent", "path"),
+    [
+        (service(template=main(**TOKEN)), "spec.template.containers[0].env[1]"),
+        (service(prefill={"template": main(**TOKEN)}), "spec.prefill.template.containers[0].env[1]"),
+        (service(template=main(**TOKEN), notes={SECRET: "hf"}), ""),
+        (service(template={**main(**TOKEN), **INITIALIZER}), ""),
+        (service(template=main(**TOKEN), storageInitializer={"enabled": False}), ""),
+        (service(template=main(**TOKEN), uri="pvc://claim/m"), ""),
+        (service(template=main()), ""),
+    ],
+)
+def test_token_that_the_download_does_not_get(parent: Json, path: str) -> None:
+    """A gated model: the variable is on the server, and the storage initializer downloads."""
+    found = [text for text in advice(parent) if "does not get this token" in text]
+    assert [text.partition(": ")[0] for text in found] == ([path] if path else [])
+    assert all(SECRET in text for text in found)
+
+
+def test_annotation_for_devices() -> None:
+    """KServe makes a ResourceClaimTemplate of it."""
+    parent = service(notes={"serving.kserve.io/exp-dra-device-class": "gpu"})
+    (found,) = (text for text in advice(parent) if "dra" in text)
+    assert "no effect" in found
+    assert "template.resourceClaims" in found
+
+
+PLUGIN = "predicted-latency-producer"
+INLINE: Json = {"kind": "EndpointPickerConfig", "plugins": [{"type": "queue-scorer"}, {"type": PLUGIN}]}
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "path"),
+    [
+        ({"config": {"inline": INLINE}}, "spec.router.scheduler.config.inline.plugins[1].type"),
+        ({"config": {"inline": f"plugins: [{{type: {PLUGIN}}}]"}}, "spec.router.scheduler.config.inline"),
+        ({"config": {"inline": INLINE}, "template": {"containers": [{"name": "predictor", "image": "x"}]}}, ""),
+        ({"config": {"inline": {"kind": "EndpointPickerConfig", "plugins": [{"type": "queue-scorer"}, 1]}}}, ""),
+        ({"config": {"inline": "plugins: ["}}, ""),
+        ({}, ""),
+    ],
+)
+def test_plugin_without_its_server(scheduler: Json, path: str) -> None:
+    """KServe adds a container for it."""
+    warnings = advice(service(router={"route": {}, "scheduler": scheduler}))
+    found = [text for text in warnings if "is not added here" in text]
+    assert [text.partition(": ")[0] for text in found] == ([path] if path else [])
+
+
+def test_pod_template_in_place_of_a_pod() -> None:
+    (found,) = (text for text in advice(service(template={"spec": main()})) if "spec.template.spec" in text)
+    assert found.endswith("remove this level: containers must be directly below spec.template")

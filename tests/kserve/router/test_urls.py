@@ -183,6 +183,21 @@ def test_addresses_are_sorted_and_the_first_external_one_is_the_url() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "host", ["*", "evil/<script>", "a\x1b[31m", "javascript:alert(1)", "user:pass@host", "a." * 50_000, ""]
+)
+def test_hosts_that_no_url_can_have(host: str) -> None:
+    """Of a listener or of an address: another team's Gateway may say anything in a cluster without its schema."""
+    usable = {"port": 80, "protocol": "HTTP"}
+    assert found({**usable, "hostname": host}, values=["203.0.113.1"]) == ["http://203.0.113.1/"]
+    assert found(usable, values=[host, "203.0.113.1"]) == ["http://203.0.113.1/"]
+
+
+def test_addresses_are_bounded() -> None:
+    values = [f"10.0.{i // 256}.{i % 256}" for i in range(3000)]
+    assert len(found({"port": 80, "protocol": "HTTP"}, values=values)) == 16
+
+
 def test_nothing_found() -> None:
     """No URL, no address."""
     assert addresses([], "cluster.local") == ("", [])

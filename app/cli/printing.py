@@ -1,0 +1,54 @@
+"""What the command prints: plain lines, JSON, and counted nouns.
+
+Names, paths and values come from files that anybody may have written. Printed as they are, they could control a
+terminal or add lines to a log, a comment or a report, so no unprintable character leaves the command.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import click
+import orjson
+
+_WORKFLOW_COMMAND = re.compile(r"^(\s*):(?=:)|(?<=#)#(?=\[)")
+"""What GitHub Actions takes for a command in the log of a job: ``::`` at the beginning of a line, ``##[`` anywhere."""
+_PLURALS = {"kustomize patch": "kustomize patches"}
+
+
+def escaped(text: str) -> str:
+    """Return the text as one printable line; what cannot be printed is escaped as in JSON."""
+    line = _WORKFLOW_COMMAND.sub(lambda match: f"{match[1] or ''}{_escape(match[0][-1])}", text)
+    return line if line.isprintable() else "".join(map(_printable, line))
+
+
+def _printable(char: str) -> str:
+    return char if char.isprintable() else _escape(char)
+
+
+def _escape(char: str) -> str:
+    return f"\\u{ord(char):04x}" if char.isprintable() else json.dumps(char)[1:-1]
+
+
+def lines(texts: Iterable[str]) -> str:
+    """Return the texts, each as one line."""
+    return "".join(f"{escaped(text)}\n" for text in texts)
+
+
+def as_json(value: Any) -> str:
+    """Return indented JSON in which every character is printable."""
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    return "".join(f"{line if line.isprintable() else ''.join(map(_printable, line))}\n" for line in text.split("\n"))
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 error``, ``2 errors``."""
+    return f"{count} {noun if count == 1 else _PLURALS.get(noun, noun + 's')}"
+
+
+def echo(texts: Iterable[str], *, err: bool = False) -> None:
+    """Print the texts, each as one line."""
+    click.echo(lines(texts), nl=False, err=err)

@@ -1,0 +1,42 @@
+"""The client at the other end of a connection."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from starlette.types import Scope
+
+Outcome = tuple[bytes, BaseException | None]
+"""An answer, or what was raised instead."""
+
+
+class Disconnected(Exception):
+    """The client left before it was answered."""
+
+
+@dataclass(slots=True)
+class Caller:
+    """A client's address, and the state of its connection."""
+
+    address: str = ""
+    answered: bool = False
+    """An earlier request on this connection was answered."""
+    gone: bool = False
+    _answer: asyncio.Future[Outcome] | None = None
+
+    def waits_for(self, answer: asyncio.Future[Outcome]) -> None:
+        """Note the answer to end when the client leaves."""
+        self._answer = answer
+
+    def leave(self) -> None:
+        """End the wait for an answer that nobody will read."""
+        self.gone = True
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result((b"", Disconnected()))
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Return the caller of a request. Servers other than ours do not say."""
+    caller: Caller = scope.setdefault("state", {}).setdefault("caller", Caller())
+    return caller

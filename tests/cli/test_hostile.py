@@ -1,0 +1,129 @@
+"""Files that somebody made to harm who reads them: the command answers, soon, in lines that do nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pytest
+import yaml
+
+from app.cli.printing import as_json, counted, escaped
+from app.kube.yaml import dump
+from tests.cli.files import Command, model, service
+
+SECONDS = 15
+"""Generous: what is tested took minutes, gigabytes or the process."""
+MERGES = "k0: &a0 {x: 1, y: 2}\n" + "".join(
+    f"k{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * 10)}]}}\n" for level in range(1, 9)
+)
+ONE_LARGE_MERGE = "".join(
+    (
+        f"a: &a {{{', '.join(f'x{number}: 1' for number in range(30_000))}}}\n",
+        f"b:\n  <<: [*a, {', '.join(['{}'] * 10_000)}]\napiVersion: v1\nkind: Pod\n",
+    )
+)
+BRACKETS = "apiVersion: v1\nkind: Model\na: " + "[" * 50_000
+DASHES = "apiVersion: v1\nkind: Model\na:\n  " + "- " * 50_000 + "x\n"
+
+TREES: dict[str, dict[str, str | Callable[[Path], None]]] = {
+    "merge keys in a kustomization": {"kustomization.yaml": MERGES},
+    "merge keys in a manifest": {"b.yaml": f"apiVersion: v1\nkind: Pod\n{MERGES}"},
+    "one large merge": {"b.yaml": ONE_LARGE_MERGE},
+    "brackets in a kustomization": {"kustomization.yaml": BRACKETS},
+    "brackets in a manifest": {"b.yaml": BRACKETS},
+    "nested sequences in one line": {"b.yaml": DASHES},
+    "a .gitignore without end": {".gitignore": lambda path: path.symlink_to("/dev/zero")},
+    "a .gitignore that nobody writes to": {".gitignore": os.mkfifo},
+    "a file without end": {"b.yaml": lambda path: path.symlink_to("/dev/zero")},
+    "a patch with NUL": {"kustomization.yaml": 'patches: [{path: "\\0"}, "a\\0b"]\n'},
+}
+
+
+@pytest.mark.parametrize("tree", TREES.values(), ids=list(TREES))
+def test_a_hostile_tree_is_read_in_seconds(
+    command: Command, tmp_path: Path, tree: dict[str, str | Callable[[Path], None]]
+) -> None:
+    """The manifest beside the hostile file is checked."""
+    command.file("a.yaml", model())
+    for name, content in tree.items():
+        file = tmp_path / name
+        if isinstance(content, str):
+            file.write_text(content)
+        else:
+            content(file)
+    begin = time.monotonic()
+    result = command("validate", str(tmp_path))
+    assert time.monotonic() - begin < SECONDS
+    assert "1 object checked" in result.err
+
+
+def test_a_file_without_end_is_refused(command: Command) -> None:
+    assert "must not be larger than 32 MiB" in command("validate", "/dev/zero").out
+
+
+EVIL = "a\x1b[2J\x1b]0;pwn\a\n::error file=x::pwned%0A\r]]>&<script>\0\u202e\u009b31m\n---\nkind: EVIL\n#"
+FORMS = [
+    *(["validate", "--output", form] for form in ("text", "json", "sarif", "github", "junit")),
+    *([name] for name in ("render", "explain", "fit")),
+    ["convert", "--to", "kserve"],
+    *(["render", "--status"], ["render", "--output", "json"], ["explain", "--output", "json"]),
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=" ".join)
+def test_no_name_controls_a_terminal_or_adds_a_line(command: Command, form: list[str]) -> None:
+    documents = [
+        model(EVIL),
+        model(spec={"source": "https://models.example.com/m.gguf", EVIL: 1}),
+        service({EVIL: 1, "modelRef": EVIL, "image": EVIL}),
+        service(metadata={"name": "t", "namespace": EVIL, "labels": {EVIL: EVIL}}),
+        {"apiVersion": EVIL, "kind": EVIL},
+        {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": EVIL},
+    ]
+    result = command(*form, command.file("a.yaml", *documents))
+    printed = result.out + result.err
+    assert printed
+    assert printed.replace("\n", "").isprintable()
+    assert not re.search(r"^\s*::error file=x|^kind: EVIL", printed, re.MULTILINE)
+    if form[-1] == "junit":
+        ET.fromstring(result.out)  # noqa: S314 - our own output
+    if form[-1] in ("json", "sarif"):
+        assert orjson.loads(result.out)
+
+
+def test_the_name_of_a_file_is_one_line(command: Command) -> None:
+    result = command("validate", command.file("a\x1b[31m\n::error::x.yaml", service({"replicas": "a"})))
+    assert len(result.out.splitlines()) == 1
+    assert result.out.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain — ä", "plain — ä"),
+        ("a\nb\x1b\u202e", "a\\nb\\u001b\\u202e"),
+        (" ::error::x", " \\u003a:error::x"),
+        ("a ##[error]", "a #\\u0023[error]"),
+        ("a::b", "a::b"),
+    ],
+)
+def test_lines(text: str, expected: str) -> None:
+    assert escaped(text) == expected
+
+
+def test_json_and_yaml_keep_their_values() -> None:
+    document = {EVIL: [EVIL, {"a": "ä"}]}
+    for text, decode in ((as_json(document), orjson.loads), (dump(document), yaml.safe_load)):
+        assert decode(text) == document
+        assert text.replace("\n", "").isprintable()
+
+
+def test_counted_nouns() -> None:
+    assert [counted(number, "error") for number in (0, 1, 2)] == ["0 errors", "1 error", "2 errors"]
+    assert counted(2, "kustomize patch") == "2 kustomize patches"

@@ -1,0 +1,44 @@
+"""Variants of a type: the base's fields with other types, in the base's order."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import Field, ValidationError
+
+from app.kube.base import KubeModel, with_types
+
+
+class Route(KubeModel):
+    name: str = Field(description="Name of the route.", max_length=3)
+    port: int = Field(description="Port of the route.", ge=1)
+    weight: int = Field(1, description="Weight.")
+
+
+@with_types(name=str | None, port=(str | None, Field(None, description="Port, or a template.")))
+class PartialRoute(Route):
+    """A part of a route."""
+
+
+def test_a_variant_is_a_subtype_of_its_own_name() -> None:
+    assert issubclass(PartialRoute, Route)
+    assert (PartialRoute.__name__, PartialRoute.__module__, PartialRoute.__doc__) == (
+        "PartialRoute",
+        __name__,
+        "A part of a route.",
+    )
+    assert list(PartialRoute.model_fields) == ["name", "port", "weight"]
+
+
+def test_a_field_with_another_type_is_optional_and_keeps_its_bounds() -> None:
+    """The base stays as it is."""
+    assert PartialRoute.model_validate({}).name is None
+    assert PartialRoute.model_fields["name"].description == "Name of the route."
+    with pytest.raises(ValidationError, match="at most 3 characters"):
+        PartialRoute.model_validate({"name": "long"})
+    with pytest.raises(ValidationError, match="Field required"):
+        Route.model_validate({"port": 1})
+
+
+def test_a_field_may_be_replaced() -> None:
+    assert PartialRoute.model_validate({"port": "{{ .Port }}"}).model_dump()["port"] == "{{ .Port }}"
+    assert PartialRoute.model_fields["port"].description == "Port, or a template."
