@@ -1,4 +1,4 @@
-"""What the studio shows of the repository: the examples, and what a cluster has that they name."""
+"""What the package has of the repository: the examples, and what a cluster has that they name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLUSTER = "cluster"
 
 
 def text(root: Path) -> str:
-    """``app/studio/catalogue.json``."""
+    """``app/cli/catalogue.json``."""
     runtimes = [p for p in sorted((root / "manifests" / "llmaz-runtimes").glob("*.yaml")) if p.stem != "kustomization"]
     files = [path for family in FAMILIES for path in sorted((root / "examples" / family).rglob("*.yaml"))]
     present = [*runtimes, *(path for path in files if path.parent.name == CLUSTER)]

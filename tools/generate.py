@@ -64,7 +64,7 @@ def everything() -> Files:
         **family_overlays(RESOURCES),
         **{name: _marked(name, text) for name, text in chart.files(components, families, deployment, version).items()},
         **field_pages(),
-        "app/studio/catalogue.json": catalogue.text(ROOT),
+        "app/cli/catalogue.json": catalogue.text(ROOT),
         "app/studio/page/src/types.ts": pagetypes.source(),
     }
 

@@ -95,9 +95,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except BrokenPipeError:  # modelhooks render ... | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered cannot be written either
+        if isinstance(error, BrokenPipeError):  # modelhooks render ... | head
+            return 0
+        click.echo(f"{NAME}: {error.filename or 'standard output'}: {error.strerror}", err=True)
+        return 2
     except (KeyboardInterrupt, click.Abort):
         return 130
     return int(status or 0)

@@ -1,8 +1,10 @@
 """Print what a shell has to know to complete modelhooks' command lines.
 
-modelhooks completion bash > /etc/bash_completion.d/modelhooks
-modelhooks completion zsh > "${fpath[1]}/_modelhooks"
-modelhooks completion fish > ~/.config/fish/completions/modelhooks.fish
+  modelhooks completion bash > /etc/bash_completion.d/modelhooks
+  modelhooks completion zsh > "${fpath[1]}/_modelhooks"
+  modelhooks completion fish > ~/.config/fish/completions/modelhooks.fish
+
+A shell that is started afterwards knows them.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import click
 
-from app.cli import options
+from app.cli import catalogue, options
 from app.cli.files import read
-from app.cli.manifests import Manifest, ManifestError
+from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.simulate import Cluster, Send
 from app.kube.base import Json
 
@@ -37,9 +37,7 @@ START_SECONDS = 30.0
 def command(directories: tuple[str, ...]) -> int:
     """0 when everything became ready and every rejected example was refused."""
     try:
-        manifests = [
-            m for m in read(directories or DIRECTORIES) if m.kind != "Kustomization"
-        ]  # says what to apply, is no object
+        manifests = [m for m in _manifests(directories) if m.kind != "Kustomization"]  # says what to apply
     except ManifestError as error:
         return options.fail("demo", error)
     wrong = [m for m in manifests if REJECTED in Path(m.file).parts]
@@ -55,6 +53,14 @@ def command(directories: tuple[str, ...]) -> int:
     for problem in problems:
         print(f"modelhooks demo: {problem}", file=sys.stderr)
     return 1 if problems else 0
+
+
+def _manifests(directories: tuple[str, ...]) -> list[Manifest]:
+    """Those of the directories; by default those of the source tree, or their copies in the package."""
+    if directories or all(map(os.path.isdir, DIRECTORIES)):
+        return read(directories or DIRECTORIES)
+    own = [one for example in catalogue.examples() for one in parse(example["text"], f"{example['name']}.yaml")]
+    return [*catalogue.installed(own), *own]
 
 
 @contextlib.contextmanager

@@ -46,6 +46,7 @@ class Effect(StrEnum):
     SCALE = "pods are added or removed, the others go on"
     NONE = "no pod restarts"
     WAITS = "waits for the next change to the pods, no pod restarts"
+    DATA = "its data is deleted"
     KEPT = "not applied: objects of this kind are only created"
 
 
@@ -109,7 +110,7 @@ def differences(old: Children, new: Children) -> list[Difference]:
     for kind, name in sorted({*old, *new}):
         before, after = old.get((kind, name)), new.get((kind, name))
         if after is None:
-            found.append(Difference(kind, name, "delete", Effect.STOP if _template(kind) else Effect.NONE))
+            found.append(Difference(kind, name, "delete", _effect_of_deletion(kind)))
         elif before is None:
             found.append(Difference(kind, name, "create", Effect.START if _template(kind) else Effect.NONE))
         elif fields := tuple(compare(_plain(before), _plain(after), field.Path())):
@@ -118,6 +119,12 @@ def differences(old: Children, new: Children) -> list[Difference]:
                 effect = Effect.WAITS
             found.append(Difference(kind, name, "change", effect, fields))
     return found
+
+
+def _effect_of_deletion(kind: str) -> Effect:
+    if kind == "PersistentVolumeClaim.v1":
+        return Effect.DATA
+    return Effect.STOP if _template(kind) else Effect.NONE
 
 
 _TEMPLATES = {
@@ -272,10 +279,15 @@ def summary(found: list[Difference]) -> str:
     restarts = [d.name for d in found if d.effect is Effect.RESTART]
     changed = "1 child changes" if len(found) == 1 else f"{len(found)} children change"
     stops = [d.name for d in found if d.effect is Effect.STOP]
-    pods = [
-        f"the pods of {', '.join(names)} {verb}" for names, verb in ((restarts, "restart"), (stops, "stop")) if names
+    lost = [d.name for d in found if d.effect is Effect.DATA]
+    felt = [
+        f"the {what} of {', '.join(names)} {verb}"
+        for what, names, verb in (("pods", restarts, "restart"), ("pods", stops, "stop"), ("data", lost, "is deleted"))
+        if names
     ]
-    return f"{changed}; {' and '.join(pods) or 'no running pod restarts'}."
+    if not restarts and not stops:
+        felt.insert(0, "no running pod restarts")
+    return f"{changed}; {' and '.join(felt)}."
 
 
 def _json(found: list[Difference]) -> str:

@@ -180,10 +180,10 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
         yield field.advice(LORA.child("maxCpuAdapters"), text)
     for workload, side in ((spec, SPEC), (spec.prefill, SPEC.child("prefill"))):
         pods = () if workload is None else (("template", workload.template), ("worker", workload.worker))
-        yield from (found for key, pod in pods for found in _unheard(pod, side.child(key)))
+        yield from (found for key, pod in pods for found in _ignored_by_server(pod, side.child(key)))
 
 
-def _unheard(pod: Json | None, path: field.Path) -> Iterator[field.Advice]:
+def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Advice]:
     """A script of the user's own that gives its server no arguments."""
     for position, container in enumerate((pod or {}).get("containers") or ()):
         if container.get("name") != MAIN or passes_arguments(container) or has_flag(container, _MODULES):

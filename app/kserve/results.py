@@ -31,7 +31,7 @@ class ConditionState:
         return None if self.ok or not self.message else Cause(self.stage, self.message, self.reason)
 
 
-HOLDS = ConditionState(True)
+CONDITION_TRUE = ConditionState(True)
 
 
 def fails(reason: str = "", message: str = "", stage: Stage = Stage.STARTING) -> ConditionState:

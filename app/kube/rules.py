@@ -25,6 +25,8 @@ class Rule:
     cel: str
     message: str
     holds: Callable[[Any], bool]
+    error: Callable[[Any, field.Path], field.Error] | None = None
+    """Builds a more precise error than the message at the value's own path."""
 
 
 def cel(*rules: tuple[str, str]) -> dict[str, Any]:
@@ -48,7 +50,7 @@ def as_schema(rules: Sequence[Rule]) -> dict[str, Any]:
 
 def violations(value: BaseModel, path: field.Path) -> Iterator[field.Error]:
     """Everything at and below ``value`` that its types' rules refuse, and names that stand twice in a list by name."""
-    yield from _broken(getattr(value, "constraints", ()), value, path, "object")
+    yield from broken(getattr(value, "constraints", ()), value, path, "object")
     for name, info in type(value).model_fields.items():
         held = getattr(value, name)
         here = path.child(info.alias or name)
@@ -61,7 +63,7 @@ def violations(value: BaseModel, path: field.Path) -> Iterator[field.Error]:
 def _of_list(items: list[Any], info: FieldInfo, path: field.Path) -> Iterator[field.Error]:
     for marker in info.metadata:
         if isinstance(marker, Rules):
-            yield from _broken(marker.rules, items, path, "array")
+            yield from broken(marker.rules, items, path, "array")
     extra = info.json_schema_extra
     keys: Any = extra.get("x-kubernetes-list-map-keys", ()) if isinstance(extra, dict) else ()
     seen = []
@@ -75,6 +77,8 @@ def _of_list(items: list[Any], info: FieldInfo, path: field.Path) -> Iterator[fi
             yield from violations(item, here)
 
 
-def _broken(rules: Sequence[Rule], value: Any, path: field.Path, kind: str) -> Iterator[field.Error]:
+def broken(rules: Sequence[Rule], value: Any, path: field.Path, kind: str = "object") -> Iterator[field.Error]:
     """Objects and lists are not repeated in messages: the API server does not either."""
-    return (field.invalid(path, kind, rule.message) for rule in rules if not rule.holds(value))
+    for rule in rules:
+        if not rule.holds(value):
+            yield rule.error(value, path) if rule.error is not None else field.invalid(path, kind, rule.message)

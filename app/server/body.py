@@ -1,12 +1,13 @@
-"""Reading one request: every rule of the transport, checked before a byte is parsed, and a bound on what is held.
+"""Read one request: check every rule of the transport before a byte is parsed, and bound the memory of all requests.
 
-Memory is what a caller could take from everybody else, so the bodies that are being read share one budget. What counts
-is what has arrived: a length that is only declared takes nothing from anybody, and who sends slowly gives way.
+Bodies and unread answers share one budget, which counts what has arrived or has yet to be sent, not declared lengths.
+When it is spent, the slowest clients give way.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Protocol
 
 from starlette.types import Receive, Scope
 
@@ -15,17 +16,29 @@ from app.server.worker import Worker
 
 IN_FLIGHT_MAX = 512
 SMALL_BYTES = 32 * 1024
-"""A body up to this is read whatever the others hold: as many as there may be connections are 8 MiB."""
+"""A body up to this size is always read: as many as there may be connections are 8 MiB."""
 LARGE_BYTES = 1024 * 1024
 BODIES_BYTES = 32 * 1024 * 1024
-"""Of all bodies above :data:`SMALL_BYTES` that are being read, wait or are worked on, and of answers that are not read.
-Those above :data:`LARGE_BYTES` have three quarters of it, so that they leave something to the ordinary ones."""
+"""Budget for all bodies above :data:`SMALL_BYTES` that are being read, wait or are worked on, and for all answers that
+are not sent. Bodies above :data:`LARGE_BYTES` may take three quarters of it, which leaves some to ordinary ones."""
+
+
+class Holder(Protocol):
+    """A body or an answer that may give way to others."""
+
+    held: int
+
+    def rate(self, now: float) -> float:
+        """Return the bytes per second at which the client sends or reads."""
+
+    def give_way(self) -> None:
+        """Release the bytes."""
 
 
 class Load:
-    """What is being worked on: shared by all endpoints of a process. ``budget`` is in bytes of bodies."""
+    """The requests in progress, shared by all endpoints of a process. ``budget`` is in bytes."""
 
-    __slots__ = ("budget", "draining", "held", "in_flight", "last", "reading", "worker")
+    __slots__ = ("budget", "draining", "held", "holders", "in_flight", "last", "worker")
 
     def __init__(self, budget: int = BODIES_BYTES) -> None:
         self.budget = budget
@@ -34,32 +47,32 @@ class Load:
         self.draining = False
         self.last = time.perf_counter()
         """When the last request began while the process was stopping."""
-        self.reading: set[Reader] = set()
-        """Those that hold a part of the budget for a body that is not complete."""
+        self.holders: set[Holder] = set()
+        """Incomplete bodies and unread answers."""
         self.worker = Worker()
 
-    def make_room(self, asker: Reader) -> bool:
-        """Whether there is room for what the asker holds, after incomplete bodies that came in more slowly gave way.
+    def make_room(self, body: Holder) -> bool:
+        """Report whether a body fits into the budget, after those of slower clients gave way.
 
         A client that sends as fast as it can is the last to lose.
         """
-        limit = self.budget if asker.held <= LARGE_BYTES else self.budget * 3 // 4
-        if self.held <= limit:
-            return True
-        if self.held - sum(reader.held for reader in self.reading if reader is not asker) > limit:
-            return False
+        limit = self.budget if body.held <= LARGE_BYTES else self.budget * 3 // 4
+        others = sum(holder.held for holder in self.holders if holder is not body)
+        if self.held - others <= limit:
+            self.shrink(limit, body)
+        return self.held <= limit
+
+    def shrink(self, limit: int, spared: Holder) -> None:
+        """Let the slowest clients give way until no more than ``limit`` bytes are held or ``spared`` is the slowest."""
         now = time.monotonic()
-        for reader in sorted(self.reading, key=lambda reader: reader.rate(now)):
-            if reader is asker:
-                return False
-            reader.give_way()
-            if self.held <= limit:
-                return True
-        return False
+        for holder in sorted(self.holders, key=lambda holder: holder.rate(now)):
+            if self.held <= limit or holder is spared:
+                return
+            holder.give_way()
 
 
 class Refusal(Exception):
-    """An answer instead of the handler's, while some or all of the body is unread."""
+    """An answer in place of the handler's, while some or all of the body is unread."""
 
     def __init__(self, status: int, code: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(code)
@@ -69,10 +82,7 @@ class Refusal(Exception):
 
 
 class Reader:
-    """Reads the body of one request and holds its share of the budget until :meth:`release`.
-
-    What counts is what has arrived: a length is easily declared.
-    """
+    """Reads the body of one request and holds its share of the budget until :meth:`release`."""
 
     __slots__ = ("_load", "_lost", "_max_bytes", "_parts", "_retry_after", "_since", "held")
 
@@ -86,7 +96,7 @@ class Reader:
         self._since = 0.0
 
     async def read(self, scope: Scope, receive: Receive) -> bytes:
-        """The whole body. Raises :class:`Refusal` or :class:`Disconnected`."""
+        """Return the whole body, or raise :class:`Refusal` or :class:`Disconnected`."""
         self._check_head(scope)
         if self._load.in_flight > IN_FLIGHT_MAX:
             raise self._overloaded()
@@ -101,7 +111,7 @@ class Reader:
         return body
 
     def hold(self, size: int) -> None:
-        """Count so many bytes against the budget from now on. Raises :class:`Refusal` where they do not fit."""
+        """Count ``size`` bytes against the budget from now on, or raise :class:`Refusal` if they do not fit."""
         self._load.held += size - self.held
         self.held = size
         if not self._load.make_room(self):
@@ -109,20 +119,20 @@ class Reader:
             raise self._overloaded()
 
     def rate(self, now: float) -> float:
-        """Bytes per second since the first that counted."""
+        """Return the bytes per second since the first that counted."""
         return self.held / max(now - self._since, 1e-6)
 
     def give_way(self) -> None:
-        """What has arrived is let go; the client is told when it sends more, or by its deadline."""
+        """Drop what has arrived; the client is refused when it sends more, or by its deadline."""
         self._lost = True
         self._parts = []
         self.release()
 
     def release(self) -> None:
-        """The body is of no more use."""
+        """Give back the share of the budget: the body is no longer needed."""
         self._load.held -= self.held
         self.held = 0
-        self._load.reading.discard(self)
+        self._load.holders.discard(self)
 
     async def _rest(self, first: bytes, receive: Receive) -> bytes:
         self._since = time.monotonic()
@@ -133,12 +143,12 @@ class Reader:
                 raise Disconnected
             size = self._take(message.get("body", b""), size)
             more = bool(message.get("more_body"))
-        self._load.reading.discard(self)
+        self._load.holders.discard(self)
         parts, self._parts = self._parts, []
         return b"".join(parts)
 
     def _take(self, part: bytes, before: int) -> int:
-        """Add a part to those of ``before`` bytes; how many they are now."""
+        """Add a part to those of ``before`` bytes, and return the new size."""
         size = before + len(part)
         if size > self._max_bytes:
             raise self._too_large()
@@ -146,7 +156,7 @@ class Reader:
             raise self._overloaded()
         self._parts.append(part)
         if size > SMALL_BYTES:
-            self._load.reading.add(self)
+            self._load.holders.add(self)
             self.hold(size)
         return size
 

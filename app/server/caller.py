@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.types import Scope
 
-Outcome = tuple[bytes, BaseException | None]
+Outcome = tuple[Any, BaseException | None]
 """An answer, or what was raised instead."""
 
 
@@ -20,6 +22,8 @@ class Caller:
     """A client's address, and the state of its connection."""
 
     address: str = ""
+    abort: Callable[[], None] | None = None
+    """Close the connection at once."""
     answered: bool = False
     """An earlier request on this connection was answered."""
     gone: bool = False
@@ -31,7 +35,7 @@ class Caller:
 
     def leave(self) -> None:
         """End the wait for an answer that nobody will read."""
-        self.gone = True
+        self.gone, self.abort = True, None  # without it, nothing but the garbage collector frees the connection
         if self._answer is not None and not self._answer.done():
             self._answer.set_result((b"", Disconnected()))
 

@@ -1,7 +1,7 @@
 """One POST endpoint: transport rules, then a pure function from body to body.
 
-FastAPI finds the route and hands over the raw request; what an endpoint raises, its exception handlers answer
-(:mod:`app.server.problems`). Nothing between the socket and the decoder of a hook looks at a body.
+FastAPI finds the route and passes the raw request; :mod:`app.server.problems` answers the exceptions of an endpoint.
+Nothing between the socket and the decoder of a hook looks at a body.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -17,86 +18,135 @@ from starlette.types import Receive, Scope, Send
 
 from app.errors import ProtocolError
 from app.server.body import Load, Reader, Refusal
-from app.server.caller import Disconnected, caller_of
+from app.server.caller import Caller, Disconnected, caller_of
+from app.server.protocol import WRITE_BYTES
 
 Header = tuple[bytes, bytes]
-Report = Callable[[bytes], dict[str, str] | None]
 
-AWAITED_BYTES = 64 * 1024
-"""Of a larger answer the end waits until the client has read it, and so long it counts as held."""
+
+class Answered(Protocol):
+    """What a hook answers: the bytes, and whatever else its report reads."""
+
+    @property
+    def body(self) -> bytes: ...
+
+
+AnsweredT = TypeVar("AnsweredT", bound=Answered)
+Report = Callable[[AnsweredT], dict[str, str] | None]
+
 LINGER_SECONDS = 1.0
-"""How long a refused body is still read and thrown away. A connection that is closed over unread bytes is reset, and
-its client would learn nothing of the reason."""
+"""Time for reading the rest of a refused body, which is discarded. A connection closed over unread bytes is reset, and
+its client would not learn the reason."""
 
-_JSON = (b"content-type", b"application/json")
 _CLOSE = (b"connection", b"close")
 
 
 class HookRoute(APIRoute):
-    """A route whose endpoint gets the request as it came and makes the answer itself: there is no model in between."""
+    """A route whose endpoint gets the raw request and makes the answer itself, without a model in between."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The endpoint, without FastAPI's reading and checking around it."""
+        """Return the endpoint, without FastAPI's parsing and validation around it."""
         return self.endpoint
 
 
 class Answer(Response):
-    """JSON that is encoded already. It counts as held until the client has read it.
+    """An encoded answer that counts in the budget of bodies until it is sent, and gives way to others.
 
     ``unread``: the request's body is not read to its end, and so the connection ends.
     """
 
     def __init__(
-        self, load: Load, body: bytes, status: int = 200, headers: Sequence[Header] = (), *, unread: bool = False
+        self,
+        load: Load,
+        body: bytes,
+        status: int = 200,
+        headers: Sequence[Header] = (),
+        *,
+        media_type: bytes = b"application/json",
+        unread: bool = False,
     ) -> None:
         self.status_code = status
         self.body = body
         self.background = None
-        self.raw_headers = [_JSON, (b"content-length", str(len(body)).encode()), *headers]
+        self.raw_headers = [(b"content-type", media_type), (b"content-length", str(len(body)).encode()), *headers]
         if unread or load.draining:
             self.raw_headers.append(_CLOSE)
+        self.held = 0
         self._load = load
         self._unread = unread
+        self._sent = 0
+        self._since = 0.0
+        self._caller = Caller()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as Starlette has it
-        """Send it, and take in what is left of the request."""
-        size, rest = len(self.body), bytes(self.body)
-        self._load.held += size
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it in parts, each when the one before is on the wire, and take in what is left of the request."""
+        self._caller, self._since = caller_of(scope), time.monotonic()
+        self._hold(len(self.body))
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            if self._unread or size > AWAITED_BYTES:
-                await send({"type": "http.response.body", "body": rest, "more_body": True})
-                rest = b""
+            whole = len(self.body) <= WRITE_BYTES and not self._unread
+            for begin in () if whole else range(0, len(self.body), WRITE_BYTES):
+                part = self.body[begin : begin + WRITE_BYTES]
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+                self._sent += len(part)
             if self._unread:
-                await _throw_away(receive)
-            await send({"type": "http.response.body", "body": rest})
+                await _discard(receive)
+            await send({"type": "http.response.body", "body": self.body if whole else b""})
         finally:
-            self._load.held -= size
+            self._release()
+
+    def rate(self, now: float) -> float:
+        """Return the bytes per second that the client read."""
+        return self._sent / max(now - self._since, 1e-6)
+
+    def give_way(self) -> None:
+        """Drop the answer with its connection."""
+        self._release()
+        if self._caller.abort is not None:
+            self._caller.abort()
+
+    def _hold(self, size: int) -> None:
+        self.held = size
+        self._load.held += size
+        self._load.shrink(self._load.budget, self)
+        self._load.holders.add(self)
+
+    def _release(self) -> None:
+        self._load.held -= self.held
+        self.held = 0
+        self._load.holders.discard(self)
 
 
 class Fault(Exception):
-    """A bug (the cause): answered 500 without details, upon which nothing happens to any child."""
+    """A bug (the cause): answered 500 without details, after which Metacontroller changes no child."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__("internal")
         self.body = body
 
 
-class Endpoint:
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An answer that nothing is told of."""
+
+    body: bytes
+
+
+class Endpoint(Generic[AnsweredT]):
     """Answers one path.
 
-    ``handle`` turns a request body into an answer's body, or raises :class:`ProtocolError` (the caller's fault).
+    ``handle`` turns a request body into an answer, or raises :class:`ProtocolError` (the caller's fault).
     ``report`` counts what an answer says, and returns what the log should have of it. ``inline`` is false if a small
     body may take long; then the event loop never works on one.
     """
 
     def __init__(
         self,
-        handle: Callable[[bytes], bytes],
+        handle: Callable[[bytes], AnsweredT],
         max_bytes: int,
         retry_after: int,
         load: Load,
-        report: Report | None = None,
+        report: Report[AnsweredT] | None = None,
         *,
         inline: bool = True,
     ) -> None:
@@ -108,7 +158,7 @@ class Endpoint:
         self._inline = inline
 
     async def answer(self, request: Request) -> Response:
-        """The answer to one request. Raises what :mod:`app.server.problems` answers."""
+        """Answer one request, or raise what :mod:`app.server.problems` answers."""
         load, body, caller = self._load, b"", caller_of(request.scope)
         if load.draining:
             load.last = time.perf_counter()
@@ -128,11 +178,11 @@ class Endpoint:
         state["bytes"] = len(body)
         if self._report is not None:
             state["report"] = self._report(answer)
-        return Answer(load, answer)
+        return Answer(load, answer.body)
 
 
-async def _throw_away(receive: Receive) -> None:
-    """What is still coming, up to its end or for a moment."""
+async def _discard(receive: Receive) -> None:
+    """Read what is left of a request, for a moment at most."""
     try:
         async with asyncio.timeout(LINGER_SECONDS):
             while (await receive()).get("more_body"):

@@ -26,6 +26,8 @@ WRITE_SECONDS = 10.0
 HEAD_BYTES = 32 * 1024
 """Maximum size of a head, and of what is neither head nor body: chunk sizes, their extensions, trailers. The latter may
 also have as many bytes as the body, so that small chunks pass."""
+WRITE_BYTES = 16 * 1024
+"""Bytes of answers that the transport may hold before more are accepted. TLS adds the 64 KiB of its socket."""
 PIPELINED_MAX = 1
 """Requests on one connection that wait for the answer to an earlier one. Neither API servers nor Metacontroller send
 any; each takes 8 KiB of memory, and 35 bytes are enough for one."""
@@ -63,8 +65,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], address: str = "") -> None:
         super().__init__(config, server_state, app_state)
-        self.app = self._run
-        self.caller = Caller(address)
+        self.caller = Caller(address, self.abort)
         self._running: RequestResponseCycle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
@@ -103,14 +104,15 @@ class LimitedProtocol(HttpToolsProtocol):
     async def _run(self, scope: Any, receive: Any, send: Any) -> None:
         """Run the application, unless the connection was closed before the request had its turn."""
         if not self.transport.is_closing():
-            await self.config.loaded_app(scope, receive, send)
+            await self.app(scope, receive, send)
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ARG002 - uvicorn's signature
         self._running = cycle
-        super()._start_asgi_task(cycle, app)
+        super()._start_asgi_task(cycle, self._run)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=WRITE_BYTES, low=0)
         self._arm(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -119,6 +121,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._unread is not None:
             self._unread.cancel()
         super().connection_lost(exc)
+        self.cycle = self._running = None  # type: ignore[assignment] # they refer to this object: free it at once
 
     def data_received(self, data: bytes) -> None:
         if self._in_head:
@@ -184,18 +187,21 @@ class LimitedProtocol(HttpToolsProtocol):
         self.caller.answered, self._since = True, time.monotonic()
         if self.transport.is_closing():
             self._expect_progress()
+        else:
+            self._stop_expecting()
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
         self._expect_progress()
 
     def _expect_progress(self) -> None:
-        """Limit the time for the client to read, since a close would wait for it forever."""
+        """Limit the time for the client to read a whole answer: a close would wait for it forever."""
         if self._unread is None:
             self._unread = self.loop.call_later(WRITE_SECONDS, self.transport.abort)
 
     def _stop_expecting(self) -> None:
-        if self._unread is not None and not self.transport.is_closing():
+        answered = self._running is None or self._running.response_complete
+        if self._unread is not None and answered and not self.flow.write_paused and not self.transport.is_closing():
             self._unread.cancel()
             self._unread = None
 

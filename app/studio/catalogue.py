@@ -1,23 +1,16 @@
-"""What comes with the project: examples, what they find on a cluster, and the settings of an installation."""
+"""What the page offers: examples, and the settings of an installation."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import itertools
-from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any
 
-import orjson
-
-from app.cli.manifests import Manifest, parse
+from app.cli import catalogue
 from app.settings import Settings, variable_name
 from app.studio.models import Example, Setting
 
-_DATA = Path(__file__).with_name("catalogue.json")
-"""Written by ``make generate`` (``tools/catalogue.py``)."""
 _OF_THE_PROCESS = frozenset(
     {
         *("host", "port", "tls_cert_file", "tls_key_file", "log_format", "log_level"),
@@ -30,27 +23,7 @@ _OF_THE_PROCESS = frozenset(
 @cache
 def examples() -> list[Example]:
     """Those of the repository, by family and name."""
-    return [Example(**one) for one in _data()["examples"]]
-
-
-def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
-    """What a cluster has that the examples were written for: llmaz' BackendRuntimes, KServe's Gateway and settings.
-
-    Of that, what the manifests do not describe themselves.
-    """
-    own = {(one.kind, one.name) for one in manifests}
-    return [one for one in _installed() if (one.kind, one.name) not in own]
-
-
-@cache
-def _installed() -> list[Manifest]:
-    return parse(_data()["installed"], "installed")
-
-
-@cache
-def _data() -> dict[str, Any]:
-    data: dict[str, Any] = orjson.loads(_DATA.read_bytes())
-    return data
+    return [Example(**one) for one in catalogue.examples()]
 
 
 @cache

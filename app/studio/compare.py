@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.cli import catalogue
 from app.cli.changes import ABSENT, Change
 from app.cli.diff import Children, Difference, NotComparable, applied, differences, effect_of, summary
 from app.cli.diff import Effect as Meaning
 from app.kube.base import Json
-from app.studio import catalogue
 from app.studio.documents import objects, read, settings
 from app.studio.models import CompareRequest, Comparison, Effect, FieldChange, ObjectChange
 
@@ -19,6 +19,7 @@ _EFFECTS: Mapping[Meaning, Effect] = {
     Meaning.SCALE: "scales",
     Meaning.NONE: "in place",
     Meaning.WAITS: "in place",
+    Meaning.DATA: "deletes data",
     Meaning.KEPT: "kept",
 }
 _RECREATED = "the pods stop, then new ones start"

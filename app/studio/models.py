@@ -212,11 +212,12 @@ class Simulation(Model):
 
     steps: list[Step]
     notes: list[str] = Field(description="Scenes that change nothing here, and why.")
+    opens: int = Field(description="Position of the step to show first: what goes wrong, else the last.")
 
 
 # Comparison.
 
-Effect = Literal["none", "in place", "starts", "rolls pods", "recreates", "scales", "stops", "kept"]
+Effect = Literal["none", "in place", "starts", "rolls pods", "recreates", "scales", "stops", "deletes data", "kept"]
 
 
 class CompareRequest(Model):

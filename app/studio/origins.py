@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from app.cli import catalogue
 from app.cli.explain import explain
 from app.cli.manifests import Manifest
 from app.cli.offline import in_cluster
@@ -15,7 +16,6 @@ from app.cli.store import owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
 from app.kube.base import Json
-from app.studio import catalogue
 from app.studio.documents import Unknown, settings
 from app.studio.graph import node_id
 from app.studio.models import Origin, OriginsRequest

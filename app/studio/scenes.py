@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from app.cli import catalogue
 from app.cli import simulate as simulated
 from app.cli.live import ready
 from app.cli.manifests import Manifest
@@ -20,7 +21,7 @@ from app.cli.store import owner
 from app.cli.world import inner_key, outer_key
 from app.kube.base import Json
 from app.settings import Settings
-from app.studio import catalogue, models
+from app.studio import models
 from app.studio.clock import Clock
 from app.studio.documents import Unknown, objects, settings
 from app.studio.graph import draw, node_id, places, troubled
@@ -516,7 +517,14 @@ def simulate(asked: models.SimulateRequest) -> models.Simulation:
         for happened in life(world)
     ]
     notes = [f"{s.title}: nothing comes of it, {s.without}" for s in scenes if s.name not in world.concerned]
-    return models.Simulation(steps=steps, notes=notes)
+    return models.Simulation(steps=steps, notes=notes, opens=_opens(steps))
+
+
+def _opens(steps: Sequence[models.Step]) -> int:
+    """The first step in which something that was ready is not; else the last, where what goes wrong stays."""
+    ready = [all(parent.ready == "True" for parent in step.parents) for step in steps]
+    fallen = [later for later in range(1, len(steps)) if ready[later - 1] and not ready[later]]
+    return fallen[0] if fallen else max(len(steps) - 1, 0)
 
 
 def graph(asked: models.GraphRequest) -> models.Graph:

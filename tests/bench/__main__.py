@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import multiprocessing
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 import timeit
+from collections import deque
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -27,8 +29,9 @@ from app.cli.kinds import find
 from app.families import KINDS
 from app.hooks.kind import answer_sync
 from app.main import utc_now
+from app.server.listener import CONNECTIONS_MAX
 from app.settings import Settings
-from tests.bench import desk, load, page, payloads, search, settled
+from tests.bench import conversions, desk, load, page, payloads, search, settled
 from tests.bench.payloads import Case
 from tests.e2e.processes import free_port
 
@@ -57,11 +60,13 @@ def _run(args: argparse.Namespace) -> int:
     _slope()
     _largest()
     _crowd(args.seconds * args.rounds)
+    _unread(args.seconds * args.rounds)
     _memory(args.requests)
     _start()
     desk.run()
     page.run()
-    return 0 if search.run(args.search) else 1
+    converted = conversions.run(args.search)
+    return 0 if search.run(args.search) and converted else 1
 
 
 def _cases() -> list[Case]:
@@ -142,6 +147,44 @@ def _crowd(seconds: float) -> None:
         f"resident memory {resident / 1024:.0f} MiB",
         flush=True,
     )
+
+
+def _unread(seconds: float) -> None:
+    """Small requests while another address holds as many connections as there may be, and reads no answer."""
+    path, body = settled.llm_inference_service()
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    with _service() as port:
+        load.run(port, ADMISSION, payloads.inference_service_review(), 1, 1)
+        context = multiprocessing.get_context("fork")
+        crowd = context.Process(target=_hold, args=(port, head.encode() + body))
+        crowd.start()
+        try:
+            small = load.run(port, ADMISSION, payloads.inference_service_review(), 4, seconds, pause=0.01)
+            resident = _resident(_LAST_PID[0])
+        finally:
+            crowd.terminate()
+            crowd.join()
+    print(
+        f"small requests among {CONNECTIONS_MAX} unread answers: worst {small.worst:.0f} ms (target 1000), "
+        f"resident memory {resident / 1024:.0f} MiB (target 256)",
+        flush=True,
+    )
+
+
+def _hold(port: int, request: bytes) -> None:
+    """Open connections without end, send a request on each, read nothing, and close the oldest."""
+    held: deque[socket.socket] = deque(maxlen=CONNECTIONS_MAX)
+    while True:
+        if len(held) == CONNECTIONS_MAX:
+            held.popleft().close()
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.bind(("127.0.0.2", 0))
+        connection.settimeout(1)
+        held.append(connection)
+        with contextlib.suppress(OSError):
+            connection.connect(("127.0.0.1", port))
+            connection.sendall(request)
 
 
 def _insist(port: int, path: str, body: bytes, clients: int) -> None:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Result:
-    """Requests per second, and the 99th percentile of the latency in milliseconds."""
+    """Requests per second, and the 99th percentile and the maximum of the latency in milliseconds."""
 
     rate: float
     p99: float
+    worst: float
 
 
 class LoadError(Exception):
@@ -48,7 +49,7 @@ def run(port: int, path: str, body: bytes, connections: int, seconds: float, *, 
     for client in clients:
         client.socket.close()
     latencies.sort()
-    return Result(len(latencies) / elapsed, latencies[int(len(latencies) * 0.99)] * 1000)
+    return Result(len(latencies) / elapsed, latencies[int(len(latencies) * 0.99)] * 1000, latencies[-1] * 1000)
 
 
 class _Client:

@@ -188,7 +188,7 @@ def search(kind: Kind[Any, Any], number: int, seed: int = 1, cluster: Cluster | 
         what, answer, body, limit = chance.choice(valid)
         body = mutated(body, chance, limit)
         label = f"{what} {turn}, {len(body) / 1024:.0f} KiB"
-        peak = _Peak() if len(body) > 64 * 1024 else None
+        peak = Peak() if len(body) > 64 * 1024 else None
         started = time.process_time()
         try:
             answer(body)
@@ -203,7 +203,7 @@ def search(kind: Kind[Any, Any], number: int, seed: int = 1, cluster: Cluster | 
     return found
 
 
-class _Peak:
+class Peak:
     """The most memory that the process had since, above what it had then, in MiB; of Linux only."""
 
     def __init__(self) -> None:

@@ -124,3 +124,26 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 def _python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_help_of_completion_has_one_command_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", "--help"]) == 0
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "modelhooks completion bash > /etc/bash_completion.d/modelhooks" in shown
+
+
+def test_a_full_disk_is_one_line() -> None:
+    command = [sys.executable, "-m", "app.cli", "render", "examples/llmkube/quickstart.yaml"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr.decode()) == (2, "modelhooks: standard output: No space left on device\n")
+
+
+def test_the_demo_needs_no_source_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """After ``pip install`` it has the examples of the package."""
+    from app.cli.demo import _manifests
+
+    monkeypatch.chdir(tmp_path)
+    copied = {(one.kind, one.name) for one in _manifests(())}
+    monkeypatch.chdir(ROOT)
+    assert copied == {(one.kind, one.name) for one in _manifests(()) if one.kind != "Kustomization"}

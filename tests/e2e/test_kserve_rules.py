@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.kserve.objects import Json, admit, config, service
-from tests.kube.test_gatewayapi import BROKEN
+from tests.kserve.test_gatewayapi import BROKEN
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from app.kserve.llminferenceservice.observed import ObservedPool, ObservedRoute
-from app.kserve.results import HOLDS, ConditionState, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, fails
 from app.kserve.router.status import is_pool_ready, is_route_ready, scheduler_state
 from app.kserve.workload.status import deployment_state, leader_worker_set_state
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
@@ -47,11 +47,11 @@ def deployment(*conditions: Json, **status: int) -> ObservedDeployment:
         (deployment(), fails("Progressing")),
         (deployment(condition("Progressing", "True")), fails("Progressing")),
         (deployment(condition("Progressing", "False", "ProgressDeadlineExceeded")), fails("Progressing")),
-        (deployment(condition("Available", "True")), HOLDS),
+        (deployment(condition("Available", "True")), CONDITION_TRUE),
         (deployment(condition("Available", "False", "MinimumReplicasUnavailable")),
          fails("MinimumReplicasUnavailable", "m")),
         (deployment(condition("Available", "Unknown", "X")), fails("X", "m")),
-        (deployment(condition("Progressing", "False", "X"), condition("Available", "True")), HOLDS),
+        (deployment(condition("Progressing", "False", "X"), condition("Available", "True")), CONDITION_TRUE),
     ],
 )  # fmt: skip
 def test_deployment(observed: ObservedDeployment | None, state: ConditionState) -> None:

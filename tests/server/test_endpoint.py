@@ -15,17 +15,18 @@ from app.admission import protocol
 from app.errors import ProtocolError, ResponseError
 from app.kube import field
 from app.server.body import IN_FLIGHT_MAX, LARGE_BYTES, SMALL_BYTES, Load, Reader, Refusal
-from app.server.caller import Disconnected
-from app.server.endpoint import AWAITED_BYTES, Answer, Endpoint, HookRoute, Report
+from app.server.caller import Caller, Disconnected
+from app.server.endpoint import Answer, Endpoint, HookRoute, Plain, Report
 from app.server.logs import Log, logged
 from app.server.metrics import reviewed
 from app.server.problems import CLIENT_GONE, handlers
+from app.server.protocol import WRITE_BYTES
 
 LIMIT = 2 * 1024 * 1024
 
 
-def echo(body: bytes) -> bytes:
-    return body or b"{}"
+def echo(body: bytes) -> Plain:
+    return Plain(body or b"{}")
 
 
 def ask(
@@ -36,7 +37,7 @@ def ask(
     chunks: tuple[bytes, ...] = (b"{}",),
     load: Load | None = None,
     log: Log | None = None,
-    report: Report | None = None,
+    report: Report[Any] | None = None,
 ) -> tuple[int, dict[str, str], Any]:
     """One request through an application with one endpoint: status, headers, decoded body."""
     load, log = load or Load(), log or Log()
@@ -228,7 +229,7 @@ def test_a_client_that_goes_lets_go() -> None:
         with pytest.raises(Disconnected):
             await client.task
         client.reader.release()
-        assert (load.held, load.reading) == (0, set())
+        assert (load.held, load.holders) == (0, set())
 
     asyncio.run(main())
 
@@ -274,20 +275,66 @@ def counted(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(f"modelhooks_{name}_total", labels) or 0.0
 
 
-def test_an_answer_counts_until_it_is_read() -> None:
-    """As a body does: a client that asks for large answers and reads none holds no more than its share."""
+@pytest.mark.parametrize("size", [1, WRITE_BYTES, WRITE_BYTES + 1, 4 * WRITE_BYTES])
+def test_an_answer_counts_until_it_is_sent(size: int) -> None:
+    """Of any size, and in parts of which each waits for the one before."""
 
     async def main() -> list[int]:
-        load, held = Load(), []
+        load, held, parts = Load(), [], []
 
-        async def send(_message: Any) -> None:
+        async def send(message: Any) -> None:
             held.append(load.held)
+            parts.append(message.get("body", b""))
 
-        answer = Answer(load, b"x" * (AWAITED_BYTES + 1))
-        await answer({}, cast("Any", None), send)
-        return [*held, load.held]
+        await Answer(load, b"x" * size)({}, cast("Any", None), send)
+        assert (sum(map(len, parts)), max(map(len, parts)) <= WRITE_BYTES) == (size, True)
+        return [*sorted(set(held)), load.held]
 
-    assert asyncio.run(main()) == [AWAITED_BYTES + 1] * 3 + [0]
+    assert asyncio.run(main()) == [size, 0]
+
+
+def test_the_answer_that_is_read_most_slowly_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with its connection, so that other answers and bodies have room."""
+    now = [100.0]
+    monkeypatch.setattr("app.server.body.time.monotonic", lambda: now[0])
+    aborted: list[str] = []
+
+    async def main() -> None:
+        load = Load(budget=LIMIT)
+
+        async def begin(name: str, parts: int) -> asyncio.Event:
+            """Send an answer to a client that reads so many parts of it, until the event is set."""
+            end, sent = asyncio.Event(), iter(range(parts + 1))
+
+            async def send(_message: Any) -> None:
+                if next(sent, None) is None:
+                    await end.wait()
+
+            def abort() -> None:
+                aborted.append(name)
+                end.set()
+
+            scope = {"state": {"caller": Caller(name, abort)}}
+            tasks.append(asyncio.create_task(Answer(load, b"x" * (LIMIT // 3))(scope, cast("Any", None), send)))
+            await asyncio.sleep(0)
+            return end
+
+        tasks: list[asyncio.Task[None]] = []
+        ends = [await begin("slow", 2), await begin("slowest", 1), await begin("steady", 3)]
+        now[0] += 5
+        ends.append(await begin("next", 4))
+        assert (aborted, load.held) == (["slowest"], LIMIT // 3 * 3)
+        client = Client(load)
+        now[0] += 5
+        await client.send(LIMIT // 3, more=False)
+        assert (aborted, await client.outcome()) == (["slowest", "slow"], LIMIT // 3)
+        client.reader.release()
+        for end in ends:
+            end.set()
+        await asyncio.gather(*tasks)
+        assert (load.held, load.holders) == (0, set())
+
+    asyncio.run(main())
 
 
 def test_a_lame_duck_says_goodbye() -> None:

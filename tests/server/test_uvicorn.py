@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
+import weakref
 from typing import Any, cast
 
 import pytest
@@ -11,7 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import HANDLED_SIGNALS, ServerState
 
-from app.server.protocol import LimitedProtocol
+from app.server.protocol import PIPELINED_MAX, LimitedProtocol
 
 REQUEST = b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\na: b\r\n\r\n"
 
@@ -25,6 +27,12 @@ class Transport(asyncio.Transport):
 
     def write(self, data: Any) -> None:
         self.written += data
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
 
     def is_closing(self) -> bool:
         return False
@@ -44,6 +52,11 @@ async def answer(scope: Any, receive: Any, send: Any) -> None:
     assert (await receive())["body"] == b"{}"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
     await send({"type": "http.response.body", "body": b""})
+
+
+async def receive_only(_scope: Any, receive: Any, _send: Any) -> None:
+    """An application whose client left."""
+    await receive()
 
 
 def callbacks(protocol_class: type[HttpToolsProtocol]) -> list[str]:
@@ -107,6 +120,27 @@ def test_the_protocols_methods_are_called_in_this_order() -> None:
     ]
     assert callbacks(HttpToolsProtocol) == expected
     assert callbacks(LimitedProtocol) == expected
+
+
+@pytest.mark.parametrize("requests", [1, PIPELINED_MAX + 1, PIPELINED_MAX + 2])
+def test_a_lost_connection_is_freed_at_once(requests: int) -> None:
+    """Without the garbage collector, which would come hundreds of connections later, each with its TLS buffers."""
+
+    async def main() -> weakref.ref[LimitedProtocol]:
+        config, state = uvicorn.Config(cast("Any", receive_only), ws="none", log_config=None), ServerState()
+        protocol = LimitedProtocol(config, state, {})
+        protocol.connection_made(Transport())
+        protocol.data_received(REQUEST * requests)
+        protocol.connection_lost(None)
+        await asyncio.gather(*state.tasks, return_exceptions=True)
+        return weakref.ref(protocol)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert asyncio.run(main())() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(

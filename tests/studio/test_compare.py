@@ -91,3 +91,10 @@ def test_what_is_refused_is_compared_with_nothing(client: TestClient) -> None:
     response = client.post("api/compare", json=sides)
     assert response.status_code == 422
     assert "modlRef" in response.text
+
+
+def test_a_claim_that_goes_takes_its_data_with_it(compare: Any) -> None:
+    _, service = TEXT.split("---\n")
+    answer = compare(TEXT, service)
+    assert effects(answer)["PersistentVolumeClaim"] == "deletes data"
+    assert "the data of default/" in answer["summary"]

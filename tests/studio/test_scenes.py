@@ -144,3 +144,15 @@ def test_everything_at_once_is_answered(ask: Ask, example: str) -> None:
     steps = ask("simulate", EXAMPLES[example], scenes=list(SCENES))["steps"]
     assert any(n["state"] == "failing" for n in steps[-1]["graph"]["nodes"])
     assert not any(parent["ready"] == "True" and "Model" not in parent["node"] for parent in steps[-1]["parents"])
+
+
+@pytest.mark.parametrize("example", ONE_OF_EACH)
+def test_a_lost_node_opens_where_it_is_felt(ask: Ask, example: str) -> None:
+    """The last step is green again, and would show nothing."""
+    simulation = ask("simulate", EXAMPLES[example], scenes=["node-lost"])
+    opened = simulation["steps"][simulation["opens"]]
+    assert any(parent["ready"] != "True" for parent in opened["parents"])
+    assert all(parent["ready"] == "True" for parent in simulation["steps"][-1]["parents"])
+    assert (
+        ask("simulate", EXAMPLES[example], scenes=[])["opens"] == len(ask("simulate", EXAMPLES[example])["steps"]) - 1
+    )

@@ -10,12 +10,12 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
-from app.hooks.reader import read_yaml
 from app.hooks.sendable import clashes
 from app.kserve import lora
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
+from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
 from app.kserve.llminferenceservice import merged, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.observed import Service
@@ -47,7 +47,7 @@ from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
-from app.kserve.spec.parallelism import doubts, unheard, unused, with_command
+from app.kserve.spec.parallelism import contradictions, ignored_by_server, unused, with_command
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
@@ -56,7 +56,6 @@ from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
-from app.kube.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
 from app.kube.merge import find, merge
 from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObjectMeta
@@ -434,9 +433,9 @@ def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -
     if workload.worker is not None:
         return
     numbers = parallelism.model_dump(by_alias=True, exclude_defaults=True)
-    yield from doubts(workload.template, numbers, path)
+    yield from contradictions(workload.template, numbers, path)
     if not based:
-        yield from unheard(with_command(workload.template), numbers, path)
+        yield from ignored_by_server(with_command(workload.template), numbers, path)
         yield from unused(numbers, path)
 
 
@@ -537,21 +536,18 @@ _SIDECARS = {
 
 
 def _plugin_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
-    """Plugins whose server is no container of the endpoint picker's pod. KServe adds one; here users do."""
+    """Plugins whose server is no container of the endpoint picker's pod. KServe adds one; here users do.
+
+    A configuration that is written as a string is not parsed: deep nesting would make that cost seconds.
+    """
     inline = scheduler.config.inline if scheduler.config is not None else None
-    types = read_yaml(inline, _plugin_types) if isinstance(inline, str) else _plugin_types(inline)
+    plugins = inline.get("plugins") if isinstance(inline, dict) else None
     containers = (scheduler.template or {}).get("containers") or ()
-    if isinstance(types, str) or any(container.get("name") != MAIN for container in containers):
+    if any(container.get("name") != MAIN for container in containers):
         return
-    path = SCHEDULER.child("config", "inline")
-    for position, kind in enumerate(types):
-        if kind in _SIDECARS:
-            here = path if isinstance(inline, str) else path.child("plugins").index(position).child("type")
+    path = SCHEDULER.child("config", "inline", "plugins")
+    for position, plugin in enumerate(plugins if isinstance(plugins, list) else ()):
+        kind = plugin.get("type") if isinstance(plugin, dict) else None
+        if isinstance(kind, str) and kind in _SIDECARS:
             message = f"{kind} needs a {_SIDECARS[kind]}, which is not added here; add it to scheduler.template"
-            yield advice(here, message)
-
-
-def _plugin_types(config: Any) -> tuple[str, ...]:
-    plugins = config.get("plugins") if isinstance(config, dict) else None
-    listed = plugins if isinstance(plugins, list) else ()
-    return tuple(str(plugin.get("type")) if isinstance(plugin, dict) else "" for plugin in listed)
+            yield advice(path.index(position).child("type"), message)

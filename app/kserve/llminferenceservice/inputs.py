@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Raw
 
 from app.hooks.protocol import one
-from app.kserve.llminferenceservice.observed import Request, Service, Surroundings, surroundings
+from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import combine_inputs
 from app.kserve.names import (
     EKS_ROLE,
@@ -36,7 +36,7 @@ def template_inputs(service: Service, request: Request, settings: Settings) -> d
     """Return what the service refers to; nothing where its spec cannot be combined, because its children are kept."""
     metadata = service.metadata
     try:
-        context = surroundings(service, request, settings)
+        context = reconcile_context(service, request, settings)
         inputs = combine_inputs(service, request, context, settings)
         merged = merge_layers(inputs)
         refs = references(merged.document)
@@ -65,13 +65,13 @@ def _beginning(values: dict[str, str] | None, beginnings: tuple[str, ...]) -> di
     return {key: value for key, value in (values or {}).items() if key.startswith(beginnings)}
 
 
-def _operator_documents(context: Surroundings) -> dict[str, str]:
+def _operator_documents(context: ReconcileContext) -> dict[str, str]:
     found = one(context.related.config_maps, OPERATOR_CONFIG, context.operator.system_namespace)
     data = found.data if found is not None else None
     return {key: text for key, text in (data or {}).items() if key in DOCUMENTS}
 
 
-def _account(context: Surroundings, name: str) -> list[Any]:
+def _account(context: ReconcileContext, name: str) -> list[Any]:
     """What downloads take from a ServiceAccount: its annotations about S3, and the names of its Secrets."""
     found = context.account(name)
     if found is None or one(context.children.service_accounts, name, context.metadata.namespace) is not None:

@@ -15,7 +15,6 @@ import orjson
 from app.hooks import sendable
 from app.kserve.llminferenceservice.types import (
     NO_PARALLELISM,
-    KEDAAdvanced,
     LLMInferenceServiceSpec,
     RouterSpec,
     RouteSpec,
@@ -33,6 +32,7 @@ from app.kube.decode import SPEC, decode_document
 from app.kube.modelfields import check_embedded
 from app.kube.names import reserved_keys
 from app.kube.podspec import normalised
+from app.kube.rules import broken, violations
 from app.workload import wholepod
 from app.workload.behavior import check_behavior
 
@@ -205,63 +205,27 @@ def scheduler_replicas(scheduler: SchedulerSpec | None) -> Iterator[field.Error]
 def scaling(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """The rules that the CRDs of both kinds have as CEL."""
     for workload, path in workloads(spec):
+        yield from broken(workload.constraints, workload, path)
         if workload.scaling is not None:
-            yield from _scaling(workload, workload.scaling, path.child("scaling"))
+            yield from _scaling(workload.scaling, path.child("scaling"))
 
 
-def _scaling(workload: WorkloadSpec, scaling: ScalingSpec, path: field.Path) -> Iterator[field.Error]:
-    if workload.replicas is not None:
-        detail = "scaling and replicas are mutually exclusive: remove replicas, scaling has minReplicas and maxReplicas"
-        yield field.invalid(path, {"replicas": workload.replicas}, detail)
-    if scaling.max_replicas is None:
-        yield field.required(path.child("maxReplicas"), "set the largest number of replicas")
-    lowest = scaling.min_replicas
-    if lowest is not None and scaling.max_replicas is not None and lowest > scaling.max_replicas:
-        yield field.invalid(path.child("minReplicas"), lowest, f"must be at most maxReplicas, {scaling.max_replicas}")
+def _scaling(scaling: ScalingSpec, path: field.Path) -> Iterator[field.Error]:
+    yield from violations(scaling, path)
     wva = scaling.wva
-    if wva is None:
-        yield field.required(path.child("wva"), "configure the autoscaler, with hpa or keda")
-        return
-    if wva.hpa is not None and wva.keda is not None:
-        yield field.invalid(path.child("wva"), "object", "hpa and keda are mutually exclusive; remove one")
-    if wva.hpa is None and wva.keda is None:
-        yield field.required(path.child("wva"), "set hpa or keda")
-    if wva.hpa is not None:
+    if wva is not None and wva.hpa is not None:
         yield from _behavior(wva.hpa.behavior, path.child("wva", "hpa", "behavior"))
-    if wva.keda is not None:
-        keda = path.child("wva", "keda")
-        yield from _advanced(wva.keda.advanced, keda.child("advanced"))
-        yield from _idle(wva.keda.idle_replica_count, lowest, path, keda)
-
-
-def _advanced(advanced: KEDAAdvanced | None, path: field.Path) -> Iterator[field.Error]:
-    if advanced is None:
-        return
-    modifiers: Any = advanced.scaling_modifiers
-    if modifiers is not None and any(
-        (modifiers.formula, modifiers.target, modifiers.activation_target, modifiers.metric_type)
-    ):
-        yield field.forbidden(path.child("scalingModifiers"), "must be empty: the autoscaler sets the formula")
-    hpa = advanced.horizontal_pod_autoscaler_config
-    if hpa is not None and hpa.name:
-        yield field.forbidden(path.child("horizontalPodAutoscalerConfig", "name"), "must be empty: the name is fixed")
+    advanced = wva.keda.advanced if wva is not None and wva.keda is not None else None
+    hpa = advanced.horizontal_pod_autoscaler_config if advanced is not None else None
     if hpa is not None:
-        yield from _behavior(hpa.behavior, path.child("horizontalPodAutoscalerConfig", "behavior"))
+        below = path.child("wva", "keda", "advanced", "horizontalPodAutoscalerConfig", "behavior")
+        yield from _behavior(hpa.behavior, below)
 
 
 def _behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
     """What the API server would refuse, or Metacontroller lose, when the autoscaler is made."""
     yield from check_behavior(behavior, path)
     yield from sendable.check(behavior, path)
-
-
-def _idle(idle: int | None, lowest: int | None, path: field.Path, keda: field.Path) -> Iterator[field.Error]:
-    if idle is None:
-        return
-    if lowest is None:
-        yield field.required(path.child("minReplicas"), "idleReplicaCount requires it, and must be lower")
-    elif idle >= lowest:
-        yield field.invalid(keda.child("idleReplicaCount"), idle, f"must be lower than minReplicas, {lowest}")
 
 
 # What Metacontroller or the API server cannot apply.

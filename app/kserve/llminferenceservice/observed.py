@@ -1,8 +1,8 @@
-"""What a service's sync reads: its observed children and its related objects, in as many fields as decisions need.
+"""Observed children and related objects of an LLMInferenceService, and the customize hook that selects the latter.
 
-The customize hook, which asks for the related ones, sees the parent alone. A baseRef may name anything that the spec
-does not, so with baseRefs it asks broadly; never for Secrets, and in no namespace but the service's own and the system
-one; only Gateways and the Services before them may stand anywhere. Source: KS-9.2.
+Only the fields that decisions need are decoded. The customize hook sees the parent alone, and a config that baseRefs
+name may refer to anything, so with baseRefs it selects every object of a kind. It never selects Secrets, and outside
+the service's own namespace and the system namespace only Gateways and their Services (KS-9.2).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ParentReference(Observed):
 
 
 class ParentStatus(ConditionsStatus):
-    """What one gateway says of a route or a pool."""
+    """Status of a route or a pool as one gateway reports it."""
 
     parent_ref: ParentReference = msgspec.field(default_factory=ParentReference)
 
@@ -203,14 +203,14 @@ class PeerSpec(Observed):
 
 
 class Peer(RelatedMeta):
-    """Another service, in as much as a route of its group depends on it."""
+    """Another service of the same route group."""
 
     spec: PeerSpec = msgspec.field(default_factory=PeerSpec)
     status: ConditionsStatus = msgspec.field(default_factory=ConditionsStatus)
 
     @property
     def models(self) -> frozenset[str]:
-        """What requests may ask it for."""
+        """Model names that requests may use."""
         listed = self.spec.model.lora.adapters
         entries = listed if isinstance(listed, list) else []
         names = [str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name")]
@@ -265,15 +265,15 @@ class Related(msgspec.Struct):
             self.older_configs = None
 
 
-# What decisions rest on.
+# Context of a reconciliation.
 
 Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
 Request = SyncRequest[Children, Related]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the decisions depend on besides the spec."""
+class ReconcileContext:
+    """Everything but the spec that a reconciliation depends on."""
 
     metadata: ObjectMeta
     names: Names
@@ -281,7 +281,7 @@ class Surroundings:
     related: Related
     operator: OperatorConfig
     was_ready: bool = False
-    """Whether the status says so, of the service as it is now."""
+    """Whether the last status was Ready, at the present generation."""
 
     @property
     def managed_accounts(self) -> bool:
@@ -290,9 +290,9 @@ class Surroundings:
 
     @property
     def ca_bundle(self) -> str:
-        """The ConfigMap of the operator's CA bundle in this namespace; empty where the settings have none.
+        """Name of the ConfigMap with the CA bundle in this namespace; empty if the operator's settings name none.
 
-        The one that KServe's operator made, or an administrator, as long as the service has no copy of its own.
+        A ConfigMap that exists for the whole namespace is used as long as the service has no copy of its own.
         """
         wanted, namespace = self.operator.storage_initializer.ca_bundle_config_map_name, self.metadata.namespace
         if not wanted or namespace == self.operator.system_namespace:
@@ -314,22 +314,22 @@ class Surroundings:
         return one(self.related.service_accounts, name, self.metadata.namespace)
 
 
-def surroundings(service: Service, request: Request, settings: Settings) -> Surroundings:
-    """What a service's decisions depend on besides its spec. Raises :class:`OperatorConfigError`."""
+def reconcile_context(service: Service, request: Request, settings: Settings) -> ReconcileContext:
+    """Build the context of a sync. Raises :class:`OperatorConfigError`."""
     related, system = request.related or Related(), settings.kserve_system_namespace
     config_map = one(related.config_maps, OPERATOR_CONFIG, system)
     operator = operator_config(None if config_map is None else config_map.data or {}, system)
     metadata, status = service.metadata, service.status
     ready = since(status.conditions, ConditionType.READY, "True") is not None
     ready = ready and status.observed_generation == metadata.generation
-    return Surroundings(metadata, Names(metadata.name), request.children, related, operator, ready)
+    return ReconcileContext(metadata, Names(metadata.name), request.children, related, operator, ready)
 
 
-# Customize: which related objects the sync needs.
+# The customize hook.
 
 
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """The rules for one service. ``declared``: child kinds of the CompositeController, as ``plural.group``."""
+    """Select the related objects of a service; ``declared`` has the declared child kinds as ``plural.group``."""
     namespace, system = service.metadata.namespace, settings.kserve_system_namespace
     refs = references(service.spec.model_dump(by_alias=True, exclude_none=True))
     rules = [
@@ -353,9 +353,10 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
 def _config_maps(
     spec: LLMInferenceServiceSpec, refs: References, namespace: str, system: str, *, copied: bool
 ) -> list[RelatedRule]:
-    """The operator's settings, whatever may hold a scheduler configuration, and the CA bundle of downloads.
+    """Select the operator's settings, the scheduler configuration, and the CA bundle for downloads.
 
-    ``copied``: whether the bundle is copied here. Its name is in the settings, so that any ConfigMap there may be it.
+    ``copied``: whether the bundle is copied to the service's namespace. The operator's settings name its source, so
+    every ConfigMap of the system namespace is selected.
     """
     scheduler = spec.router.scheduler if spec.router is not None else None
     config = scheduler.config if scheduler is not None else None
@@ -375,7 +376,7 @@ def _config_maps(
 
 
 def _bundled(model: LLMModelSpec | None) -> bool:
-    """Whether something may be downloaded with the CA bundle (KS-3.7.3); a template may become anything."""
+    """Report whether a download may use the CA bundle (KS-3.7.3); a template may render to any address."""
     if model is None:
         return False
     adapters = model.lora.adapters if model.lora is not None else None
@@ -389,16 +390,16 @@ def _routed(spec: LLMInferenceServiceSpec) -> bool:
 
 
 def _named(api: str, resource: str, namespace: str, names: tuple[str, ...], refs: References) -> list[RelatedRule]:
-    """Objects by the names that the spec has; all of the namespace where a base or a template may name any."""
+    """Select objects by name, or every object of the namespace where a base or a template may name any."""
     if refs.configs or any(OPEN in name for name in names):
         return [RelatedRule(api, resource, namespace)]
     return [RelatedRule(api, resource, namespace, names)] if names else []
 
 
 def _gateways(refs: References, namespace: str, default: tuple[str, str]) -> list[RelatedRule]:
-    """Gateways, and the Services in front of them.
+    """Select Gateways and the Services in front of them.
 
-    The Services by label; by name too, where the Gateway is the built-in default one or the spec names it.
+    Services are selected by label, and by name for the default Gateway and those that the spec names.
     """
     in_front = {"matchExpressions": [{"key": GATEWAY_NAME_LABEL, "operator": "Exists"}]}
     rules = [RelatedRule(GATEWAY_API, "gateways"), RelatedRule("v1", "services", label_selector=in_front)]

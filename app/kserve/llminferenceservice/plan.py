@@ -1,6 +1,6 @@
-"""What a service's decisions rest on: its spec combined with presets and baseRefs, and where each value came from.
+"""The effective spec of a service and the source of each value in its pods.
 
-The decisions themselves are those of the two phases: :mod:`app.kserve.workload.plan` and :mod:`app.kserve.router.view`.
+What follows from the effective spec is in :mod:`app.kserve.workload.plan` and :mod:`app.kserve.router.view`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from app.hooks.protocol import one
 from app.kserve import lora
 from app.kserve.llminferenceservice.merged import check_effective
-from app.kserve.llminferenceservice.observed import Related, Request, Service, Surroundings, surroundings
+from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
 from app.kserve.names import MAIN, OPERATOR_CONFIG, STOP
 from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
@@ -33,7 +33,7 @@ from app.settings import Settings
 Keyed = list[str | tuple[str, Any]]
 
 MODEL = "spec.model.uri and the operator's settings"
-"""Source of what was added to a pod to bring the model in."""
+"""Source of everything that is added to a pod to provide the model."""
 
 
 def pins_of(service: Service, settings: Settings) -> dict[str, str]:
@@ -42,9 +42,9 @@ def pins_of(service: Service, settings: Settings) -> dict[str, str]:
     return pinned(service.status.annotations, settings.kserve_config_prefix)
 
 
-def combine_inputs(service: Service, request: Request, around: Surroundings, settings: Settings) -> CombineInputs:
+def combine_inputs(service: Service, request: Request, context: ReconcileContext, settings: Settings) -> CombineInputs:
     """Build what the service's effective spec is combined from."""
-    related, operator, prefix = around.related, around.operator, settings.kserve_config_prefix
+    related, operator, prefix = context.related, context.operator, settings.kserve_config_prefix
     finder = ConfigFinder(
         related.configs, related.config_maps, service.metadata.namespace, operator.system_namespace, prefix
     )
@@ -53,66 +53,66 @@ def combine_inputs(service: Service, request: Request, around: Surroundings, set
     return CombineInputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config)
 
 
-def effective_spec(service: Service, request: Request, around: Surroundings, settings: Settings) -> Effective:
-    """The service's spec with everything it is combined from. Raises :class:`CombineError`."""
-    effective = combine(combine_inputs(service, request, around, settings))
+def effective_spec(service: Service, request: Request, context: ReconcileContext, settings: Settings) -> Effective:
+    """Build the effective spec of a service. Raises :class:`CombineError`."""
+    effective = combine(combine_inputs(service, request, context, settings))
     if errors := [*check_effective(effective), *_adapters(service, effective.spec)]:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective
 
 
 def _adapters(service: Service, spec: EffectiveSpec) -> Iterator[field.Error]:
-    """Mistakes in the adapters of a merged spec, which no rule has seen before (KS-7.7)."""
+    """Validate the adapters of the merged spec (KS-7.7)."""
     if spec.model is not None:
         yield from lora.check_types(spec.model)
         yield from lora.check(spec, service.metadata.name, final=True)
 
 
 def is_stopped(metadata: ObjectMeta) -> bool:
-    """Whether the stop annotation is set (KS-6.7)."""
+    """Report whether the stop annotation is set (KS-6.7)."""
     return (metadata.annotations or {}).get(STOP, "").lower() == "true"
 
 
-# For the command line: which layer set each value of the pods.
+# Sources of values, for the command line.
 
 
 def explain(service: Service, request: Request, settings: Settings) -> list[Origin]:
-    """The sources of every value in the model servers' pods and the endpoint picker's; nothing where there are none."""
+    """List the source of every value in the pods of the model servers and of the endpoint picker."""
     try:
-        around = surroundings(service, request, settings)
-        effective = effective_spec(service, request, around, settings)
-        plan = workload_plan(effective.spec, around)
+        context = reconcile_context(service, request, settings)
+        effective = effective_spec(service, request, context, settings)
+        plan = workload_plan(effective.spec, context)
     except (OperatorConfigError, CombineError, WorkloadError):
         return []
     found: list[Origin] = []
     for deployment in plan.deployments:
-        base = ["template"] if deployment.name == around.names.main else ["prefill", "template"]
+        base = ["template"] if deployment.name == context.names.main else ["prefill", "template"]
         place = f"Deployment/{deployment.name} spec.template"
         found += _pod(effective, deployment.pod, base, place)
     for group in plan.groups:
-        side = [] if group.name == around.names.multi_node else ["prefill"]
+        side = [] if group.name == context.names.multi_node else ["prefill"]
         place = f"LeaderWorkerSet/{group.name} spec.leaderWorkerTemplate"
         if group.leader is not None:
             found += _pod(effective, group.leader, [*side, "template"], f"{place}.leaderTemplate")
         found += _pod(effective, group.worker, [*side, "worker"], f"{place}.workerTemplate")
     scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
     if scheduler is not None and scheduler.template is not None:
-        place = f"Deployment/{around.names.scheduler} spec.template"
+        place = f"Deployment/{context.names.scheduler} spec.template"
         found += _pod(effective, PodPlan({}, {}, scheduler.template), ["router", "scheduler", "template"], place)
-    return [*found, *_triggers(effective, around)]
+    return [*found, *_triggers(effective, context)]
 
 
-def _triggers(effective: Effective, around: Surroundings) -> Iterator[Origin]:
-    """What ScaledObjects have of the operator's settings."""
-    for plan in scaling_plans(effective.spec, around.names):
-        made = (child for child in scaling_children(plan, around) if child["kind"] == "ScaledObject")
+def _triggers(effective: Effective, context: ReconcileContext) -> Iterator[Origin]:
+    """List the values of ScaledObjects that come from the operator's settings."""
+    for plan in scaling_plans(effective.spec, context.names):
+        made = (child for child in scaling_children(plan, context) if child["kind"] == "ScaledObject")
         for path, value in itertools.chain.from_iterable(leaves(child["spec"], SPEC) for child in made):
             if str(path).endswith(_OPERATORS):
                 yield Origin(f"ScaledObject/{plan.scaler} {path}", value, PROMETHEUS)
 
 
 PROMETHEUS = f"ConfigMap/{OPERATOR_CONFIG} {AUTOSCALING_KEY}"
-"""Source of where Prometheus is and as whom it is asked."""
+"""Source of the address of Prometheus and of the credentials for it."""
 _OPERATORS = (
     *(f".metadata.{key}" for key in ("serverAddress", "unsafeSsl", "authModes")),
     *(f".authenticationRef.{key}" for key in ("name", "kind")),
@@ -127,7 +127,7 @@ def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -
 
 
 def _written(effective: Effective, path: Keyed, value: Any) -> str:
-    """The layer that wrote a value, or the field that added it to what the layers wrote; empty for neither."""
+    """Return the layer that set a value, or the field that caused it; empty if neither did."""
     before, after = find(effective.untraced, path), find(effective.document, path)
     if path[-1] == "args":
         before, after = value in (before or ()) or None, value in (after or ()) or None
@@ -137,7 +137,7 @@ def _written(effective: Effective, path: Keyed, value: Any) -> str:
 
 
 def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
-    """Where a value comes from that was added to the pod."""
+    """Return the source of a value that was added to the pod."""
     names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
     if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
         return credential
@@ -148,7 +148,7 @@ def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
 
 
 def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iterator[tuple[field.Path, Keyed, Any]]:
-    """Every scalar with its path for people and its path for the merge, which ends at a list that is replaced whole."""
+    """List every scalar with its field path and its merge path, which ends at a list that is replaced as a whole."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _located(item, path.member(key), [*keyed, key], key)
@@ -164,11 +164,11 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
         yield path, keyed, value
 
 
-# For ``modelhooks validate`` on files with a service and its configs. In the cluster it is ``PresetsCombined``.
+# Warnings of ``modelhooks validate`` for files with a service and its configs; ``PresetsCombined`` in a cluster.
 
 
 def across(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
-    """Why there would be no pods; nothing where an object that the service names is not among the related ones."""
+    """Warn if the service and its configs make no pods together; silent if a config is missing."""
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)
     named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs
@@ -177,8 +177,8 @@ def across(service: Service, request: Request, settings: Settings) -> list[field
     if any(all(one(related.configs, name, place) is None for place in places) for name in named):
         return []
     try:
-        around = surroundings(service, request, settings)
-        workload_plan(effective_spec(service, request, around, settings).spec, around)
+        context = reconcile_context(service, request, settings)
+        workload_plan(effective_spec(service, request, context, settings).spec, context)
     except (MissingConfigMapError, MissingAccountError):
         return []
     except (OperatorConfigError, CombineError, WorkloadError) as error:

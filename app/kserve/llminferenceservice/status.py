@@ -1,7 +1,7 @@
-"""The status of a service: conditions, their aggregates, and where it answers. Source: KS-6.
+"""The status of an LLMInferenceService: conditions, their aggregates, and its addresses (KS-6).
 
-Types, order, severities and reasons are upstream's. ``Ready``'s message is ours: every cause for which the service does
-not serve, in the order in which a pod lives.
+Types, order, severities and reasons are those of KServe. The message of ``Ready`` lists every cause in the order of a
+pod's life.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceStatus,
     Reason,
 )
-from app.kserve.results import HOLDS, ConditionState, Outcome, WorkloadResult, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, WorkloadResult, fails
 from app.kube import field
 from app.kube.conditions import Ledger, since
 from app.workload.cause import Cause, Stage
@@ -33,7 +33,7 @@ _STOPPED = fails(Reason.STOPPED, "the service is stopped by its annotation servi
 def status(
     previous: LLMInferenceServiceStatus, generation: int | None, outcome: Outcome, now: datetime
 ) -> LLMInferenceServiceStatus:
-    """What one sync reports. ``previous`` gives transition times, and what phases that were not reached had said."""
+    """Build the status after a sync; ``previous`` has transition times and the conditions of phases not reached."""
     ledger = _Ledger(previous.conditions, now)
     if outcome.presets is not None:
         ledger.set(ConditionType.PRESETS_COMBINED, outcome.presets)
@@ -60,9 +60,9 @@ def status(
 
 
 def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_node: bool) -> Outcome:
-    """Of a spec that breaks a rule. Beside ``Ready``, the condition says so that upstream has for it.
+    """Return the outcome for an invalid spec: the errors in ``Ready`` and in the condition that KServe uses.
 
-    An address that no model can be fetched from is the workload's matter (KS-7.5), everything else the merge's.
+    That is the workload's condition for a model address that cannot be fetched (KS-7.5), else ``PresetsCombined``.
     """
     state = fails(Reason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
     if any(error.path != MODEL_URI for error in errors):
@@ -82,9 +82,7 @@ def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
                 ledger.set(condition, state)
             elif not result.failed:
                 ledger.remove(condition)
-    if (
-        result is not None and result.failed
-    ):  # a condition of the topology that was may be false still: it decides nothing
+    if result is not None and result.failed:  # a stale condition of the previous topology may still be False; ignore it
         ledger.set(ConditionType.WORKLOADS_READY, next(iter(result.states.values())))
     elif result is not None or outcome.stopped:
         ledger.set(ConditionType.WORKLOADS_READY, ledger.first_false((*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS)))
@@ -106,7 +104,7 @@ def _judge_router(ledger: _Ledger, outcome: Outcome) -> None:
 
 
 def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Cause]:
-    """Children that stay away or stay as they are: since when is kept in a condition that exists only as long."""
+    """Report children that are missing or unchanged; the time of ``ChildrenCreated`` says since when."""
     if not outcome.outstanding:
         ledger.remove(ConditionType.CHILDREN_CREATED)
         return []
@@ -122,9 +120,9 @@ def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Ca
 def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> ConditionState | None:
     """``None`` is unknown."""
     early = outcome.error or outcome.presets
-    mistake = early.message if early is not None and not early.ok else ""
+    error = early.message if early is not None and not early.ok else ""
     if outcome.stopped:
-        return fails(Reason.STOPPED, f"{_STOPPED.message}; its spec is invalid: {mistake}") if mistake else _STOPPED
+        return fails(Reason.STOPPED, f"{_STOPPED.message}; its spec is invalid: {error}") if error else _STOPPED
     if early is not None and not early.ok:
         return fails(early.reason, early.message)
     conflict = next((cause for cause in absent if cause.reason in (Reason.NAME_CONFLICT, CHANGE_REFUSED)), None)
@@ -133,43 +131,43 @@ def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> Condit
         types.reverse()
     deciding = next((f for type_ in types if (f := ledger.false(type_)) is not None), None)
     if conflict is None and deciding is None:
-        return HOLDS if all(map(ledger.is_true, types)) else None
+        return CONDITION_TRUE if all(map(ledger.is_true, types)) else None
     message = ready_message(_causes(outcome, absent))
     if conflict is not None:
         return fails(conflict.reason, message)
     if deciding is None:
         return None
-    said = message or deciding.message or f"not ready yet ({deciding.reason or 'no reason is known'})"
-    return fails(deciding.reason, said)
+    explanation = message or deciding.message or f"not ready yet ({deciding.reason or 'no reason is known'})"
+    return fails(deciding.reason, explanation)
 
 
 def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
-    """Everything that keeps the service from serving. A workload that only takes its time is told by its pods."""
+    """List everything that keeps the service from serving. Pods explain a workload that is only starting."""
     workloads, router = outcome.workloads, outcome.router
     found = [*absent, *(workloads.causes if workloads is not None else ())]
     if workloads is not None:
-        said = (state.cause for state in workloads.states.values() if state.stage < Stage.STARTING)
-        found += [cause for cause in said if cause is not None]
+        causes = (state.cause for state in workloads.states.values() if state.stage < Stage.STARTING)
+        found += [cause for cause in causes if cause is not None]
     if router is not None:
         found += router.causes
-        said = (state.cause for type_ in ROUTER_CONDITIONS if (state := router.states.get(type_)) is not None)
-        found += [cause for cause in said if cause is not None]
+        causes = (state.cause for type_ in ROUTER_CONDITIONS if (state := router.states.get(type_)) is not None)
+        found += [cause for cause in causes if cause is not None]
     return found
 
 
 class _Ledger(Ledger[Condition]):
-    """KServe's form: a true condition says nothing more."""
+    """Conditions as KServe writes them: a true one has no reason and no message."""
 
     def set(self, type_: str, state: ConditionState | None) -> None:
-        """Write what was found, ``None`` for unknown."""
+        """Set a condition; ``None`` means unknown."""
         word = "Unknown" if state is None else "True" if state.ok else "False"
-        said = state if state is not None and not state.ok else None
+        failure = state if state is not None and not state.ok else None
         self._items[type_] = Condition(
             type=type_,
             status=word,
             severity="" if type_ in TOP_LEVEL else "Info",
-            reason=said.reason if said is not None else "",
-            message=said.message if said is not None else "",
+            reason=failure.reason if failure is not None else "",
+            message=failure.message if failure is not None else "",
             last_transition_time=self.time_of(type_, word),
         )
 
@@ -178,13 +176,13 @@ class _Ledger(Ledger[Condition]):
             self.set(type_, state)
 
     def set_unknown(self, type_: str) -> None:
-        """Unless something is known already."""
+        """Set a condition to unknown if it does not exist yet."""
         if type_ not in self._items:
             self.set(type_, None)
 
     def first_false(self, types: Iterable[str]) -> ConditionState:
-        """The first condition that does not hold; those that are absent count as fine."""
-        return next((found for type_ in types if (found := self.false(type_)) is not None), HOLDS)
+        """Return the first false condition, else a true one; absent conditions count as true."""
+        return next((found for type_ in types if (found := self.false(type_)) is not None), CONDITION_TRUE)
 
     def false(self, type_: str) -> ConditionState | None:
         found = self._items.get(type_)

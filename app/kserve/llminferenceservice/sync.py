@@ -1,6 +1,7 @@
-"""The sync hook of a service: settings, merge, workloads, router, status. Source: KS-9.4.
+"""The sync hook of an LLMInferenceService (KS-9.4).
 
-A phase that fails keeps what it and later phases own; a service that is stopped has no children at all.
+The phases are settings, merge, workloads, router and status. A phase that fails keeps its own children and those of the
+later phases. A stopped service has no children.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from typing import Any
 
 from app.hooks.kept import keep, wants_none
 from app.hooks.protocol import SyncResponse
-from app.kserve.llminferenceservice.observed import Request, Service, surroundings
+from app.kserve.llminferenceservice.observed import Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import effective_spec, is_stopped, pins_of
 from app.kserve.llminferenceservice.status import refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, Reason
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
-from app.kserve.results import HOLDS, Outcome, fails
+from app.kserve.results import CONDITION_TRUE, Outcome, fails
 from app.kserve.router.sync import route_requests
 from app.kserve.spec.merge import CombineError
-from app.kserve.spec.parallelism import quarrels
+from app.kserve.spec.parallelism import parallelism_conflicts
 from app.kserve.workload.sync import make_workloads, pods_by_workload
 from app.kube import field
 from app.kube.resource import Resource
@@ -32,32 +33,34 @@ from app.workload.waiting import NOTHING, RESYNC, outstanding
 
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
-    """The desired children and status of a service with a valid spec."""
+    """Build the desired children and status of a service with a valid spec."""
     pins = pins_of(service, settings)
     if is_stopped(service.metadata):
-        return _answer(service, Outcome(pins, HOLDS, None, None, stopped=True), [], now)
+        return _answer(service, Outcome(pins, CONDITION_TRUE, None, None, stopped=True), [], now)
     try:
-        around = surroundings(service, request, settings)
+        context = reconcile_context(service, request, settings)
     except OperatorConfigError as error:
         state = fails(Reason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         return _answer(service, Outcome(pins, None, None, None, state), kept(request), now)
     try:
-        effective = effective_spec(service, request, around, settings)
+        effective = effective_spec(service, request, context, settings)
     except CombineError as error:
         state = fails(Reason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         return _answer(service, Outcome(pins, state, None, None), kept(request), now)
-    workloads = make_workloads(effective.spec, around)
-    said = [Cause(Stage.SPEC, one, Reason.CONTRADICTION) for one in quarrels(effective.document)]
-    workloads = replace(workloads, causes=[*workloads.causes, *said])
+    workloads = make_workloads(effective.spec, context)
+    conflicts = [
+        Cause(Stage.SPEC, conflict, Reason.CONTRADICTION) for conflict in parallelism_conflicts(effective.document)
+    ]
+    workloads = replace(workloads, causes=[*workloads.causes, *conflicts])
     if workloads.failed:
         children = _kept(request, effective.document)
-        return _answer(service, Outcome(pins, HOLDS, workloads, None), children, now)
-    router = route_requests(effective.spec, around, settings)
-    of_pods = [cause for pods in pods_by_workload(around, scheduler=True) for cause in pod_causes(pods)]
-    router = replace(router, causes=[*router.causes, *of_pods])
+        return _answer(service, Outcome(pins, CONDITION_TRUE, workloads, None), children, now)
+    router = route_requests(effective.spec, context, settings)
+    picker_causes = [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
+    router = replace(router, causes=[*router.causes, *picker_causes])
     children = [*workloads.children, *router.children]
-    waited = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
-    return _answer(service, Outcome(pins, HOLDS, workloads, router, outstanding=waited), children, now)
+    waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
+    return _answer(service, Outcome(pins, CONDITION_TRUE, workloads, router, outstanding=waiting), children, now)
 
 
 def invalid(
@@ -65,7 +68,7 @@ def invalid(
     errors: Sequence[field.Error],
     now: datetime,
 ) -> LLMInferenceServiceStatus:
-    """The status of a service whose spec breaks a rule; its children are kept, unless it is stopped."""
+    """Build the status of a service with an invalid spec; its children are kept unless it is stopped."""
     multi_node = service.spec is not None and service.spec.worker is not None
     outcome = refused(service.status.annotations, errors, multi_node=multi_node)
     if is_stopped(service.metadata):
@@ -74,7 +77,7 @@ def invalid(
 
 
 def kept(request: Request) -> list[Any]:
-    """The children of a service that cannot be carried out: as they are, but a stop and ``replicas: 0`` work."""
+    """Keep the children of a service that cannot be reconciled; stopping and ``replicas: 0`` still work."""
     return _kept(request, bytes(request.parent.spec))
 
 
@@ -91,5 +94,5 @@ def _kept(request: Request, spec: bytes | dict[str, Any]) -> list[Any]:
 
 
 def _answer(service: Service, outcome: Outcome, children: list[Any], now: datetime) -> SyncResponse:
-    judged = status(service.status, service.metadata.generation, outcome, now)
-    return SyncResponse(judged, children, RESYNC if outcome.outstanding else None)
+    new_status = status(service.status, service.metadata.generation, outcome, now)
+    return SyncResponse(new_status, children, RESYNC if outcome.outstanding else None)

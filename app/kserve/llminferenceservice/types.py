@@ -9,10 +9,11 @@ import msgspec
 from msgspec import Meta
 from pydantic import ConfigDict, Field
 
+from app.kserve.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber, SectionName
+from app.kube import field
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
-from app.kube.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber, SectionName
-from app.kube.rules import cel
+from app.kube.rules import Rule, cel
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
@@ -165,6 +166,18 @@ class KEDAAdvanced(KubeModel):
         None, description="KEDA's formula; must stay empty."
     )
 
+    @property
+    def has_modifiers(self) -> bool:
+        """Whether any modifier has a value."""
+        found = self.scaling_modifiers
+        return found is not None and any((found.formula, found.target, found.activation_target, found.metric_type))
+
+    @property
+    def autoscaler_name(self) -> str:
+        """Name for the HorizontalPodAutoscaler; empty if not set."""
+        config = self.horizontal_pod_autoscaler_config
+        return (config.name or "") if config is not None else ""
+
 
 class KEDAFallback(KubeModel):
     """What to do when metrics fail."""
@@ -179,26 +192,30 @@ class KEDAFallback(KubeModel):
 class KEDASpec(KubeModel):
     """Scaling by a KEDA ScaledObject."""
 
-    model_config = ConfigDict(
-        json_schema_extra=cel(
-            (
-                f"!has(self.advanced) || !has({_MODIFIERS}) || ("
-                + " && ".join(
-                    f"(!has({_MODIFIERS}.{name}) || size({_MODIFIERS}.{name}) == 0)"
-                    for name in ("formula", "target", "activationTarget", "metricType")
-                )
-                + ")",
-                "leave scalingModifiers empty: the autoscaler sets the formula",
+    constraints = (
+        Rule(
+            f"!has(self.advanced) || !has({_MODIFIERS}) || ("
+            + " && ".join(
+                f"(!has({_MODIFIERS}.{name}) || size({_MODIFIERS}.{name}) == 0)"
+                for name in ("formula", "target", "activationTarget", "metricType")
+            )
+            + ")",
+            "leave scalingModifiers empty: the autoscaler sets the formula",
+            lambda keda: keda.advanced is None or not keda.advanced.has_modifiers,
+            lambda _, path: field.forbidden(
+                path.child("advanced", "scalingModifiers"), "must be empty: the autoscaler sets the formula"
             ),
-            (
-                (
-                    "!has(self.advanced) || !has(self.advanced.horizontalPodAutoscalerConfig) || "
-                    "!has(self.advanced.horizontalPodAutoscalerConfig.name) || "
-                    "size(self.advanced.horizontalPodAutoscalerConfig.name) == 0"
-                ),
-                "leave horizontalPodAutoscalerConfig.name empty: the name is fixed",
+        ),
+        Rule(
+            "!has(self.advanced) || !has(self.advanced.horizontalPodAutoscalerConfig) || "
+            "!has(self.advanced.horizontalPodAutoscalerConfig.name) || "
+            "size(self.advanced.horizontalPodAutoscalerConfig.name) == 0",
+            "leave horizontalPodAutoscalerConfig.name empty: the name is fixed",
+            lambda keda: keda.advanced is None or not keda.advanced.autoscaler_name,
+            lambda _, path: field.forbidden(
+                path.child("advanced", "horizontalPodAutoscalerConfig", "name"), "must be empty: the name is fixed"
             ),
-        )
+        ),
     )
 
     polling_interval: Int32 | None = Field(None, description="Seconds between two looks at the metrics.", ge=1)
@@ -220,11 +237,19 @@ class HPASpec(KubeModel):
 class WVASpec(KubeModel):
     """Scaling by the workload variant autoscaler."""
 
-    model_config = ConfigDict(
-        json_schema_extra=cel(
-            ("!(has(self.hpa) && has(self.keda))", "set hpa or keda, not both"),
-            ("has(self.hpa) || has(self.keda)", "set hpa or keda"),
-        )
+    constraints = (
+        Rule(
+            "!(has(self.hpa) && has(self.keda))",
+            "set hpa or keda, not both",
+            lambda wva: wva.hpa is None or wva.keda is None,
+            lambda _, path: field.invalid(path, "object", "hpa and keda are mutually exclusive; remove one"),
+        ),
+        Rule(
+            "has(self.hpa) || has(self.keda)",
+            "set hpa or keda",
+            lambda wva: wva.hpa is not None or wva.keda is not None,
+            lambda _, path: field.required(path, "set hpa or keda"),
+        ),
     )
 
     variant_cost: Annotated[str, passed_through("to the VariantAutoscaling")] = Field(
@@ -244,20 +269,49 @@ _IDLE = "!has(self.wva) || !has(self.wva.keda) || !has(self.wva.keda.idleReplica
 class ScalingSpec(KubeModel):
     """Autoscaling: the number of replicas is the autoscaler's."""
 
-    model_config = ConfigDict(
-        json_schema_extra=cel(
-            ("has(self.maxReplicas)", "scaling needs maxReplicas"),
-            ("has(self.wva)", "scaling needs wva"),
-            (
-                "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
-                "minReplicas is at most maxReplicas",
+    constraints = (
+        Rule(
+            "has(self.maxReplicas)",
+            "scaling needs maxReplicas",
+            lambda scaling: scaling.max_replicas is not None,
+            lambda _, path: field.required(path.child("maxReplicas"), "set the largest number of replicas"),
+        ),
+        Rule(
+            "has(self.wva)",
+            "scaling needs wva",
+            lambda scaling: scaling.wva is not None,
+            lambda _, path: field.required(path.child("wva"), "configure the autoscaler, with hpa or keda"),
+        ),
+        Rule(
+            "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+            "minReplicas is at most maxReplicas",
+            lambda scaling: (
+                None in (scaling.min_replicas, scaling.max_replicas) or scaling.min_replicas <= scaling.max_replicas
             ),
-            (f"{_IDLE} || has(self.minReplicas)", "idleReplicaCount needs minReplicas"),
-            (
-                f"{_IDLE} || !has(self.minReplicas) || self.wva.keda.idleReplicaCount < self.minReplicas",
-                "idleReplicaCount is less than minReplicas",
+            lambda scaling, path: field.invalid(
+                path.child("minReplicas"), scaling.min_replicas, f"must be at most maxReplicas, {scaling.max_replicas}"
             ),
-        )
+        ),
+        Rule(
+            f"{_IDLE} || has(self.minReplicas)",
+            "idleReplicaCount needs minReplicas",
+            lambda scaling: scaling.idle_replicas is None or scaling.min_replicas is not None,
+            lambda _, path: field.required(
+                path.child("minReplicas"), "idleReplicaCount requires it, and must be lower"
+            ),
+        ),
+        Rule(
+            f"{_IDLE} || !has(self.minReplicas) || self.wva.keda.idleReplicaCount < self.minReplicas",
+            "idleReplicaCount is less than minReplicas",
+            lambda scaling: (
+                None in (scaling.idle_replicas, scaling.min_replicas) or scaling.idle_replicas < scaling.min_replicas
+            ),
+            lambda scaling, path: field.invalid(
+                path.child("wva", "keda", "idleReplicaCount"),
+                scaling.idle_replicas,
+                f"must be lower than minReplicas, {scaling.min_replicas}",
+            ),
+        ),
     )
 
     min_replicas: Annotated[Int32 | None, defaulted("1; what a new workload starts with")] = Field(
@@ -266,8 +320,22 @@ class ScalingSpec(KubeModel):
     max_replicas: Int32 | None = Field(None, description="Most replicas.", ge=1)
     wva: WVASpec | None = Field(None, description="The autoscaler.")
 
+    @property
+    def idle_replicas(self) -> int | None:
+        """KEDA's number of replicas while nothing happens."""
+        return self.wva.keda.idle_replica_count if self.wva is not None and self.wva.keda is not None else None
 
-_REPLICAS_CEL = cel(("!(has(self.replicas) && has(self.scaling))", "set replicas or scaling, not both"))
+
+_REPLICAS_OR_SCALING = Rule(
+    "!(has(self.replicas) && has(self.scaling))",
+    "set replicas or scaling, not both",
+    lambda workload: workload.replicas is None or workload.scaling is None,
+    lambda workload, path: field.invalid(
+        path.child("scaling"),
+        {"replicas": workload.replicas},
+        "scaling and replicas are mutually exclusive: remove replicas, scaling has minReplicas and maxReplicas",
+    ),
+)
 
 
 _NO_OFFLOADING = "give the server --kv-transfer-config in the args of container main"
@@ -276,7 +344,7 @@ _NO_OFFLOADING = "give the server --kv-transfer-config in the args of container 
 class WorkloadSpec(KubeModel):
     """Pods that run the model: alone, or as a leader with workers."""
 
-    model_config = ConfigDict(json_schema_extra=_REPLICAS_CEL)
+    constraints = (_REPLICAS_OR_SCALING,)
 
     replicas: Annotated[Int32 | None, honoured(_REPLICAS)] = Field(
         None, description="Copies of the workload; left alone when not set.", ge=0

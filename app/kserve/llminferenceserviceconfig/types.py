@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta
 from pydantic import Field
 
+from app.kserve import gatewayapi
 from app.kserve.llminferenceservice import types
-from app.kube import gatewayapi
 from app.kube.base import with_types
 from app.kube.conditions import Condition
 from app.kube.fieldclass import HONOURED, no_effect

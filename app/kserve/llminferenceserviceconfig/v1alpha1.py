@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from app.kserve.gatewayapi import PortNumber
 from app.kserve.llminferenceservice import v1alpha1
 from app.kserve.llminferenceservice.types import MATCH_LABELS, PICKER_NAME
 from app.kserve.llminferenceserviceconfig import types
 from app.kube.base import with_types
-from app.kube.gatewayapi import PortNumber
 
 
 class ConfigModelSpec(types.ConfigModelSpec):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from app.kserve.gatewayapi import ROOT_PATH
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import POOL_GROUP, PUBLIC_PORT, STOP, Names
-from app.kserve.results import HOLDS, ConditionState, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, fails
 from app.kube.base import Json
 from app.kube.conditions import is_true
-from app.kube.gatewayapi import ROOT_PATH
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Group:
     @property
     def state(self) -> ConditionState:
         if not self.divergent:
-            return HOLDS
+            return CONDITION_TRUE
         names = ", ".join(self.divergent)
         return fails(Reason.MEMBER_DIVERGENCE, f"{names}: other models are served there, so no requests are sent to it")
 

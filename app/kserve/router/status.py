@@ -18,7 +18,7 @@ from app.kserve.names import (
     ROLE_DECODE,
     workload_labels,
 )
-from app.kserve.results import HOLDS, ConditionState, by_condition, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.router.objectives import criticalities, priorities, unnamed
 from app.kserve.router.view import RouterError, RouterView
 from app.kube.conditions import Condition, find, is_true
@@ -49,7 +49,7 @@ def pool_state(view: RouterView) -> ConditionState | None:
         return fails(Reason.INFERENCE_POOL_FETCH_ERROR, INSTALL_POOLS, Stage.SPEC)
     if view.pool_ref:
         if view.related.pools is None:  # a preset names it, so it was not asked for
-            return HOLDS
+            return CONDITION_TRUE
         pool = one(view.related.pools, view.pool_ref, view.namespace)
         if pool is None:
             text = f"InferencePool {view.namespace}/{view.pool_ref} does not exist"
@@ -84,7 +84,7 @@ def criticality_state(view: RouterView, settings: Settings) -> ConditionState | 
             "own rules decide about that header, or there is no room for more; clients have to send it themselves"
         )
         return fails(Reason.NOT_ROUTED, text)
-    return HOLDS
+    return CONDITION_TRUE
 
 
 _NO_EFFECT = "criticality has no effect"
@@ -93,7 +93,7 @@ _NO_EFFECT = "criticality has no effect"
 def _judged_pool(pool: ObservedPool) -> ConditionState:
     name = f"InferencePool {pool.metadata.name}"
     if is_pool_ready(pool):
-        return HOLDS
+        return CONDITION_TRUE
     if not pool.status.parents:
         return fails(Reason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has looked at it yet")
     return fails(Reason.INFERENCE_POOL_NOT_READY, f"{name} is not accepted by every Gateway")
@@ -130,7 +130,7 @@ def gateways_state(view: RouterView) -> ConditionState | None:
         raise RouterError(ConditionType.GATEWAYS_READY, Reason.GATEWAY_FETCH_ERROR, text)
     waiting = [ref for ref, gateway in found if gateway is not None and not is_programmed(gateway.status.conditions)]
     if not waiting:
-        return HOLDS
+        return CONDITION_TRUE
     return fails(Reason.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
 
 
@@ -149,7 +149,7 @@ def routes_state(view: RouterView) -> ConditionState | None:
         routes[view.names.route] = one(view.children.routes, view.names.route, view.namespace)
     waiting = [name for name, route in routes.items() if route is None or not is_route_ready(route)]
     if not waiting:
-        return HOLDS
+        return CONDITION_TRUE
     names = ", ".join(waiting)
     text = f"HTTPRoute {names} is not accepted by every Gateway it names, or one of its references is not resolved"
     return fails(Reason.HTTP_ROUTES_NOT_READY, text)
@@ -167,7 +167,7 @@ def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = 
     if deployment is not None and deployment.status.available_replicas > 0:
         progress = rollout(deployment, was_ready=was_ready)
         if not progress.replacing:
-            return HOLDS
+            return CONDITION_TRUE
         cause = rolling_out("Deployment", deployment.metadata.name, progress)
         return fails(cause.reason, cause.text, Stage.PROBE)
     said = status.conditions if status is not None else None
@@ -181,7 +181,7 @@ def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = 
     available = find(said, "Available")
     if available is None:
         return fails(Reason.PROGRESSING, "the endpoint picker is being rolled out")
-    return HOLDS if available.status == "True" else by_condition(available)
+    return CONDITION_TRUE if available.status == "True" else by_condition(available)
 
 
 def is_route_ready(route: ObservedRoute) -> bool:

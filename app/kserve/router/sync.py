@@ -14,7 +14,7 @@ import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import one
-from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import Address, ConditionType, Reason, ServedModel
 from app.kserve.names import PUBLIC_PORT, Names
 from app.kserve.results import ConditionState, RouterResult, fails
@@ -58,9 +58,9 @@ class _Work:
     failed: bool = False
 
 
-def route_requests(spec: EffectiveSpec, around: Surroundings, settings: Settings) -> RouterResult:
+def route_requests(spec: EffectiveSpec, context: ReconcileContext, settings: Settings) -> RouterResult:
     """The router's children, conditions and addresses, for a service that is not stopped."""
-    work = _Work(RouterView(spec, around, _objectives(spec, around, settings)), settings)
+    work = _Work(RouterView(spec, context, _objectives(spec, context, settings)), settings)
     try:
         check_references(work.view, work.states)
         _schedule(work)
@@ -70,7 +70,7 @@ def route_requests(spec: EffectiveSpec, around: Surroundings, settings: Settings
     except RouterError as error:
         work.failed = True
         work.states[error.condition] = error.state
-        work.children += kept_children(around, work.children)
+        work.children += kept_children(context, work.children)
     return RouterResult(
         children=work.children,
         states=work.states,
@@ -84,18 +84,18 @@ def route_requests(spec: EffectiveSpec, around: Surroundings, settings: Settings
 # Keeping.
 
 
-def kept_children(around: Surroundings, made: Iterable[Any] = ()) -> list[Any]:
+def kept_children(context: ReconcileContext, made: Iterable[Any] = ()) -> list[Any]:
     """The observed children of the router as they are, but for those that were ``made`` anew."""
     present = {_identity(child) for child in made}
     return [
         keep_child(child)
-        for child in _observed(around)
+        for child in _observed(context)
         if (child.api_version, child.kind, child.metadata.name) not in present
     ]
 
 
-def _observed(around: Surroundings) -> Iterable[ObservedObject]:
-    mine, children = _owned(around.names), around.children
+def _observed(context: ReconcileContext) -> Iterable[ObservedObject]:
+    mine, children = _owned(context.names), context.children
     groups: tuple[Mapping[str, ObservedObject] | None, ...] = (
         children.deployments,
         children.services,
@@ -167,7 +167,7 @@ def _schedule(work: _Work) -> None:
     if pool is not None and view.children.pools is not None:
         work.children.append(inference_pool(view.names, view.namespace, pool))
     observed = current(observed, plan.selector)
-    state = scheduler_state(observed, was_ready=view.around.was_ready)
+    state = scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
     work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = state
@@ -179,15 +179,15 @@ def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
     """A ServiceAccount that the user names is the user's to make."""
     if not plan.account or plan.account_managed:
         return
-    if view.around.account(plan.account) is None:
+    if view.context.account(plan.account) is None:
         text = f"ServiceAccount {view.namespace}/{plan.account}, which the scheduler's template names, does not exist"
         raise RouterError(ConditionType.SCHEDULER_WORKLOAD_READY, Reason.SCHEDULER_RECONCILE_ERROR, text)
 
 
-def _objectives(spec: EffectiveSpec, around: Surroundings, settings: Settings) -> list[Objective]:
+def _objectives(spec: EffectiveSpec, context: ReconcileContext, settings: Settings) -> list[Objective]:
     scheduled = spec.router is not None and spec.router.scheduler is not None
-    declared = around.children.objectives is not None
-    return objectives(spec.model, around.names, settings) if scheduled and declared else []
+    declared = context.children.objectives is not None
+    return objectives(spec.model, context.names, settings) if scheduled and declared else []
 
 
 def _prioritize(work: _Work) -> None:
@@ -212,15 +212,15 @@ def _expose(work: _Work) -> None:
     if view.related.gateways is None:  # the URLs are what they were
         work.addresses = None
         return
-    around = GatewayView(
+    context = GatewayView(
         gateways=view.related.gateways,
         services=view.related.services,
-        url_scheme=view.around.operator.ingress.url_scheme,
+        url_scheme=view.context.operator.ingress.url_scheme,
         wildcard_hostname=work.settings.kserve_wildcard_hostname,
         cluster_domain=work.settings.cluster_domain,
     )
     try:
-        found = [url for spec in specs for url in urls(spec, view.namespace, around)]
+        found = [url for spec in specs for url in urls(spec, view.namespace, context)]
     except URLError as error:
         raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
     work.url, listed = addresses(found, work.settings.cluster_domain)

@@ -43,19 +43,19 @@ class GatewayView:
         return one(self.gateways, reference.name, namespace if reference.namespace is None else reference.namespace)
 
 
-def urls(route: RouteSpec, namespace: str, around: GatewayView) -> list[str]:
+def urls(route: RouteSpec, namespace: str, context: GatewayView) -> list[str]:
     """Every URL of a route, in the order of its parents. Raises :class:`URLError`."""
     found: list[str] = []
     path = _path(route.rules or [])
     for reference in route.parent_refs or ():
-        gateway = around.gateway(reference, namespace)
+        gateway = context.gateway(reference, namespace)
         if gateway is None:
             raise URLError(f"Gateway {reference.namespace or namespace}/{reference.name} does not exist")
-        listeners = _listeners(gateway, reference.section_name, around.url_scheme)
-        found += _external(gateway, listeners, route.hostnames or [], path, around.wildcard_hostname)
-        service = _service_of(gateway, around.services)
+        listeners = _listeners(gateway, reference.section_name, context.url_scheme)
+        found += _external(gateway, listeners, route.hostnames or [], path, context.wildcard_hostname)
+        service = _service_of(gateway, context.services)
         if service:
-            host = f"{service}.{gateway.metadata.namespace}.svc.{around.cluster_domain}"
+            host = f"{service}.{gateway.metadata.namespace}.svc.{context.cluster_domain}"
             found.append(_url(listeners[0], host, path))
     return list(dict.fromkeys(found))
 

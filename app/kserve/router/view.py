@@ -15,9 +15,9 @@ from app.kserve.llminferenceservice.observed import (
     Gateway,
     ObservedRoute,
     ParentReference,
+    ReconcileContext,
     Related,
     RouteSpec,
-    Surroundings,
 )
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import Names
@@ -42,25 +42,25 @@ class RouterError(Exception):
 @dataclass(frozen=True)
 class RouterView:
     spec: EffectiveSpec
-    around: Surroundings
+    context: ReconcileContext
     objectives: Sequence[Objective] = ()
     """Those that are made."""
 
     @property
     def namespace(self) -> str:
-        return self.around.metadata.namespace
+        return self.context.metadata.namespace
 
     @property
     def names(self) -> Names:
-        return self.around.names
+        return self.context.names
 
     @property
     def children(self) -> Children:
-        return self.around.children
+        return self.context.children
 
     @property
     def related(self) -> Related:
-        return self.around.related
+        return self.context.related
 
     @property
     def router(self) -> EffectiveRouter | None:

@@ -59,7 +59,7 @@ def demand(parallelism: Mapping[str, Any] | None) -> Demand | None:
 
 
 def with_parallelism(spec: Json, pipelines: Collection[str]) -> Json:
-    """A merged spec whose servers are told of their parallelism, and have the GPUs for it.
+    """Add to the servers of a merged spec the arguments and GPUs that their parallelism needs.
 
     ``pipelines``: the workloads, ``""`` and ``prefill``, whose pods a built-in preset starts as a pipeline. Its script
     has the arguments.
@@ -81,10 +81,10 @@ def _with_side(workload: Json, *, scripted: bool) -> Json:
     pod, server = workload.get("template"), main_container(workload.get("template"))
     if wanted is None or pod is None or workload.get("worker") is not None:
         return workload
-    if (_has_gpus(pod) and _count(server) != wanted.gpus) or _told(server) or not _hears(server):
+    if (_has_gpus(pod) and _count(server) != wanted.gpus) or _sizes_passed(server) or not _takes_arguments(server):
         return workload
-    told = _replaced(pod, with_arguments(server, wanted.arguments))
-    return {**workload, "template": told if _has_gpus(pod) else _with_gpus(told, wanted.gpus)}
+    replaced = _replaced(pod, with_arguments(server, wanted.arguments))
+    return {**workload, "template": replaced if _has_gpus(pod) else _with_gpus(replaced, wanted.gpus)}
 
 
 def main_container(pod: Json | None) -> Json:
@@ -126,7 +126,7 @@ def _devices(container: Json) -> dict[str, Any]:
 
 
 def _count(container: Json) -> Decimal | None:
-    """How many GPUs a container has, where that can be told."""
+    """Return the number of GPUs of a container, None where it is unknown."""
     devices = _devices(container)
     try:
         amounts = [parse(str(amount)) for name, amount in devices.items() if name.endswith(_WHOLE)]
@@ -142,7 +142,7 @@ _FLAGS = {
 _ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
 
 
-def _told(container: Json) -> dict[str, int | None]:
+def _sizes_passed(container: Json) -> dict[str, int | None]:
     """The sizes that the container passes to its server itself; ``None`` where the number is a variable's."""
     words = [str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
     words += [str(one.get("value")) for one in container.get("env") or () if one.get("name") == _ADDITIONAL]
@@ -151,8 +151,8 @@ def _told(container: Json) -> dict[str, int | None]:
     return {flag: None if number is None else int(number) for flag, number in found.items()}
 
 
-def _hears(container: Json) -> bool:
-    """Whether arguments of the container reach a vLLM."""
+def _takes_arguments(container: Json) -> bool:
+    """Report whether the container passes its arguments to vLLM."""
     started = container.get("command") or [container.get("image") or ""]
     return "vllm" in " ".join(map(str, started)).lower() and passes_arguments(container)
 
@@ -160,37 +160,37 @@ def _hears(container: Json) -> bool:
 # What does not fit together.
 
 
-def doubts(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
+def contradictions(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
     """Where a template without workers says another number than ``parallelism``, whose path is ``path``."""
     wanted = demand(parallelism)
     if wanted is None:
         return
     server = main_container(pod)
-    count, told = _count(server), _told(server)
+    count, passed = _count(server), _sizes_passed(server)
     if count not in (None, 0, wanted.gpus):
         text = f"each pod needs {_gpus(wanted)}, and container {MAIN} requests {count}; make them equal"
         yield advice(path, text, "contradiction")
     for flag, name, number in ((TENSOR, "tensor", wanted.tensor), (DATA, "data", (parallelism or {}).get("data"))):
-        if number is not None and told.get(flag) not in (None, number):
-            text = f"is {number}, and container {MAIN} passes {flag} {told[flag]}; make them equal, or leave one out"
+        if number is not None and passed.get(flag) not in (None, number):
+            text = f"is {number}, and container {MAIN} passes {flag} {passed[flag]}; make them equal, or leave one out"
             yield advice(path.child(name), text, "contradiction")
 
 
-def unheard(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
+def ignored_by_server(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
     """What a whole template would have to say itself, because it says a part or starts something else than vLLM."""
     wanted, server = demand(parallelism), main_container(pod)
     if wanted is None or _count(server) == 0:
         return
-    told, has_gpus = _told(server), _has_gpus(pod or {})
+    passed, has_gpus = _sizes_passed(server), _has_gpus(pod or {})
     sizes = ((TENSOR, wanted.tensor or 1), (DATA, wanted.copies))
-    missing = " ".join(f"{flag} {number}" for flag, number in sizes if number > 1 and flag not in told)
-    if has_gpus and missing and (_count(server) != wanted.gpus or not _hears(server)):
+    missing = " ".join(f"{flag} {number}" for flag, number in sizes if number > 1 and flag not in passed)
+    if has_gpus and missing and (_count(server) != wanted.gpus or not _takes_arguments(server)):
         text = f"container {MAIN} requests GPUs itself, so nothing is added to its arguments; add {missing}"
         yield advice(path, text)
-    elif told and not has_gpus:
-        passed = f"container {MAIN} passes {' and '.join(told)} itself"
-        yield advice(path, f"{passed}, so no GPUs are added; request {wanted.gpus} of {GPU}")
-    elif not has_gpus and not _hears(server):
+    elif passed and not has_gpus:
+        flags = f"container {MAIN} passes {' and '.join(passed)} itself"
+        yield advice(path, f"{flags}, so no GPUs are added; request {wanted.gpus} of {GPU}")
+    elif not has_gpus and not _takes_arguments(server):
         text = f"container {MAIN} does not pass its args on to vLLM, so nothing is added; start the server for it there"
         yield advice(path, f"accepted, no effect; {text}", "no-effect")
 
@@ -224,13 +224,13 @@ def _no_effect(path: field.Path, instead: str) -> Advice:
     return advice(path, f"accepted, no effect; {instead}", "no-effect")
 
 
-def quarrels(spec: Json) -> list[Advice]:
-    """Why a merged spec's servers may not have the parallelism that it asks for."""
+def parallelism_conflicts(spec: Json) -> list[Advice]:
+    """Warn where pods of a merged spec contradict its parallelism."""
     found: list[Advice] = []
     for workload, path in ((spec, SPEC), (spec.get("prefill"), SPEC.child("prefill"))):
         if workload is None or workload.get("worker") is not None:
             continue
         where = path.child("parallelism")
-        for compare in (doubts, unheard):
+        for compare in (contradictions, ignored_by_server):
             found += compare(workload.get("template"), workload.get("parallelism"), where)
     return [one for one in found if one.id != "no-effect"]

@@ -10,7 +10,7 @@ import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import one
-from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.names import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE, component_labels
 from app.kserve.workload.children import metadata
 from app.kube.base import Json
@@ -22,26 +22,26 @@ KEY = "cabundle.crt"
 REASON = "CABundleMissing"
 
 
-def ca_bundle_children(around: Surroundings) -> list[Json]:
+def ca_bundle_children(context: ReconcileContext) -> list[Json]:
     """The service's own copy. Where its source is gone, or no longer fit, what was copied stays."""
-    if around.ca_bundle != around.names.ca_bundle:
+    if context.ca_bundle != context.names.ca_bundle:
         return []
-    copied = _copy(around)
+    copied = _copy(context)
     if isinstance(copied, Cause):
-        there = one(around.children.config_maps, around.ca_bundle, around.metadata.namespace)
+        there = one(context.children.config_maps, context.ca_bundle, context.metadata.namespace)
         return [] if there is None else [keep_child(there)]
     return [copied]
 
 
-def ca_bundle_causes(around: Surroundings) -> list[Cause]:
+def ca_bundle_causes(context: ReconcileContext) -> list[Cause]:
     """Why pods that mount the bundle cannot start."""
-    name, namespace = around.ca_bundle, around.metadata.namespace
-    if name == around.names.ca_bundle:
-        copied = _copy(around)
+    name, namespace = context.ca_bundle, context.metadata.namespace
+    if name == context.names.ca_bundle:
+        copied = _copy(context)
         return [copied] if isinstance(copied, Cause) else []
-    if one(around.related.config_maps, name, namespace) is not None:
+    if one(context.related.config_maps, name, namespace) is not None:
         return []
-    source = f"{around.operator.system_namespace}/{around.operator.storage_initializer.ca_bundle_config_map_name}"
+    source = f"{context.operator.system_namespace}/{context.operator.storage_initializer.ca_bundle_config_map_name}"
     if name != GLOBAL_CA_BUNDLE:
         return [_cause(f"ConfigMap {source} does not exist, {_NAMED}")]
     return [
@@ -52,21 +52,21 @@ def ca_bundle_causes(around: Surroundings) -> list[Cause]:
     ]
 
 
-def _copy(around: Surroundings) -> Json | Cause:
+def _copy(context: ReconcileContext) -> Json | Cause:
     """The ConfigMap to be made, or why there is none."""
-    system, source = around.operator.system_namespace, around.operator.storage_initializer.ca_bundle_config_map_name
-    found = one(around.related.config_maps, source, system)
+    system, source = context.operator.system_namespace, context.operator.storage_initializer.ca_bundle_config_map_name
+    found = one(context.related.config_maps, source, system)
     if found is None:
         return _cause(f"ConfigMap {system}/{source} does not exist, {_NAMED}")
     text = (found.data or {}).get(KEY)
     if not text:
         return _cause(f"ConfigMap {system}/{source} has no key {KEY}, {_NAMED}")
-    namespace = around.metadata.namespace
-    labels = component_labels(around.metadata.name, COMPONENT_WORKLOAD)
+    namespace = context.metadata.namespace
+    labels = component_labels(context.metadata.name, COMPONENT_WORKLOAD)
     made: Json = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(around.names.ca_bundle, namespace, labels),
+        "metadata": metadata(context.names.ca_bundle, namespace, labels),
         "data": {KEY: text},
     }
     if len(msgspec.json.encode(made)) > ANNOTATIONS_MAX:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import one
 from app.kserve import lora
-from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason, WorkloadSpec
 from app.kserve.names import (
     COMPONENT_WORKLOAD,
@@ -120,10 +120,10 @@ class WorkloadPlan:
     """Why downloads may fail, for pods that are not ready."""
 
 
-def workload_plan(spec: EffectiveSpec, around: Surroundings) -> WorkloadPlan:
+def workload_plan(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadPlan:
     """The model servers of a service that is not stopped. Raises :class:`WorkloadError`."""
     try:
-        return _Planner(spec, around).plan()
+        return _Planner(spec, context).plan()
     except ArtifactError as error:
         raise WorkloadError(*_blamed(spec), str(error)) from None
 
@@ -136,24 +136,24 @@ def _blamed(spec: EffectiveSpec) -> tuple[str, str]:
 
 
 class _Planner:
-    def __init__(self, spec: EffectiveSpec, around: Surroundings) -> None:
+    def __init__(self, spec: EffectiveSpec, context: ReconcileContext) -> None:
         self._spec = spec
-        self._around = around
-        self._passed: Propagated = propagated(around.metadata.labels, around.metadata.annotations)
+        self._context = context
+        self._passed: Propagated = propagated(context.metadata.labels, context.metadata.annotations)
         self._hints: dict[str, Cause] = {}
         self._ca_bundle = False
         enabled = lora.is_loaded(spec)
         self._source: Artifact = artifact(
             spec.model.uri if spec.model is not None else "",
             enabled=enabled,
-            modelcar=around.operator.storage_initializer.enable_modelcar,
+            modelcar=context.operator.storage_initializer.enable_modelcar,
         )
         self._adapters = lora.adapters(spec.model) if enabled else []
 
     def plan(self) -> WorkloadPlan:
         accounts = self._accounts()
         self._check_accounts(accounts)
-        sides = topology(self._spec, self._around.names)
+        sides = topology(self._spec, self._context.names)
         return WorkloadPlan(
             deployments=tuple(self._deployment(side) for side in sides if side.spec.worker is None),
             groups=tuple(self._group(side) for side in sides if side.spec.worker is not None),
@@ -169,19 +169,19 @@ class _Planner:
         ours = {plan.account for plan in made if plan.managed}
         for workload in (self._spec, self._spec.prefill):
             name = _named_account(workload) if workload is not None else ""
-            if name and name not in ours and self._around.account(name) is None:
-                text = f"ServiceAccount {name} does not exist in namespace {self._around.metadata.namespace}"
+            if name and name not in ours and self._context.account(name) is None:
+                text = f"ServiceAccount {name} does not exist in namespace {self._context.metadata.namespace}"
                 raise MissingAccountError(*_blamed(self._spec), text)
 
     def _group_account(self, side: Side) -> str:
         """Name of the account of a group's pods: the one that is named, else the managed one (KS-3.6)."""
-        return _named_account(side.spec) or (side.group_name if self._around.managed_accounts else "")
+        return _named_account(side.spec) or (side.group_name if self._context.managed_accounts else "")
 
     def _accounts(self) -> list[AccountPlan]:
         """Only those of the topology at hand (KS-3.5)."""
-        if not self._around.managed_accounts:
+        if not self._context.managed_accounts:
             return []
-        spec, names, service = self._spec, self._around.names, self._around.metadata.name
+        spec, names, service = self._spec, self._context.names, self._context.metadata.name
         found = []
         if spec.worker is None and _has_sidecar(spec.template):
             account = _named_account(spec) or names.main
@@ -202,16 +202,16 @@ class _Planner:
     # Workloads.
 
     def _deployment(self, side: Side) -> DeploymentPlan:
-        base = workload_labels(self._around.metadata.name, side.component, side.role)
+        base = workload_labels(self._context.metadata.name, side.component, side.role)
         labels = laid_over(base, self._passed.labels)
         pods = laid_over(labels, side.labels)
-        observed = self._around.deployment(side.name)
+        observed = self._context.deployment(side.name)
         template = self._routed(side.spec.template or {})
-        account, managed_name = _named_account(side.spec), self._around.names.main
-        managed = self._around.managed_accounts and side.role != ROLE_PREFILL and _has_sidecar(template)
+        account, managed_name = _named_account(side.spec), self._context.names.main
+        managed = self._context.managed_accounts and side.role != ROLE_PREFILL and _has_sidecar(template)
         if managed and account in ("", managed_name):
             template, account = {**template, "serviceAccountName": managed_name}, ""
-        template = with_account(template, observed, "" if self._around.managed_accounts else managed_name)
+        template = with_account(template, observed, "" if self._context.managed_accounts else managed_name)
         live = observed.spec.template if observed is not None else None
         seen = observed.spec.selector.match_labels if observed is not None else None
         return DeploymentPlan(
@@ -224,8 +224,8 @@ class _Planner:
         )
 
     def _group(self, side: Side) -> GroupPlan:
-        service, spec = self._around.metadata.name, side.spec
-        observed = one(self._around.children.leader_worker_sets, side.group_name, self._around.metadata.namespace)
+        service, spec = self._context.metadata.name, side.spec
+        observed = one(self._context.children.leader_worker_sets, side.group_name, self._context.metadata.namespace)
         live = observed.spec.leader_worker_template if observed is not None else None
         account = self._group_account(side)
         annotations = laid_over(self._passed.group_annotations, side.annotations)
@@ -265,7 +265,7 @@ class _Planner:
             return pod
         pool = router.scheduler.pool if router.scheduler is not None else None
         name = pool.ref.name if pool is not None and pool.ref is not None else ""
-        variable = {"name": POOL_NAME_VARIABLE, "value": name or self._around.names.pool}
+        variable = {"name": POOL_NAME_VARIABLE, "value": name or self._context.names.pool}
         return {
             **pod,
             "initContainers": [
@@ -280,17 +280,17 @@ class _Planner:
         self, template: Json, labels: Labels, annotations: Labels, account: str, running: ObservedTemplate | None
     ) -> PodPlan:
         """The pod with the model and its adapters in it; ``account`` is the one that a user named."""
-        around, notes = self._around, self._around.metadata.annotations or {}
+        context, notes = self._context, self._context.metadata.annotations or {}
         uris = downloaded(self._source, self._adapters)
-        found = around.account(account or "default") if uris else None
-        given = access(uris, notes, found, around.operator.credentials)
+        found = context.account(account or "default") if uris else None
+        given = access(uris, notes, found, context.operator.credentials)
         for hint in download_hints(uris, given, template):
             self._hints[hint.reason] = hint
         given = given.with_variables(self._confidential(), "spec.model.confidential")
         named = {variable["name"] for variable in given.env}
-        self._ca_bundle |= with_bundle(uris) and bool(around.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
-        extra = Attachment(given, _live_image(running), around.ca_bundle)
-        pod = attach(template, self._source, self._adapters, around.operator, extra)
+        self._ca_bundle |= with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
+        extra = Attachment(given, _live_image(running), context.ca_bundle)
+        pod = attach(template, self._source, self._adapters, context.operator, extra)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
         return PodPlan(labels, annotations, self._with_adapters(pod), given.sources, places)
 

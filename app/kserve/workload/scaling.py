@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import one
-from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, KEDASpec, Reason, WVASpec
 from app.kserve.names import (
     AUTOSCALER_API,
@@ -24,7 +24,7 @@ from app.kserve.names import (
     component_labels,
 )
 from app.kserve.operator import AUTOSCALING_KEY, Prometheus
-from app.kserve.results import HOLDS, ConditionState, by_condition, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.children import metadata
 from app.kserve.workload.inherited import fewest
@@ -90,20 +90,20 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
 # Children.
 
 
-def scaling_children(plan: ScalingPlan, around: Surroundings) -> list[Json]:
+def scaling_children(plan: ScalingPlan, context: ReconcileContext) -> list[Json]:
     """The objects of one workload, as far as their kinds are declared."""
-    namespace = around.metadata.namespace
-    labels = component_labels(around.metadata.name, COMPONENT_WORKLOAD)
-    found = [] if around.children.variants is None else [_variant_autoscaling(plan, namespace, labels)]
+    namespace = context.metadata.namespace
+    labels = component_labels(context.metadata.name, COMPONENT_WORKLOAD)
+    found = [] if context.children.variants is None else [_variant_autoscaling(plan, namespace, labels)]
     if plan.wva.keda is None:
-        declared = around.children.autoscalers is not None
+        declared = context.children.autoscalers is not None
         return [*found, _horizontal_pod_autoscaler(plan, namespace, labels)] if declared else found
-    if around.children.scaled_objects is None:
+    if context.children.scaled_objects is None:
         return found
-    if around.operator.autoscaling.problem:
-        observed = one(around.children.scaled_objects, plan.scaler, namespace)
+    if context.operator.autoscaling.problem:
+        observed = one(context.children.scaled_objects, plan.scaler, namespace)
         return found if observed is None else [*found, keep_child(observed)]
-    made = _scaled_object(plan, plan.wva.keda, around.operator.autoscaling.prometheus, namespace)
+    made = _scaled_object(plan, plan.wva.keda, context.operator.autoscaling.prometheus, namespace)
     return [*found, {**made, "metadata": metadata(plan.scaler, namespace, labels)}]
 
 
@@ -189,16 +189,16 @@ def _given(keda: KEDASpec) -> Json:
 # States.
 
 
-def scaling_state(plan: ScalingPlan, around: Surroundings) -> ConditionState:
+def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionState:
     """Whether the autoscaler works, as it says itself (KS-5.4)."""
-    keda, children = plan.wva.keda is not None, around.children
+    keda, children = plan.wva.keda is not None, context.children
     declared = children.scaled_objects if keda else children.autoscalers
     if declared is None:
         return _NO_SCALED_OBJECTS if keda else _NO_AUTOSCALERS
-    if keda and around.operator.autoscaling.problem:
-        text = f"ConfigMap {OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {around.operator.autoscaling.problem}"
+    if keda and context.operator.autoscaling.problem:
+        text = f"ConfigMap {OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {context.operator.autoscaling.problem}"
         return fails(Reason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
-    observed = one(declared, plan.scaler, around.metadata.namespace)
+    observed = one(declared, plan.scaler, context.metadata.namespace)
     said = observed.status.conditions if observed is not None else None
     found = [c for type_ in (("Ready",) if keda else _HPA_CONDITIONS) if (c := find(said, type_)) is not None]
     judged = [condition for condition in found if condition.status in ("True", "False")]
@@ -206,7 +206,7 @@ def scaling_state(plan: ScalingPlan, around: Surroundings) -> ConditionState:
         return fails(Reason.SCALED_OBJECT_PROGRESSING if keda else Reason.HPA_PROGRESSING)
     failing = next((condition for condition in judged if condition.status == "False"), None)
     if failing is None:
-        return HOLDS
+        return CONDITION_TRUE
     state = by_condition(failing)
     hint = f"; {INSTALL_VARIANTS}" if children.variants is None else ""
     kind = "ScaledObject" if keda else "HorizontalPodAutoscaler"

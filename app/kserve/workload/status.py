@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.kserve.llminferenceservice.types import Reason
-from app.kserve.results import HOLDS, ConditionState, by_condition, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.cause import Stage
@@ -39,6 +39,6 @@ def _rolled_out(kind: str, name: str, progress: Rollout) -> ConditionState:
     One that counts no pods at all is believed by its condition.
     """
     if progress.current or (progress.seen and not progress.counts):
-        return HOLDS
+        return CONDITION_TRUE
     cause = rolling_out(kind, name, progress)
     return fails(cause.reason, cause.text, Stage.PROBE)

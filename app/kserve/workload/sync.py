@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.hooks.protocol import every, one
-from app.kserve.llminferenceservice.observed import Surroundings
+from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
 from app.kserve.results import ConditionState, WorkloadResult, fails
@@ -24,64 +24,64 @@ from app.workload.pods import LWS_NAME
 from app.workload.ready import deployment_causes, pod_causes
 
 
-def make_workloads(spec: EffectiveSpec, around: Surroundings) -> WorkloadResult:
+def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadResult:
     """The model servers of a service that is not stopped, and what is said of them."""
     try:
-        plan = workload_plan(spec, around)
+        plan = workload_plan(spec, context)
     except WorkloadError as error:
         state = fails(error.reason, str(error), Stage.MODEL)
         return WorkloadResult([], {error.condition: state}, failed=True)
-    scaled = scaling_plans(spec, around.names)
+    scaled = scaling_plans(spec, context.names)
     return WorkloadResult(
-        [*_workload_children(plan, around), *(c for one_ in scaled for c in scaling_children(one_, around))],
-        _workload_states(plan, around) | {one_.condition: scaling_state(one_, around) for one_ in scaled},
-        _workload_causes(plan, around),
+        [*_workload_children(plan, context), *(c for one_ in scaled for c in scaling_children(one_, context))],
+        _workload_states(plan, context) | {one_.condition: scaling_state(one_, context) for one_ in scaled},
+        _workload_causes(plan, context),
     )
 
 
-def _workload_children(plan: WorkloadPlan, around: Surroundings) -> list[Any]:
-    namespace = around.metadata.namespace
-    installed = around.children.leader_worker_sets is not None
+def _workload_children(plan: WorkloadPlan, context: ReconcileContext) -> list[Any]:
+    namespace = context.metadata.namespace
+    installed = context.children.leader_worker_sets is not None
     return [
-        *(deployment(p, namespace) for p in plan.deployments if not outlived(around.deployment(p.name), p.selector)),
+        *(deployment(p, namespace) for p in plan.deployments if not outlived(context.deployment(p.name), p.selector)),
         *(leader_worker_set(group, namespace) for group in plan.groups if installed),
-        workload_service(around.names, namespace),
+        workload_service(context.names, namespace),
         *(child for account in plan.accounts for child in accounts(account, namespace)),
-        *(ca_bundle_children(around) if plan.ca_bundle else []),
+        *(ca_bundle_children(context) if plan.ca_bundle else []),
     ]
 
 
-def _workload_states(plan: WorkloadPlan, around: Surroundings) -> dict[str, ConditionState]:
+def _workload_states(plan: WorkloadPlan, context: ReconcileContext) -> dict[str, ConditionState]:
     """One state for each workload of the topology; the others' conditions do not apply."""
-    names = around.names
+    names = context.names
     found: dict[str, ConditionState] = {}
     for one_ in plan.deployments:
         main = one_.name == names.main
         condition = ConditionType.MAIN_WORKLOAD_READY if main else ConditionType.PREFILL_WORKLOAD_READY
-        deployed = current(around.deployment(one_.name), one_.selector)
-        found[condition] = deployment_state(deployed, was_ready=around.was_ready)
+        deployed = current(context.deployment(one_.name), one_.selector)
+        found[condition] = deployment_state(deployed, was_ready=context.was_ready)
     for group in plan.groups:
         main = group.name == names.multi_node
         condition = ConditionType.WORKER_WORKLOAD_READY if main else ConditionType.PREFILL_WORKER_WORKLOAD_READY
-        groups = around.children.leader_worker_sets
-        observed = one(groups, group.name, around.metadata.namespace)
+        groups = context.children.leader_worker_sets
+        observed = one(groups, group.name, context.metadata.namespace)
         found[condition] = _NO_GROUPS if groups is None else leader_worker_set_state(observed)
     return found
 
 
-def _workload_causes(plan: WorkloadPlan, around: Surroundings) -> list[Cause]:
+def _workload_causes(plan: WorkloadPlan, context: ReconcileContext) -> list[Cause]:
     """What Deployments and pods of the model servers say of themselves."""
-    observed = [current(around.deployment(one_.name), one_.selector) for one_ in plan.deployments]
+    observed = [current(context.deployment(one_.name), one_.selector) for one_ in plan.deployments]
     causes = [cause for child in observed if child is not None for cause in deployment_causes(child)]
-    of_pods = [cause for pods in pods_by_workload(around, scheduler=False) for cause in pod_causes(pods)]
-    bundle = ca_bundle_causes(around) if plan.ca_bundle else []
+    of_pods = [cause for pods in pods_by_workload(context, scheduler=False) for cause in pod_causes(pods)]
+    bundle = ca_bundle_causes(context) if plan.ca_bundle else []
     return [*bundle, *causes, *of_pods, *(plan.hints if of_pods else ())]
 
 
-def pods_by_workload(around: Surroundings, *, scheduler: bool) -> list[list[ObservedPod]]:
+def pods_by_workload(context: ReconcileContext, *, scheduler: bool) -> list[list[ObservedPod]]:
     """Pods of the endpoint picker, or those of each model server: a LeaderWorkerSet's, or a Deployment's."""
     found: dict[str, list[ObservedPod]] = {}
-    for pod in every(around.related.pods):
+    for pod in every(context.related.pods):
         labels = pod.metadata.labels or {}
         if labels.get(PART_OF) != PART_OF_VALUE:  # somebody else's of the same name
             continue

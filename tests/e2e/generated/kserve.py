@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY
+from app.kserve.gatewayapi import HTTPRouteSpec
 from app.kserve.llminferenceservice.types import (
     ConfigMapKey,
     HTTPRouteConfig,
@@ -21,7 +22,6 @@ from app.kserve.llminferenceservice.types import (
 )
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.operator import AUTOSCALING_KEY
-from app.kube.gatewayapi import HTTPRouteSpec
 from tests.e2e.generated import pods, routes
 from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.kube.gatewayapi import (
+from app.kserve.gatewayapi import (
     FILTER_FIELDS,
     HTTPHeaderMatch,
     HTTPQueryParamMatch,

@@ -20,7 +20,7 @@ from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceStatus,
     Reason,
 )
-from app.kserve.results import HOLDS, ConditionState, Outcome, RouterResult, WorkloadResult, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, RouterResult, WorkloadResult, fails
 from app.kube import field
 from app.workload.cause import Cause, Stage
 from app.workload.waiting import Outstanding
@@ -37,7 +37,7 @@ def no(reason: str, message: str = "m") -> ConditionState:
 def outcome(
     workloads: Mapping[str, ConditionState] | None,
     router: Mapping[str, ConditionState | None] | None,
-    presets: ConditionState | None = HOLDS,
+    presets: ConditionState | None = CONDITION_TRUE,
 ) -> Outcome:
     return Outcome(
         {},
@@ -58,10 +58,10 @@ GATEWAYS, ROUTES = "GatewaysReady", "HTTPRoutesReady"
 POOL, SCHEDULER = "InferencePoolReady", "SchedulerWorkloadReady"
 
 VECTORS: dict[str, tuple[dict[str, ConditionState], dict[str, ConditionState | None], tuple[str, str, str]]] = {
-    "all well": ({MAIN: HOLDS}, {}, ("True", "True", "True")),
+    "all well": ({MAIN: CONDITION_TRUE}, {}, ("True", "True", "True")),
     "everything well": (
-        {WORKER: HOLDS, PREFILL: HOLDS},
-        {GATEWAYS: HOLDS, ROUTES: HOLDS, POOL: HOLDS, SCHEDULER: HOLDS},
+        {WORKER: CONDITION_TRUE, PREFILL: CONDITION_TRUE},
+        {GATEWAYS: CONDITION_TRUE, ROUTES: CONDITION_TRUE, POOL: CONDITION_TRUE, SCHEDULER: CONDITION_TRUE},
         ("True", "True", "True"),
     ),
     "main": (
@@ -70,19 +70,19 @@ VECTORS: dict[str, tuple[dict[str, ConditionState], dict[str, ConditionState | N
         ("MinimumReplicasUnavailable", "True", "MinimumReplicasUnavailable"),
     ),
     "the second workload": (
-        {WORKER: HOLDS, PREFILL_WORKER: no("Progressing")},
+        {WORKER: CONDITION_TRUE, PREFILL_WORKER: no("Progressing")},
         {},
         ("Progressing", "True", "Progressing"),
     ),
     "two of the router": (
-        {MAIN: HOLDS},
+        {MAIN: CONDITION_TRUE},
         {ROUTES: no("HTTPRoutesNotReady"), SCHEDULER: no("Progressing")},
         ("True", "HTTPRoutesNotReady", "HTTPRoutesNotReady"),
     ),
     "workload and router": ({MAIN: no("A")}, {GATEWAYS: no("B")}, ("A", "B", "B")),
-    "a reference": ({MAIN: HOLDS}, {GATEWAYS: no("RefsInvalid")}, ("True", "RefsInvalid", "RefsInvalid")),
+    "a reference": ({MAIN: CONDITION_TRUE}, {GATEWAYS: no("RefsInvalid")}, ("True", "RefsInvalid", "RefsInvalid")),
     "pool before scheduler": (
-        {MAIN: HOLDS},
+        {MAIN: CONDITION_TRUE},
         {SCHEDULER: no("Progressing"), POOL: no("WaitingForGateway")},
         ("True", "WaitingForGateway", "WaitingForGateway"),
     ),
@@ -99,7 +99,7 @@ def test_truth_vectors(case: str) -> None:
 
 def test_shape() -> None:
     """Sorted by type; severity on all but the three; a true one says nothing; the generation that was judged."""
-    result = status(EMPTY, 7, outcome({MAIN: no("X")}, {ROUTES: HOLDS}), NOW)
+    result = status(EMPTY, 7, outcome({MAIN: no("X")}, {ROUTES: CONDITION_TRUE}), NOW)
     assert [c.type for c in result.conditions] == sorted(c.type for c in result.conditions)
     assert {c.type for c in result.conditions if not c.severity} == set(TOP_LEVEL)
     assert all(not c.reason and not c.message for c in result.conditions if c.status == "True")
@@ -108,8 +108,8 @@ def test_shape() -> None:
 
 def test_a_condition_that_does_not_apply_is_removed() -> None:
     """The topology changed: its condition goes, it does not become true."""
-    before = status(EMPTY, 1, outcome({MAIN: HOLDS}, {ROUTES: HOLDS, SCHEDULER: HOLDS}), NOW)
-    after = said(status(before, 2, outcome({WORKER: HOLDS}, {ROUTES: None, SCHEDULER: HOLDS}), NOW))
+    before = status(EMPTY, 1, outcome({MAIN: CONDITION_TRUE}, {ROUTES: CONDITION_TRUE, SCHEDULER: CONDITION_TRUE}), NOW)
+    after = said(status(before, 2, outcome({WORKER: CONDITION_TRUE}, {ROUTES: None, SCHEDULER: CONDITION_TRUE}), NOW))
     assert MAIN not in after
     assert ROUTES not in after
     assert after[WORKER] == after[SCHEDULER] == "True"
@@ -119,7 +119,7 @@ def test_times_move_only_with_the_status() -> None:
     """Another reason or message is no transition."""
     first = status(EMPTY, 1, outcome({MAIN: no("A")}, {}), NOW)
     second = status(first, 2, outcome({MAIN: no("B", "other")}, {}), LATER)
-    third = status(second, 2, outcome({MAIN: HOLDS}, {}), LATER)
+    third = status(second, 2, outcome({MAIN: CONDITION_TRUE}, {}), LATER)
     times = [{c.type: c.last_transition_time for c in result.conditions} for result in (first, second, third)]
     assert times[0][MAIN] == times[1][MAIN] != times[2][MAIN]
     assert times[0]["RouterReady"] == times[2]["RouterReady"]
@@ -159,9 +159,12 @@ def test_a_new_object_that_cannot_be_combined() -> None:
 
 def test_a_running_service_that_cannot_be_combined_any_more() -> None:
     """Conditions and addresses of what still runs stay, but ``Ready`` does not look healthy."""
-    running = outcome({MAIN: HOLDS}, {ROUTES: HOLDS})
+    running = outcome({MAIN: CONDITION_TRUE}, {ROUTES: CONDITION_TRUE})
     running = Outcome(
-        {}, HOLDS, running.workloads, RouterResult([], {ROUTES: HOLDS}, "http://a/", [Address(url="http://a/")])
+        {},
+        CONDITION_TRUE,
+        running.workloads,
+        RouterResult([], {ROUTES: CONDITION_TRUE}, "http://a/", [Address(url="http://a/")]),
     )
     before = status(EMPTY, 1, running, NOW)
     after = status(before, 2, outcome(None, None, no("CombineBaseError")), LATER)
@@ -174,14 +177,14 @@ def test_a_running_service_that_cannot_be_combined_any_more() -> None:
 def test_a_workload_that_cannot_be_made() -> None:
     """The router was not reached: it stays as it was, unknown on a new object."""
     failed = WorkloadResult([], {MAIN: no("ReconcileSingleNodeWorkloadError")}, failed=True)
-    words = said(status(EMPTY, 1, Outcome({}, HOLDS, failed, None), NOW))
+    words = said(status(EMPTY, 1, Outcome({}, CONDITION_TRUE, failed, None), NOW))
     assert words["Ready"] == words["WorkloadsReady"] == "ReconcileSingleNodeWorkloadError"
     assert words["RouterReady"] == "Unknown"
 
 
 def test_settings_that_cannot_be_read() -> None:
     """``Ready`` says which; sub-conditions stay."""
-    before = status(EMPTY, 1, outcome({MAIN: HOLDS}, {}), NOW)
+    before = status(EMPTY, 1, outcome({MAIN: CONDITION_TRUE}, {}), NOW)
     after = status(before, 1, Outcome({}, None, None, None, no("OperatorConfigInvalid")), NOW)
     assert said(after) == {**said(before), "Ready": "OperatorConfigInvalid"}
 
@@ -213,7 +216,7 @@ def test_a_spec_that_breaks_a_rule(path: field.Path, multi_node: bool, condition
 def test_stopped() -> None:
     """Every sub-condition is there and false, and nothing answers any more."""
     before = LLMInferenceServiceStatus(url="http://a/", addresses=[Address(url="http://a/")])
-    result = status(before, 2, Outcome({"pin": "p"}, HOLDS, None, None, stopped=True), NOW)
+    result = status(before, 2, Outcome({"pin": "p"}, CONDITION_TRUE, None, None, stopped=True), NOW)
     words = said(result)
     assert {words[type_] for type_ in (*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL)} == {"Stopped"}
     assert words["PresetsCombined"] == "True"
@@ -223,9 +226,9 @@ def test_stopped() -> None:
 
 def test_started_again() -> None:
     """Conditions of the topology come back, the others go."""
-    stopped = status(EMPTY, 1, Outcome({}, HOLDS, None, None, stopped=True), NOW)
+    stopped = status(EMPTY, 1, Outcome({}, CONDITION_TRUE, None, None, stopped=True), NOW)
     router: dict[str, ConditionState | None] = dict.fromkeys(ROUTER_CONDITIONS)
-    words = said(status(stopped, 2, outcome({MAIN: HOLDS}, router), NOW))
+    words = said(status(stopped, 2, outcome({MAIN: CONDITION_TRUE}, router), NOW))
     assert words == {
         MAIN: "True", "PresetsCombined": "True", "Ready": "True", "RouterReady": "True", "WorkloadsReady": "True",
     }  # fmt: skip
@@ -244,7 +247,7 @@ def test_the_message_is_the_causes_in_order() -> None:
     unschedulable = Cause(Stage.SCHEDULING, "pod b: no node", "Unschedulable")
     workloads = WorkloadResult([], {MAIN: no("MinimumReplicasUnavailable", "generic")}, [crash, unschedulable])
     router = RouterResult([], {ROUTES: no("HTTPRoutesNotReady", "route waits")})
-    result = ready(status(EMPTY, 1, Outcome({}, HOLDS, workloads, router), NOW))
+    result = ready(status(EMPTY, 1, Outcome({}, CONDITION_TRUE, workloads, router), NOW))
     assert result.reason == "HTTPRoutesNotReady"
     assert result.message == "pod b: no node; pod a: crashed; route waits"
 
@@ -302,7 +305,13 @@ SERVICE_MISSING = Outstanding(absent=["Service x"])
 
 def test_a_child_that_is_on_its_way() -> None:
     """For a minute it is only being created."""
-    made = Outcome({}, HOLDS, WorkloadResult([], {MAIN: HOLDS}), RouterResult([], {}), outstanding=SERVICE_MISSING)
+    made = Outcome(
+        {},
+        CONDITION_TRUE,
+        WorkloadResult([], {MAIN: CONDITION_TRUE}),
+        RouterResult([], {}),
+        outstanding=SERVICE_MISSING,
+    )
     result = status(EMPTY, 1, made, NOW)
     assert said(result)["ChildrenCreated"] == "Creating"
     assert said(result)["Ready"] == "True"
@@ -310,19 +319,25 @@ def test_a_child_that_is_on_its_way() -> None:
 
 def test_a_child_whose_name_is_taken() -> None:
     """Nothing ever announces it, so after a minute ``Ready`` does; and all is forgotten once the child is there."""
-    made = Outcome({}, HOLDS, WorkloadResult([], {MAIN: HOLDS}), RouterResult([], {}), outstanding=SERVICE_MISSING)
+    made = Outcome(
+        {},
+        CONDITION_TRUE,
+        WorkloadResult([], {MAIN: CONDITION_TRUE}),
+        RouterResult([], {}),
+        outstanding=SERVICE_MISSING,
+    )
     first = status(EMPTY, 1, made, NOW)
     later = status(first, 1, made, LATER)
     assert said(later)["Ready"] == said(later)["ChildrenCreated"] == "NameConflict"
     assert "Service x" in ready(later).message
-    there = said(status(later, 1, outcome({MAIN: HOLDS}, {}), LATER))
+    there = said(status(later, 1, outcome({MAIN: CONDITION_TRUE}, {}), LATER))
     assert there["Ready"] == "True"
     assert "ChildrenCreated" not in there
 
 
 # Every combination.
 
-_STATES = st.sampled_from([None, HOLDS, no("A"), no("B"), no("C")])
+_STATES = st.sampled_from([None, CONDITION_TRUE, no("A"), no("B"), no("C")])
 _WORKLOADS = st.fixed_dictionaries(dict.fromkeys(WORKLOAD_CONDITIONS, _STATES))
 _ROUTER = st.fixed_dictionaries(dict.fromkeys(ROUTER_CONDITIONS, _STATES))
 

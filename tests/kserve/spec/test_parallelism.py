@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.kserve.spec.parallelism import demand, quarrels, with_parallelism
+from app.kserve.spec.parallelism import demand, parallelism_conflicts, with_parallelism
 from tests.hookcalls import unnoted
 from tests.kserve.objects import AVAILABLE, Cluster, Json, config, service
 
@@ -188,7 +188,7 @@ def test_a_contradiction_is_a_cause_while_the_service_is_not_ready(own: Json, sa
 )
 def test_no_quarrel(own: Json) -> None:
     """With what agrees, cannot be compared, or was meant."""
-    assert quarrels({"template": own, "parallelism": {"tensor": 8}}) == []
+    assert parallelism_conflicts({"template": own, "parallelism": {"tensor": 8}}) == []
 
 
 def test_what_is_added_leaves_no_quarrel_and_is_added_once() -> None:
@@ -196,7 +196,7 @@ def test_what_is_added_leaves_no_quarrel_and_is_added_once() -> None:
     done = with_parallelism(spec, ())
     assert done != spec
     assert with_parallelism(done, ()) == done
-    assert quarrels(done) == []
+    assert parallelism_conflicts(done) == []
 
 
 def test_nothing_is_asked_where_nothing_is_said() -> None:

@@ -106,7 +106,7 @@ def test_a_simulated_failure_is_red_and_says_its_cause(studio: Studio) -> None:
         expect(studio.card(kind)).to_contain_text("Failing")
     expect(studio.card("InferenceService")).to_have_css("border-top-color", RED)
 
-    status = studio.page.locator(".status.failing")
+    status = studio.page.locator(".parent-status.failing")
     expect(status).to_contain_text("Ready: False")
     expect(status).to_contain_text("cannot pull its image")
     words = status.locator("p").inner_text()
@@ -266,7 +266,7 @@ def test_axe_finds_nothing_serious(studio: Studio) -> None:
     assert violations(studio) == []
     studio.show("Simulate")
     page.get_by_role("checkbox", name=PULL).check()
-    expect(page.locator(".status.failing")).to_be_visible()
+    expect(page.locator(".parent-status.failing")).to_be_visible()
     assert violations(studio) == []
     studio.show("Compare")
     studio.write(example("llmkube/quickstart").replace("4096", "8192"))

@@ -14,6 +14,7 @@ const WEIGHT: Record<ObjectChange["effect"], "calm" | "notable" | "grave"> = {
   "rolls pods": "grave",
   recreates: "grave",
   stops: "grave",
+  "deletes data": "grave",
 };
 
 export function comparison({ objects, summary }: Comparison): HTMLElement {

@@ -24,7 +24,7 @@ export class SimulationView {
   private readonly notes = h("ul", { class: "notes" });
   private readonly player: HTMLButtonElement;
   private readonly chosen = new Set<string>();
-  private simulation: Simulation = { steps: [], notes: [] };
+  private simulation: Simulation = { steps: [], notes: [], opens: 0 };
   private documents: readonly Document[] = [];
   private playing: number | undefined;
 
@@ -75,7 +75,7 @@ export class SimulationView {
       this.documents = documents;
       replace(this.notes, ...answer.notes.map((note) => h("li", {}, note)));
       this.slider.max = String(Math.max(answer.steps.length - 1, 0));
-      this.at(answer.steps.length - 1);
+      this.at(answer.opens);
     } catch (error) {
       this.report(error);
     }
@@ -135,7 +135,7 @@ function status({ node, ready, reason, message }: ParentStatus, { graph }: Step)
   const { kind, name, state } = graph.nodes.find(({ id }) => id === node) ?? { kind: "", name: node, state: "waiting" };
   return h(
     "div",
-    { class: `status ${state}` },
+    { class: `parent-status ${state}` },
     pill(state),
     h("span", { class: "status-name" }, h("span", { class: "kind" }, kind), " ", name),
     h("code", {}, `Ready: ${ready}${reason ? ` · ${reason}` : ""}`),

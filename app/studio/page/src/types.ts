@@ -210,6 +210,8 @@ export interface Simulation {
   steps: readonly Step[];
   /** Scenes that change nothing here, and why. */
   notes: readonly string[];
+  /** Position of the step to show first: what goes wrong, else the last. */
+  opens: number;
 }
 
 /** Two versions of the manifests, of the settings, or of both. */
@@ -226,7 +228,7 @@ export interface FieldChange {
   path: string;
   before?: unknown;
   after?: unknown;
-  effect: "none" | "in place" | "starts" | "rolls pods" | "recreates" | "scales" | "stops" | "kept";
+  effect: "none" | "in place" | "starts" | "rolls pods" | "recreates" | "scales" | "stops" | "deletes data" | "kept";
 }
 
 /** One child that changes. */
@@ -237,7 +239,7 @@ export interface ObjectChange {
   namespace: string;
   name: string;
   action: "create" | "delete" | "change";
-  effect: "none" | "in place" | "starts" | "rolls pods" | "recreates" | "scales" | "stops" | "kept";
+  effect: "none" | "in place" | "starts" | "rolls pods" | "recreates" | "scales" | "stops" | "deletes data" | "kept";
   /** The effect in a sentence's words. */
   words: string;
   fields: readonly FieldChange[];

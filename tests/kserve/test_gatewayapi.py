@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from app.kserve.gatewayapi import HTTPRouteSpec, milliseconds
 from app.kserve.llminferenceserviceconfig.types import TemplatedHTTPRouteSpec
 from app.kube.base import KubeModel
 from app.kube.decode import decode_document
 from app.kube.field import Path
-from app.kube.gatewayapi import HTTPRouteSpec, milliseconds
 from app.kube.modelfields import fields
 from app.kube.rules import Rules, violations
 
