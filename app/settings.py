@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from app import images
+
 PREFIX = "MODELHOOKS_"
 INTEL_GPU_RESOURCE_VARIABLE = "LLMKUBE_INTEL_GPU_RESOURCE"
 
@@ -140,7 +142,7 @@ class Settings(BaseModel):
     llmkube_ca_cert_configmap: str = ""
     """ConfigMap in the workload's namespace with CA certificates that downloads shall trust."""
 
-    llmkube_init_container_image: str = "docker.io/curlimages/curl:8.18.0"
+    llmkube_init_container_image: str = images.DOWNLOADER
     """Image of the downloader."""
 
     llmkube_default_fsgroup: int = 102
@@ -173,7 +175,7 @@ class Settings(BaseModel):
     """Whether a flavor's `nodeSelector` becomes node affinity of the pods. Off, as with llmaz' own operator: for
     clusters where a scheduler or Karpenter reads OpenModels and the annotation on the pods instead."""
 
-    llmaz_object_loader_image: str = "kserve/storage-initializer:v0.17.0"
+    llmaz_object_loader_image: str = images.STORAGE_INITIALIZER
     """Image that fetches models from `s3://`, `gs://` and `gcs://`. Empty: only engines that load by themselves can."""
 
     llmaz_image_volumes: bool = False

@@ -173,7 +173,7 @@ def _together(
 ) -> Iterator[Finding]:
     document = in_cluster(manifest, namespace)
     try:
-        request = kind.decoder.decode(cluster.request(kind, document))
+        request = kind.request(cluster.request(kind, document))
     except (msgspec.DecodeError, ManifestError):
         return  # its metadata is of a wrong type, which is a finding already
     resource, errors = kind.decode(request.parent)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from app import images
 from app.kube.quantity import QuantityError, canonical
 from app.kube.stored import Decoder
 
@@ -55,7 +56,7 @@ CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
 class StorageInitializer(_Document):
     """``storageInitializer``: the container that downloads models, and the one that is a model (modelcar)."""
 
-    image: str = "kserve/storage-initializer:latest"
+    image: str = images.STORAGE_INITIALIZER
     memory_request: str = "100Mi"
     memory_limit: str = "1Gi"
     cpu_request: str = "100m"

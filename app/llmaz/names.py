@@ -5,6 +5,7 @@ Source: LZ-1.5, LZ-4.6, LZ-9.
 
 from __future__ import annotations
 
+from app import images
 from app.kube.names import LABEL_MAX
 from app.kube.objects import ObjectMeta
 from app.kube.resource import LEADER_WORKER_SETS
@@ -48,7 +49,7 @@ PORT_NAME = "http"
 
 CONFIG_MAP = "llmaz-global-config"
 CONFIG_KEY = "config.data"
-LOADER_IMAGE = "inftyai/model-loader:v0.0.10"
+LOADER_IMAGE = images.MODEL_LOADER
 """The loader where the global configuration names none (LZ-4.7)."""
 DEFAULT_BACKEND = "vllm"
 

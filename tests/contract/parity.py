@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import re
 from collections import Counter
@@ -13,6 +14,8 @@ from typing import Any
 from app.cli.world import outer_key
 from app.kube.names import LAST_APPLIED
 from app.kube.quantity import parse
+from app.llmkube.runtimes.registry import runtime
+from app.workload.engine import engine_of
 from tests.contract.world import NOW_TEXT, Json, World, expanded, key, namespace
 
 _NEVER_COMPARED = re.compile(
@@ -298,7 +301,7 @@ def _llmkube_facts(case: Json) -> Json:
 
     model, service = spec("Model"), spec("InferenceService")
     hardware, source = model.get("hardware") or {}, model.get("source", "")
-    gpu, runtime = hardware.get("gpu") or {}, service.get("runtime", "")
+    gpu, name = hardware.get("gpu") or {}, service.get("runtime", "")
     count = gpu.get("count") or (service.get("resources") or {}).get("gpu") or 0
     parallel = (service.get("vllmConfig") or {}).get("tensorParallelSize") or 0
     return {
@@ -307,16 +310,29 @@ def _llmkube_facts(case: Json) -> Json:
         "accelerator": hardware.get("accelerator", ""),
         "vendor": gpu.get("vendor", ""),
         "amd": hardware.get("accelerator") == "rocm" or gpu.get("vendor") == "amd",
-        "runtime": runtime,
+        "runtime": name,
         "skipModelInit": bool(service.get("skipModelInit")),
         "autoscaling": "autoscaling" in service,
         "priorityClassName": "priorityClassName" in service,
         "replicas": service.get("replicas", 1),
         "extraMetrics": "--metrics" in (service.get("extraArgs") or ()),
         "hubPage": re.fullmatch(r"https://huggingface\.co/[^/]+/[^/]+/?", source) is not None,
+        "engineRefuses": _engine_refuses(case, service),
         "severalOverrides": any(len(service.get(name) or ()) > 1 for name in ("metadataOverrides", "tensorOverrides")),
-        "tensorParallelAboveGPUs": runtime == "vllm" and parallel > max(count, 1),
+        "tensorParallelAboveGPUs": name == "vllm" and parallel > max(count, 1),
     }
+
+
+def _engine_refuses(case: Json, service: Json) -> bool:
+    """Whether an engine would end with an option or value of the recorded command line that is not the user's own."""
+    deployments = [child for child in case["expect"].get("children") or () if child["kind"] == "Deployment"]
+    pods = [child["spec"]["template"]["spec"]["containers"][0] for child in deployments]
+    engine = engine_of(service.get("image") or runtime(service.get("runtime", "")).image)
+    arguments = [item for pod in pods for item in pod.get("args") or () if item not in (service.get("extraArgs") or ())]
+    return engine is not None and any(
+        name.startswith("--") and not (engine.accepts(name, value) or (engine.has(name) and value.startswith("-")))
+        for name, value in itertools.pairwise([*arguments, ""])
+    )
 
 
 def _source_class(source: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app import images
 from app.kserve.operator import DOCUMENTS, OperatorConfigError, operator_config
 from tests.kserve.objects import Cluster, service
 from tests.kserve.workload.test_artifacts import operator
@@ -19,7 +20,7 @@ def test_without_a_config_map_everything_has_its_default() -> None:
     config = operator_config(None, "kserve")
     assert config.gateway == ("kserve", "kserve-ingress-gateway")
     assert config.ingress.url_scheme == "http"
-    assert config.storage_initializer.image == "kserve/storage-initializer:latest"
+    assert config.storage_initializer.image == images.STORAGE_INITIALIZER
     assert config.storage_initializer.uid_modelcar == 1010
     assert config.credentials.storage_secret_name_annotation == "serving.kserve.io/storageSecretName"
     assert config.credentials.s3.access_key_id_name == "AWS_ACCESS_KEY_ID"

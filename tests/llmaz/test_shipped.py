@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app import images
 from app.cli.kinds import find
 from tests.llmaz.world import PLAYGROUND, Json, admit, child, model, playground, runner, sync
 
@@ -44,19 +45,22 @@ TABLE: dict[tuple[str, str], tuple[str, list[str], tuple[str, str, str, str] | N
     ),
     ("sglang", "default"): (
         "lmsysorg/sglang:v0.4.5-cu121",
-        ["--model-path", "PATH", "--served-model-name", "opt", "--host", ANYWHERE, "--port", "8080"],
+        [
+            *("--model-path", "PATH", "--served-model-name", "opt"),
+            *("--host", ANYWHERE, "--port", "8080", "--enable-metrics"),
+        ],
         ("4", "8Gi", "4", "8Gi"),
     ),
     ("llamacpp", "default"): (
-        "ghcr.io/ggerganov/llama.cpp:server",
+        images.LLAMACPP,
         ["-m", "PATH", "--host", ANYWHERE, "--port", "8080", "--metrics"],
         ("2", "4Gi", "2", "4Gi"),
     ),
     ("llamacpp", "speculative-decoding"): (
-        "ghcr.io/ggerganov/llama.cpp:server",
+        images.LLAMACPP,
         [
             *("-m", "PATH", "-md", "DRAFT", "--host", ANYWHERE, "--port", "8080"),
-            *("--draft-max", "16", "--draft-min", "5", "--metrics"),
+            *("--spec-draft-n-max", "16", "--spec-draft-n-min", "5", "--metrics"),
         ],
         None,
     ),

@@ -20,6 +20,8 @@ EXAMPLES: dict[str, Any] = {
     "resources.gpuSharing": {"mode": "partitioned", "profile": "1g.10gb"},
     "endpoint.gateway": {"gatewayRef": {"name": "g"}},
     "disruption.protectStartup": False,
+    "sglangConfig.enablePrefixCaching": True,
+    "personaPlexConfig.quantize4Bit": True,
     "slo": {"objective": "99.5"},
     "rolloutPolicy": {"waitForIdle": True},
     "maxPodLifetimeSeconds": 3600,

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from app import images as default_images
 from app.settings import Settings
 from tests.node import archive, debian
 from tests.node.archive import Image
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 PAUSE = "registry.k8s.io/pause:3.10"
 COREDNS = "registry.k8s.io/coredns/coredns:v1.15.0"
-LLAMA = "ghcr.io/ggml-org/llama.cpp:server"
+LLAMA = default_images.LLAMACPP
 ENGINE = "node.test/vllm:1"
 """llama.cpp's server behind the few arguments of vLLM that KServe's presets write."""
 

@@ -10,9 +10,8 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
-from app.hooks.reader import read_yaml
 from app.hooks.sendable import clashes
 from app.kserve import lora
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
@@ -537,21 +536,18 @@ _SIDECARS = {
 
 
 def _plugin_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
-    """Plugins whose server is no container of the endpoint picker's pod. KServe adds one; here users do."""
+    """Plugins whose server is no container of the endpoint picker's pod. KServe adds one; here users do.
+
+    A configuration that is written as a string is not parsed: deep nesting would make that cost seconds.
+    """
     inline = scheduler.config.inline if scheduler.config is not None else None
-    types = read_yaml(inline, _plugin_types) if isinstance(inline, str) else _plugin_types(inline)
+    plugins = inline.get("plugins") if isinstance(inline, dict) else None
     containers = (scheduler.template or {}).get("containers") or ()
-    if isinstance(types, str) or any(container.get("name") != MAIN for container in containers):
+    if any(container.get("name") != MAIN for container in containers):
         return
-    path = SCHEDULER.child("config", "inline")
-    for position, kind in enumerate(types):
-        if kind in _SIDECARS:
-            here = path if isinstance(inline, str) else path.child("plugins").index(position).child("type")
+    path = SCHEDULER.child("config", "inline", "plugins")
+    for position, plugin in enumerate(plugins if isinstance(plugins, list) else ()):
+        kind = plugin.get("type") if isinstance(plugin, dict) else None
+        if isinstance(kind, str) and kind in _SIDECARS:
             message = f"{kind} needs a {_SIDECARS[kind]}, which is not added here; add it to scheduler.template"
-            yield advice(here, message)
-
-
-def _plugin_types(config: Any) -> tuple[str, ...]:
-    plugins = config.get("plugins") if isinstance(config, dict) else None
-    listed = plugins if isinstance(plugins, list) else ()
-    return tuple(str(plugin.get("type")) if isinstance(plugin, dict) else "" for plugin in listed)
+            yield advice(path.index(position).child("type"), message)

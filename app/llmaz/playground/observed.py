@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
-from app.kube.objects import ConditionsStatus, ObservedObject, RelatedMeta, ReplicasSpec
+from app.kube.objects import ConditionsStatus, ObservedObject, ObservedWorkload, RelatedMeta, ReplicasSpec
+from app.kube.stored import Decoder
 from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API, skips_loader
 from app.llmaz.playground.types import Playground, models
 from app.settings import Settings
@@ -21,9 +22,14 @@ class ServiceStatus(ConditionsStatus):
     selector: str = ""
 
 
-class ObservedService(ObservedObject):
-    spec: ReplicasSpec = msgspec.field(default_factory=ReplicasSpec)
+class ObservedService(ObservedWorkload):
     status: ServiceStatus = msgspec.field(default_factory=ServiceStatus)
+
+    def __post_init__(self) -> None:
+        self.spec = _SERVICE_SPEC.decode(self.raw_spec)
+
+
+_SERVICE_SPEC: Decoder[ReplicasSpec] = Decoder(ReplicasSpec)
 
 
 class Children(msgspec.Struct):

@@ -37,6 +37,7 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
+from app.llmkube.runtimes.refused import refused, service_engine
 from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
@@ -318,6 +319,7 @@ def warnings(service: Service) -> list[field.Advice]:
     return [
         *_unread(known, written),
         *known.advice(spec),
+        *refused(spec, known),
         *_overridden(known, spec, written),
         *without_effect(spec, SPEC),
         *_service_advice(spec),
@@ -469,6 +471,11 @@ def mistakes(spec: InferenceServiceSpec, wanted: Plan, model: Model) -> Iterator
     proven = model.spec.format not in ("gguf", *known.formats)  # gguf is the default: it may be nobody's word
     if known.formats and proven and not spec.command:
         text = f"runtime {known.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
+        yield Cause(Stage.SPEC, text, "FormatNotServable")
+    engine = service_engine(spec, wanted.image)
+    named = engine.values(known.formats_option) if engine is not None else ()
+    if named and "gguf" not in named and source.text.partition("?")[0].endswith(".gguf"):
+        text = f"{engine} does not load GGUF files, and Model {spec.model_ref} is one: use safetensors or another image"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
 
 

@@ -240,7 +240,7 @@ def draft_cause(
     if not name:
         return None
     if related is None:
-        other = _told(observed, runtime.draft_flag) not in ("", name)
+        other = runtime.draft_of(_arguments(observed)) not in ("", name)
         return _gone(name) if is_dns1123_subdomain(name) and other else None
     model = decode(related)
     if model is not None and not related.metadata.deletion_timestamp and not _is_mounted(model):
@@ -270,14 +270,12 @@ def _is_mounted(model: Model) -> bool:
     return accelerator(model.spec) != METAL and source_of(model.spec).kind is not SourceClass.REPOSITORY
 
 
-def _told(observed: ObservedDeployment | None, flag: str) -> str:
-    """The proposing model that the Deployment was last told, empty where there is none."""
+def _arguments(observed: ObservedDeployment | None) -> list[str]:
+    """The arguments on record of the Deployment's container."""
     value: Any = last_applied(observed) if observed is not None else None
     for key in ("spec", "template", "spec", "containers", 0, "args"):
         value = _inside(value, key)
-    args = value if isinstance(value, list) else []
-    following = args[args.index(flag) + 1 :] if flag in args else []
-    return str(following[0]) if following else ""
+    return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def _inside(value: Any, key: str | int) -> Any:

@@ -28,6 +28,7 @@ from app.llmkube.download import (
 from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
+from app.llmkube.runtimes.refused import service_engine
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
@@ -124,7 +125,16 @@ def plan(
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
     served = _served(main, runtime, model.spec)
     serving = Serving(
-        runtime.name, spec, model.spec, served, mounts_model, port, gpus.count, draft.name, main.directory
+        runtime.name,
+        spec,
+        model.spec,
+        served,
+        mounts_model,
+        port,
+        gpus.count,
+        draft.name,
+        main.directory,
+        service_engine(spec, runtime.image),
     )
     return Plan(
         name=metadata.name,
@@ -137,7 +147,7 @@ def plan(
         replicas=wanted_replicas(spec),
         scaling=None if spec.suspend else _scaling(spec.autoscaling, runtime),
         runtime=runtime,
-        image=spec.image or _image(runtime, model.spec),
+        image=spec.image or _image(runtime, model.spec, gpus),
         command=spec.command or list(runtime.command),
         args=runtime.arguments(serving),
         env=_environment([*runtime.environment(spec), *spec.env]),
@@ -200,10 +210,12 @@ def priority_class(spec: InferenceServiceSpec) -> str:
     return spec.priority_class_name or names.priority_class(spec.priority)
 
 
-def _image(runtime: Runtime, model: ModelSpec) -> str:
-    """The runtime's own image: for an AMD GPU that is reached by its device file, one that is built for that."""
+def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
+    """The runtime's default image, which is built for the GPU of the pod."""
     gpu = model.hardware.gpu if model.hardware else None
-    return runtime.device_images.get(amd_device(gpu) if gpu else "", runtime.image)
+    makers = {"nvidia.com": "cuda", "amd.com": "amd"}
+    maker = makers.get(gpus.resource.partition("/")[0], "") if gpus.count else ""
+    return runtime.device_images.get((amd_device(gpu) if gpu else "") or maker, runtime.image)
 
 
 def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:
@@ -215,10 +227,14 @@ def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | Non
         else resource_metric(metric.name, metric.target_average_utilization or 0)
         for metric in autoscaling.metrics
     ]
+    if not metrics and runtime.metric:
+        metrics = [pods_metric(runtime.metric, "2")]
+    if not metrics:
+        return None
     return Scaling(
         minimum=autoscaling.min_replicas or 1,
         maximum=autoscaling.max_replicas,
-        metrics=tuple(metrics) or (pods_metric(runtime.metric, "2"),),
+        metrics=tuple(metrics),
     )
 
 

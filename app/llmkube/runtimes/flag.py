@@ -1,19 +1,23 @@
 """The option of an engine's command line that a field becomes. It stands on the field, beside its class.
 
 ``max_model_len: Annotated[int | None, HONOURED, Flag("--max-model-len")]``. The command line, the warning about a flag
-that ``extraArgs`` repeats, the memory that a server needs and the tables of fields follow from it.
+that ``extraArgs`` repeats, the memory that a server needs and the tables of fields follow from it. Which releases of an
+engine know the option, and the values that they take, is in their catalogues (:mod:`app.workload.engine`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from app.kube.base import KubeModel
 from app.kube.modelfields import fields
+from app.workload.engine import Engine
 
 
 class Memory(StrEnum):
@@ -55,6 +59,12 @@ class Flag:
     separator: str = ""
     """Joins the items of a list to one value; empty to write each as a value of its own."""
     memory: tuple[Memory, ...] = ()
+    instead: tuple[tuple[str, str], ...] = ()
+    """Values that engines know by another name, with that name."""
+    hint: str = ""
+    """Advice to a user whose value the engine does not accept."""
+    choices: tuple[str, ...] = ()
+    """Values that the field's type lists."""
     governs_block: bool = False
     """The fields beside it have no effect where ``extraArgs`` set it."""
 
@@ -62,6 +72,15 @@ class Flag:
     def spellings(self) -> tuple[str, ...]:
         """Every spelling, the one that is written first."""
         return (self.name, *self.aliases)
+
+    def accepted(self, value: object, engine: Engine | None) -> object:
+        """The value as the engine knows it; ``None`` for one that it refuses. Engines that are not known accept all."""
+        if engine is None or self.default == value:
+            return value
+        if not isinstance(value, str):
+            return value if engine.has(self.name) else None
+        names = (value, *(name for known, name in self.instead if known == value))
+        return next((name for name in names if engine.accepts(self.name, name)), None)
 
     def arguments(self, value: object) -> list[str]:
         """The arguments for a field's value; none where the engine's default is to count."""
@@ -74,7 +93,7 @@ class Flag:
         return [self.name, format(Decimal(repr(value)), "f") if isinstance(value, float) else str(value)]
 
 
-def flags_of(model: type[BaseModel], runtime: str, config: str, *, own: bool = False) -> dict[str, Flag]:
+def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = False) -> dict[str, Flag]:
     """The options of a runtime by the path of their field below ``spec``: ``vllmConfig.maxModelLen``.
 
     ``config`` is the field that holds the runtime's own options, and ``own`` says that ``model`` is a part of them.
@@ -83,7 +102,7 @@ def flags_of(model: type[BaseModel], runtime: str, config: str, *, own: bool = F
     for alias, (name, shape) in fields(model).items():
         flag = flag_of(model.model_fields[name], runtime, own=own)
         if flag is not None:
-            found[alias] = flag
+            found[alias] = replace(flag, choices=_choices(model.model_fields[name].annotation))
         if shape.model is not None and not shape.container:
             below = flags_of(shape.model, runtime, config, own=own or alias == config)
             found |= {f"{alias}.{path}": flag for path, flag in below.items()}
@@ -94,3 +113,25 @@ def flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
     """The option that a field becomes in a runtime; ``own``: the field stands in the runtime's own options."""
     found = (item for item in info.metadata if isinstance(item, Flag))
     return next((flag for flag in found if runtime in flag.runtimes or (own and not flag.runtimes)), None)
+
+
+def _choices(annotation: Any) -> tuple[str, ...]:
+    """The values of a ``Literal``, alone or as an option."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return next((found for item in get_args(annotation) if (found := _choices(item))), ())
+
+
+def is_set(value: object) -> bool:
+    """Whether a field has a value: a number counts, even 0."""
+    return value is not None and value is not False and value not in ("", [])
+
+
+def flag_values(spec: KubeModel, flags: Mapping[str, Flag]) -> Iterator[tuple[str, Flag, object]]:
+    """The fields with a value that become options: path, option and value."""
+    for path, option in flags.items():
+        value: object = spec
+        for alias in path.split("."):
+            value = getattr(value, fields(type(value))[alias][0]) if isinstance(value, KubeModel) else None
+        if is_set(value):
+            yield path, option, value

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import gcd
 
+from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.plan import amd_device
-from app.llmkube.model.types import ModelSpec, layers
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, memory_use, switch
+from app.llmkube.model.types import Hardware, ModelSpec, layers
+from app.llmkube.runtimes.memory import memory_use
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest
@@ -138,12 +140,6 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     if lacks_model(spec):  # LK-V-I35
         message = "llamacpp is left without a model; name one in extraArgs, or remove skipModelInit"
         yield advice(SPEC.child("skipModelInit"), f"{message} (a Hugging Face repository does not need it)")
-    if resources and resources.gpu and not spec.image:  # LK-V-I40
-        message = (
-            "the default image of llamacpp uses the CPU only; for a GPU set ghcr.io/ggml-org/llama.cpp:server-cuda13 "
-            "(cuda), :server-rocm (rocm) or :server-intel (intel)"
-        )
-        yield advice(SPEC.child("image"), message)
     if spec.reasoning_budget_message and spec.reasoning_budget is None:  # LK-V-I45
         yield advice(SPEC.child("reasoningBudgetMessage"), "no effect without reasoningBudget", "no-effect")
     if (spec.moe_cpu_offload or spec.no_kv_offload) and not (resources and (resources.memory or resources.host_memory)):
@@ -169,10 +165,16 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
             yield advice(SPEC.child("modelRef"), message, "no-effect")
     if spec.flash_attention and not gpus:
         yield advice(SPEC.child("flashAttention"), "no effect without a GPU", "no-effect")
-    device = amd_device(model.hardware.gpu) if model.hardware and model.hardware.gpu else ""
-    if gpus and not spec.image and not device and not (spec.resources and spec.resources.gpu):
-        message = "the default image of llamacpp uses the CPU only, and the Model asks for GPUs; name an image"
+    if gpus and not spec.image and model.hardware and _is_without_image(model.hardware):
+        message = "the default image of llamacpp uses the CPU only for this GPU; set one that is built for the GPU"
         yield advice(SPEC.child("image"), message)
+
+
+def _is_without_image(hardware: Hardware) -> bool:
+    """Whether the GPU is neither of NVIDIA, nor of AMD with a runtime."""
+    vendor = hardware.gpu.vendor if hardware.gpu else "nvidia"
+    other = vendor != "nvidia" or hardware.accelerator in ("intel", "rocm", "vulkan")
+    return other and not (hardware.gpu and amd_device(hardware.gpu))
 
 
 _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
@@ -196,12 +198,11 @@ def use(spec: InferenceServiceSpec, model: ModelSpec) -> Use:
 LLAMACPP = Runtime(
     name="llamacpp",
     container="llama-server",
-    image="ghcr.io/ggml-org/llama.cpp:server",
+    image=images.LLAMACPP,
     device_images={
-        "vulkan": "ghcr.io/defilantech/llmkube-llama-vulkan"
-        "@sha256:cbab8af682ecac9b5c865d85219d808dc356814326c70346e05b8b20b333e295",
-        "rocm": "ghcr.io/defilantech/llmkube-llama-rocm"
-        "@sha256:8da16041a18b4f03f0be4de5e064be97ba8937149091d6693ee09711da362849",
+        "cuda": images.LLAMACPP_CUDA,
+        "vulkan": images.LLAMACPP_VULKAN,
+        "rocm": images.LLAMACPP_ROCM,
     },
     port=8080,
     health=HEALTH,

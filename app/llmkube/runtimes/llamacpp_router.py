@@ -1,9 +1,10 @@
-"""llama.cpp's server with a directory of models, of which each request names one. Source: LK-3.5.6."""
+"""llama.cpp's server with a directory of models, one of which each request names. Source: LK-3.5.6."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
@@ -12,7 +13,7 @@ from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, switch
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line. The models are the user's own, on a volume of theirs."""
+    """The command line. The models are on a volume of the user's."""
     return [
         *("--models-dir", MODELS_DIR),
         *flag("--port", serving.port),
@@ -24,6 +25,9 @@ def arguments(serving: Serving) -> list[str]:
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """LK-V-I70."""
+    if spec.autoscaling and not spec.autoscaling.metrics:
+        message = "no effect without metrics: llamacpp-router serves none that could be the default"
+        yield advice(SPEC.child("autoscaling"), message, "no-effect")
     if not any(mount.get("mountPath", "").rstrip("/") == MODELS_DIR for mount in spec.extra_volume_mounts):
         message = f"llamacpp-router serves what lies in {MODELS_DIR}, and nothing is mounted there"
         yield advice(SPEC.child("extraVolumeMounts"), message)
@@ -32,10 +36,10 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 LLAMACPP_ROUTER = Runtime(
     name="llamacpp-router",
     container="llama-server",
-    image="ghcr.io/ggml-org/llama.cpp:server",
+    image=images.LLAMACPP,
     port=8080,
     health=HEALTH,
-    scraped=True,
+    metric="",  # its /metrics answers for a single model only, which the query names
     arguments=arguments,
     reads=("extraArgs",),
     advice=warnings,

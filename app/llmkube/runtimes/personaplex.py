@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.runtimes.runtime import Runtime, Serving
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag
 from app.llmkube.runtimes.types import PersonaPlexConfig
 
 PORT = 8998
@@ -15,17 +15,14 @@ TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a key, and of a variable
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line. The server cannot be told its port, so it stays on its own."""
+    """The command line."""
     config = serving.spec.persona_plex_config or PersonaPlexConfig()
-    return ["--ssl", "/app/ssl", *serving.options(config)]
+    port = flag("--port", None if serving.port == PORT else serving.port)
+    return ["--ssl", "/app/ssl", *port, *serving.options(config), *serving.spec.extra_args]
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """LK-V-I44 and LK-V-I60."""
-    port = spec.container_port or (spec.endpoint.port if spec.endpoint else PORT)
-    if port != PORT:
-        message = f"personaplex always listens on port {PORT}, and {port} is what probes ask; set containerPort {PORT}"
-        yield advice(SPEC.child("containerPort"), message)
+    """LK-V-I60."""
     reference = (spec.persona_plex_config or PersonaPlexConfig()).hf_token_secret_ref or {}
     if reference.get("key") not in (None, "", TOKEN):
         message = f"the API's page says {TOKEN}; pods take the token from key {reference['key']} all the same"
@@ -39,7 +36,7 @@ PERSONAPLEX = Runtime(
     command=("/app/moshi/.venv/bin/python", "-m", "moshi.server"),
     arguments=arguments,
     variables={"NO_TORCH_COMPILE": "1"},
-    reads=("personaPlexConfig",),
+    reads=("extraArgs", "personaPlexConfig"),
     config="personaPlexConfig",
     token=TOKEN,
     advice=warnings,

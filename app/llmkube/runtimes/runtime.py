@@ -6,10 +6,9 @@ A new runtime is a module beside this one, a line in the registry, and a word in
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC
@@ -18,9 +17,10 @@ from app.kube.modelfields import fields
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
-from app.llmkube.runtimes.flag import Flag, Memory, flag_of, flags_of
+from app.llmkube.runtimes.flag import Flag, flag_of, flags_of, is_set
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
+from app.workload.engine import Engine
 from app.workload.parts import GPURequest
 
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
@@ -48,6 +48,8 @@ class Serving:
     """Draft model of speculative decoding: a path, a repository or what the user wrote."""
     directory: str = ""
     """Directory of a model of several files; empty for a model of one."""
+    engine: Engine | None = None
+    """Engine of the image; ``None`` where it is not known."""
 
     @property
     def source(self) -> str:
@@ -99,7 +101,8 @@ class Serving:
                 found[name] = written[name]
             elif flag is not None and (self.gpus or not flag.needs_gpu):
                 earlier = found.setdefault(flag.name, [])
-                found[flag.name] = flag.arguments(value) if is_set(value) else earlier
+                accepted = flag.accepted(value, self.engine)
+                found[flag.name] = flag.arguments(accepted) if is_set(value) else earlier
         return [argument for arguments in found.values() for argument in arguments]
 
 
@@ -115,7 +118,7 @@ class Runtime:
     image: str = ""
     """Default image; empty where the user has to name one."""
     device_images: Mapping[str, str] = field(default_factory=dict)
-    """Default images for AMD GPUs, by the Model's ``gpu.runtime``."""
+    """Default images by the kind of GPU: ``cuda``, ``amd``, or the ``gpu.runtime`` of an AMD GPU."""
     command: tuple[str, ...] = ()
     """Command of the container; empty for the image's own."""
     health: str = ""
@@ -123,7 +126,7 @@ class Runtime:
     generates: str = ""
     """Path of the startup and readiness probes, where it differs."""
     metric: str = "llamacpp:requests_processing"
-    """Default metric of an autoscaler, whose target is an average of two per pod."""
+    """Default metric of an autoscaler, whose target is an average of two per pod; empty for none."""
     mounts_model: bool = False
     """Whether it reads the model from a volume."""
     loads_directories: bool = False
@@ -136,6 +139,8 @@ class Runtime:
 
     formats: tuple[str, ...] = ()
     """Formats of a Model that it loads; empty for all."""
+    formats_option: str = "--quantization"
+    """Option of engines whose values have ``gguf`` among them where the engine loads such files."""
     repositories_only: bool = False
     """Whether it loads nothing but Hugging Face repositories."""
     gpu_fields: Mapping[str, int] = field(default_factory=dict)
@@ -170,8 +175,8 @@ class Runtime:
     """How it uses the memory of its GPUs."""
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
     """Draft model of speculative decoding, as the user wrote it; empty without one."""
-    draft_flag: str = ""
-    """The flag that names it."""
+    draft_of: Callable[[list[str]], str] = lambda _: ""
+    """Draft model on the command line of a running server; empty without one."""
 
     @property
     def flags(self) -> Mapping[str, Flag]:
@@ -212,56 +217,6 @@ class Runtime:
 @cache
 def _flags(name: str, config: str) -> dict[str, Flag]:
     return flags_of(InferenceServiceSpec, name, config)
-
-
-def is_set(value: object) -> bool:
-    """Whether a field has a value: a number counts, even 0."""
-    return value is not None and value is not False and value not in ("", [])
-
-
-def flag_values(spec: InferenceServiceSpec, flags: Mapping[str, Flag]) -> Iterator[tuple[str, Flag, object]]:
-    """The fields with a value that become options: path, option and value."""
-    for path, option in flags.items():
-        value: object = spec
-        for alias in path.split("."):
-            value = getattr(value, fields(type(value))[alias][0]) if isinstance(value, KubeModel) else None
-        if is_set(value):
-            yield path, option, value
-
-
-def memory_use(
-    spec: InferenceServiceSpec,
-    flags: Mapping[str, Flag],
-    others: Iterable[str],
-    share: float = 1.0,
-    ignored: Container[str] = (),
-) -> Use:
-    """The use of memory that a server's options describe.
-
-    ``others`` are options without a field that change it, ``share`` is the fraction of the GPU's memory that the server
-    takes by default, and ``ignored`` are the paths of fields that have no effect.
-    """
-    found: dict[Memory, dict[str, object]] = {kind: {} for kind in Memory}
-    for path, option, value in flag_values(spec, flags):
-        for kind in option.memory if path not in ignored else ():
-            found[kind][path] = value
-    own = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
-    extra = ["extraArgs"] if has_flag(spec.extra_args, *own, *others) else []
-    elsewhere = ", ".join([*found[Memory.HOST], *extra])
-    return Use(
-        context=_last(found[Memory.CONTEXT]),
-        cache=(_last(found[Memory.KEYS]) or "auto", _last(found[Memory.VALUES]) or "auto"),
-        share=_last(found[Memory.SHARE]),
-        usual_share=share,
-        gpus=None if extra else _last(found[Memory.GPUS]),
-        quantization=_last(found[Memory.WEIGHTS]) or "",
-        elsewhere=f"{elsewhere} may keep a part of it in host memory" if elsewhere else "",
-        more=", ".join([*found[Memory.MORE], *extra]),
-    )
-
-
-def _last(values: Mapping[str, object]) -> Any:
-    return next(reversed(list(values.values())), None)
 
 
 def flag(name: str, value: object) -> list[str]:

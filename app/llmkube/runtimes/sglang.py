@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 
+from app import images
 from app.kube.decode import SPEC
-from app.kube.field import Advice, advice
+from app.kube.field import Advice, Path, advice
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, mode, switch
+from app.llmkube.runtimes.memory import memory_use
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("sglangConfig")
+DEFAULT_DRAFT_TOKENS = SGLangSpeculative.model_fields["num_draft_tokens"].default
+"""In every stored object, whether the user wrote it or not."""
 
 
 class Reason(StrEnum):
@@ -40,18 +44,37 @@ def arguments(serving: Serving) -> list[str]:
         "--enable-metrics",
         *([] if serving.has("--host") else ["--host", serving.address]),
         *([] if serving.has("--served-model-name") else ["--served-model-name", serving.spec.model_ref]),
-        *serving.options(config, speculative=_speculative(serving), lora_adapters=_adapters(config), lora_modules=[]),
-        *flag("--tp", serving.gpus if serving.gpus > 1 and config.tensor_parallel_size is None else None),
+        *serving.options(config, speculative=_speculative(serving), lora_modules=[], **_lora(config)),
+        *flag("--tp-size", serving.gpus if serving.gpus > 1 and config.tensor_parallel_size is None else None),
         *switch("--is-embedding", mode(serving.spec) == "embedding" and not serving.has("--is-embedding")),
         *serving.spec.extra_args,
     ]
 
 
 def _speculative(serving: Serving) -> list[str]:
-    """Nothing unless it is on and has both an algorithm and a draft model."""
+    """Nothing unless it is on and has both an algorithm that SGLang knows and a draft model."""
     config = (serving.spec.sglang_config or SGLangConfig()).speculative or SGLangSpeculative()
-    complete = config.enabled and config.algorithm and config.draft_model_path
-    return serving.options(config) if complete else []
+    algorithm = serving.options(config, "algorithm")
+    if not config.enabled or not algorithm or not config.draft_model_path:
+        return []
+    counts = ("num_steps", "eagle_top_k", "num_draft_tokens")
+    left_out: dict[str, list[str]] = {} if _counts_are_complete(config) else {name: [] for name in counts}
+    return serving.options(config, **left_out)
+
+
+def _counts_are_complete(config: SGLangSpeculative) -> bool:
+    """Whether the three numbers of speculative decoding are there; SGLang chooses all of them or none."""
+    return None not in (config.num_steps, config.eagle_top_k, config.num_draft_tokens)
+
+
+def _lora(config: SGLangConfig) -> dict[str, list[str]]:
+    """The arguments of LoRA. Without an adapter it is on only where rank and modules say what is to come."""
+    adapters = _adapters(config)
+    if adapters:
+        return {"lora_adapters": adapters}
+    if config.max_lora_rank and config.lora_target_modules:
+        return {"lora_adapters": ["--enable-lora"]}
+    return {"lora_adapters": [], "max_lora_rank": [], "lora_target_modules": []}
 
 
 def _adapters(config: SGLangConfig) -> list[str]:
@@ -81,13 +104,12 @@ def lora_module(text: str) -> tuple[str, str]:
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """LK-V-I49, LK-V-I50 and LK-V-I71."""
     config = spec.sglang_config or SGLangConfig()
-    speculative, path = config.speculative or SGLangSpeculative(), CONFIG.child("speculative")
-    missing = _missing(speculative)
-    if speculative.enabled and missing:
-        message = f"no effect without {missing}: the service runs without speculative decoding"
-        yield advice(path.child("enabled"), message, "no-effect")
-    if not speculative.enabled and speculative != SGLangSpeculative():
-        yield advice(path, "no effect unless enabled is true", "no-effect")
+    yield from _speculative_warnings(config.speculative or SGLangSpeculative(), CONFIG.child("speculative"))
+    if not _lora(config)["lora_adapters"]:
+        if config.max_lora_rank:
+            yield advice(CONFIG.child("maxLoraRank"), "no effect without an adapter, or loraTargetModules", "no-effect")
+        if config.lora_target_modules:
+            yield advice(CONFIG.child("loraTargetModules"), "no effect without an adapter, or maxLoraRank", "no-effect")
     for position, text in enumerate(config.lora_modules):
         name, target = lora_module(text)
         here = CONFIG.child("loraModules").index(position)
@@ -95,6 +117,23 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
             yield advice(here, 'no effect: write name=path, or {"name": …, "path": …} in JSON', "no-effect")
         elif any(adapter.name == name for adapter in config.lora_adapters):
             yield advice(here, f"no effect: loraAdapters has an adapter {name} as well", "no-effect")
+
+
+def _speculative_warnings(speculative: SGLangSpeculative, path: Path) -> Iterator[Advice]:
+    missing = _missing(speculative)
+    if speculative.enabled and missing:
+        message = f"no effect without {missing}: the service runs without speculative decoding"
+        yield advice(path.child("enabled"), message, "no-effect")
+    if not speculative.enabled and speculative != SGLangSpeculative():
+        yield advice(path, "no effect unless enabled is true", "no-effect")
+    if speculative.enabled and not _counts_are_complete(speculative):
+        counts = {
+            "numSteps": speculative.num_steps is not None,
+            "eagleTopK": speculative.eagle_top_k is not None,
+            "numDraftTokens": speculative.num_draft_tokens != DEFAULT_DRAFT_TOKENS,
+        }
+        for name in (name for name, written in counts.items() if written):
+            yield advice(path.child(name), "no effect unless numSteps and eagleTopK are both set", "no-effect")
 
 
 def _missing(speculative: SGLangSpeculative) -> str:
@@ -165,7 +204,8 @@ def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
 SGLANG = Runtime(
     name="sglang",
     container="sglang",
-    image="lmsysorg/sglang:v0.5.15.post1-cu129",
+    image=images.SGLANG,
+    device_images=dict.fromkeys(("amd", "rocm", "vulkan"), images.SGLANG_ROCM),
     port=30000,
     command=("python3", "-m", "sglang.launch_server"),
     health=HEALTH,

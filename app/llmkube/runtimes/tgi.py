@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, not_below_one
+from app.llmkube.runtimes.memory import memory_use
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
 from app.llmkube.runtimes.types import TGIConfig
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line. It never gets a path: nothing is mounted for it."""
+    """The command line. The model has no path, as nothing is mounted."""
     config = serving.spec.tgi_config or TGIConfig()
     return [
         *("--model-id", serving.source),
         *serving.revision,
         *("--hostname", serving.address),
         *flag("--port", serving.port),
-        *serving.options(config),
+        *(serving.options(config, dtype=[]) if _decides_dtype(config) else serving.options(config)),
         *flag("--num-shard", serving.gpus if serving.gpus > 1 else None),
+        *serving.spec.extra_args,
     ]
+
+
+def _decides_dtype(config: TGIConfig) -> bool:
+    """Whether the quantization decides about the data type, so that the server ends with both."""
+    return config.quantize not in (None, "bitsandbytes")
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
@@ -33,6 +41,9 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     if longest is not None and total is not None and longest >= total:
         message = f"must be below maxTotalTokens, which is {total}, or the server ends at once"
         yield advice(SPEC.child("tgiConfig", "maxInputLength"), message)
+    if config.dtype and _decides_dtype(config):
+        message = f"no effect beside quantize {config.quantize}, which decides about the data type"
+        yield advice(SPEC.child("tgiConfig", "dtype"), message, "no-effect")
 
 
 DEFAULT_SHARE = 0.9
@@ -47,7 +58,7 @@ def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
 TGI = Runtime(
     name="tgi",
     container="tgi",
-    image="ghcr.io/huggingface/text-generation-inference:latest",
+    image=images.TGI,
     port=80,
     health=HEALTH,
     metric="tgi_queue_size",  # what TGI exports; upstream's name has a colon and never matches (LK-T-42)
@@ -55,9 +66,9 @@ TGI = Runtime(
     arguments=arguments,
     formats=("safetensors", "pytorch", "custom"),
     repositories_only=True,
-    reads=("tgiConfig",),
+    reads=("extraArgs", "tgiConfig"),
     config="tgiConfig",
-    token="HUGGING_FACE_HUB_TOKEN",  # noqa: S106 - the name of a variable
+    token="HF_TOKEN",  # noqa: S106 - the name of a variable
     errors=lambda spec: not_below_one(spec, "tgiConfig", "maxInputLength", "maxTotalTokens"),
     advice=warnings,
     use=use,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, WithJsonSchema
 
 from app.kube.base import EmbeddedType, Int32, Json, KubeModel
-from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured
+from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect
 from app.llmkube.runtimes.flag import Flag, Memory
 
 SecretKeySelector = Annotated[
@@ -25,6 +25,11 @@ SecretKeySelector = Annotated[
 """A key of a Secret in the same namespace, which the container's environment refers to."""
 
 _TOKEN = "Key of a Secret in the same namespace whose value is the Hugging Face access token."  # noqa: S105 - a description
+
+
+_QUANTIZATION = (
+    "leave it out: vLLM reads the method from the checkpoint, which for NVFP4 is modelopt_fp4 or compressed-tensors"
+)
 
 
 class Speculative(KubeModel):
@@ -54,7 +59,7 @@ class VLLMConfig(KubeModel):
     quantization: Annotated[
         Literal["awq", "gptq", "squeezellm", "fp8", "nvfp4", "mxfp4", "compressed-tensors"] | None,
         HONOURED,
-        Flag("--quantization", ("-q",), memory=(Memory.WEIGHTS,)),
+        Flag("--quantization", ("-q",), memory=(Memory.WEIGHTS,), hint=_QUANTIZATION),
     ] = Field(
         default=None,
         description="Quantization method of the weights. Defaults to the one that the model's own configuration names.",
@@ -178,12 +183,12 @@ class SGLangConfig(KubeModel):
     tensor_parallel_size: Annotated[
         Int32 | None,
         DEFAULTED,
-        Flag("--tp", ("--tp-size", "--tensor-parallel-size")),
+        Flag("--tp-size", ("--tp", "--tensor-parallel-size")),
     ] = Field(default=None, ge=1, description="Tensor-parallel size. Defaults to the number of GPUs of the pod.")
     expert_parallel_size: Annotated[Int32 | None, HONOURED, Flag("--ep", ("--ep-size", "--expert-parallel-size"))] = (
         Field(default=None, ge=1, description="Expert-parallel size of a mixture-of-experts model.")
     )
-    data_parallel_size: Annotated[Int32 | None, HONOURED, Flag("--dp", ("--dp-size", "--data-parallel-size"))] = Field(
+    data_parallel_size: Annotated[Int32 | None, HONOURED, Flag("--dp-size", ("--dp", "--data-parallel-size"))] = Field(
         default=None, ge=1, description="Data-parallel size: the number of copies of the model in one pod."
     )
     context_length: Annotated[Int32 | None, HONOURED, Flag("--context-length", memory=(Memory.CONTEXT,))] = Field(
@@ -220,13 +225,13 @@ class SGLangConfig(KubeModel):
     attention_backend: Annotated[
         Literal["flashinfer", "flash_attn", "torch_native"] | None, HONOURED, Flag("--attention-backend")
     ] = Field(default=None, description="Attention backend. Defaults to SGLang's choice for the GPU.")
-    enable_prefix_caching: Annotated[bool, HONOURED, Flag("--enable-prefix-caching")] = Field(
-        default=False, description="Adds --enable-prefix-caching. SGLang reuses equal prompt beginnings without it."
-    )
+    enable_prefix_caching: Annotated[
+        bool, no_effect("SGLang always caches prefixes; --disable-radix-cache in extraArgs turns that off")
+    ] = Field(default=False, description="No effect: SGLang always caches prefixes.")
     tool_call_parser: Annotated[
         Literal["llama3", "qwen3", "qwen25", "hermes", "functionary", "mistral"] | None,
         HONOURED,
-        Flag("--tool-call-parser"),
+        Flag("--tool-call-parser", instead=(("qwen3", "qwen"),)),
     ] = Field(default=None, description="Parser of tool calls in the model's answers.")
     reasoning_parser: Annotated[Literal["qwen3", "deepseek-r1"] | None, HONOURED, Flag("--reasoning-parser")] = Field(
         default=None, description="Parser that separates the reasoning from the answer."
@@ -263,8 +268,10 @@ class SGLangConfig(KubeModel):
 class PersonaPlexConfig(KubeModel):
     """Options of PersonaPlex."""
 
-    quantize_4bit: Annotated[bool, HONOURED, Flag("--quantize-4bit")] = Field(
-        default=False, alias="quantize4Bit", description="Whether the weights are loaded in four bits."
+    quantize_4bit: Annotated[
+        bool, no_effect("PersonaPlex has no such option; for an image that has one, write it in extraArgs")
+    ] = Field(
+        default=False, alias="quantize4Bit", description="No effect: PersonaPlex does not load weights in four bits."
     )
     cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-offload")] = Field(
         default=False, description="Whether weights that do not fit the GPU are kept in host memory."

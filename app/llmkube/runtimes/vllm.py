@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import pairwise
 
+from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, not_below_one
+from app.llmkube.runtimes.memory import memory_use
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("vllmConfig")
-SPECULATIVE_MODEL = "--speculative-model"
+SPECULATIVE_CONFIG = "--speculative-config"
 DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
-"""Stands in every stored object, written or not."""
+"""In every stored object, whether the user wrote it or not."""
 
 
 class Reason(StrEnum):
@@ -37,7 +41,7 @@ def arguments(serving: Serving) -> list[str]:
         *("--host", serving.address),
         *flag("--port", serving.port),
         *serving.revision,
-        *(serving.options(config, speculative=_speculative(config, serving.draft)) if config else []),
+        *(serving.options(config, speculative=_speculative(config, serving)) if config else []),
         *flag("--tensor-parallel-size", automatic_parallelism(config, serving.gpus)),
         *([] if serving.has("--max-num-seqs") else serving.options(spec, "parallel_slots")),
         *spec.extra_args,
@@ -50,14 +54,25 @@ def automatic_parallelism(config: VLLMConfig | None, gpus: int) -> int | None:
     return gpus if gpus > 1 and not stated else None
 
 
-def _speculative(config: VLLMConfig, draft: str) -> list[str]:
-    """Nothing unless it is switched on and has a model; the pair of flags that upstream still writes (LK-T-32)."""
-    if not draft or config.speculative is None or not config.speculative.enabled:
+def _speculative(config: VLLMConfig, serving: Serving) -> list[str]:
+    """Nothing unless it is on and has a draft model (LK-T-32)."""
+    known = serving.engine is None or serving.engine.has(SPECULATIVE_CONFIG)
+    if not known or not serving.draft or config.speculative is None or not config.speculative.enabled:
         return []
-    return [
-        *flag(SPECULATIVE_MODEL, draft),
-        *flag("--num-speculative-tokens", config.speculative.num_speculative_tokens),
-    ]
+    values = {"model": serving.draft, "num_speculative_tokens": config.speculative.num_speculative_tokens}
+    written = {name: value for name, value in values.items() if value is not None}
+    return [SPECULATIVE_CONFIG, json.dumps(written, separators=(",", ":"))]
+
+
+def draft_of(arguments: list[str]) -> str:
+    """The draft model on a command line, also on one of releases that wrote a flag of its own."""
+    following = dict(pairwise(arguments))
+    if SPECULATIVE_CONFIG not in following:
+        return following.get("--speculative-model", "")
+    try:
+        return str(json.loads(following[SPECULATIVE_CONFIG])["model"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return ""
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
@@ -125,7 +140,8 @@ def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
 VLLM = Runtime(
     name="vllm",
     container="vllm",
-    image="vllm/vllm-openai:v0.20.0",
+    image=images.VLLM,
+    device_images=dict.fromkeys(("amd", "rocm", "vulkan"), images.VLLM_ROCM),
     port=8000,
     health=HEALTH,
     metric="vllm:num_requests_running",
@@ -145,6 +161,6 @@ VLLM = Runtime(
     valid="the vLLM options fit together",
     judge=judge,
     draft=draft,
-    draft_flag=SPECULATIVE_MODEL,
+    draft_of=draft_of,
     use=use,
 )

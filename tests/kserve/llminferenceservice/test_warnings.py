@@ -314,7 +314,7 @@ INLINE: Json = {"kind": "EndpointPickerConfig", "plugins": [{"type": "queue-scor
     ("scheduler", "path"),
     [
         ({"config": {"inline": INLINE}}, "spec.router.scheduler.config.inline.plugins[1].type"),
-        ({"config": {"inline": f"plugins: [{{type: {PLUGIN}}}]"}}, "spec.router.scheduler.config.inline"),
+        ({"config": {"inline": f"plugins: [{{type: {PLUGIN}}}]"}}, ""),
         ({"config": {"inline": INLINE}, "template": {"containers": [{"name": "predictor", "image": "x"}]}}, ""),
         ({"config": {"inline": {"kind": "EndpointPickerConfig", "plugins": [{"type": "queue-scorer"}, 1]}}}, ""),
         ({"config": {"inline": "plugins: ["}}, ""),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app import images
 from app.kserve.operator import S3
 from app.kserve.workload.artifacts import ArtifactError, artifact
 from app.kserve.workload.credentials import s3_variables
@@ -71,7 +72,7 @@ def test_downloads_before_the_server_starts(uri: str, argument: str) -> None:
     init = container(found, "storage-initializer", "initContainers")
     assert init == {
         "name": "storage-initializer",
-        "image": "kserve/storage-initializer:latest",
+        "image": images.STORAGE_INITIALIZER,
         "args": [argument, "/mnt/models"],
         "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -179,7 +180,8 @@ def test_the_running_image_is_kept() -> None:
     cluster.sync()
     cluster.related.append(operator(storageInitializer={"image": "new:2"}))
     cluster.sync()
-    assert container(template(cluster)["spec"], "storage-initializer", "initContainers")["image"].endswith(":latest")
+    init = container(template(cluster)["spec"], "storage-initializer", "initContainers")
+    assert init["image"] == images.STORAGE_INITIALIZER
 
 
 def test_certificates_are_optional() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app import images
 from app.llmkube.runtimes.registry import RUNTIMES, runtime
 from app.settings import Settings
 from tests.llmkube.inferenceservice.world import HTTP_SOURCE, args, container, model, pod_spec, service, sync
@@ -14,9 +15,9 @@ Json = dict[str, Any]
 
 MODEL_PATH = "/models/8cc5f1f83d631cc0/m.gguf"
 HUB = "https://huggingface.co"
-LLAMACPP = "ghcr.io/ggml-org/llama.cpp:server"
-CUDA = f"{LLAMACPP}-cuda13"
-VLLM = "vllm/vllm-openai:v0.20.0"
+LLAMACPP = images.LLAMACPP
+CUDA = "ghcr.io/ggml-org/llama.cpp:server-cuda13"
+VLLM = images.VLLM
 
 
 def gpus(count: int, **more: Any) -> Json:
@@ -49,8 +50,8 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
             "source": f"{HUB}/bartowski/Llama-3.2-3B-Instruct-GGUF/resolve/main/Llama-3.2-3B-Instruct-Q8_0.gguf",
             "hardware": gpus(1, layers=-1, memory="8Gi", vendor="nvidia"),
         },
-        {"image": f"{LLAMACPP}-cuda", "resources": {"gpu": 1, "gpuMemory": "8Gi", **requests("2", "4Gi")}},
-        f"{LLAMACPP}-cuda",
+        {"image": CUDA, "resources": {"gpu": 1, "gpuMemory": "8Gi", **requests("2", "4Gi")}},
+        CUDA,
         "--model /models/53b88354db8cdfa1/llama-3b-gpu.gguf --host 0.0.0.0 --port 8080 --n-gpu-layers 99 --metrics",
         {"limits": {"nvidia.com/gpu": "1"}, "requests": {"cpu": "2", "memory": "4Gi"}},
     ),
@@ -61,7 +62,7 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
             "hardware": gpus(1),
         },
         {"contextSize": 8192, "flashAttention": True, "jinja": True, "resources": requests("2", "4Gi")},
-        LLAMACPP,
+        images.LLAMACPP_CUDA,
         (
             "--model /models/8d34541a994928a3/phi-3-mini.gguf --host 0.0.0.0 --port 8080 --n-gpu-layers 99 "
             "--ctx-size 8192 --flash-attn on --jinja --metrics"
@@ -114,7 +115,7 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
                 "tensorParallelSize": 2,
                 "maxModelLen": 131072,
                 "dtype": "bfloat16",
-                "kvCacheCustomDtype": "turbo2",
+                "kvCacheCustomDtype": "turboquant_k8v4",
                 "enablePrefixCaching": True,
                 "enableChunkedPrefill": True,
             },
@@ -122,7 +123,7 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
         VLLM,
         (
             "Qwen/Qwen2.5-32B-Instruct --host 0.0.0.0 --port 8000 --tensor-parallel-size 2 --max-model-len 131072 "
-            "--dtype bfloat16 --kv-cache-dtype turbo2 --enable-prefix-caching --enable-chunked-prefill"
+            "--dtype bfloat16 --kv-cache-dtype turboquant_k8v4 --enable-prefix-caching --enable-chunked-prefill"
         ),
         {"limits": {"nvidia.com/gpu": "2"}, "requests": {"cpu": "4", "memory": "16Gi"}},
     ),
@@ -195,7 +196,7 @@ VLLM_ALL: Json = {
     "quantization": "awq",
     "dtype": "bfloat16",
     "kvCacheDtype": "fp8_e4m3",
-    "kvCacheCustomDtype": "turbo2",
+    "kvCacheCustomDtype": "turboquant_k8v4",
     "enablePrefixCaching": True,
     "enableChunkedPrefill": True,
     "maxNumBatchedTokens": 8192,
@@ -253,7 +254,7 @@ CASES: dict[str, tuple[Json, Json, str]] = {
     "a reasoning message alone": ({}, {"reasoningBudgetMessage": "stop"}, f"{LLAMA} --metrics"),
     "custom cache formats win": (
         {},
-        {"cacheTypeK": "q8_0", "cacheTypeCustomK": "turbo3", "cacheTypeCustomV": "turbo4"},
+        {"image": "a/fork:1", "cacheTypeK": "q8_0", "cacheTypeCustomK": "turbo3", "cacheTypeCustomV": "turbo4"},
         f"{LLAMA} --cache-type-k turbo3 --cache-type-v turbo4 --metrics",
     ),
     "flash attention needs a GPU": ({}, {"flashAttention": True}, f"{LLAMA} --metrics"),
@@ -276,8 +277,9 @@ CASES: dict[str, tuple[Json, Json, str]] = {
         },
         (
             "org/repo --host 0.0.0.0 --port 8000 --max-model-len 8192 --quantization awq --dtype bfloat16 "
-            "--kv-cache-dtype turbo2 --enable-prefix-caching --enable-chunked-prefill --max-num-batched-tokens 8192 "
-            "--attention-backend flashinfer --speculative-model draft --num-speculative-tokens 4 "
+            "--kv-cache-dtype turboquant_k8v4 --enable-prefix-caching --enable-chunked-prefill "
+            "--max-num-batched-tokens 8192 "
+            '--attention-backend flashinfer --speculative-config {"model":"draft","num_speculative_tokens":4} '
             "--enable-expert-parallel --cpu-offload-gb 0 --gpu-memory-utilization 0.8 "
             "--tensor-parallel-size 2 --max-num-seqs 8 --seed 1"
         ),
@@ -311,14 +313,24 @@ CASES: dict[str, tuple[Json, Json, str]] = {
         {"source": "org/repo", "hardware": gpus(4)},
         {
             "runtime": "tgi",
-            "extraArgs": ["--ignored"],
+            "extraArgs": ["--trust-remote-code"],
             "args": ["--ignored"],
-            "tgiConfig": {"quantize": "awq", "maxInputLength": 2048, "maxTotalTokens": 4096, "dtype": "float16"},
+            "tgiConfig": {
+                "quantize": "bitsandbytes",
+                "maxInputLength": 2048,
+                "maxTotalTokens": 4096,
+                "dtype": "float16",
+            },
         },
         (
-            "--model-id org/repo --hostname 0.0.0.0 --port 80 --quantize awq --max-input-length 2048 "
-            "--max-total-tokens 4096 --dtype float16 --num-shard 4"
+            "--model-id org/repo --hostname 0.0.0.0 --port 80 --quantize bitsandbytes --max-input-length 2048 "
+            "--max-total-tokens 4096 --dtype float16 --num-shard 4 --trust-remote-code"
         ),
+    ),
+    "TGI decides about the data type by the quantization": (
+        {"source": "org/repo"},
+        {"runtime": "tgi", "tgiConfig": {"quantize": "awq", "dtype": "float16"}},
+        "--model-id org/repo --hostname 0.0.0.0 --port 80 --quantize awq",
     ),
     "TGI gets other sources as they are written": (
         {},
@@ -331,9 +343,10 @@ CASES: dict[str, tuple[Json, Json, str]] = {
             "runtime": "personaplex",
             "image": "p",
             "containerPort": 9000,
+            "extraArgs": ["--quantize-4bit"],
             "personaPlexConfig": {"quantize4Bit": True, "cpuOffload": True},
         },
-        "--ssl /app/ssl --quantize-4bit --cpu-offload",
+        "--ssl /app/ssl --port 9000 --cpu-offload --quantize-4bit",
     ),
     "M generic": ({}, {"runtime": "generic", "image": "i", "args": ["b"]}, "b"),
     "N a file on a claim": (
@@ -427,10 +440,10 @@ def test_drafts_are_resolved() -> None:
     config = {"speculative": {"enabled": True, "model": "draft"}}
     parent = service(runtime="vllm", vllmConfig=config)
     remote = sync(parent, model(), model("draft", source="org/small"))
-    assert "--speculative-model org/small " in args(remote)
+    assert '--speculative-config {"model":"org/small",' in args(remote)
     assert [volume["name"] for volume in pod_spec(remote)["volumes"]] == ["model-cache"]
     cached = sync(parent, model(), model("draft", source="https://example.com/d.gguf"))
-    assert "--speculative-model /draft-model/" in args(cached)
+    assert '--speculative-config {"model":"/draft-model/' in args(cached)
     assert pod_spec(cached)["volumes"][1] == {
         "name": "draft-model",
         "persistentVolumeClaim": {"claimName": "draft-cache", "readOnly": True},
@@ -446,5 +459,5 @@ def test_draft_on_the_same_claim_is_not_mounted_twice() -> None:
         model("draft", source="pvc://claim/small"),
     )
     assert args(answer).startswith("/model-source/big ")
-    assert "--speculative-model /model-source/small " in args(answer)
+    assert '--speculative-config {"model":"/model-source/small",' in args(answer)
     assert len(pod_spec(answer)["volumes"]) == 1

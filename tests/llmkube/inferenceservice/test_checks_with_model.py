@@ -19,6 +19,8 @@ METAL = {"source": URL, "hardware": {"accelerator": "metal"}}
 TWO = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"count": 2}}}
 LAYERS = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"layers": 8}}}
 SHARDED = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"sharding": {}}}}
+GGUF = {"source": "https://example.com/m.gguf?v=2"}
+AMD = {"source": URL, "hardware": {"gpu": {"count": 2, "vendor": "amd"}}}
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     (
@@ -35,6 +37,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("LK-V-X03", {"source": "owner/repo"}, {}, "each pod downloads it when it starts"),
     ("LK-V-I35", {"source": "owner/repo"}, {"skipModelInit": True}, "skipModelInit leaves llamacpp without a model"),
     ("LK-V-M16", {"source": URL, "format": "safetensors"}, {}, "llamacpp cannot load format safetensors"),
+    (
+        "LK-V-M16",
+        GGUF,
+        {"runtime": "vllm", "image": "vllm/vllm-openai:v0.25.1"},
+        "vLLM 0.25.1 does not load GGUF files",
+    ),
     ("LK-V-X06", TWO, {"resources": {"gpu": 1}}, "the Model's gpu.count 2 wins over 1"),
     ("LK-V-X06", TWO, {"resources": {"gpu": 0}}, "the Model's gpu.count 2 wins over 0"),
     ("1.2", LAYERS, {"runtime": "vllm"}, "the Model's hardware.gpu.layers has no effect with runtime vllm"),
@@ -42,7 +50,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("3.4", SHARDED, {"resources": {"gpu": 1}}, "the Model's hardware.gpu.sharding has no effect with 1 GPUs"),
     ("LK-V-I42", {"source": URL}, {"flashAttention": True}, "flashAttention: no effect without a GPU"),
     ("LK-V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB: no effect"),
-    ("LK-V-I40", TWO, {}, "the Model asks for GPUs"),
+    ("LK-V-I40", AMD, {}, "uses the CPU only for this GPU"),
     ("LK-V-X05", TWO, {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 8}}, "but a pod has 2 nvidia.com/gpu"),
 ]
 
@@ -74,3 +82,9 @@ def test_what_does_not_fit_is_said(rule: str, model: dict[str, Any], service: di
 )
 def test_what_fits_is_not(model: dict[str, Any], service: dict[str, Any]) -> None:
     assert judge(model, service) == []
+
+
+@pytest.mark.parametrize("image", ["", "vllm/vllm-openai:v0.20.0", "vllm/vllm-openai:latest", "example.com/vllm:1"])
+def test_gguf_is_for_images_that_load_it(image: str) -> None:
+    """The default image does, and nothing is said of images that are not known."""
+    assert not [text for text in judge(GGUF, {"runtime": "vllm", "image": image}) if "GGUF" in text]

@@ -36,7 +36,7 @@ def test_pods_wait_for_the_proposers_file(source: str) -> None:
 
 def test_a_repository_is_not_waited_for() -> None:
     """vLLM fetches it itself, so the Model's phase says nothing."""
-    assert "--speculative-model org/small " in args(
+    assert '--speculative-config {"model":"org/small",' in args(
         sync(speculating(), model(), model("draft", phase="", source="org/small"))
     )
 
@@ -71,9 +71,9 @@ def test_a_proposer_that_is_being_deleted_keeps_the_pods() -> None:
 
 def test_a_text_that_names_no_model_is_passed_on() -> None:
     """A new service gets the text as it is; an edit to a repository is no missing Model."""
-    assert "--speculative-model draft " in args(sync(speculating(), model()))
+    assert '--speculative-config {"model":"draft",' in args(sync(speculating(), model()))
     before = running(model("draft", source=DRAFT_URL))
-    assert "--speculative-model org/new " in args(sync(speculating("org/new"), model(), children=before))
+    assert '--speculative-config {"model":"org/new",' in args(sync(speculating("org/new"), model(), children=before))
 
 
 def test_a_text_that_was_passed_on_stays() -> None:
@@ -88,7 +88,7 @@ def test_a_text_that_was_passed_on_stays() -> None:
 def test_a_record_that_users_broke_is_none(record: str) -> None:
     before = running(model("draft", source=DRAFT_URL))
     before[0]["metadata"]["annotations"] = {"metacontroller.k8s.io/last-applied-configuration": record}
-    assert "--speculative-model draft " in args(sync(speculating(), model(), children=before))
+    assert '--speculative-config {"model":"draft",' in args(sync(speculating(), model(), children=before))
 
 
 def test_a_proposer_that_does_not_exist_has_a_condition_of_its_own() -> None:

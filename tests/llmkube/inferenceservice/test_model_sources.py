@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app import images
 from tests.llmkube.inferenceservice.world import (
     POD_LABELS,
     args,
@@ -110,7 +111,7 @@ def test_a_proposer_may_be_a_file_of_a_repository() -> None:
     draft["status"]["stagedFiles"] = ["d.gguf"]
     speculative = {"speculative": {"enabled": True, "model": "draft"}}
     answer = sync(service(runtime="vllm", vllmConfig=speculative), model(), draft)
-    assert "--speculative-model /draft-model/0123456789abcdef/d.gguf " in args(answer)
+    assert '--speculative-config {"model":"/draft-model/0123456789abcdef/d.gguf",' in args(answer)
 
 
 def gpu(accelerator: str = "cuda", **fields: Any) -> Json:
@@ -142,11 +143,15 @@ def test_which_device_is_requested(wanted: Json, resource: str, key: str) -> Non
     [
         ("llamacpp", {"vendor": "amd", "runtime": "vulkan"}, "ghcr.io/defilantech/llmkube-llama-vulkan@sha256:"),
         ("llamacpp", {"vendor": "amd", "runtime": "rocm"}, "ghcr.io/defilantech/llmkube-llama-rocm@sha256:"),
-        ("llamacpp", {"vendor": "nvidia", "runtime": "vulkan"}, "ghcr.io/ggml-org/llama.cpp:server"),
-        ("vllm", {"vendor": "amd", "runtime": "rocm"}, "vllm/vllm-openai:"),
+        ("llamacpp", {"vendor": "nvidia", "runtime": "vulkan"}, images.LLAMACPP_CUDA),
+        ("llamacpp", {"vendor": "amd"}, images.LLAMACPP),
+        ("vllm", {"vendor": "amd", "runtime": "rocm"}, images.VLLM_ROCM),
+        ("vllm", {"vendor": "nvidia"}, images.VLLM),
+        ("sglang", {"vendor": "amd"}, images.SGLANG_ROCM),
+        ("sglang", {"vendor": "nvidia", "resourceName": "nvidia.com/mig-1g.10gb"}, images.SGLANG),
     ],
 )
-def test_an_amd_gpu_by_its_device_file_has_an_image(runtime: str, fields: Json, image: str) -> None:
+def test_the_default_image_is_built_for_the_gpu(runtime: str, fields: Json, image: str) -> None:
     assert container(sync(service(runtime=runtime), gpu(**fields)))["image"].startswith(image)
     assert container(sync(service(runtime=runtime, image="mine"), gpu(**fields)))["image"] == "mine"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from app import images
 from app.kserve.names import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
 from app.kserve.spec.presets.script import join_script, pipeline_script, start_script
 from app.kube.base import Json
@@ -11,8 +12,6 @@ from app.workload.parts import LAST_WORDS, STARTUP_PERIOD
 
 DECODE_PORT = 8001
 """Where the server of a decode pod listens: the routing sidecar has the public port."""
-SERVER_IMAGE = "ghcr.io/llm-d/llm-d-cuda:v0.4.0"
-SIDECAR_IMAGE = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.4.0"
 """Image and arguments belong together: never change one alone."""
 
 _CERTIFICATES = "tls-certs"
@@ -56,7 +55,7 @@ def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json |
         capabilities["add"] = _RDMA
     return {
         "name": MAIN,
-        "image": SERVER_IMAGE,
+        "image": images.LLM_D,
         "imagePullPolicy": "IfNotPresent",
         "command": command,
         "ports": [{"containerPort": port, "protocol": "TCP"}],
@@ -141,7 +140,7 @@ def routing_sidecar(*, read_only: bool) -> Json:
         security["seccompProfile"] = {"type": "RuntimeDefault"}
     return {
         "name": ROUTING_SIDECAR,
-        "image": SIDECAR_IMAGE,
+        "image": images.ROUTING_SIDECAR,
         "imagePullPolicy": "IfNotPresent",
         "restartPolicy": "Always",
         "args": [

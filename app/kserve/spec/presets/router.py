@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app import images
 from app.kserve.names import (
     GATEWAY_GROUP,
     KSERVE_COMPONENT,
@@ -17,7 +18,6 @@ from app.kserve.spec.presets.pods import CERTIFICATES_MOUNT, MESSAGE_PATH, certi
 from app.kube.base import Json
 from app.workload.parts import LAST_WORDS
 
-PICKER_IMAGE = "ghcr.io/llm-d/llm-d-inference-scheduler:v0.4.0"
 """Image and arguments belong together: never change one alone."""
 GRPC_PORT = 9002
 HEALTH_PORT = 9003
@@ -102,7 +102,7 @@ def _pod() -> Json:
 def _picker() -> Json:
     return {
         "name": MAIN,
-        "image": PICKER_IMAGE,
+        "image": images.ENDPOINT_PICKER,
         "imagePullPolicy": "IfNotPresent",
         "args": [
             *("--pool-name", _POOL_NAME),

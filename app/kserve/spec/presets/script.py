@@ -76,9 +76,7 @@ def _in_parallelism(parallelism: str, field: str, text: str) -> str:
 
 def start_script(port: int, *, leader: bool, parallelism: str) -> str:
     """The script as a template. ``parallelism`` is the path of its numbers: ``.Spec.Parallelism`` or prefill's."""
-    rank = "0"
-    if not leader:
-        rank = f"$(( ${{LWS_WORKER_INDEX:-0}} * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
+    rank = f"$(( ${{LWS_WORKER_INDEX:-0}} * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
     arguments = [
         "vllm serve /mnt/models",
         r"--served-model-name \"\${MODEL_NAME}\"",
@@ -90,14 +88,16 @@ def start_script(port: int, *, leader: bool, parallelism: str) -> str:
         f"--data-parallel-size-local {{{{ or {parallelism}.DataLocal 1 }}}}",
         "--data-parallel-address $(LWS_LEADER_ADDRESS)",
         f"--data-parallel-rpc-port {{{{ or {parallelism}.DataRPCPort 5555 }}}}",
-        "--data-parallel-start-rank ${START_RANK}",
+        # vLLM 0.33 takes it on the leader for a load balancer outside of the group; rank 0 is the default.
+        "" if leader else "--data-parallel-start-rank ${START_RANK}",
         "${VLLM_ADDITIONAL_ARGS}",
         "$*",
         "--trust-remote-code",
         "" if leader else "--headless",
     ]
     command = _continued(arguments)
-    return f'{_ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\nSTART_RANK={rank}\neval "{command}"\n'
+    start = "" if leader else f"START_RANK={rank}\n"
+    return f'{_ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\n{start}eval "{command}"\n'
 
 
 _RAY_PORT = 6379

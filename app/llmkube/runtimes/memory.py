@@ -1,0 +1,46 @@
+"""The memory that a server's options ask of its GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
+
+from app.llmkube.fit import Use
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.runtimes.flag import Flag, Memory, flag_values
+from app.llmkube.runtimes.runtime import has_flag
+
+
+def memory_use(
+    spec: InferenceServiceSpec,
+    flags: Mapping[str, Flag],
+    others: Iterable[str],
+    share: float = 1.0,
+    ignored: Container[str] = (),
+) -> Use:
+    """The use of memory that a server's options describe.
+
+    ``others`` are options without a field that change it, ``share`` is the fraction of the GPU's memory that the server
+    takes by default, and ``ignored`` are the paths of fields that have no effect.
+    """
+    found: dict[Memory, dict[str, object]] = {kind: {} for kind in Memory}
+    for path, option, value in flag_values(spec, flags):
+        for kind in option.memory if path not in ignored else ():
+            found[kind][path] = value
+    own = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
+    extra = ["extraArgs"] if has_flag(spec.extra_args, *own, *others) else []
+    elsewhere = ", ".join([*found[Memory.HOST], *extra])
+    return Use(
+        context=_last(found[Memory.CONTEXT]),
+        cache=(_last(found[Memory.KEYS]) or "auto", _last(found[Memory.VALUES]) or "auto"),
+        share=_last(found[Memory.SHARE]),
+        usual_share=share,
+        gpus=None if extra else _last(found[Memory.GPUS]),
+        quantization=_last(found[Memory.WEIGHTS]) or "",
+        elsewhere=f"{elsewhere} may keep a part of it in host memory" if elsewhere else "",
+        more=", ".join([*found[Memory.MORE], *extra]),
+    )
+
+
+def _last(values: Mapping[str, object]) -> Any:
+    return next(reversed(list(values.values())), None)

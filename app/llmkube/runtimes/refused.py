@@ -1,0 +1,37 @@
+"""Options and values that the engine of a service's image does not accept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.runtimes.flag import Flag, flag_values
+from app.llmkube.runtimes.runtime import Runtime
+from app.workload.engine import Engine, engine_of
+
+
+def service_engine(spec: InferenceServiceSpec, default_image: str) -> Engine | None:
+    """The engine of a service's image; ``None`` where it is not known, or a command starts something else."""
+    return None if spec.command else engine_of(spec.image or default_image)
+
+
+def refused(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
+    """Warn of options and values that are left out or renamed, because the engine would end with them (LK-V-I77)."""
+    engine = service_engine(spec, runtime.image)
+    if engine is None:
+        return
+    for path, option, value in flag_values(spec, runtime.flags):
+        accepted, here = option.accepted(value, engine), SPEC.child(*path.split("."))
+        if not engine.has(option.name):
+            yield advice(here, f"no effect: {engine} has no option {option.name}", "no-effect")
+        elif accepted is None:
+            yield advice(here, f"no effect: {engine} does not support {value}; {_hint(option, engine)}", "no-effect")
+        elif accepted != value:
+            yield advice(here, f"{engine} calls this {accepted}, which is what it gets")
+
+
+def _hint(option: Flag, engine: Engine) -> str:
+    values = [value for value in engine.values(option.name) if not option.choices or value in option.choices]
+    return option.hint or f"supported: {', '.join(values)}"

@@ -1,0 +1,93 @@
+"""The engines that serve models: what the parser of each known release accepts.
+
+The releases stand in ``engines/``, which ``python -m tools.engines`` writes from what the engines publish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+import msgspec
+
+NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
+_REPOSITORIES = {
+    "vllm/vllm-openai": "vllm",
+    "vllm/vllm-openai-rocm": "vllm",
+    "lmsysorg/sglang": "sglang",
+    "ghcr.io/ggml-org/llama.cpp": "llamacpp",
+    "ghcr.io/ggerganov/llama.cpp": "llamacpp",
+    "ghcr.io/huggingface/text-generation-inference": "tgi",
+}
+"""The repositories of images that the engines publish."""
+_TAG = re.compile(r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]+(?:\.[0-9]+)+(?:\.post[0-9]+)?)(?:-[a-z0-9.-]+)?")
+
+
+class Release(msgspec.Struct, frozen=True):
+    """One release of an engine."""
+
+    engine: str
+    version: str
+    source: str
+    """Where the rest was read from."""
+    options: Mapping[str, tuple[str, ...]]
+    """The options of its command line, each with the values that it takes; none for any value."""
+    metrics: frozenset[str]
+    paths: frozenset[str]
+
+
+def _read() -> tuple[Release, ...]:
+    folder = resources.files("app.workload").joinpath("engines")
+    texts = [file.read_bytes() for file in folder.iterdir() if file.name.endswith(".json")]
+    return tuple(msgspec.json.decode(text, type=Release) for text in texts)
+
+
+RELEASES = _read()
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The engine of an image. Between two known releases it accepts what either of them does."""
+
+    name: str
+    version: str
+    releases: tuple[Release, ...]
+
+    def __str__(self) -> str:
+        return f"{NAMES[self.name]} {self.version}"
+
+    def has(self, option: str) -> bool:
+        """Whether there is an option of that name."""
+        return any(option in release.options for release in self.releases)
+
+    def values(self, option: str) -> tuple[str, ...]:
+        """The values that an option takes; none where it takes any."""
+        lists = [release.options[option] for release in self.releases if option in release.options]
+        return tuple(dict.fromkeys(value for values in lists for value in values)) if all(lists) else ()
+
+    def accepts(self, option: str, value: str) -> bool:
+        """Whether the engine starts with an option and its value."""
+        values = self.values(option)
+        return self.has(option) and (not values or value in values)
+
+
+def engine_of(image: str) -> Engine | None:
+    """The engine of an image by its name; ``None`` for other images, and for versions that are not known.
+
+    A version is known from the oldest catalogued release to the newest.
+    """
+    repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
+    name, found = _REPOSITORIES.get(repository), _TAG.fullmatch(tag)
+    if name is None or found is None:
+        return None
+    version = _ordered(found[1])
+    known = sorted((one for one in RELEASES if one.engine == name), key=lambda one: _ordered(one.version))
+    below = [release for release in known if _ordered(release.version) <= version][-1:]
+    above = [release for release in known if _ordered(release.version) >= version][:1]
+    return Engine(name, found[1], (*below, *above)) if below and above else None
+
+
+def _ordered(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"[0-9]+", version)))

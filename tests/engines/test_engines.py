@@ -1,0 +1,249 @@
+"""Every command line that is written here is one that its engine's own parser accepts.
+
+What the parsers accept stands in the catalogues of releases (``app/workload/engines``), which ``tools/engines.py``
+reads from what the engines publish. Each is tried with the default image and with the newest release.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+
+from app import images
+from app.kserve.spec import presets
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.runtimes.flag import Flag
+from app.llmkube.runtimes.registry import RUNTIMES
+from app.llmkube.runtimes.runtime import Runtime
+from app.workload.engine import RELEASES, Engine, Release, engine_of
+from tests.kserve.spec.test_presets import arguments as script_arguments
+from tests.kserve.spec.test_presets import rendered
+from tests.llmaz.test_shipped import ENGINES
+from tests.llmkube.inferenceservice.world import container, model, service, sync
+from tests.llmkube.objects import warned
+
+Json = dict[str, Any]
+
+KNOWN = [runtime for runtime in RUNTIMES.values() if runtime.image]
+NEWEST = {
+    "vllm": "vllm/vllm-openai:v0.33.0",
+    "sglang": "lmsysorg/sglang:v0.5.23",
+}
+"""Images of the newest catalogued release, where that is not the default's."""
+
+
+def release(engine: str, version: str) -> Release:
+    return next(one for one in RELEASES if (one.engine, one.version) == (engine, version))
+
+
+def engine(image: str) -> Engine:
+    found = engine_of(image)
+    assert found is not None, f"{image} has no catalogue: write one with tools/engines.py"
+    assert found.releases[0].version == found.version, f"{image} has no catalogue of its own release"
+    return found
+
+
+def options(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """The options of a command line, each with its values."""
+    found: list[tuple[str, list[str]]] = []
+    for argument in arguments:
+        if re.fullmatch(r"--?[A-Za-z][\w-]*", argument):
+            found.append((argument, []))
+        elif found:
+            found[-1][1].append(argument)
+    yield from found
+
+
+def refused(arguments: list[str], there: Engine) -> list[str]:
+    """What the engine would end with: options that it does not have, values that they do not take, repetitions."""
+    given = list(options(arguments))
+    names = [name for name, _ in given]
+    return [
+        *(name for name, _ in given if not there.has(name.replace("_", "-"))),
+        *(f"{n} {v}" for n, values in given for v in values if there.has(n) and not there.accepts(n, v)),
+        *(f"{name} twice" for name in set(names) if names.count(name) > 1),
+    ]
+
+
+@pytest.mark.parametrize("image", images.default_images())
+def test_default_images_are_pinned(image: str) -> None:
+    """By a version or a digest: what a tag such as ``latest`` or ``server`` means changes without us."""
+    name, _, digest = image.partition("@")
+    tag = name.rpartition(":")[2] if ":" in name.rpartition("/")[2] else ""
+    assert re.fullmatch("sha256:[0-9a-f]{64}", digest) or re.search(r"[0-9]+\.[0-9]+", tag), image
+
+
+@pytest.mark.parametrize("runtime", KNOWN, ids=lambda runtime: runtime.name)
+def test_a_default_image_has_the_catalogue_of_its_release(runtime: Runtime) -> None:
+    there = engine(runtime.image)
+    for path in filter(None, (runtime.health, runtime.generates, "/metrics" if runtime.scraped else "")):
+        assert path in there.releases[0].paths
+    if runtime.metric:
+        assert runtime.metric in there.releases[0].metrics
+    of_devices = [engine_of(image) for image in runtime.device_images.values() if "@" not in image]
+    assert {*map(str, of_devices)} <= {str(there)}
+
+
+def test_catalogues_say_where_they_come_from() -> None:
+    for one in RELEASES:
+        assert len(one.source) > 20
+        assert one.options
+
+
+def values(flag: Flag, path: str) -> list[Any]:
+    """Values to try of a field: all that its type lists, or some that users write."""
+    if flag.choices:
+        return list(flag.choices)
+    free: dict[str, list[Any]] = {
+        "parallelSlots": [8],
+        "ropeScaling.factor": ["2.0"],
+        "metadataOverrides": [["a.b=int:1", "c.d=bool:true"]],
+        "tensorOverrides": [["exps=CPU", "token_embd=CPU"]],
+        "sglangConfig.loraAdapters": [[{"name": "a", "path": "p"}]],
+        "sglangConfig.loraModules": [["a=p"]],
+        "sglangConfig.loraTargetModules": [["q_proj"]],
+        "vllmConfig.speculative": [{"enabled": True, "model": "org/draft"}],
+    }
+    if path in free:
+        return free[path]
+    words = ["turbo2", "turboquant_2", "fp8_e5m2", "q8_0", "awq", "squeezellm", "org/repo"]
+    kinds: dict[str, list[Any]] = {"int": [1024], "float": [0.5], "bool": [True]}
+    return kinds.get(_kind(path), words)
+
+
+def _kind(path: str) -> str:
+    annotation: Any = InferenceServiceSpec
+    for name in path.split("."):
+        for part in (annotation, *get_args(annotation)):
+            fields = getattr(part, "model_fields", {})
+            found = [info.annotation for key, info in fields.items() if (info.alias or key) == name]
+            annotation = found[0] if found else annotation
+    words = str(annotation)
+    return next((kind for kind in ("bool", "float", "int") if re.search(rf"\b{kind}\b", words)), "str")
+
+
+def written(path: str, value: Any) -> Json:
+    """The spec with one value, and what has to stand beside it."""
+    beside: Json = {}
+    if path.startswith("sglangConfig.speculative."):
+        beside = {"enabled": True, "algorithm": "EAGLE", "draftModelPath": "org/draft"}
+    if path.startswith("ropeScaling."):
+        beside = {"type": "yarn"}
+    parts = path.split(".")
+    result: Any = {**beside, parts[-1]: value}
+    for part in reversed(parts[:-1]):
+        result = {part: result}
+    return dict(result)
+
+
+CASES = [
+    pytest.param(runtime, image, path, value, id=f"{engine_of(image)}-{path}-{value}")
+    for runtime in KNOWN
+    for image in dict.fromkeys((runtime.image, NEWEST.get(runtime.name, runtime.image)))
+    for path, flag in runtime.flags.items()
+    for value in values(flag, path)
+    if path != "bindAddress"
+]
+
+
+@pytest.mark.parametrize(("runtime", "image", "path", "value"), CASES)
+def test_no_value_ends_the_engine(runtime: Runtime, image: str, path: str, value: Any) -> None:
+    """Whatever the CRD allows, the command line is accepted; a value that is left out is said at its field."""
+    spec = {"runtime": runtime.name, "image": image, **written(path, value)}
+    there = engine(image)
+    hardware = {"accelerator": "cuda", "gpu": {"count": 2}}
+    answer = sync(service(**spec), model(source="org/repo", format="safetensors", hardware=hardware))
+    found = [str(item) for item in container(answer)["args"]]
+    assert refused(found, there) == []
+    flag = runtime.flags[path]
+    if not isinstance(value, str) or value == flag.default or there.accepts(flag.name, value):
+        return
+    assert [text for text in warned(service(**spec)) if text.startswith(f"spec.{path}: ")], (path, value)
+
+
+def test_an_image_that_is_not_known_is_not_judged() -> None:
+    for image in ("example.com/vllm:1", "vllm/vllm-openai:latest", "vllm/vllm-openai:v9.0.0"):
+        spec: Json = {"runtime": "vllm", "image": image, "vllmConfig": {"quantization": "squeezellm"}}
+        answer = sync(service(**spec), model(source="org/repo", format="safetensors"))
+        assert container(answer)["args"][-2:] == ["--quantization", "squeezellm"]
+        assert warned(service(**spec)) == warned(service(runtime="vllm", image=image))
+
+
+WRONG = [
+    ("vllm", {"vllmConfig": {"quantization": "nvfp4"}}, "quantization", "modelopt_fp4"),
+    ("vllm", {"vllmConfig": {"attentionBackend": "xformers"}}, "attentionBackend", "FLASH_ATTN"),
+    ("sglang", {"sglangConfig": {"attentionBackend": "flash_attn"}}, "attentionBackend", "flashinfer"),
+    ("sglang", {"sglangConfig": {"toolCallParser": "qwen3"}}, "toolCallParser", "qwen"),
+    ("sglang", {"sglangConfig": {"toolCallParser": "functionary"}}, "toolCallParser", "hermes"),
+    ("sglang", {"sglangConfig": {"quantization": "squeezellm"}}, "quantization", "awq"),
+    ("llamacpp", {"cacheTypeCustomK": "turbo3"}, "cacheTypeCustomK", "q8_0"),
+    ("llamacpp", {"ropeScaling": {"type": "longrope"}}, "ropeScaling.type", "yarn"),
+]
+
+
+@pytest.mark.parametrize(("runtime", "spec", "field", "right"), WRONG, ids=[f"{one[0]}-{one[2]}" for one in WRONG])
+def test_the_warning_names_the_right_value(runtime: str, spec: Json, field: str, right: str) -> None:
+    (text,) = [text for text in warned(service(runtime=runtime, **spec)) if f"{field}: " in text]
+    assert re.search(rf"\b{right}\b", text), text
+
+
+# llmaz: the presets that are shipped.
+
+PRESETS = [(name, config["name"]) for name, item in ENGINES.items() for config in item["spec"]["recommendedConfigs"]]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_llmaz_runtimes_have_the_images_of_the_list(name: str) -> None:
+    spec = ENGINES[name]["spec"]
+    assert f"{spec['image']}:{spec['version']}" == images.LLMAZ_RUNTIMES[name]
+
+
+@pytest.mark.parametrize(("name", "preset"), [one for one in PRESETS if engine_of(images.LLMAZ_RUNTIMES[one[0]])])
+def test_llmaz_presets_are_accepted(name: str, preset: str) -> None:
+    there = engine(images.LLMAZ_RUNTIMES[name])
+    spec = ENGINES[name]["spec"]
+    config = next(item for item in spec["recommendedConfigs"] if item["name"] == preset)
+    assert refused(config["args"], there) == []
+    for param in config.get("paramArgs", ()):
+        assert refused(param["args"], there) == []
+    served = there.releases[0].metrics
+    for prefix in re.findall(r"(?:llamacpp|vllm):\w+|tgi_\w+", str(spec.get("lifecycle", ""))):
+        assert any(metric.startswith(prefix) for metric in served), prefix
+
+
+def test_llmaz_pods_serve_the_metrics_that_are_asked_for() -> None:
+    """SGLang does so only with an option."""
+    for config in ENGINES["sglang"]["spec"]["recommendedConfigs"]:
+        assert "--enable-metrics" in config["args"]
+
+
+# KServe: vLLM in the image of llm-d.
+
+KSERVE = [release("vllm", "0.11.2"), release("vllm", "0.33.0")]
+FULL = {"model": {"name": "m"}, "parallelism": {"data": 4, "dataLocal": 2, "tensor": 2, "expert": True}}
+
+
+@pytest.mark.parametrize("one", KSERVE, ids=lambda one: one.version)
+@pytest.mark.parametrize("leader", [True, False])
+def test_kserves_data_parallel_servers_are_accepted(one: Release, leader: bool) -> None:
+    found = script_arguments(rendered(FULL, leader=leader), env={"LWS_WORKER_INDEX": "1"})
+    assert refused(found, Engine("vllm", one.version, (one,))) == []
+    assert ("--data-parallel-start-rank" in found) is not leader
+
+
+@pytest.mark.parametrize("one", KSERVE, ids=lambda one: one.version)
+def test_kserves_presets_are_accepted(one: Release) -> None:
+    texts = " ".join(text for preset in presets.PRESETS.values() for text in _texts(preset) if "vllm serve" in text)
+    found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", texts))
+    ours = {"--head", "--port", "--block", "--address", "--disable-usage-stats"}  # of ray, in the same scripts
+    assert found - ours <= set(one.options)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in _texts(item)]

@@ -1,0 +1,331 @@
+"""Write the catalogue of an engine's release: ``python -m tools.engines SOURCE...``.
+
+A catalogue has the options that the engine's own parser takes, with their values, and its metrics and paths. It is
+read from what is published, without running the engine's code:
+
+- the wheel of vLLM or SGLang (``pip download --no-deps vllm==0.20.0``), whose source is parsed;
+- a folder with Debian's package ``llama.cpp-tools`` and its libraries unpacked, whose ``llama-server --help`` is run;
+- a source archive of Text Generation Inference at a tag, unpacked, whose page of the launcher's options is parsed;
+- a source archive of PersonaPlex at a commit, unpacked, whose ``server.py`` is parsed. The folders of both are named as
+  in GitHub's archives: ``text-generation-inference-3.3.7``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "app" / "workload" / "engines"
+
+Options = dict[str, list[str]]
+"""The values that an option takes; none for one that takes any, or no value."""
+
+
+@dataclass
+class Catalogue:
+    """One release of an engine."""
+
+    engine: str
+    version: str
+    source: str
+    options: Options
+    metrics: list[str]
+    paths: list[str]
+
+    def write(self) -> Path:
+        """Write the file of the release."""
+        path = FOLDER / f"{self.engine}-{self.version}.json"
+        options = ",\n".join(f"  {json.dumps(name)}: {json.dumps(self.options[name])}" for name in sorted(self.options))
+        rest = {name: json.dumps(value) for name, value in vars(self).items() if name != "options"}
+        lines = [f" {json.dumps(name)}: {text}" for name, text in rest.items()]
+        text = ",\n".join([*lines, f' "options": {{\n{options}\n }}'])
+        path.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+        return path
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the catalogues of some sources."""
+    parser = argparse.ArgumentParser(prog="python -m tools.engines", description="Write the catalogues of engines.")
+    parser.add_argument(
+        "sources", nargs="+", type=Path, help="a wheel, or a folder with unpacked packages or an archive"
+    )
+    for source in parser.parse_args(argv).sources:
+        print(f"wrote {read(source).write()}")
+    return 0
+
+
+def read(source: Path) -> Catalogue:
+    """The catalogue of a source. Raises ``SystemExit`` for one that is not known."""
+    if source.suffix == ".whl":
+        return _wheel(source)
+    if (source / "usr/bin/llama-server").is_file():
+        return _llama_server(source)
+    if (source / "docs/source/reference/launcher.md").is_file():
+        return _tgi(source)
+    if (source / "moshi/moshi/server.py").is_file():
+        return _personaplex(source)
+    raise SystemExit(
+        f"{source}: neither a wheel, nor a folder with llama-server, nor the source of an engine that is known"
+    )
+
+
+# Wheels: vLLM and SGLang.
+
+_FILES = {
+    "vllm": r"vllm/(engine/arg_utils|entrypoints/(?:openai|common)/cli_args|config\b.*|entrypoints/cli/serve"
+    r"|model_executor/layers/quantization/__init__|v1/attention/backends/registry|attention/backends/registry)\.py",
+    "sglang": r"sglang/srt/(server_args|arg_groups/.*|function_call/function_call_parser|function_call/parser_names"
+    r"|parser/reasoning_parser\w*|parser/parser_names|speculative/spec_info)\.py",
+}
+"""The modules that declare options and the values that they take."""
+_METRICS = {"vllm": r'"(vllm:[a-z_]+)"', "sglang": r'"(sglang:[a-z_]+)"'}
+_PATHS = re.compile(r'"(/(?:health|health_generate|metrics))"')
+_CHECKED_LATER = {
+    "vllm": {"--quantization": "QuantizationMethods", "--kv-cache-dtype": "CacheDType"},
+    "sglang": {"--speculative-algorithm": "SpeculativeAlgorithm"},
+}
+"""Options that the parser takes as any text and the engine compares with a list before it starts."""
+_FOLDED = {"vllm": ("--attention-backend",), "sglang": ("--speculative-algorithm",)}
+"""Options whose value is read in either case."""
+
+
+def _wheel(path: Path) -> Catalogue:
+    engine, version = path.name.split("-")[:2]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    with zipfile.ZipFile(path) as wheel:
+        names = [name for name in wheel.namelist() if name.endswith(".py") and "/test" not in name]
+        texts = {name: wheel.read(name).decode() for name in names}
+    declared = Declarations()
+    for name, text in texts.items():
+        if re.fullmatch(_FILES[engine], name):
+            declared.add(ast.parse(text))
+    options = declared.options()
+    for option, listed in _CHECKED_LATER[engine].items():
+        if option in options:
+            options[option] = declared.values(ast.Name(listed)) or options[option]
+    for option in _FOLDED[engine]:
+        if option in options:
+            both = {spelling for value in options[option] for spelling in (value.lower(), value.upper())}
+            options[option] = sorted(both)
+    everything = "\n".join(texts.values())
+    return Catalogue(
+        engine,
+        version,
+        f"{path.name} sha256:{digest}",
+        options,
+        sorted(set(re.findall(_METRICS[engine], everything))),
+        sorted(set(_PATHS.findall(everything))),
+    )
+
+
+@dataclass
+class Declarations:
+    """What modules declare: names with their expressions, classes with their fields, and the calls of a parser."""
+
+    names: dict[str, ast.expr] = field(default_factory=dict)
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    calls: list[ast.Call] = field(default_factory=list)
+
+    def add(self, tree: ast.Module) -> None:
+        """Add a module."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                self.classes[node.name] = node
+            elif isinstance(node, ast.FunctionDef):
+                returned = [item.value for item in ast.walk(node) if isinstance(item, ast.Return) and item.value]
+                if returned:
+                    self.names.setdefault(node.name, returned[-1])
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                self.names[node.targets[0].id] = node.value
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+                self.names.setdefault(node.target.id, node.value)
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
+                self.calls.append(node)
+
+    def options(self) -> Options:
+        """Every option, from the calls and from the annotated fields that become options."""
+        found: Options = {}
+        for names, values in (*self._called(), *self._annotated()):
+            for name in names:
+                found[name] = found.get(name) or values
+        return found
+
+    def _called(self) -> Iterator[tuple[list[str], list[str]]]:
+        for call in self.calls:
+            names = [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+            values: list[str] = []
+            for keyword in call.keywords:
+                if keyword.arg == "choices":
+                    values = self.values(keyword.value)
+                elif keyword.arg is None and isinstance(keyword.value, ast.Subscript):
+                    values = self._keyword_values(keyword.value)
+            yield [name for name in names if name.startswith("-")], values
+
+    def _keyword_values(self, keywords: ast.Subscript) -> list[str]:
+        """The values of ``**model_kwargs["dtype"]``, where ``model_kwargs = get_kwargs(ModelConfig)``."""
+        source = self.names.get(keywords.value.id) if isinstance(keywords.value, ast.Name) else None
+        if not isinstance(source, ast.Call) or not source.args or not isinstance(keywords.slice, ast.Constant):
+            return []
+        fields_ = self._fields(source.args[0].id) if isinstance(source.args[0], ast.Name) else {}
+        annotation = fields_.get(str(keywords.slice.value))
+        return [] if annotation is None or _has_text(annotation) else self.values(annotation)
+
+    def _fields(self, name: str) -> dict[str, ast.expr]:
+        """The annotations of a class and of those it inherits from."""
+        node = self.classes.get(name)
+        if node is None:
+            return {}
+        bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+        inherited = {key: value for base in bases for key, value in self._fields(base).items()}
+        own = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
+        return inherited | {item.target.id: item.annotation for item in own if isinstance(item.target, ast.Name)}
+
+    def _annotated(self) -> Iterator[tuple[list[str], list[str]]]:
+        """Fields such as ``tp_size: A[int, Arg(aliases=[...])]``, and those of classes called ``...FrontendArgs``."""
+        for name in self.classes:
+            for field_, annotation in self._fields(name).items():
+                option = "--" + field_.replace("_", "-")
+                if name.endswith("FrontendArgs"):
+                    yield [option], []
+                elif isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) in ("A", "Annotated"):
+                    yield self._argument(option, annotation)
+
+    def _argument(self, option: str, annotation: ast.Subscript) -> tuple[list[str], list[str]]:
+        type_, *extras = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
+        keywords = {item.arg: item.value for call in extras if isinstance(call, ast.Call) for item in call.keywords}
+        if "no_cli" in keywords or not extras:
+            return [], []
+        name = self.values(keywords["cli_name"]) if "cli_name" in keywords else [option]
+        aliases = self.values(keywords["aliases"]) if "aliases" in keywords else []
+        return [*name, *aliases], self.values(keywords["choices"]) if "choices" in keywords else self.values(type_)
+
+    def values(self, node: ast.expr, seen: tuple[str, ...] = ()) -> list[str]:
+        """The texts that an expression lists: a list, a ``Literal``, the members of an enumeration, a sum of these."""
+        if isinstance(node, ast.Constant):
+            return [node.value] if isinstance(node.value, str) else []
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if name in self.classes:
+            return self._members(self.classes[name])
+        if name in self.names and name not in seen:
+            return self.values(self.names[name], (*seen, name))
+        return [text for part in _parts(node) for text in self.values(part, seen)]
+
+    def _members(self, node: ast.ClassDef) -> list[str]:
+        """The members of an enumeration that stand for something: not ``None`` and not an empty text."""
+        if not any("Enum" in ast.unparse(base) for base in node.bases):
+            return []
+        assigned = [item for item in node.body if isinstance(item, ast.Assign)]
+        return [
+            item.targets[0].id
+            for item in assigned
+            if isinstance(item.targets[0], ast.Name)
+            and item.targets[0].id != "NONE"
+            and not (isinstance(item.value, ast.Constant) and not item.value.value)
+        ]
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """The expressions whose values those of an expression are."""
+    match node:
+        case ast.Attribute(attr="keys" | "__args__", value=inner) | ast.Starred(value=inner):
+            return [inner]
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+            return items
+        case ast.Dict(keys=keys):
+            return [key for key in keys if key is not None]
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Subscript(value=ast.Name(id="Literal" | "Optional" | "Union"), slice=inner):
+            return [inner]
+        case ast.Call(func=function, args=arguments):
+            return arguments[:1] or [function]
+    return []
+
+
+def _has_text(annotation: ast.expr) -> bool:
+    """Whether an annotation allows any text."""
+    return any(isinstance(node, ast.Name) and node.id == "str" for node in ast.walk(annotation))
+
+
+# llama.cpp.
+
+_HELP_ROW = re.compile(r"^(-[^\s].*?)(?:\s{2,}|$)")
+_LISTED = re.compile(r"[\[{]([\w.|,-]+)[\]}]|allowed values: ([\w, ]+)")
+
+
+def _llama_server(root: Path) -> Catalogue:
+    program = root / "usr/bin/llama-server"
+    folders = {str(path.parent) for path in (root / "usr/lib").rglob("*.so*")}
+    loader = [str(next((root / "usr/lib").rglob("ld-linux-*.so.*"))), "--library-path", ":".join(sorted(folders))]
+
+    def run(option: str) -> str:
+        command = [*loader, str(program), option]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - of the package
+        return done.stdout + done.stderr
+
+    found = re.search(r"version: (\S+)", run("--version"))
+    if found is None:
+        raise SystemExit(f"{program} does not say its version")
+    binaries = [path.read_bytes() for path in [program, *(root / "usr/lib").rglob("libllama*.so*")] if path.is_file()]
+    words = {word.decode() for data in binaries for word in re.findall(rb"[a-z_/:]{5,40}", data)}
+    metrics = sorted(f"llamacpp:{word}" for word in words if word.startswith("requests_"))
+    paths = sorted(words & {"/health", "/metrics"})
+    source = "llama-server --help of Debian's package llama.cpp-tools"
+    return Catalogue("llamacpp", found[1], source, help_options(run("--help")), metrics, paths)
+
+
+def help_options(text: str) -> Options:
+    """The options of llama.cpp's help: rows that begin with a dash, each followed by its description."""
+    found: Options = {}
+    names: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("-----"):
+            continue
+        row = _HELP_ROW.match(re.sub(r",\s+-", ", -", line))
+        if row is not None:
+            names = [word for word in re.split(r"[,\s]+", row[1]) if re.fullmatch(r"--?[A-Za-z][\w-]*", word)]
+            found |= {name: [] for name in names}
+        listed = _LISTED.search(line)
+        if listed is not None and (row is not None or listed[2]):
+            values = [value for value in re.split(r"[|,\s]+", listed[1] or listed[2]) if value]
+            found |= {name: values for name in names if not found[name]}
+    return found
+
+
+# Source archives.
+
+
+def _tgi(checkout: Path) -> Catalogue:
+    text = (checkout / "docs/source/reference/launcher.md").read_text(encoding="utf-8")
+    options: Options = {}
+    for block in re.findall(r"```shell\n(.*?)```", text, re.DOTALL):
+        names = re.findall(r"^\s*(?:-\w, )?(--[a-z0-9-]+)", block, re.MULTILINE)[:1]
+        listed = re.search(r"\[possible values: (.+?)\]", block)
+        longer = re.findall(r"^\s+- ([a-z0-9-]+):?", block.partition("Possible values:")[2], re.MULTILINE)
+        options |= {name: listed[1].split(", ") if listed else longer for name in names}
+    version = checkout.name.rpartition("-")[2]
+    rust = "\n".join(path.read_text(encoding="utf-8") for path in checkout.rglob("*.rs"))
+    metrics = sorted(set(re.findall(r'"(tgi_[a-z_]+)"', rust)))
+    source = f"docs/source/reference/launcher.md and the router's source at the tag v{version}"
+    return Catalogue("tgi", version, source, options, metrics, sorted(set(_PATHS.findall(rust))))
+
+
+def _personaplex(checkout: Path) -> Catalogue:
+    declared = Declarations()
+    declared.add(ast.parse((checkout / "moshi/moshi/server.py").read_text(encoding="utf-8")))
+    commit = checkout.name.rpartition("-")[2]
+    source = "moshi/moshi/server.py of NVIDIA/personaplex; there is no release"
+    return Catalogue("personaplex", commit, source, declared.options(), [], [])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
