@@ -15,15 +15,16 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_fastapi_instrumentator import Instrumentator
 
 from app import conversion
-from app.admission import review
+from app.admission import protocol, review
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import Decorator, answer_decorate
-from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.kind import Kind, answer_customize, sync_answer
+from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.selftest import check
 from app.server.body import BODIES_BYTES, Load
 from app.server.caller import caller_of
-from app.server.endpoint import Answer, Endpoint, HookRoute, Report
+from app.server.endpoint import Answer, Endpoint, HookRoute, Plain
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
 from app.server.openapi import (
@@ -105,42 +106,41 @@ class Service(FastAPI):
     def _add_sync(self, kind: Kind[Any, Any]) -> None:
         settings, clock = self.settings, self._clock
 
-        def sync(body: bytes) -> bytes:
-            return answer_sync(kind, body, settings, clock())
+        def sync(body: bytes) -> SyncAnswer:
+            return sync_answer(kind, body, settings, clock())
 
-        report: Report = synced(kind.resource)
-        self._add(kind, SYNC, Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, report))
+        self._add(kind, SYNC, Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(kind.resource)))
 
     def _add_customize(self, kind: Kind[Any, Any]) -> None:
-        def customize(body: bytes) -> bytes:
-            return answer_customize(kind, body, self.settings)
+        def customize(body: bytes) -> Plain:
+            return Plain(answer_customize(kind, body, self.settings))
 
         if kind.customize is not None:
             self._add(kind, CUSTOMIZE, Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load))
 
     def _add_admission(self, kind: Kind[Any, Any]) -> None:
-        def admit(body: bytes) -> bytes:
-            return review.answer(kind, body, self.settings)
+        def admit(body: bytes) -> protocol.Answer:
+            return review.review_answer(kind, body, self.settings)
 
-        report: Report = reviewed(kind.resource.kind)
+        report = reviewed(kind.resource.kind)
         self._add(kind, ADMISSION, Endpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, report))
 
     def _add_decorator(self, decorator: Decorator) -> None:
-        def decorate(body: bytes) -> bytes:
-            return answer_decorate(decorator, body)
+        def decorate(body: bytes) -> Plain:
+            return Plain(answer_decorate(decorator, body))
 
         endpoint = Endpoint(decorate, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
         path = f"{decorator.hook_path}/sync"
         self.add_api_route(path, endpoint.answer, methods=["POST"], **decoration(decorator))
 
     def _add_conversion(self) -> None:
-        def convert(body: bytes) -> bytes:
-            return conversion.answer(CONVERT, body)
+        def convert(body: bytes) -> Plain:
+            return Plain(conversion.answer(CONVERT, body))
 
         endpoint = Endpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load, inline=False)
         self.add_api_route(CONVERSION_PATH, endpoint.answer, methods=["POST"], **CONVERSION)
 
-    def _add(self, kind: Kind[Any, Any], hook: Hook, endpoint: Endpoint) -> None:
+    def _add(self, kind: Kind[Any, Any], hook: Hook, endpoint: Endpoint[Any]) -> None:
         self.add_api_route(
             hook.path(kind.resource), endpoint.answer, methods=["POST"], **operation(kind.resource, hook)
         )

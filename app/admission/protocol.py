@@ -7,6 +7,7 @@ with one cause per mistake *and* all of them in its message: kubectl prints the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -61,12 +62,27 @@ def decode(body: bytes) -> AdmissionRequest:
     return _REVIEWS.decode(body)
 
 
-def allow(uid: str, warnings: Sequence[str] = ()) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The encoded answer of a review, and what metrics and the log tell of it."""
+
+    body: bytes
+    uid: str
+    warnings: int = 0
+    reasons: frozenset[str] = frozenset()
+    """Of a denial: the types of its mistakes, or why the review was refused as a whole."""
+
+    @property
+    def allowed(self) -> bool:
+        return not self.reasons
+
+
+def allow(uid: str, warnings: Sequence[str] = ()) -> Answer:
     """The answer that lets the request pass; warnings are shown to the user either way."""
-    return _encode(uid, {"allowed": True}, warnings)
+    return _answer(uid, {"allowed": True}, warnings)
 
 
-def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()) -> bytes:
+def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()) -> Answer:
     """422 ``Invalid`` with every mistake, at most :data:`field.MAX_SHOWN` of them and a count of the others."""
     unique = list(dict.fromkeys(errors))
     shown = unique[: field.MAX_SHOWN]
@@ -82,62 +98,23 @@ def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], wa
         "message": f"{kind.kind}.{kind.group} {field.go_quote(name)} is invalid: {field.aggregate(unique)}",
         "details": {"group": kind.group, "kind": kind.kind, "name": name, "causes": causes},
     }
-    return _encode(request.uid, {"allowed": False, "status": status}, warnings)
+    reasons = frozenset(str(cause["reason"]) for cause in causes)
+    return _answer(request.uid, {"allowed": False, "status": status}, warnings, reasons)
 
 
-def refuse(uid: str, message: str) -> bytes:
+def refuse(uid: str, message: str) -> Answer:
     """400 ``BadRequest``: the review contradicts itself or names something that is not served here."""
     status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": message}
-    return _encode(uid, {"allowed": False, "status": status}, ())
+    return _answer(uid, {"allowed": False, "status": status}, (), frozenset({"BadRequest"}))
 
 
-class _Cause(msgspec.Struct):
-    reason: str = ""
-
-
-class _Details(msgspec.Struct):
-    causes: list[_Cause] = []
-
-
-class _Status(msgspec.Struct):
-    reason: str = ""
-    details: _Details | None = None
-
-
-class Given(msgspec.Struct):
-    """What an encoded answer says, for the metrics."""
-
-    uid: str
-    allowed: bool
-    warnings: list[str] = []
-    status: _Status | None = None
-
-    @property
-    def reasons(self) -> set[str]:
-        """Of a denial: the types of its mistakes, or why the review was refused as a whole."""
-        if self.status is None:
-            return set()
-        causes = self.status.details.causes if self.status.details is not None else []
-        return {cause.reason for cause in causes} or {self.status.reason}
-
-
-class _Answer(msgspec.Struct):
-    response: Given
-
-
-_ANSWER = msgspec.json.Decoder(_Answer)
-
-
-def read(answer: bytes) -> Given:
-    """The answer that :func:`allow`, :func:`deny` or :func:`refuse` made."""
-    return _ANSWER.decode(answer).response
-
-
-def _encode(uid: str, response: dict[str, Any], warnings: Sequence[str]) -> bytes:
-    body = {"uid": uid, **response}
-    if warnings:
-        body["warnings"] = [_one_line(text) for text in warnings[:MAX_WARNINGS]]
-    return _REVIEWS.encode(body)
+def _answer(
+    uid: str, response: dict[str, Any], warnings: Sequence[str], reasons: frozenset[str] = frozenset()
+) -> Answer:
+    body, shown = {"uid": uid, **response}, [_one_line(text) for text in warnings[:MAX_WARNINGS]]
+    if shown:
+        body["warnings"] = shown
+    return Answer(_REVIEWS.encode(body), uid, len(shown), reasons)
 
 
 def _one_line(text: str) -> str:

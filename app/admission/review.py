@@ -38,6 +38,11 @@ class Verdict:
 
 
 def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
+    """The encoded answer of a review. Raises as :func:`review_answer`."""
+    return review_answer(kind, body, settings).body
+
+
+def review_answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.Answer:
     """The review's answer. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):
@@ -52,7 +57,7 @@ def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
     return _answer_object(kind, request, request.object, settings)
 
 
-def _answer_other(kind: Kind[Any, Any], request: protocol.AdmissionRequest, settings: Settings) -> bytes:
+def _answer_other(kind: Kind[Any, Any], request: protocol.AdmissionRequest, settings: Settings) -> protocol.Answer:
     """Nothing but a creation or an update is ever refused; a deletion may be worth a warning."""
     if request.operation == "DELETE" and kind.deleted is not None and request.kind.kind == kind.resource.kind:
         return protocol.allow(request.uid, kind.deleted(request.name, settings))
@@ -62,7 +67,7 @@ def _answer_other(kind: Kind[Any, Any], request: protocol.AdmissionRequest, sett
 
 def _answer_object(
     kind: Kind[Any, Any], request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, settings: Settings
-) -> bytes:
+) -> protocol.Answer:
     metadata, errors = _metadata(reviewed, created=request.old_object is None)
     mismatch = _mismatch(request, reviewed, metadata)
     if mismatch:

@@ -262,7 +262,7 @@ def _values(kind: Kind[Any, Any], parent: Json, world: _World) -> list[Origin]:
     found = origins(cluster, kind, parent, settings, world.known)
     if kind.explain is None:
         return found
-    request = kind.decoder.decode(cluster.request(kind, parent))
+    request = kind.request(cluster.request(kind, parent))
     resource, _ = kind.decode(request.parent)
     told = {} if resource is None else {o.path: o.source for o in kind.explain(resource, request, settings)}
     return [Origin(o.path, o.value, told[o.path]) if o.path in told and o.source in VAGUE else o for o in found]

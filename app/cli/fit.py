@@ -87,7 +87,7 @@ def answer(
     """Whether an object's model fits; ``None`` for an object without one, or with mistakes."""
     if kind.fit is None:
         return None
-    request = kind.decoder.decode(cluster.request(kind, document))
+    request = kind.request(cluster.request(kind, document))
     resource, errors = kind.decode(request.parent)
     return None if resource is None or errors else kind.fit(resource, request, settings, gpu_memory)
 

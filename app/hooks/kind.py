@@ -18,7 +18,16 @@ from app.errors import ProtocolError
 from app.hooks import response
 from app.hooks.kept import check_recorded, keep
 from app.hooks.memo import remembered
-from app.hooks.protocol import CustomizeRequest, Parent, RelatedRule, SyncRequest, SyncResponse, check_envelope
+from app.hooks.protocol import (
+    CustomizeRequest,
+    Parent,
+    RelatedRule,
+    SyncAnswer,
+    SyncBody,
+    SyncRequest,
+    SyncResponse,
+    check_envelope,
+)
 from app.hooks.reader import Fault, Reading, read
 from app.hooks.template import inputs, keep_templates, noted
 from app.hooks.weight import check_weight
@@ -82,9 +91,16 @@ class Kind(Generic[SpecT, StatusT]):
     status_decoder: Decoder[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        request = cast("Any", SyncRequest)[self.children, self.related]
-        object.__setattr__(self, "decoder", Decoder(request))
+        body = cast("Any", SyncBody)[self.children, self.related]
+        object.__setattr__(self, "decoder", Decoder(body))
         object.__setattr__(self, "status_decoder", Decoder(self.resource.status))
+
+    def request(self, body: bytes) -> SyncRequest[Any, Any]:
+        """A sync request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""
+        found: SyncBody[Any, Any] = decode(self.decoder, body)
+        found.parent = _upgraded(self, found.parent)
+        check_envelope(found, self.resource.kind, self.resource.api_version)
+        return SyncRequest(found.parent, found.children, self.related() if found.related is None else found.related)
 
     def status_of(self, parent: Parent) -> StatusT:
         """The status last written; a fresh one where it is absent or not of our making."""
@@ -107,39 +123,42 @@ class Kind(Generic[SpecT, StatusT]):
 
 
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
+    """The encoded answer of a sync hook. Raises as :func:`sync_answer`."""
+    return sync_answer(kind, body, settings, now).body
+
+
+def sync_answer(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
     """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a request that cannot be answered."""
-    request = decode(kind.decoder, body)
-    request.parent = _upgraded(kind, request.parent)
-    check_envelope(request, kind.resource.kind, kind.resource.api_version)
+    request = kind.request(body)
     try:
         check_recorded(request.children)
-        if request.related is None:
-            request.related = kind.related()
-        answer = sync(kind, request, settings, now)
-        answer, waiting = keep_templates(answer, request.inputs, request.children, body)
+        answer, waiting = keep_templates(sync(kind, request, settings, now), request.inputs, request.children)
         if waiting:
             answer.status = noted(answer.status, waiting)
-        return _encoded(kind, request, answer, settings, now)
+        return _encoded(kind, request, answer, waiting, settings, now)
     except response.TooLarge as error:  # fewer children, or less of them, would be deletions: they stay as they are
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None
 
 
 def _encoded(
-    kind: Kind[Any, Any], request: SyncRequest[Any, Any], answer: SyncResponse, settings: Settings, now: datetime
-) -> bytes:
+    kind: Kind[Any, Any],
+    request: SyncRequest[Any, Any],
+    answer: SyncResponse,
+    waiting: list[str],
+    settings: Settings,
+    now: datetime,
+) -> SyncAnswer:
     """The answer; where a child in it could not be stored, one that keeps all as they are and says so."""
     namespace = request.parent.metadata.namespace
     try:
         encoded = response.encode(answer, namespace)
     except response.TooLarge:
         encoded = b""
-    if 0 < len(encoded) <= ANNOTATIONS_MAX:
-        return encoded
-    errors = response.unstorable(answer)
-    if not errors:
-        return encoded or response.encode(answer, namespace)
-    resource, _ = _checked(kind, request.parent, settings)
-    return response.encode(_keeping(kind, request, resource, errors, now), namespace)
+    errors = [] if 0 < len(encoded) <= ANNOTATIONS_MAX else response.unstorable(answer)
+    if errors:
+        resource, _ = _checked(kind, request.parent, settings)
+        answer, waiting, encoded = _keeping(kind, request, resource, errors, now), [], b""
+    return SyncAnswer(encoded or response.encode(answer, namespace), msgspec.to_builtins(answer.status), waiting)
 
 
 def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:

@@ -6,6 +6,7 @@ The rules are MC-1. Only what a decision needs is decoded; ``managedFields`` nev
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from app.errors import ProtocolError
+from app.kube.base import Json
 from app.kube.objects import ObjectMeta, Observed, ObservedObject
 
 ChildrenT = TypeVar("ChildrenT", bound=msgspec.Struct)
@@ -53,8 +55,8 @@ class Inputs(msgspec.Struct, frozen=True):
     """Whether that is what the parent's annotation says; a workload with a hook of its own hears of it, too."""
 
 
-class SyncRequest(msgspec.Struct, Generic[ChildrenT, RelatedT], rename={"inputs": "modelhooks.dev/inputs"}):
-    """One call of a sync hook.
+class SyncBody(msgspec.Struct, Generic[ChildrenT, RelatedT]):
+    """The body of a sync request.
 
     ``children`` and ``related`` are structs with one field per kind, named on the wire by Metacontroller's outer key
     (``Deployment.apps/v1``): ``None`` when the key is absent, that is when the kind is not declared.
@@ -64,8 +66,16 @@ class SyncRequest(msgspec.Struct, Generic[ChildrenT, RelatedT], rename={"inputs"
     children: ChildrenT
     related: RelatedT | None = None
     finalizing: bool = False
-    inputs: Inputs = Inputs()
-    """Never sent: :func:`app.hooks.kind.answer_sync` fills it in."""
+
+
+@dataclass(slots=True)
+class SyncRequest(Generic[ChildrenT, RelatedT]):
+    """One call of a sync hook, as the kinds see it: the body, and the inputs of the pod templates."""
+
+    parent: Parent
+    children: ChildrenT
+    related: RelatedT | None = None
+    inputs: Inputs = field(default_factory=Inputs)
 
 
 class ControllerSpec(msgspec.Struct, rename={"child_resources": "childResources"}):
@@ -118,6 +128,16 @@ class SyncResponse(msgspec.Struct):
     resync_after_seconds: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SyncAnswer:
+    """The encoded answer of a sync hook, and what metrics tell of it."""
+
+    body: bytes
+    status: Json
+    waiting: list[str] = field(default_factory=list)
+    """The fields of kept pod templates that wait for newer ones."""
+
+
 ByName = dict[str, ObjectT] | None
 """The objects of one kind by namespace and name; ``None`` where it is not declared, or was not asked for."""
 
@@ -151,7 +171,7 @@ def _keys(children: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
     return tuple((info.name, info.encode_name) for info in msgspec.structs.fields(children))
 
 
-def check_envelope(request: SyncRequest[Any, Any], kind: str, api_version: str) -> None:
+def check_envelope(request: SyncBody[Any, Any], kind: str, api_version: str) -> None:
     """Refuse what Metacontroller never sends as a v2 sync call. Raises :class:`ProtocolError`."""
     parent = request.parent
     if parent.kind != kind or parent.api_version != api_version:

@@ -18,7 +18,6 @@ from typing import Any
 
 import msgspec
 import orjson
-from msgspec import Raw
 
 from app.hooks.kept import Kept
 from app.hooks.keptfields import FIELDS, claim, covers, differences, part_to_keep, union, without_rights
@@ -28,7 +27,7 @@ from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.limits import depth_exceeds
 from app.kube.names import LAST_APPLIED
-from app.kube.objects import ObservedObject, last_applied
+from app.kube.objects import ObservedObject, ObservedWorkload, last_applied
 from app.kube.stored import without_nulls
 from app.settings import Settings
 
@@ -69,19 +68,16 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], sett
 
 
 def keep_templates(
-    answer: SyncResponse, parent_inputs: Inputs, children: msgspec.Struct, body: bytes
+    answer: SyncResponse, parent_inputs: Inputs, children: msgspec.Struct
 ) -> tuple[SyncResponse, list[str]]:
-    """The answer with the templates that are to stay, and the fields in which they wait for newer ones.
-
-    ``body`` is the request, for what nobody else reads of it.
-    """
+    """The answer with the templates that are to stay, and the fields in which they wait for newer ones."""
     there = {
         (child.kind, child.metadata.name): child
         for key, group in observed_children(children)
         if key.partition(".")[0] in _TEMPLATES
         for child in group.values()
     }
-    observed, waiting = _Observed(body), []
+    waiting = []
 
     def judged(child: Any, wanted: Json) -> Json:
         if _template(wanted) is None or isinstance(child, Kept):
@@ -89,7 +85,7 @@ def keep_templates(
         found, stamped = there.get((wanted["kind"], wanted["metadata"]["name"])), _stamped(wanted, parent_inputs)
         if found is None:
             return stamped
-        kept = _kept(stamped, found, observed, parent_inputs)
+        kept = _kept(stamped, found, parent_inputs)
         if KEPT in kept["metadata"]["annotations"]:
             waiting.extend(_waiting(kept, wanted))
         return kept
@@ -158,7 +154,7 @@ def _annotated(workload: Json, annotations: Json) -> Json:
     return {**workload, "metadata": {**workload["metadata"], "annotations": annotations}}
 
 
-def _kept(wanted: Json, child: ObservedObject, observed: _Observed, inputs_: Inputs) -> Json:
+def _kept(wanted: Json, child: ObservedObject, inputs_: Inputs) -> Json:
     """The workload as it is to be sent: with the template on record, or with the wanted one."""
     if last_applied(child) is None and LAST_APPLIED in child.annotations:  # one that cannot be read says nothing
         return wanted
@@ -169,7 +165,7 @@ def _kept(wanted: Json, child: ObservedObject, observed: _Observed, inputs_: Inp
         recorded = None
     if recorded is not None and TAKEN_OVER not in child.annotations:
         return _with_template(wanted, recorded, {KEPT: _digest(template)}) if stays(child, wanted, inputs_) else wanted
-    running = observed.template(child)
+    running = _running(child)
     return wanted if running is None else _taken_over(wanted, child, recorded, running, inputs_)
 
 
@@ -224,40 +220,15 @@ def _shortened(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:32]
 
 
-# What is read of the request only here.
-
-
-class _Child(msgspec.Struct):
-    spec: Raw = Raw(b"null")
-
-
-class _Request(msgspec.Struct):
-    children: dict[str, dict[str, _Child]]
-
-
-_REQUEST = msgspec.json.Decoder(_Request)
-
-
-class _Observed:
-    """The observed templates in full, read at first use."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-        self._children: dict[str, dict[str, _Child]] | None = None
-
-    def template(self, child: ObservedObject) -> Json | None:
-        """As the cluster has it, without nulls; ``None`` where there is none, or none that can be read."""
-        if self._children is None:
-            self._children = _REQUEST.decode(self._body).children
-        group = self._children.get(f"{child.kind}.{child.api_version}") or {}
-        found = next((item for key, item in group.items() if key.rpartition("/")[2] == child.metadata.name), None)
-        if found is None or depth_exceeds(found.spec):
-            return None
-        try:
-            spec = orjson.loads(bytes(found.spec))
-        except orjson.JSONDecodeError:  # such as 1e400, which is skipped over where nobody reads it
-            return None
-        return _template({"kind": child.kind, "spec": without_nulls(spec)})
+def _running(child: ObservedObject) -> Json | None:
+    """The template as the cluster has it, without nulls; ``None`` where there is none, or none that can be read."""
+    if not isinstance(child, ObservedWorkload) or depth_exceeds(child.raw_spec):
+        return None
+    try:
+        spec = orjson.loads(bytes(child.raw_spec))
+    except orjson.JSONDecodeError:  # such as 1e400, which is skipped over where nobody reads it
+        return None
+    return _template({"kind": child.kind, "spec": without_nulls(spec)})
 
 
 class _Generation(msgspec.Struct, rename="camel"):

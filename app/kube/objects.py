@@ -163,6 +163,12 @@ class DeploymentSpec(ReplicasSpec):
     template: ObservedTemplate = msgspec.field(default_factory=ObservedTemplate)
 
 
+class ObservedWorkload(ObservedObject):
+    """A child that makes pods. Its spec is kept as it came, too, for templates that are sent again."""
+
+    raw_spec: Raw = msgspec.field(default=Raw(b"{}"), name="spec")
+
+
 class DeploymentStatus(Observed):
     """Counts of pods; the API server leaves a zero out."""
 
@@ -174,11 +180,16 @@ class DeploymentStatus(Observed):
     conditions: list[Condition] | None = None
 
 
-class ObservedDeployment(ObservedObject):
+class ObservedDeployment(ObservedWorkload):
     """A Deployment, made here or being taken over."""
 
-    spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
     status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
+
+    def __post_init__(self) -> None:
+        self.spec = _DEPLOYMENT_SPEC.decode(self.raw_spec)
+
+
+_DEPLOYMENT_SPEC: Decoder[DeploymentSpec] = Decoder(DeploymentSpec)
 
 
 class AutoscalerStatus(Observed):
@@ -226,9 +237,14 @@ class LeaderWorkerSetSpec(ReplicasSpec):
     leader_worker_template: LeaderWorkerTemplate = msgspec.field(default_factory=LeaderWorkerTemplate)
 
 
-class ObservedLeaderWorkerSet(ObservedObject):
-    spec: LeaderWorkerSetSpec = msgspec.field(default_factory=LeaderWorkerSetSpec)
+class ObservedLeaderWorkerSet(ObservedWorkload):
     status: GroupStatus = msgspec.field(default_factory=GroupStatus)
+
+    def __post_init__(self) -> None:
+        self.spec = _GROUP_SPEC.decode(self.raw_spec)
+
+
+_GROUP_SPEC: Decoder[LeaderWorkerSetSpec] = Decoder(LeaderWorkerSetSpec)
 
 
 class JobStatus(Observed):

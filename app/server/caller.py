@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.types import Scope
 
-Outcome = tuple[bytes, BaseException | None]
+Outcome = tuple[Any, BaseException | None]
 """An answer, or what was raised instead."""
 
 

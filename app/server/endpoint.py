@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -21,7 +22,17 @@ from app.server.caller import Caller, Disconnected, caller_of
 from app.server.protocol import WRITE_BYTES
 
 Header = tuple[bytes, bytes]
-Report = Callable[[bytes], dict[str, str] | None]
+
+
+class Answered(Protocol):
+    """What a hook answers: the bytes, and whatever else its report reads."""
+
+    @property
+    def body(self) -> bytes: ...
+
+
+AnsweredT = TypeVar("AnsweredT", bound=Answered)
+Report = Callable[[AnsweredT], dict[str, str] | None]
 
 LINGER_SECONDS = 1.0
 """Time for reading the rest of a refused body, which is discarded. A connection closed over unread bytes is reset, and
@@ -114,21 +125,28 @@ class Fault(Exception):
         self.body = body
 
 
-class Endpoint:
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An answer that nothing is told of."""
+
+    body: bytes
+
+
+class Endpoint(Generic[AnsweredT]):
     """Answers one path.
 
-    ``handle`` turns a request body into an answer's body, or raises :class:`ProtocolError` (the caller's fault).
+    ``handle`` turns a request body into an answer, or raises :class:`ProtocolError` (the caller's fault).
     ``report`` counts what an answer says, and returns what the log should have of it. ``inline`` is false if a small
     body may take long; then the event loop never works on one.
     """
 
     def __init__(
         self,
-        handle: Callable[[bytes], bytes],
+        handle: Callable[[bytes], AnsweredT],
         max_bytes: int,
         retry_after: int,
         load: Load,
-        report: Report | None = None,
+        report: Report[AnsweredT] | None = None,
         *,
         inline: bool = True,
     ) -> None:
@@ -160,7 +178,7 @@ class Endpoint:
         state["bytes"] = len(body)
         if self._report is not None:
             state["report"] = self._report(answer)
-        return Answer(load, answer)
+        return Answer(load, answer.body)
 
 
 async def _discard(receive: Receive) -> None:

@@ -5,14 +5,11 @@ No label holds a name of a user's object: paths, kinds and reasons are known bef
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 from prometheus_client import Counter, Gauge
 from prometheus_fastapi_instrumentator.metrics import Info, latency, requests
 
-from app.admission import protocol
-from app.hooks.template import WAITS
+from app.admission.protocol import Answer
+from app.hooks.protocol import SyncAnswer
 from app.kube.resource import CustomResource
 from app.server.endpoint import Report
 
@@ -41,19 +38,18 @@ STATUS_VALUES = Counter(
 )
 
 
-def reviewed(kind: str) -> Report:
+def reviewed(kind: str) -> Report[Answer]:
     """Counts what reviews of a kind say; of a denial the log has the verdict and the uid, nothing of the object."""
     warnings = WARNINGS.labels(kind)
 
-    def report(answer: bytes) -> dict[str, str] | None:
-        verdict = protocol.read(answer)
-        if verdict.warnings:
-            warnings.inc(len(verdict.warnings))
-        if verdict.allowed:
+    def report(answer: Answer) -> dict[str, str] | None:
+        if answer.warnings:
+            warnings.inc(answer.warnings)
+        if answer.allowed:
             return None
-        for reason in verdict.reasons:
+        for reason in answer.reasons:
             DENIALS.labels(kind, reason).inc()
-        return {"verdict": "denied", "uid": verdict.uid}
+        return {"verdict": "denied", "uid": answer.uid}
 
     return report
 
@@ -63,35 +59,22 @@ KEPT_TEMPLATES = Counter(
 )
 
 
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-
-
-def synced(resource: CustomResource) -> Report:
+def synced(resource: CustomResource) -> Report[SyncAnswer]:
     """Counts syncs of a kind: ``True``, ``False``, ``Unknown``, or ``InvalidSpec`` for a spec that breaks a rule."""
     kind = resource.kind
     kept = KEPT_TEMPLATES.labels(kind)
     counters = {ready: SYNCS.labels(kind, ready) for ready in ("True", "False", "Unknown", "InvalidSpec")}
     values = {name: frozenset(known) for name, known in resource.counted}
-    status_type = msgspec.defstruct(
-        "Status",
-        [("conditions", list[_Condition], msgspec.field(default_factory=list)), *((n, str, "") for n in values)],
-    )
-    answered: Any = msgspec.json.Decoder(msgspec.defstruct("Answer", [("status", status_type)]))
 
-    def report(answer: bytes) -> None:
-        status = answered.decode(answer).status
-        for condition in status.conditions:
-            if condition.type == "Ready":
-                invalid = condition.reason == "InvalidSpec"
-                counters["InvalidSpec" if invalid else condition.status].inc()
-                if WAITS in condition.message:
-                    kept.inc()
+    def report(answer: SyncAnswer) -> None:
+        if answer.waiting:
+            kept.inc()
+        for condition in answer.status.get("conditions") or ():
+            if condition["type"] == "Ready":
+                invalid = condition.get("reason") == "InvalidSpec"
+                counters["InvalidSpec" if invalid else condition["status"]].inc()
         for name, known in values.items():
-            if value := getattr(status, name):
+            if value := answer.status.get(name):
                 STATUS_VALUES.labels(kind, name, value if value in known else "other").inc()
 
     return report

@@ -15,9 +15,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 from app.server.caller import Caller, Outcome
 from app.server.fairqueue import FairQueue
+
+AnswerT = TypeVar("AnswerT")
 
 INLINE_BYTES = 128 * 1024
 """Maximum size of a body that is answered on the loop, where that takes a millisecond or two and a thread would cost
@@ -44,7 +47,7 @@ class _Call:
     is_new: bool
     """Whether it is the first of its connection."""
     size: int
-    work: Callable[[], bytes]
+    work: Callable[[], Any]
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[Outcome]
 
@@ -55,7 +58,7 @@ class _Call:
         try:
             return self.work(), None
         except BaseException as error:  # noqa: BLE001 - raised where the answer is awaited
-            return b"", error
+            return None, error
 
     def deliver(self, outcome: Outcome) -> None:
         """Wake up the coroutine that waits for the answer."""
@@ -91,8 +94,8 @@ class Worker:
         return self._newcomers >= NEWCOMERS_MAX
 
     async def answer(
-        self, handle: Callable[[bytes], bytes], body: bytes, caller: Caller, *, inline: bool = True
-    ) -> bytes:
+        self, handle: Callable[[bytes], AnswerT], body: bytes, caller: Caller, *, inline: bool = True
+    ) -> AnswerT:
         """Return ``handle(body)``, or raise what it raises, or :class:`app.server.caller.Disconnected`.
 
         The loop answers if ``inline`` and the body is small, otherwise the thread.
@@ -114,7 +117,7 @@ class Worker:
                 self._newcomers -= call.is_new
         if error is not None:
             raise error
-        return content
+        return cast("AnswerT", content)
 
     def _take_turn(self, loop: asyncio.AbstractEventLoop) -> None:
         """Answer waiting requests for one turn's time, then let the loop serve connections before the next turn."""

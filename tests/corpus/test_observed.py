@@ -19,7 +19,7 @@ from app.cli import world
 from app.cli.simulate import Cluster
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
-from app.hooks.protocol import CustomizeRequest, SyncRequest
+from app.hooks.protocol import CustomizeRequest, SyncBody
 from app.kube.stored import Decoder
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
 from tests.corpus.requests import Json
@@ -214,7 +214,7 @@ def test_customize_takes_null_for_missing(cluster: Cluster, kind: Kind[Any, Any]
 
 def test_what_stays_undecoded_keeps_its_bytes() -> None:
     """A null in a spec is the user's, and may mean something there."""
-    decoder: Decoder[Any] = Decoder(SyncRequest[Any, Any])
+    decoder: Decoder[Any] = Decoder(SyncBody[Any, Any])
     body = b'{"parent":{"metadata":{"name":null,"labels":{"a":null}},"spec":{"a": null}},"children":{},"related":null}'
     decoded = decoder.decode(body)
     assert bytes(decoded.parent.spec) == b'{"a": null}'
@@ -223,7 +223,7 @@ def test_what_stays_undecoded_keeps_its_bytes() -> None:
 
 def test_what_is_wrong_without_any_null_is_refused() -> None:
     """Nulls excuse nothing else."""
-    decoder: Decoder[Any] = Decoder(SyncRequest[Any, Any])
+    decoder: Decoder[Any] = Decoder(SyncBody[Any, Any])
     for body in (b'{"parent":[],"children":{}}', b'{"parent":{"metadata":{"name":null,"uid":1}},"children":{}}'):
         with pytest.raises(msgspec.ValidationError):
             decoder.decode(body)

@@ -16,7 +16,7 @@ from app.errors import ProtocolError, ResponseError
 from app.kube import field
 from app.server.body import IN_FLIGHT_MAX, LARGE_BYTES, SMALL_BYTES, Load, Reader, Refusal
 from app.server.caller import Caller, Disconnected
-from app.server.endpoint import Answer, Endpoint, HookRoute, Report
+from app.server.endpoint import Answer, Endpoint, HookRoute, Plain, Report
 from app.server.logs import Log, logged
 from app.server.metrics import reviewed
 from app.server.problems import CLIENT_GONE, handlers
@@ -25,8 +25,8 @@ from app.server.protocol import WRITE_BYTES
 LIMIT = 2 * 1024 * 1024
 
 
-def echo(body: bytes) -> bytes:
-    return body or b"{}"
+def echo(body: bytes) -> Plain:
+    return Plain(body or b"{}")
 
 
 def ask(
@@ -37,7 +37,7 @@ def ask(
     chunks: tuple[bytes, ...] = (b"{}",),
     load: Load | None = None,
     log: Log | None = None,
-    report: Report | None = None,
+    report: Report[Any] | None = None,
 ) -> tuple[int, dict[str, str], Any]:
     """One request through an application with one endpoint: status, headers, decoded body."""
     load, log = load or Load(), log or Log()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import orjson
 from prometheus_client import REGISTRY
 
+from app.hooks.protocol import SyncAnswer
 from app.llmkube.kinds import INFERENCE_SERVICE, MODEL
 from app.server.metrics import synced
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def counted(value: str) -> float:
@@ -19,11 +21,20 @@ def test_models_are_counted_by_quantization() -> None:
     report = synced(MODEL)
     before = [counted(value) for value in ("Q4_K_M", "other")]
     for name in ("Q4_K_M", "our own", "another of ours", ""):
-        report(orjson.dumps({"status": {"conditions": [], "quantization": name}, "children": []}))
+        report(SyncAnswer(b"{}", {"conditions": [], "quantization": name}))
     assert [counted(value) for value in ("Q4_K_M", "other")] == [before[0] + 1, before[1] + 2]
     assert counted("our own") == 0
 
 
 def test_a_kind_without_such_a_field_is_not() -> None:
-    synced(INFERENCE_SERVICE)(b'{"status":{"conditions":[{"type":"Ready","status":"True"}],"quantization":"F16"}}')
+    synced(INFERENCE_SERVICE)(SyncAnswer(b"{}", {**READY, "quantization": "F16"}))
     assert counted("F16") == 0
+
+
+def test_kept_templates_are_counted_by_what_waits() -> None:
+    """Whatever words a status has."""
+    name, labels = "modelhooks_kept_templates_total", {"kind": "InferenceService"}
+    before = REGISTRY.get_sample_value(name, labels) or 0.0
+    for waiting in ([], ["Deployment chat: spec.containers[vllm].args", "Deployment chat: spec.volumes"]):
+        synced(INFERENCE_SERVICE)(SyncAnswer(b"{}", READY, waiting))
+    assert REGISTRY.get_sample_value(name, labels) == before + 1

@@ -7,23 +7,29 @@ from typing import Any
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
-from app.kube.objects import ConditionsStatus, ObservedObject, RelatedMeta, ReplicasSpec
+from app.kube.objects import ConditionsStatus, ObservedObject, ObservedWorkload, RelatedMeta, ReplicasSpec
+from app.kube.stored import Decoder
 from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API, skips_loader
 from app.llmaz.playground.types import Playground, models
 from app.settings import Settings
 
 
 class ServiceStatus(ConditionsStatus):
-    """What an inference Service says of itself."""
+    """Status of an inference Service."""
 
     observed_generation: int | None = None
     replicas: int = 0
     selector: str = ""
 
 
-class ObservedService(ObservedObject):
-    spec: ReplicasSpec = msgspec.field(default_factory=ReplicasSpec)
+class ObservedService(ObservedWorkload):
     status: ServiceStatus = msgspec.field(default_factory=ServiceStatus)
+
+    def __post_init__(self) -> None:
+        self.spec = _SERVICE_SPEC.decode(self.raw_spec)
+
+
+_SERVICE_SPEC: Decoder[ReplicasSpec] = Decoder(ReplicasSpec)
 
 
 class Children(msgspec.Struct):
@@ -34,7 +40,7 @@ class Children(msgspec.Struct):
 
 
 class Related(msgspec.Struct):
-    """What the customize hook asked for."""
+    """Related objects, as the customize hook requests them."""
 
     models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{MODEL_API}", default=None)
     runtimes: ByName[RelatedResource] = msgspec.field(name=f"BackendRuntime.{INFERENCE_API}", default=None)
@@ -55,7 +61,7 @@ def template_inputs(_playground: Playground, request: Request, _settings: Settin
 
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """The models it claims, the runtime it names, and whoever has a Service of its name. Never everything of a kind."""
+    """Request its models, its runtime, and a Service of its name, each by name."""
     spec, metadata = playground.spec, playground.metadata
     config = spec.backend_runtime_config
     backend = DEFAULT_BACKEND if config is None else config.backend_name

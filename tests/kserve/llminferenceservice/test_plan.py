@@ -19,7 +19,7 @@ def sources(parent: Json, *configs: Json, accounts: Sequence[Json] = ()) -> dict
     key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha2"
     related = {key: _by_name(configs), "ServiceAccount.v1": _by_name(accounts)}
     body = {"parent": parent, "children": {}, "related": related}
-    request: SyncRequest[Any, Any] = SERVICE_KIND.decoder.decode(json.dumps(body).encode())
+    request: SyncRequest[Any, Any] = SERVICE_KIND.request(json.dumps(body).encode())
     resource, errors = SERVICE_KIND.decode(request.parent)
     assert resource is not None
     assert not errors
