@@ -40,9 +40,16 @@ class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
     value: str = Field("/", description="What to compare with, may be a template.")
 
 
+class TemplatedHeaderMatch(gatewayapi.HTTPHeaderMatch):
+    name: str = Field(description="Name of the header, may be a template.", min_length=1, max_length=256)
+
+
 class TemplatedRouteMatch(gatewayapi.HTTPRouteMatch):
     path: TemplatedPathMatch | None = Field(
         None, description="By path.", json_schema_extra={"default": dict(gatewayapi.ROOT_PATH)}
+    )
+    headers: list[TemplatedHeaderMatch] | None = Field(
+        None, description="By headers.", max_length=16, json_schema_extra=gatewayapi.BY_NAME
     )
 
 
