@@ -31,8 +31,8 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import wrong_type
 from app.kube.decode import SPEC, decode_document
-from app.kube.modelfields import check_embedded
 from app.kube.merge import find
+from app.kube.modelfields import check_embedded
 from app.kube.names import reserved_keys
 from app.kube.podspec import normalised
 from app.kube.rules import broken, violations
