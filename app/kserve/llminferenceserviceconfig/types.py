@@ -44,12 +44,12 @@ class TemplatedHeaderMatch(gatewayapi.HTTPHeaderMatch):
     name: str = Field(description="Name of the header, may be a template.", min_length=1, max_length=256)
 
 
+@with_types(headers=list[TemplatedHeaderMatch] | None)
 class TemplatedRouteMatch(gatewayapi.HTTPRouteMatch):
+    """Which requests match, with templates."""
+
     path: TemplatedPathMatch | None = Field(
         None, description="By path.", json_schema_extra={"default": dict(gatewayapi.ROOT_PATH)}
-    )
-    headers: list[TemplatedHeaderMatch] | None = Field(
-        None, description="By headers.", max_length=16, json_schema_extra=gatewayapi.BY_NAME
     )
 
 
