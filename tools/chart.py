@@ -72,7 +72,8 @@ class NetworkPolicy(Part):
     model_config = ConfigDict(populate_by_name=True)
 
     origins: list[Json] = Field(default=[], alias="from")
-    """Peers of a NetworkPolicy: API servers, Metacontroller, Prometheus. Empty: anybody (docs/security.md)."""
+    """Peers of a NetworkPolicy: API servers and Metacontroller. Empty: Metacontroller's namespace, kube-system, and
+    every address outside the usual pod networks (docs/security.md)."""
 
 
 class Values(Part):

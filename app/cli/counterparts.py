@@ -92,8 +92,8 @@ def _whole(value: Any) -> int:
 
 def _from_llmkube(text: str) -> str:
     source = llmkube_source(text)
-    if source.kind is SourceClass.REPOSITORY and not source.revision:
-        return f"hf://{source.repository}"
+    if source.kind is SourceClass.REPOSITORY:
+        return f"hf://{source.repository}{f'@{source.revision}' if source.revision else ''}"
     return f"host://{source.path}" if source.kind is SourceClass.LOCAL else text
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
-from app.kserve.modeluri import ModelURI, parse, url_problem
+from app.kserve.modeluri import parse, url_problem
 from app.kserve.names import MAIN
 from app.kserve.sources import SCHEMES, Provider, problem_of, provider, shown
 from app.kserve.spec.template.language import OPEN
@@ -18,6 +18,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.decode import SPEC
+from app.workload.address import Address
 
 LORA = SPEC.child("model", "lora")
 ADAPTERS = LORA.child("adapters")
@@ -32,7 +33,7 @@ class Adapter:
     """One adapter, and its directory in the pods."""
 
     name: str
-    uri: ModelURI
+    uri: Address
     provider: Provider
     path: str
 

@@ -1,14 +1,15 @@
-"""``model.uri``: what Go's URL parser refuses or rewrites.
+"""``model.uri`` as Go's ``net/url`` parses and writes it.
 
-The API stores a parsed URL, so a scheme arrives in lower case, a blank in the path as ``%20``, and a text that does not
-parse cannot be decoded in the first place. Source: KS-3.7 and KS-7.5.
+The API stores a parsed URL: the scheme is in lower case, a blank in the path is ``%20``, and a string that Go cannot
+parse cannot be decoded. Source: KS-3.7 and KS-7.5.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import quote, unquote_to_bytes
+
+from app.workload.address import Address
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -18,57 +19,38 @@ _USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _HOST_REFUSES = re.compile(r"[\x00-\x20#/?@\\^`{|}\x7f]")
 _PATH_AS_WRITTEN = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]]|%[0-9A-Fa-f]{2})*")
 _PATH_PLAIN = "-._~$&+,/:;=@"
-"""What Go leaves unescaped in a path, beside letters and digits."""
+"""Characters that Go leaves unescaped in a path, beside letters and digits."""
 
 
 class InvalidURL(ValueError):
-    """The text is no URL; the argument says why, in words that stand after a field path."""
+    """Go cannot parse the URL; the message stands after a field path."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelURI:
-    """A model's address, as the API server's Go types would write it back."""
-
-    text: str
-    scheme: str
-    """In lower case; empty when there is none."""
-
-    @property
-    def rest(self) -> str:
-        """What follows ``scheme://``."""
-        return self.text.partition("://")[2]
-
-    @property
-    def has_authority(self) -> bool:
-        """Whether the text has a ``://``, without which no storage is chosen."""
-        return "://" in self.text
-
-
-def parse(text: str) -> ModelURI:
-    """The address in ``text``. Raises :class:`InvalidURL`."""
+def parse(text: str) -> Address:
+    """Parse an address. Raises :class:`InvalidURL`."""
     if _CONTROL.search(text):
-        raise InvalidURL("a URL must not contain control characters")
+        raise InvalidURL("must not contain control characters")
     before, hash_, fragment = text.partition("#")
     scheme, rest = _split_scheme(before)
     rest, question, query = rest.partition("?")
     tail = question + query + (hash_ + _escape(fragment, fragment=True) if fragment else "")
     if not rest.startswith("/"):
         if scheme:
-            return ModelURI(f"{scheme}:{rest}{tail}", scheme)
+            return Address(f"{scheme}:{rest}{tail}", scheme)
         if ":" in rest.partition("/")[0]:
-            raise InvalidURL("the part before the first slash must not contain a colon")
-        return ModelURI(_escape(rest) + tail, "")
+            raise InvalidURL("the first segment of the path must not contain a colon")
+        return Address(_escape(rest) + tail, "")
     authority = ""
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         host, slash, path = rest[2:].partition("/")
         rest = slash + path
         authority = "//" + _authority(host) if host or rest else ""
     start = f"{scheme}:" if scheme else ""
-    return ModelURI(f"{start}{authority}{_escape(rest)}{tail}", scheme)
+    return Address(f"{start}{authority}{_escape(rest)}{tail}", scheme)
 
 
 def url_problem(text: str) -> str:
-    """Why the text is no URL, or an empty text."""
+    """Why Go cannot parse the URL, or an empty string."""
     try:
         parse(text)
     except InvalidURL as error:
@@ -81,15 +63,15 @@ def _split_scheme(text: str) -> tuple[str, str]:
     if found:
         return found[1].lower(), text[found.end() :]
     if text.startswith(":"):
-        raise InvalidURL("the scheme before the colon is missing")
+        raise InvalidURL("the scheme is required")
     return "", text
 
 
 def _authority(text: str) -> str:
-    """User and host, checked and written back."""
+    """Check user and host, and return them as Go writes them."""
     user, at, host = text.rpartition("@")
     if at and not _USER.fullmatch(user):
-        raise InvalidURL("the user before the @ has characters that are not allowed there")
+        raise InvalidURL("the user must not contain special characters")
     _check_escapes(user)
     return user + at + _host(host)
 
@@ -98,13 +80,13 @@ def _host(host: str) -> str:
     if host.startswith("["):
         _, bracket, port = host.rpartition("]")
         if not bracket:
-            raise InvalidURL("the bracket of the host is not closed")
+            raise InvalidURL("the host must have a closing bracket")
         _check_port(port)
         return host
     _check_port(host[host.rfind(":") :] if ":" in host else "")
     _check_escapes(host)
     if any(int(code, 16) < 0x80 and code != "25" for code in _ESCAPE.findall(host)):
-        raise InvalidURL("the host has an escaped character that is not allowed there")
+        raise InvalidURL("the host must not contain percent escapes")
     refused = _HOST_REFUSES.search(host)
     if refused:
         raise InvalidURL(f"the host must not contain {refused[0]!r}")
@@ -112,11 +94,11 @@ def _host(host: str) -> str:
 
 
 def _check_port(text: str) -> None:
-    """``text`` is empty or begins with the colon."""
+    """``text`` is empty or starts with the colon."""
     if text and not re.fullmatch(r":[0-9]*", text):
         raise InvalidURL(
-            f"what follows the last colon of the host, {text!r}, is not a port number; an image needs a registry or a "
-            "path before its tag: oci://registry/image:tag"
+            f"port {text[1:]!r} must be a number; an image needs a registry or a path before its tag, as in "
+            "oci://registry/image:tag"
         )
 
 

@@ -7,14 +7,13 @@ download finds nothing (HTTP-X02, HTTP-X35 and HTTP-X36).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address
 
-from app.kserve.modeluri import ModelURI, parse, url_problem
+from app.kserve.modeluri import parse, url_problem
 from app.kube.field import without_user
-from app.kube.hosts import refusal, without_port
-from app.kube.names import is_dns1123_subdomain
+from app.workload import address
+from app.workload.address import Address, Form
 
 
 class Provider(StrEnum):
@@ -53,24 +52,14 @@ _AZURE = re.compile(r"[^.]+\.(?:(blob|file)\.core\.windows\.net|z[0-9]{1,2}\.(bl
 _GIT = re.compile(r"https://.+\.git")
 
 
-def provider(uri: ModelURI) -> Provider:
+def provider(uri: Address) -> Provider:
     """Of an address whose scheme is one of :data:`SCHEMES`, as the storage initializer tells them apart."""
     if uri.scheme in _BY_SCHEME:
         return _BY_SCHEME[uri.scheme]
-    azure = _AZURE.fullmatch(_authority(uri)) if uri.scheme == "https" else None
+    azure = _AZURE.fullmatch(uri.authority) if uri.scheme == "https" else None
     if azure is not None:
         return Provider.AZURE_BLOB if "blob" in azure.groups() else Provider.AZURE_FILES
     return Provider.GIT if _GIT.match(uri.text) else Provider.WEB
-
-
-def host(uri: ModelURI) -> str:
-    """The host in lower case, without user and port."""
-    return without_port(_authority(uri)).lower()
-
-
-def path(uri: ModelURI) -> str:
-    """What follows the host, bucket or claim, without a slash before it and without a query."""
-    return re.split(r"[?#]", uri.rest, maxsplit=1)[0].partition("/")[2]
 
 
 def shown(address: str) -> str:
@@ -79,14 +68,10 @@ def shown(address: str) -> str:
     return f"{before}?…" if question else before
 
 
-def _authority(uri: ModelURI) -> str:
-    return re.split(r"[/?#]", uri.rest, maxsplit=1)[0].rpartition("@")[2]
-
-
 # What cannot be fetched.
 
 
-def problem(uri: ModelURI, *, enabled: bool) -> str:
+def problem(uri: Address, *, enabled: bool) -> str:
     """Why nothing can be fetched from an address, and what to write; empty where something may be.
 
     ``enabled``: whether the storage initializer fetches, and not the container itself.
@@ -102,11 +87,7 @@ def problem(uri: ModelURI, *, enabled: bool) -> str:
             f"{uri.scheme}:// is not supported, {remedy}; or set storageInitializer.enabled to false, if the container "
             "fetches the model itself"
         )
-    where = provider(uri)
-    found = host_problem(uri) or _login(uri) or _CHECKS.get(where, _anything)(uri)
-    if not found and ".." in re.split(r"[?#]", uri.rest, maxsplit=1)[0].split("/"):
-        found = "the path must not contain '..'"
-    return f"{found}; write {_FORMS[where]}" if found else ""
+    return _FORMS[provider(uri)].problem(uri)
 
 
 def problem_of(text: str, *, enabled: bool) -> str:
@@ -114,20 +95,9 @@ def problem_of(text: str, *, enabled: bool) -> str:
     return "" if url_problem(text) else problem(parse(text), enabled=enabled)
 
 
-def host_problem(uri: ModelURI) -> str:
-    """Why nothing may be fetched from the address, whoever fetches, by its host; empty for schemes without one."""
-    if uri.scheme not in ("http", "https", "oci"):
-        return ""
-    name = without_port(_authority(uri))
-    found = refusal(name)
-    return f"host {name} {found}" if name and found else ""
-
-
-def _login(uri: ModelURI) -> str:
-    """A password in an address would stand in the pod, in its status and in logs, for everybody to read."""
-    if uri.scheme in ("http", "https") and "@" in re.split(r"[/?#]", uri.rest, maxsplit=1)[0]:
-        return "an address has no user and no password here; put credentials in a Secret of the ServiceAccount"
-    return ""
+def host_problem(uri: Address) -> str:
+    """Why nothing may be fetched from the host, whoever fetches; empty for schemes without one."""
+    return address.safe_host(uri) if uri.scheme in ("http", "https", "oci") else ""
 
 
 _ABFS = re.compile(r"(?P<container>[^@/]+)@(?P<account>[^./]+)\.[^/]+/(?P<path>.*)")
@@ -141,7 +111,7 @@ _OTHER_NAMES = {
 }
 
 
-def _meant(uri: ModelURI) -> str:
+def _meant(uri: Address) -> str:
     """The same place in a form that can be fetched; empty where there is none."""
     if uri.scheme in ("abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"):
         named = _ABFS.fullmatch(uri.rest)
@@ -150,111 +120,90 @@ def _meant(uri: ModelURI) -> str:
     if uri.scheme in _OTHER_NAMES:
         return f"{_OTHER_NAMES[uri.scheme]}://{uri.rest}"
     if uri.scheme == "file":
-        return f"{_FORMS[Provider.CLAIM]}, or bring the files in a volume of template"
-    return _FORMS[Provider.GIT] if uri.scheme in ("git", "ssh", "git+https", "git+ssh") else ""
-
-
-def _anything(_: ModelURI) -> str:
-    return ""
-
-
-def _claim(uri: ModelURI) -> str:
-    claim, _, inside = uri.rest.partition("/")
-    if not is_dns1123_subdomain(claim):
-        return "pvc:// must be followed by the name of a PersistentVolumeClaim: lower case letters, digits, '-' and '.'"
-    return "the path inside the claim must not begin with '/'" if inside.startswith("/") else ""
-
-
-def _s3(uri: ModelURI) -> str:
-    """Upper case letters pass: buckets from before 2018 have them, and so has a sample of upstream's."""
-    return _bucket(uri.rest.partition("/")[0], "an S3")
+        return f"{_FORMS[Provider.CLAIM].example}, or bring the files in a volume of template"
+    return _FORMS[Provider.GIT].example if uri.scheme in ("git", "ssh", "git+https", "git+ssh") else ""
 
 
 _GS_BUCKET = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,220}[a-z0-9])?")
 
 
-def _gs(uri: ModelURI) -> str:
-    bucket = uri.rest.partition("/")[0]
-    found = _bucket(bucket, "a gs://")
-    if found or _GS_BUCKET.fullmatch(bucket):
-        return found
-    return f"{bucket} is no name of a bucket: up to 222 lower case letters, digits, '-', '_' and '.'"
-
-
-def _bucket(bucket: str, kind: str) -> str:
-    if not bucket:
-        return "the bucket is missing"
-    if "@" in bucket or ":" in bucket:
-        return f"{kind} address has no user and no port; put credentials in a Secret of the ServiceAccount"
+def _bucket_only(uri: Address) -> str:
+    if "@" in uri.head or ":" in uri.head:
+        return "a bucket has no user and no port; put credentials in a Secret of the ServiceAccount"
     try:
-        IPv4Address(bucket)
+        IPv4Address(uri.head)
     except AddressValueError:
         return ""
-    return "the name of a bucket cannot be an IP address"
+    return "the bucket must not be an IP address"
 
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 
 
-def _image(uri: ModelURI) -> str:
-    if uri.rest.startswith("/"):
-        return "the registry is missing"
+def _digest(uri: Address) -> str:
     _, at, digest = uri.rest.partition("@")
-    if at and not _DIGEST.fullmatch(digest):
-        return "the digest after the @ must be sha256: and 64 hexadecimal digits"
-    return ""
+    valid = not at or _DIGEST.fullmatch(digest)
+    return "" if valid else "the digest must be sha256: and 64 hexadecimal digits"
 
 
-def _hdfs(uri: ModelURI) -> str:
+def _hdfs(uri: Address) -> str:
     """All of the address is a path, so that a host in it would be its first directory."""
     first = uri.rest.lstrip("/").partition("/")[0]
     if not first:
-        return "the path is missing"
+        return "the path is required"
     if ":" in first or "@" in first:
-        return f"{first} looks like a host; the name node is what key HDFS_NAMENODE of the credentials' Secret says"
+        return f"{first} looks like a host; set the name node in key HDFS_NAMENODE of the credentials' Secret"
     return ""
 
 
-def _azure(uri: ModelURI) -> str:
-    container, slash, _ = path(uri).partition("/")
-    return "" if container and slash else "the address of a storage account needs a container and a path in it"
+def _azure(uri: Address) -> str:
+    container, slash, _ = uri.path.partition("/")
+    return "" if container and slash else "a container and a path in it are required"
 
 
 _HUB_PAGE = re.compile(r"(?P<model>[^/]+/[^/]+)(?:/(?:tree|blob)/.*)?/?")
 
 
-def _web(uri: ModelURI) -> str:
-    page = _HUB_PAGE.fullmatch(path(uri))
-    if page is not None and host(uri) in ("huggingface.co", "www.huggingface.co", "hf.co"):
-        return f"this is a page of the Hugging Face hub and no file: write hf://{page['model']} for the whole model"
-    if not host(uri):
-        return "the host is missing"
-    if path(uri).rpartition("/")[2]:
-        return ""
-    return "http:// and https:// fetch one file, and the address must end in its name"
+def _file(uri: Address) -> str:
+    page = _HUB_PAGE.fullmatch(uri.path)
+    if page is not None and uri.host in address.HUB_HOSTS:
+        return f"this is a page of the Hugging Face Hub, not a file: write hf://{page['model']} for the whole model"
+    if not uri.host:
+        return "the host is required"
+    return "" if uri.path.rpartition("/")[2] else "http:// and https:// fetch one file, whose name must end the path"
 
 
-_CHECKS: dict[Provider, Callable[[ModelURI], str]] = {
-    Provider.CLAIM: _claim,
-    Provider.S3: _s3,
-    Provider.GS: _gs,
-    Provider.IMAGE: _image,
-    Provider.HDFS: _hdfs,
-    Provider.AZURE_BLOB: _azure,
-    Provider.AZURE_FILES: _azure,
-    Provider.WEB: _web,
-}
+def _url_form(example: str, *checks: address.Check) -> Form:
+    return Form(example, (address.safe_host, address.no_user, *checks, address.no_parent_directory))
+
+
 _FORMS = {
-    Provider.HF: "hf://<organisation>/<model>",
-    Provider.S3: "s3://<bucket>/<path>",
-    Provider.GS: "gs://<bucket>/<path>",
-    Provider.HDFS: "hdfs://<path below the root>",
-    Provider.AZURE_BLOB: "https://<account>.blob.core.windows.net/<container>/<path>",
-    Provider.AZURE_FILES: "https://<account>.file.core.windows.net/<share>/<path>",
-    Provider.GIT: "https://<host>/<path>.git",
-    Provider.WEB: "https://<host>/<path>/<file>, or the address of a bucket: gs://<bucket>/<path>, s3://<bucket>/<path>",
-    Provider.CLAIM: "pvc://<claim>/<path in the volume>",
-    Provider.IMAGE: "oci://<registry>/<image>:<tag>, or @sha256:<digest> in the tag's place",
+    Provider.HF: Form("hf://<organisation>/<model>", (address.no_parent_directory,)),
+    # Upper case letters pass: S3 buckets from before 2018 have them.
+    Provider.S3: Form("s3://<bucket>/<path>", (address.head("bucket"), _bucket_only, address.no_parent_directory)),
+    Provider.GS: Form(
+        "gs://<bucket>/<path>",
+        (
+            address.head("bucket"),
+            _bucket_only,
+            address.head("bucket", "up to 222 lower case letters, digits, '-', '_' and '.'", _GS_BUCKET.fullmatch),
+            address.no_parent_directory,
+        ),
+    ),
+    Provider.HDFS: Form("hdfs://<path below the root>", (_hdfs, address.no_parent_directory)),
+    Provider.AZURE_BLOB: _url_form("https://<account>.blob.core.windows.net/<container>/<path>", _azure),
+    Provider.AZURE_FILES: _url_form("https://<account>.file.core.windows.net/<share>/<path>", _azure),
+    Provider.GIT: _url_form("https://<host>/<path>.git"),
+    Provider.WEB: _url_form(
+        "https://<host>/<path>/<file>, or the address of a bucket: gs://<bucket>/<path>, s3://<bucket>/<path>", _file
+    ),
+    Provider.CLAIM: Form(
+        "pvc://<claim>/<path in the volume>", (address.claim, address.relative_path, address.no_parent_directory)
+    ),
+    Provider.IMAGE: Form(
+        "oci://<registry>/<image>:<tag>, or @sha256:<digest> in the tag's place",
+        (address.safe_host, address.head("registry"), _digest, address.no_parent_directory),
+    ),
 }
 
 
@@ -268,12 +217,12 @@ def doubt_of(text: str, *, own_command: bool) -> str:
     uri = parse(text)
     if uri.scheme not in SCHEMES or provider(uri) is not Provider.WEB:
         return ""
-    if host(uri).endswith(".dfs.core.windows.net"):
-        return f"this fetches one file; for all below a path write {_FORMS[Provider.AZURE_BLOB]}"
-    if own_command or path(uri).endswith((".tar", ".tar.gz", ".tgz", ".zip")):
+    if uri.host.endswith(".dfs.core.windows.net"):
+        return f"this fetches one file; for all below a path write {_FORMS[Provider.AZURE_BLOB].example}"
+    if own_command or uri.path.endswith((".tar", ".tar.gz", ".tgz", ".zip")):
         return ""
     return (
-        f"one file is fetched, to /mnt/models/{path(uri).rpartition('/')[2]}, and the server of the preset reads a "
+        f"one file is fetched, to /mnt/models/{uri.path.rpartition('/')[2]}, and the server of the preset reads a "
         "directory: archive the model as .tar, .tar.gz, .tgz or .zip, which is unpacked, or give container main a "
         "command of its own"
     )

@@ -1,4 +1,4 @@
-"""Hosts that nothing may be fetched from: those that hand out a node's credentials, in any spelling.
+"""Hosts that nothing may be fetched from: those that serve a node's credentials, in any spelling.
 
 A name is judged by what stands in the URL; nothing is resolved. Downloaders map other characters onto ASCII (IDNA makes
 a dot of ``。`` and nothing of a soft hyphen), each in its own way, so that a host is ASCII here, or nothing at all.
@@ -51,7 +51,7 @@ def refusal(host: str) -> str:
     return misspelt(host) or (FORBIDDEN if is_metadata_host(host) else "")
 
 
-FORBIDDEN = "serves link-local addresses or a cloud's metadata; a model must come from another host"
+FORBIDDEN = "is link-local or serves a cloud's metadata; use another host"
 
 
 def without_port(authority: str) -> str:
@@ -65,15 +65,15 @@ def misspelt(host: str) -> str:
         try:
             IPv6Address(_ZONE.sub("", host))
         except ValueError:
-            return "is no IPv6 address"
+            return "is not a valid IPv6 address"
         return ""
     if not host.isascii():
-        return "is not written in ASCII; write an international name in punycode (xn--…)"
+        return "must be ASCII; write an international name in punycode (xn--…)"
     if not _NAME.fullmatch(host):
-        return "is no host name: letters, digits, '-', '_' and '.', at most 253 of them"
+        return "must be at most 253 letters, digits, '-', '_' and '.'"
     last = host.rstrip(".").rpartition(".")[2].lower()
     if _PART.fullmatch(last) and _short_form(host.lower().rstrip(".")) is None:
-        return "ends in a number, but is no IPv4 address"
+        return "ends in a number but is not a valid IPv4 address"
     return ""
 
 

@@ -25,11 +25,11 @@ WORDS = (*OF_MODELS, *DEGREES)
 _WORD = r"[0-9A-Za-z_-]+"
 _PLACEHOLDER = re.compile(rf"\{{\{{[ \t\n\f\r]*\.({_WORD})[ \t\n\f\r]*\}}\}}")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/@=+,~%-]+")
-"""What may stand inside an argument, which may be a script: nothing that a shell reads as its own."""
+"""Values that can be inserted into an argument, which may be a script: no shell metacharacters."""
 
 
 class ArgumentError(ValueError):
-    """An argument cannot be rendered; the text says which and why."""
+    """An argument cannot be rendered; the message has the argument and the reason."""
 
 
 def render(arguments: Sequence[str], values: Mapping[str, str]) -> list[str]:
@@ -70,7 +70,7 @@ def unknown_words(argument: str, known: Collection[str] = ()) -> Iterator[str]:
 
 
 def is_word(text: str) -> bool:
-    """Whether there can be a placeholder of that name."""
+    """True if a placeholder can have that name."""
     return re.fullmatch(_WORD, text) is not None
 
 
@@ -83,12 +83,12 @@ _MEANT = re.compile(r"\{\{[^{}]*\b(?:" + "|".join(WORDS) + r")\b[^{}]*\}\}")
 
 
 def names_a_word(text: str) -> bool:
-    """Whether a known word stands in braces, in whatever way."""
+    """True if braces contain a known word, in any form."""
     return _MEANT.search(text) is not None
 
 
 def says_so(arguments: Sequence[str], options: Sequence[str]) -> bool:
-    """Whether one of the options is among the arguments, with dashes or underscores, its value beside it or in it."""
+    """True if the arguments contain one of the options, with dashes or underscores, with or without ``=``."""
     return not _options(arguments).isdisjoint(_options(options))
 
 
@@ -97,12 +97,12 @@ def _options(arguments: Sequence[str]) -> set[str]:
 
 
 def misses(argument: str) -> bool:
-    """Whether a known word stands in braces in a way that is not replaced, such as ``{{ ModelPath }}``."""
+    """True if braces contain a known word in a form that is not replaced, such as ``{{ ModelPath }}``."""
     return names_a_word(_PLACEHOLDER.sub("", argument))
 
 
 def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[field.Advice]:
-    """Servers told to listen on another port than that of the container, its probes and the Service (LZ-N31)."""
+    """Warn of a ``--port`` that differs from the port of container, probes and Service (LZ-N31)."""
     for position, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         port = value if equals else arguments[position + 1] if position + 1 < len(arguments) else ""
@@ -114,5 +114,5 @@ def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[field.
 
 
 def looks_templated(argument: str) -> bool:
-    """Whether somebody expects this argument to be rendered."""
+    """True if the argument looks like a template."""
     return "{{" in argument and "." in argument

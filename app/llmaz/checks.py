@@ -71,7 +71,7 @@ def claim_warnings(name: str, path: field.Path) -> Iterator[field.Advice]:
 
 
 def accelerator_warnings(resources: Resources | None, path: field.Path) -> Iterator[field.Advice]:
-    """Accelerators belong in a model's flavors, which override what stands here."""
+    """Warn of accelerators outside of a model's flavors, which override them."""
     for kind, amounts in (("limits", resources.limits), ("requests", resources.requests)) if resources else ():
         for name in amounts or ():
             if "/" in name:

@@ -24,7 +24,7 @@ class ModelReference(KubeModel):
     name: Annotated[str, HONOURED] = Field(description="Name of the OpenModel.")
     role: Annotated[Role, DEFAULTED] = Field(
         default="main",
-        description="What the model is for: main answers the requests, draft proposes tokens for speculative decoding.",
+        description="Role of the model: main answers requests, draft is the draft model of speculative decoding.",
     )
 
 
@@ -34,14 +34,14 @@ class ModelClaims(KubeModel):
     models: list[ModelReference] | None = Field(
         default=None,
         min_length=1,
-        description="The models: exactly one main model, and one draft model for speculative decoding.",
+        description="Exactly one main model, and at most one draft model for speculative decoding.",
     )
     inference_flavors: Annotated[
         list[str] | None, honoured("the first decides resources and params, all of them the nodes and an annotation")
     ] = Field(
         default=None,
-        description="Flavors of the main model, by name, most wanted first. The first decides the resources, and pods "
-        "run on nodes of any of them; absent means all of the model's own.",
+        description="Names of the main model's flavors, in order of preference. The first sets the resources, and pods "
+        "run on nodes of any of them. Defaults to all flavors of the model.",
     )
 
 
@@ -57,7 +57,7 @@ def main_first(models: list[ModelReference]) -> list[ModelReference]:
 
 
 def speculative(models: list[ModelReference]) -> bool:
-    """Whether a draft model is among them."""
+    """True if a draft model is among them."""
     return any(model.role == "draft" for model in models)
 
 

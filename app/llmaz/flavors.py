@@ -31,7 +31,7 @@ def of(spec: OpenModelSpec) -> tuple[Flavor, ...]:
 
 
 def unusable(flavors: Iterable[Flavor]) -> Iterator[field.Error]:
-    """What no pod could be made with."""
+    """Validate the node selectors."""
     for position, flavor in enumerate(flavors):
         yield from podrules.node_selector(flavor.node_selector or {}, FLAVORS.index(position).child("nodeSelector"))
 
@@ -45,7 +45,7 @@ def wanted(flavors: Iterable[Flavor], claimed: Sequence[str]) -> list[Flavor]:
 
 
 def chosen(flavors: Iterable[Flavor], claimed: Sequence[str]) -> Flavor | None:
-    """The one that decides resources and params; ``None`` where the claim's first is none of the model's."""
+    """The flavor that sets resources and params; ``None`` if the model lacks the first that is claimed."""
     first = next(iter(wanted(flavors, claimed)), None)
     return first if first is not None and (not claimed or first.name == claimed[0]) else None
 
@@ -57,12 +57,12 @@ def node_selector(flavor: Flavor) -> Mapping[str, str]:
 
 
 def is_instance_type(value: str) -> bool:
-    """Whether a node can have this instance type: a label value that is not empty."""
+    """True if a node can have this instance type: a label value that is not empty."""
     return bool(value) and is_label_value(value)
 
 
 def devices(flavor: Flavor) -> int:
-    """How many GPUs, or devices like them, a pod gets."""
+    """Number of GPUs, or similar devices, per pod."""
     amounts = (flavor.limits or {}).items()
     return sum(int(quantity.parse(amount)) for name, amount in amounts if _GPU.fullmatch(name))
 
@@ -92,7 +92,7 @@ class Nodes:
     selectors: tuple[Mapping[str, str], ...] = ()
     """Labels of the nodes of each flavor, the most wanted first."""
     others: bool = False
-    """Whether all other nodes will do as well."""
+    """True if pods may also run on all other nodes."""
 
 
 def nodes(flavors: Sequence[Flavor]) -> Nodes:

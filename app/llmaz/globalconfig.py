@@ -17,7 +17,7 @@ from app.workload.cause import Cause, Stage
 
 @dataclass(frozen=True, slots=True)
 class GlobalConfig:
-    """What an operator set for all services."""
+    """Settings of an operator for all services."""
 
     scheduler: str = ""
     """Scheduler of pods that name none; empty for the cluster's own."""

@@ -60,7 +60,7 @@ NAME_ADVISED = 52
 
 
 def skips_loader(metadata: ObjectMeta) -> bool:
-    """Whether no loader and no volume is wanted; only the literal ``true`` says so (LZ-1.3, LZ-2.6, LZ-N32)."""
+    """True without loader and volume, which only the literal ``true`` requests (LZ-1.3, LZ-2.6, LZ-N32)."""
     return (metadata.annotations or {}).get(SKIP_LOADER) == "true"
 
 

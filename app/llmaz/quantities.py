@@ -1,4 +1,4 @@
-"""Quantities in specs: a text or a whole number, kept as canonical text. Source: LZ-1.0."""
+"""Quantities in specs: a string or a whole number, stored in canonical form. Source: LZ-1.0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.kube.names import key_problem
 
 _NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 PATTERN = rf"^[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_NUMBER})?$"
-"""What the API server takes for a quantity that is written as text."""
+"""Pattern of a quantity that is written as a string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,15 @@ class Resources(KubeModel):
     """Requests and limits of one container."""
 
     limits: dict[str, Quantity] | None = Field(
-        default=None, description="Most of each resource that the container may use, by resource name."
+        default=None, description="Maximum amount of each resource that the container may use, by resource name."
     )
     requests: dict[str, Quantity] | None = Field(
-        default=None, description="What is set aside for the container, by resource name."
+        default=None, description="Amount of each resource reserved for the container, by resource name."
     )
 
 
 def below(first: str, second: str) -> bool:
-    """Whether the first quantity is less than the second; both are canonical."""
+    """True if the first quantity is less than the second; both are canonical."""
     return quantity.parse(first) < quantity.parse(second)
 
 

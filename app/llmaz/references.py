@@ -28,7 +28,7 @@ from app.workload.cause import Cause, Stage
 
 
 class Obstacle(StrEnum):
-    """What stands in the way; what runs is left alone until it is gone."""
+    """Reasons why a workload is left unchanged."""
 
     MODEL_NOT_FOUND = "ModelNotFound"
     """A claimed OpenModel does not exist."""
@@ -52,7 +52,7 @@ class Model:
     flavors: tuple[Flavor, ...]
     owned_by: str
     created_at: str | None
-    """RFC 3339 in UTC: what the model says, else when its object was created, if that is known."""
+    """RFC 3339 in UTC: ``createdAt``, else the creation time of the object if known."""
 
     @property
     def served_name(self) -> str:
@@ -163,7 +163,7 @@ def _unloadable(found: Source, models: list[Model], settings: Settings) -> str:
 
 
 def mounts_images(models: list[Model], settings: Settings) -> bool:
-    """Whether models in images are mounted. Beside one that is loaded they are copied.
+    """True if models in images are mounted. Beside a model that is loaded they are copied.
 
     A mount cannot be made inside the directory of what is loaded, which engines see read-only.
     """
@@ -171,7 +171,7 @@ def mounts_images(models: list[Model], settings: Settings) -> bool:
 
 
 def notes(models: list[Model], *, skip: bool) -> Iterator[str]:
-    """What may go wrong with models that engines fetch themselves."""
+    """Return warnings about models that engines fetch themselves."""
     for model in models if skip else ():
         found = model.source
         if isinstance(found, ObjectStore) and found.uri.lower().startswith("gcs:"):

@@ -1,4 +1,4 @@
-"""What a workload scales on: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
+"""Metrics that drive scaling: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class HPATrigger(KubeModel):
     """Metrics and behavior of a HorizontalPodAutoscaler, as in ``autoscaling/v2``."""
 
     metrics: list[MetricSpec] | None = Field(
-        default=None, description="What to scale on. Absent means 80 percent of the requested CPU."
+        default=None, description="Metrics that drive scaling. Defaults to 80 percent of the requested CPU."
     )
-    behavior: Behavior | None = Field(default=None, description="How fast to scale up and down.")
+    behavior: Behavior | None = Field(default=None, description="Scaling policies and stabilization windows.")
 
 
 class ScaleTrigger(KubeModel):
-    """What makes a workload scale."""
+    """Trigger of autoscaling."""
 
-    hpa: HPATrigger | None = Field(default=None, description="Scale by a HorizontalPodAutoscaler.")
+    hpa: HPATrigger | None = Field(default=None, description="Settings of a HorizontalPodAutoscaler.")
 
 
 _SOURCES = {
@@ -47,14 +47,14 @@ _TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue
 
 
 def check(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
-    """What the API server would refuse when the autoscaler is made, long after the user is gone."""
+    """Validate what the API server would reject when it creates the autoscaler."""
     for position, metric in enumerate(trigger.metrics or ()):
         yield from _check_metric(metric, path.child("metrics").index(position))
     yield from check_behavior(trigger.behavior, path.child("behavior"))
 
 
 def unsendable(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
-    """What cannot be sent at all."""
+    """Validate that Metacontroller can send the trigger."""
     yield from sendable.check(trigger.metrics, path.child("metrics"))
     yield from sendable.check(trigger.behavior, path.child("behavior"))
 
@@ -99,7 +99,7 @@ def _stored(metric: Json) -> Json:
 
 
 def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[field.Advice]:
-    """What is allowed but probably not meant."""
+    """Return warnings about triggers that are valid but probably not intended."""
     if not trigger.metrics:
         yield field.advice(path, "without metrics the autoscaler targets a CPU utilization of 80 percent")
     for position, metric in enumerate(trigger.metrics or ()):

@@ -1,4 +1,4 @@
-"""Where a model's weights are: the two forms of a source, read once into what the rest of the family asks for.
+"""Sources of a model's weights: both forms of ``spec.source``, parsed.
 
 Source: LZ-2.1 to LZ-2.3.
 """
@@ -6,19 +6,22 @@ Source: LZ-2.1 to LZ-2.3.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from app.kube.hosts import FORBIDDEN, is_metadata_host, refusal, without_port
 from app.llmaz.names import MODELS_DIR
 from app.llmaz.openmodel.types import ModelHub, ModelSource
+from app.workload import address
+from app.workload.address import Address, Form
 
 _LONGEST_REFERENCE = 512
 """More than any registry takes."""
 
 
 class SourceError(ValueError):
-    """The source cannot be used; the text says why and what to write instead."""
+    """The source cannot be used; the message has the reason and the form to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class ObjectStore:
 
     @property
     def is_file(self) -> bool:
-        """Whether the address is that of one file. Source: LZ-2.7."""
+        """True if the address names one file. Source: LZ-2.7."""
         return ".gguf" in self.key.rpartition("/")[2]
 
 
@@ -70,7 +73,7 @@ class Image:
     """A directory or file in a container image."""
 
     reference: str
-    """What a container would name as its image."""
+    """Image reference, as in a container."""
     directory: str
     """Relative to the image's root; empty for the root itself."""
     filename: str
@@ -79,7 +82,7 @@ class Image:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all that is in the image."""
+        """True for the whole image."""
         return not self.directory and not self.filename
 
     @property
@@ -120,8 +123,6 @@ class Ollama:
 
 Source: TypeAlias = Hub | ObjectStore | Image | Host | Ollama
 
-PROTOCOLS = ("gcs", "gs", "oci", "oss", "s3", Ollama.protocol, "host")
-
 
 def read(source: ModelSource) -> Source:
     """The source that counts: the hub when both are given. Raises :class:`SourceError`."""
@@ -145,43 +146,43 @@ def _tuple(items: list[str] | None) -> tuple[str, ...] | None:
 
 
 def parse_uri(uri: str) -> Source:
-    """Raises :class:`SourceError`. The protocol's case does not matter; the whole has exactly one ``://``."""
-    pieces = uri.split("://")
-    if len(pieces) != 2:
+    """Parse an address with exactly one ``://``; its scheme may be in upper case. Raises :class:`SourceError`."""
+    found = address.split(uri)
+    if uri.count("://") != 1:
         raise SourceError("must be <protocol>://<address>, with exactly one ://")
-    protocol, address = pieces[0].lower(), pieces[1]
-    if protocol not in PROTOCOLS:
-        raise SourceError(f"unknown protocol, use one of {', '.join(PROTOCOLS)}")
-    if protocol == "oss":
-        return _oss(address, uri)
-    if protocol in ("s3", "gcs", "gs"):
-        return _bucket(protocol, address, uri)
-    if protocol == "oci":
-        return _image(address, uri)
-    if protocol == "host":
-        return _host(address)
-    if not address:
-        raise SourceError(f"must be {protocol}://<model>, for example {protocol}://qwen2:0.5b")
-    return Ollama(address, uri)
+    if found.scheme not in _FORMS:
+        raise SourceError(f"unknown protocol; must be one of {', '.join(_FORMS)}")
+    form, build = _FORMS[found.scheme]
+    if problem := form.problem(found):
+        raise SourceError(problem)
+    return build(found)
 
 
-def _oss(address: str, uri: str) -> ObjectStore:
-    """The bucket ends at the first dot anywhere, the endpoint at the first slash after it."""
-    bucket, dot, rest = address.partition(".")
-    endpoint, slash, key = rest.partition("/")
-    if not (dot and slash and bucket and endpoint and key) or "/" in bucket:
-        raise SourceError("must be oss://<bucket>.<endpoint>/<path>, with no part empty")
-    _check_key(key)
-    _check_host(bucket, without_port(endpoint))
-    return ObjectStore("oss", bucket, endpoint, key, uri)
+_OSS = re.compile(r"([^./]+)\.([^/]+)/(.+)", re.DOTALL)
+"""The bucket ends at the first dot, the endpoint at the first slash."""
 
 
-def _bucket(protocol: str, address: str, uri: str) -> ObjectStore:
-    bucket, slash, key = address.partition("/")
-    if not (slash and bucket and key):
-        raise SourceError(f"must be {protocol}://<bucket>/<path>, with no part empty")
-    _check_key(key)
-    return ObjectStore("gcs" if protocol == "gs" else protocol, bucket, "", key, uri)
+def _oss_parts(uri: Address) -> str:
+    """The client asks ``<bucket>.<endpoint>``, or the endpoint where that is an address."""
+    found = _OSS.fullmatch(uri.rest)
+    if found is None:
+        return "bucket, endpoint and path are required"
+    endpoint = without_port(found[2])
+    if problem := refusal(endpoint):
+        return f"endpoint {endpoint} {problem}"
+    host = f"{found[1]}.{endpoint}"
+    return f"{host} {FORBIDDEN}" if is_metadata_host(host) else ""
+
+
+def _oss(uri: Address) -> ObjectStore:
+    bucket, _, rest = uri.rest.partition(".")
+    endpoint, _, key = rest.partition("/")
+    return ObjectStore("oss", bucket, endpoint, key, uri.text)
+
+
+def _bucket(uri: Address) -> ObjectStore:
+    bucket, _, key = uri.rest.partition("/")
+    return ObjectStore("gcs" if uri.scheme == "gs" else uri.scheme, bucket, "", key, uri.text)
 
 
 _PART = r"[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
@@ -191,44 +192,56 @@ _REFERENCE = re.compile(
 )
 """Registry, repository, tag and digest."""
 _IMAGE_DIRECTORY = "/models"
-"""Where KServe's images of models have them too (LZ-2.2)."""
+"""Directory of the weights, as in KServe's images (LZ-2.2)."""
 
 
-def _image(address: str, uri: str) -> Image:
-    """What follows a ``#`` is the path inside the image."""
-    reference, _, path = address.partition("#")
-    path = path or _IMAGE_DIRECTORY
+def _image_parts(uri: Address) -> str:
+    reference, _, path = uri.rest.partition("#")
     if len(reference) > _LONGEST_REFERENCE or not _REFERENCE.fullmatch(reference):
-        raise SourceError(
-            "must be oci://<image>, for example oci://registry.example.com/models/llama:v1, with # and the directory "
-            f"of the weights if that is not {_IMAGE_DIRECTORY}"
-        )
-    if not path.startswith("/") or {".", ".."} & set(path.split("/")):
-        raise SourceError("what follows the # must be an absolute path in the image, without . and ..")
-    parts = [part for part in path.split("/") if part]
+        return "the image reference is not valid"
+    if path and (not path.startswith("/") or {".", ".."} & set(path.split("/"))):
+        return "what follows the # must be an absolute path in the image, without . and .."
+    return ""
+
+
+def _image(uri: Address) -> Image:
+    reference, _, path = uri.rest.partition("#")
+    parts = [part for part in (path or _IMAGE_DIRECTORY).split("/") if part]
     filename = parts.pop() if parts and ".gguf" in parts[-1] else ""
-    return Image(reference, "/".join(parts), filename, uri)
+    return Image(reference, "/".join(parts), filename, uri.text)
 
 
-def _check_host(bucket: str, endpoint: str) -> None:
-    """The client asks ``<bucket>.<endpoint>``, or the endpoint where that is an address."""
-    problem = refusal(endpoint)
-    if problem:
-        raise SourceError(f"endpoint {endpoint} {problem}")
-    if is_metadata_host(f"{bucket}.{endpoint}"):
-        raise SourceError(f"{bucket}.{endpoint} {FORBIDDEN}")
+def _mountable(uri: Address) -> str:
+    """Kubernetes mounts no path with a colon, and the node's root would hide the container's own."""
+    return "" if uri.rest.strip("/") and ":" not in uri.rest else "the path must not be / or contain a colon"
 
 
-def _check_key(key: str) -> None:
-    """What is fetched is written below a directory, by its path in the bucket."""
-    if ".." in key.split("/"):
-        raise SourceError("the path must not contain '..'")
+def _bucket_form(scheme: str) -> Form:
+    return Form(f"{scheme}://<bucket>/<path>", (address.head("bucket"), address.path, address.no_parent_directory))
 
 
-def _host(address: str) -> Host:
-    """What a pod can mount: Kubernetes refuses ``..`` in such a path, and the node's root over the container's own."""
-    if not address.startswith("/") or not address.strip("/") or ".." in address.split("/") or ":" in address:
-        raise SourceError(
-            "must be host:// and an absolute path without .. or a colon, for example host:///models/llama"
-        )
-    return Host(address)
+_FORMS: dict[str, tuple[Form, Callable[[Address], Source]]] = {
+    "gcs": (_bucket_form("gcs"), _bucket),
+    "gs": (_bucket_form("gs"), _bucket),
+    "oci": (
+        Form(
+            "oci://<image>, for example oci://registry.example.com/models/llama:v1, with # and the directory of the "
+            f"weights if that is not {_IMAGE_DIRECTORY}",
+            (_image_parts,),
+        ),
+        _image,
+    ),
+    "oss": (Form("oss://<bucket>.<endpoint>/<path>", (_oss_parts, address.no_parent_directory)), _oss),
+    "s3": (_bucket_form("s3"), _bucket),
+    Ollama.protocol: (
+        Form(f"{Ollama.protocol}://<model>, for example {Ollama.protocol}://qwen2:0.5b", (address.anything,)),
+        lambda uri: Ollama(uri.rest, uri.text),
+    ),
+    "host": (
+        Form(
+            "host:// and an absolute path, for example host:///models/llama",
+            (address.absolute_path, address.no_parent_directory, _mountable),
+        ),
+        lambda uri: Host(uri.rest),
+    ),
+}

@@ -1,4 +1,4 @@
-"""What the statuses of several kinds have in common. Source: LZ-5.1, LZ-5.4, LZ-10."""
+"""Parts that the statuses of several kinds share. Source: LZ-5.1, LZ-5.4, LZ-10."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ABORT_PROCESSING = "AbortProcessing"
 
 
 class Status(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What every status of the family has."""
+    """Fields of every status of the family."""
 
     conditions: list[Condition] = msgspec.field(default_factory=list)
 
@@ -43,7 +43,7 @@ class Validity(Generic[StatusT]):
     """
 
     usable: str
-    """What a valid object can be used for."""
+    """Message of a valid object."""
 
     def sync(
         self,

@@ -9,12 +9,14 @@ import posixpath
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from app.kube.hosts import misspelt
 from app.kube.names import short_hash
-from app.llmkube.model.types import ModelSpec
+from app.llmkube.model.types import SOURCE_FORM, ModelSpec
 from app.llmkube.names import MODELS_DIR, SOURCE_DIR
+from app.workload import address
+from app.workload.address import Address, Form
 
 PVC_SCHEME = "pvc://"
 FILE_SCHEME = "file://"
@@ -24,14 +26,6 @@ HUB = "https://huggingface.co"
 METAL = "metal"
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
-_HUB_SOURCE = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([^/\s@]+))?(?:/(\S.*))?", re.ASCII)
-_HUB_PAGE = re.compile(
-    r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+/[\w.-]+?)/?(?:tree/main/?)?(?:[?#].*)?", re.ASCII
-)
-_HUB_AREAS = frozenset(
-    {"datasets", "spaces", "docs", "models", "api", "collections", "papers", "blog", "organizations"}
-)
-"""First segments of the Hub's own pages: what follows them is not the name of a model repository."""
 
 
 class SourceClass(StrEnum):
@@ -101,24 +95,19 @@ class Source:
 
 
 def parse(text: str) -> Source:
-    """The source that a text names. Tests are case-sensitive and in the order of LK-2.1. See :func:`source_of`."""
+    """The source that a string names. Schemes are case-sensitive, in the order of LK-2.1. See :func:`source_of`."""
     if text.startswith(PVC_SCHEME):
         claim, _, path = text.removeprefix(PVC_SCHEME).partition("/")
         return Source(text, SourceClass.PVC, claim=claim, path=path)
-    if text.startswith(HUB_SCHEME):
-        found = _HUB_SOURCE.fullmatch(text)
-        if found is None:
-            return Source(text, SourceClass.INVALID)
-        kind = SourceClass.FILES if found[3] else SourceClass.REPOSITORY
-        files = (found[3],) if found[3] else ()
-        return Source(text, kind, repository=found[1], revision=found[2] or "", files=files)
     if text.startswith(BUCKET_SCHEME):
         return Source(text, SourceClass.S3, path=text.removeprefix(BUCKET_SCHEME).partition("/")[2])
-    if text.startswith(("https://", "http://")):
-        page = _HUB_PAGE.fullmatch(text)
-        if page and page[1].partition("/")[0] not in _HUB_AREAS:
-            return Source(text, SourceClass.REPOSITORY, repository=page[1], hub_page=True)
-        return Source(text, SourceClass.HTTP)
+    if text.startswith((HUB_SCHEME, "https://", "http://")):
+        found, on_hub = address.hub_repository(address.split(text)), text.startswith(HUB_SCHEME)
+        if found is None:
+            return Source(text, SourceClass.INVALID if on_hub else SourceClass.HTTP)
+        kind = SourceClass.FILES if found.file else SourceClass.REPOSITORY
+        files = (found.file,) if found.file else ()
+        return Source(text, kind, "", "", found.name, found.revision, files, hub_page=not on_hub)
     if text.startswith((FILE_SCHEME, "/")):
         return Source(text, SourceClass.LOCAL, path=text.removeprefix(FILE_SCHEME))
     if "/" in text and _REPOSITORY.fullmatch(text):
@@ -191,20 +180,56 @@ def ephemeral_path(source: Source, namespace: str, model: str) -> str:
     )
 
 
-def url_problem(text: str) -> str:
-    """Why the text is no URL that a downloader can use, or an empty text."""
-    if any(char in text for char in "\t\r\n"):  # one reader drops them, another ends there
-        return "a URL has no tabs and no line ends"
+def _url(url: Address) -> str:
+    """Every downloader reads the URL alike."""
+    if any(char in url.text for char in "\t\r\n"):  # one reader drops them, another ends there
+        return "the URL must not contain tabs or newlines"
     try:
-        parts = urlsplit(text)
-        port = parts.port
+        parts = urlsplit(url.text)
     except ValueError as error:
-        return f"this is no URL ({error})"
-    if not host(text):
-        return "the URL has no host"
-    if port == 0:
-        return "port 0 is none"
+        return f"must be a valid URL: {error}"
+    if not host(url.text):
+        return "the URL must have a host"
+    if not _is_port(parts):
+        return "port must be between 1 and 65535"
     if parts.netloc.count("@") > 1 or any(char.isspace() or char == "\\" for char in parts.netloc):
-        return "the URL's host cannot be told for certain"
-    problem = misspelt(host(text))
-    return f"host {host(text)} {problem}" if problem else ""
+        return "the host of the URL is ambiguous"
+    found = misspelt(host(url.text))
+    return f"host {host(url.text)} {found}" if found else ""
+
+
+def _is_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
+
+
+def _key(url: Address) -> str:
+    _, _, key = url.rest.partition("/")
+    if set(key.split("/")) & {".", ".."} or not key.isprintable():
+        return "the key must not contain '.', '..' or control characters"
+    return ""
+
+
+_bucket = address.head("bucket", "a valid bucket name", re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+").fullmatch)
+_PREFIX = Form(f"{BUCKET_SCHEME}<bucket>/<prefix>", (_bucket, _key))
+_FORMS = {
+    SourceClass.PVC: Form(
+        f"{PVC_SCHEME}<claim>/<path of the file in the volume>",
+        (address.claim, address.path, address.relative_path, address.no_parent_directory),
+    ),
+    SourceClass.S3: Form(f"{BUCKET_SCHEME}<bucket>/<key of one object>", (_bucket, address.path, _key)),
+    SourceClass.HTTP: Form("https://<host>/<path of one file>", (_url,)),
+    SourceClass.LOCAL: Form(f"{FILE_SCHEME}/<path> or /<path>", (address.absolute_path, address.no_parent_directory)),
+}
+"""LK-V-M03 to LK-V-M07 and LK-V-M36. A repository may have any name: whether it exists is the Hub's to say."""
+
+
+def problem(source: Source) -> str:
+    """Why a source cannot be used and what to write instead, or an empty string."""
+    if source.kind is SourceClass.INVALID:
+        return SOURCE_FORM
+    form = _PREFIX if source.kind is SourceClass.S3 and source.files else _FORMS.get(source.kind, Form(""))
+    text = FILE_SCHEME + source.path if source.kind is SourceClass.LOCAL else source.text
+    return form.problem(address.split(text))

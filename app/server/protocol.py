@@ -81,8 +81,13 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.caller.address
 
     def rank(self, now: float) -> Rank:
-        """Return the connection's place among those of its address that may be closed."""
-        return not self.caller.answered and now - self._opened < NEWCOMER_SECONDS, self._stage, self._since
+        """Return the connection's place among those of its address that may be closed.
+
+        Of newcomers the oldest goes first, unless its request is complete.
+        """
+        if self.caller.answered or now - self._opened >= NEWCOMER_SECONDS:
+            return False, self._stage, self._since
+        return True, Stage.ANSWERING if self._stage is Stage.ANSWERING else Stage.SILENT, self._opened
 
     @property
     def _stage(self) -> Stage:

@@ -8,7 +8,7 @@ from app.kserve.sources import host_problem
 from app.kube.hosts import is_metadata_host, misspelt, refusal
 from app.llmaz.source import SourceError
 from app.llmaz.source import parse_uri as parse_source
-from app.llmkube.source import host, url_problem
+from app.llmkube.source import host, parse, problem
 
 REFUSED = [
     "169.254.169.254",
@@ -104,7 +104,7 @@ def test_every_family_that_fetches_by_address_asks(name: str) -> None:
     """The same host, written into each family's kind of address."""
     authority = f"[{name}]" if ":" in name else name
     url = f"http://{authority}/m.gguf"
-    assert url_problem(url) or is_metadata_host(host(url))
+    assert problem(parse(url)) or is_metadata_host(host(url))
     try:
         assert not name or host_problem(parse_uri(f"https://{authority}/m"))
         assert not name or host_problem(parse_uri(f"oci://{authority}/m:1"))

@@ -124,7 +124,7 @@ def test_hub_wins() -> None:
 )
 def test_unusable(uri: str) -> None:
     """Malformed or with an empty part (rules LZ-OM03 to LZ-OM05, LZ-N15, LZ-N16): the text says what to write."""
-    with pytest.raises(source.SourceError, match=r"must be|unknown protocol"):
+    with pytest.raises(source.SourceError, match=r"; write \w+://|must be <protocol>|must be one of"):
         source.parse_uri(uri)
 
 

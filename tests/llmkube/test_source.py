@@ -96,6 +96,13 @@ def test_paths() -> None:
         ("hf://org/name@", SourceClass.INVALID, "", "", ()),
         ("hf://org/name@a b", SourceClass.INVALID, "", "", ()),
         ("s3://bucket/a/m.gguf", SourceClass.S3, "", "", ()),
+        ("https://huggingface.co/org/name/tree/v1", SourceClass.REPOSITORY, "org/name", "v1", ()),
+        ("https://huggingface.co/org/name/tree/v1/q4", SourceClass.REPOSITORY, "org/name", "v1", ()),
+        ("https://HuggingFace.co/org/name/resolve/v1?x=y", SourceClass.REPOSITORY, "org/name", "v1", ()),
+        ("https://hf.co/org/name/blob/v1/#readme", SourceClass.REPOSITORY, "org/name", "v1", ()),
+        ("https://huggingface.co/org/name/resolve/main/", SourceClass.REPOSITORY, "org/name", "", ()),
+        ("https://huggingface.co/org/name/blob/v1/m.gguf", SourceClass.HTTP, "", "", ()),
+        ("https://huggingface.co/datasets/name/tree/v1", SourceClass.HTTP, "", "", ()),
     ],
 )  # fmt: skip
 def test_newer_forms(text: str, kind: SourceClass, repository: str, revision: str, files: tuple[str, ...]) -> None:

@@ -1,5 +1,6 @@
 """The kustomize manifests: what has to agree between files, and the hardening that must not get lost."""
 
+import ipaddress
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -110,6 +111,24 @@ def test_the_lame_duck_outlasts_the_readiness_probe() -> None:
     probe = PODS["Deployment"]["containers"][0]["readinessProbe"]
 
     assert _lameduck_seconds() > probe["periodSeconds"] * probe["failureThreshold"] + probe["timeoutSeconds"]
+
+
+POD_NETWORKS = [ipaddress.ip_network("10.244.0.0/16"), ipaddress.ip_network("10.42.0.0/16")]
+"""Defaults of kubeadm's examples, kind and minikube, and of k3s."""
+
+
+@pytest.mark.parametrize("path", ["base", "overlays/monitoring"])
+def test_the_network_policy_does_not_admit_every_pod(path: str) -> None:
+    """Each rule names its peers: a namespace, or addresses outside the usual pod networks."""
+    for policy in objects(ROOT / "manifests" / path / "networkpolicy.yaml"):
+        for rule in policy["spec"]["ingress"]:
+            for peer in rule["from"]:
+                if "ipBlock" not in peer:
+                    assert peer["namespaceSelector"]["matchLabels"], path
+                    continue
+                block = ipaddress.ip_network(peer["ipBlock"]["cidr"])
+                closed = [ipaddress.ip_network(network) for network in peer["ipBlock"]["except"]]
+                assert set(POD_NETWORKS) <= set(closed) or block.version == 6
 
 
 def test_environment_variables_are_settings() -> None:

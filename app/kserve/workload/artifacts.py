@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from app.kserve.lora import LORA_PATH, Adapter
-from app.kserve.modeluri import InvalidURL, ModelURI, parse
+from app.kserve.modeluri import InvalidURL, parse
 from app.kserve.names import (
     ADAPTER_VOLUME,
     CA_BUNDLE_VOLUME,
@@ -24,11 +24,12 @@ from app.kserve.names import (
     adapter_volume,
 )
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
-from app.kserve.sources import Provider, path, problem, provider, shown
+from app.kserve.sources import Provider, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
 from app.kube.base import Json
 from app.kube.merge import merge
 from app.kube.podspec import CONTAINER, each_name_once
+from app.workload.address import Address
 from app.workload.parts import LAST_WORDS
 
 _MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
@@ -47,7 +48,7 @@ class ArtifactError(Exception):
 class Artifact:
     """Where a model comes from."""
 
-    uri: ModelURI
+    uri: Address
     provider: Provider | None
     """``None`` when the pods fetch the model themselves."""
 
@@ -89,13 +90,13 @@ class Attachment:
     """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""
 
 
-def downloaded(source: Artifact, adapters: Sequence[Adapter]) -> list[ModelURI]:
+def downloaded(source: Artifact, adapters: Sequence[Adapter]) -> list[Address]:
     """Every address that the storage initializer fetches from."""
     uris = [source.uri] if source.downloads else []
     return [*uris, *(adapter.uri for adapter in adapters if adapter.provider.downloads)]
 
 
-def with_bundle(uris: Sequence[ModelURI]) -> bool:
+def with_bundle(uris: Sequence[Address]) -> bool:
     """Whether these downloads are made with the operator's CA bundle: all but the hub's and HDFS' (KS-3.7.3)."""
     return any(provider(uri) not in (Provider.HF, Provider.HDFS) for uri in uris)
 
@@ -120,7 +121,7 @@ def attach(
     return pod
 
 
-def _claim(pod: Json, uri: ModelURI, name: str, directory: str) -> Json:
+def _claim(pod: Json, uri: Address, name: str, directory: str) -> Json:
     claim, _, inside = uri.rest.partition("/")
     mount = {"name": name, "mountPath": directory, "readOnly": True}
     if inside:
@@ -129,11 +130,11 @@ def _claim(pod: Json, uri: ModelURI, name: str, directory: str) -> Json:
     return _with_main(_with_volume(pod, volume), lambda main: _with_mount(main, mount))
 
 
-def inside(uri: ModelURI) -> str:
+def inside(uri: Address) -> str:
     """Where below its target a download puts the files: Azure Files keeps the path within the share."""
     if uri.scheme != "https" or provider(uri) is not Provider.AZURE_FILES:
         return ""
-    return path(uri).partition("/")[2].strip("/")
+    return uri.path.partition("/")[2].strip("/")
 
 
 def _download(

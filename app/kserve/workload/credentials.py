@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.kserve.llminferenceservice.observed import ServiceAccount
-from app.kserve.modeluri import ModelURI
 from app.kserve.names import EKS_ROLE, S3_PREFIX, STORAGE_INITIALIZER
 from app.kserve.operator import S3, Credentials
-from app.kserve.sources import Provider, host, provider
+from app.kserve.sources import Provider, provider
 from app.kube.base import Json
+from app.workload.address import Address
 from app.workload.cause import Cause, Stage
 
 HF_TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a variable
@@ -52,7 +52,7 @@ class Access:
 
 
 def access(
-    sources: Iterable[ModelURI], annotations: Mapping[str, str], account: ServiceAccount | None, settings: Credentials
+    sources: Iterable[Address], annotations: Mapping[str, str], account: ServiceAccount | None, settings: Credentials
 ) -> Access:
     """For addresses that are downloaded; ``annotations`` are the service's, ``account`` its pods' (KS-3.7.2)."""
     if account is None:
@@ -105,9 +105,9 @@ _GIT_KEYS = ("GIT_USERNAME", "GIT_PASSWORD")
 _VARIABLE = re.compile(r"[A-Za-z._-][A-Za-z0-9._-]*")
 
 
-def headers_variable(source: ModelURI) -> str:
+def headers_variable(source: Address) -> str:
     """The variable with the headers for a host; empty where no variable can have that name."""
-    name = f"{host(source)}-headers"
+    name = f"{source.host}-headers"
     return name if _VARIABLE.fullmatch(name) else ""
 
 
@@ -195,7 +195,7 @@ _NO_NAME_NODE = Cause(
 )
 
 
-def download_hints(uris: Iterable[ModelURI], given: Access, pod: Json) -> Iterator[Cause]:
+def download_hints(uris: Iterable[Address], given: Access, pod: Json) -> Iterator[Cause]:
     """Why downloads that are given so much may fail; ``pod`` is the user's."""
     wanted, named = {provider(uri) for uri in uris}, {variable["name"] for variable in given.env}
     if Provider.S3 in wanted and named and ENDPOINT not in named:
@@ -206,5 +206,5 @@ def download_hints(uris: Iterable[ModelURI], given: Access, pod: Json) -> Iterat
             yield _NO_NAME_NODE
     for uri in uris:
         if provider(uri) is Provider.WEB and not headers_variable(uri) and given.annotated:
-            text = f"no variable can be called {host(uri)}-headers, so the headers of Secret {given.annotated} are not"
+            text = f"no variable can be called {uri.host}-headers, so the headers of Secret {given.annotated} are not"
             yield Cause(Stage.MODEL, f"{text} sent; use a host whose name begins with a letter", "HeadersNotSent")

@@ -24,15 +24,15 @@ class ParamArguments(KubeModel):
     """Arguments that depend on the flavor."""
 
     param: Annotated[str, HONOURED] = Field(
-        description="Name of the param. TP and PP count as set where the model is split over more than one device."
+        description="Name of the param. TP and PP count as set when they are greater than 1."
     )
     args: Annotated[list[str] | None, honoured("with placeholders replaced, after args")] = Field(
-        default=None, description="Arguments that are added where the flavor has the param."
+        default=None, description="Arguments to add when the flavor has the param."
     )
     unless: Annotated[list[str] | None, HONOURED] = Field(
         default=None,
-        description="Other names of these options. Where the Playground's own args have one of them, or one of args, "
-        "nothing is added.",
+        description="Aliases of these options. Nothing is added when the args of the Playground have one of them, or "
+        "one of args.",
     )
 
 
@@ -40,8 +40,8 @@ class RecommendedConfig(KubeModel):
     """A preset: arguments and resources that go well together."""
 
     name: Annotated[str, HONOURED] = Field(
-        description="The name by which Playgrounds choose the preset. default and speculative-decoding are also "
-        "chosen by themselves, by whether there is a draft model."
+        description="Name of the preset. Without configName, Playgrounds use default, or speculative-decoding when "
+        "they have a draft model."
     )
     args: Annotated[list[str] | None, honoured("with placeholders replaced")] = Field(
         default=None,
@@ -49,10 +49,10 @@ class RecommendedConfig(KubeModel):
         "and the params of the flavor: {{ .TP }}, {{ .PP }} and any other.",
     )
     param_args: list[ParamArguments] | None = Field(
-        default=None, description="Arguments that are only added where the flavor has a param."
+        default=None, description="Arguments to add when the flavor has a param."
     )
     resources: Annotated[Resources | None, honoured("each unless the Playground, or the model's flavor, has it")] = (
-        Field(default=None, description="CPU and memory of the engine; accelerators belong into the model's flavors.")
+        Field(default=None, description="CPU and memory of the engine. Set accelerators in the model's flavors.")
     )
     shared_memory_size: Annotated[Quantity | None, HONOURED] = Field(
         default=None, description="Size of the shared memory at /dev/shm."
@@ -63,7 +63,10 @@ class RecommendedConfig(KubeModel):
             "to the autoscaler of an elastic Playground without a trigger; where its preset has none, that of default "
             "or speculative-decoding"
         ),
-    ] = Field(default=None, description="What an elastic Playground scales on when it does not say so itself.")
+    ] = Field(
+        default=None,
+        description="Metrics that drive scaling of Playgrounds with elasticConfig and without a scaleTrigger.",
+    )
 
 
 class BackendRuntimeSpec(KubeModel):
@@ -74,28 +77,29 @@ class BackendRuntimeSpec(KubeModel):
     )
     version: Annotated[str, honoured("together the container's image")] = Field(description="The image's tag.")
     command: Annotated[list[str] | None, PASSED_THROUGH] = Field(
-        default=None, description="Command of the container; absent means the image's own."
+        default=None, description="Command of the container. Defaults to the entrypoint of the image."
     )
     envs: Annotated[list[EnvVar] | None, honoured("the last of several entries of one name")] = Field(
-        default=None, description="Environment of the container; the params of the flavor are replaced in its values."
+        default=None,
+        description="Environment variables of the container. Params of the flavor are replaced in their values.",
     )
     lifecycle: Annotated[Lifecycle | None, PASSED_THROUGH] = Field(
-        default=None, description="Hooks around the container's start and end."
+        default=None, description="Lifecycle hooks of the container."
     )
     liveness_probe: Annotated[Probe | None, PASSED_THROUGH] = Field(
-        default=None, description="When to restart the container."
+        default=None, description="Liveness probe of the container."
     )
     readiness_probe: Annotated[Probe | None, PASSED_THROUGH] = Field(
-        default=None, description="When the container takes requests."
+        default=None, description="Readiness probe of the container."
     )
     startup_probe: Annotated[Probe | None, PASSED_THROUGH] = Field(
-        default=None, description="How long the container may take to start."
+        default=None, description="Startup probe of the container."
     )
     recommended_configs: list[RecommendedConfig] | None = Field(default=None, description="Presets, by name.")
 
 
 class BackendRuntimeStatus(Status):
-    """What is known of a BackendRuntime."""
+    """Observed state of a BackendRuntime."""
 
     conditions: Annotated[list[Condition], Meta(description="Whether the runtime can be used.")] = msgspec.field(
         default_factory=list

@@ -137,7 +137,7 @@ def _params(flavor: Flavor, path: field.Path) -> Iterator[field.Advice]:
     given = flavor.params or {}
     for name, value in given.items():
         if name in OF_MODELS:
-            yield field.advice(path.key(name), "ignored: this placeholder stands for the model's own value")
+            yield field.advice(path.key(name), "ignored: this placeholder always has the model's own value")
         elif not is_word(name):
             yield field.advice(path.key(name), "no placeholder can have this name; use letters, digits, '-' and '_'")
         elif name in DEGREES and not flavors.degree(value):

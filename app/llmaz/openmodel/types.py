@@ -20,30 +20,32 @@ class ModelHub(KubeModel):
     """A repository on a model hub."""
 
     name: Annotated[Literal["Huggingface", "ModelScope"], DEFAULTED] = Field(
-        default="Huggingface", description="The hub that the weights are fetched from."
+        default="Huggingface", description="Hub from which to fetch the weights."
     )
     model_id: Annotated[str, HONOURED] = Field(
         default="", alias="modelID", description="The repository, for example facebook/opt-125m."
     )
     filename: Annotated[str | None, HONOURED] = Field(
-        default=None, description="The one file to fetch, as for GGUF; Hugging Face only, and without patterns."
+        default=None, description="Single file to fetch, for example of GGUF. Hugging Face only; excludes patterns."
     )
     revision: Annotated[str, DEFAULTED] = Field(default="main", description="Branch, tag or commit to fetch.")
     allow_patterns: Annotated[list[str] | None, HONOURED] = Field(
-        default=None, description="Only files that match one of these globs are fetched."
+        default=None, description="Glob patterns of the files to fetch. Defaults to all files."
     )
     ignore_patterns: Annotated[list[str] | None, HONOURED] = Field(
-        default=None, description="Files that match one of these globs are not fetched."
+        default=None, description="Glob patterns of the files not to fetch."
     )
 
 
 class ModelSource(KubeModel):
-    """Where the weights come from: a hub or a URI."""
+    """Source of the weights: a hub or a URI."""
 
-    model_hub: ModelHub | None = Field(default=None, description="A repository on a model hub. Wins over uri.")
+    model_hub: ModelHub | None = Field(
+        default=None, description="Repository on a model hub. Takes precedence over uri."
+    )
     uri: Annotated[str | None, honoured("unless modelHub is set")] = Field(
         default=None,
-        description="The weights elsewhere: oss://bucket.endpoint/path, s3://bucket/path, gs://bucket/path or "
+        description="Address of the weights: oss://bucket.endpoint/path, s3://bucket/path, gs://bucket/path or "
         "gcs://bucket/path, oci://image:tag for an image with the weights in /models, or oci://image:tag#/path for one "
         "with them elsewhere, ollama://model, or host:///path for a directory that every node has.",
     )
@@ -52,7 +54,7 @@ class ModelSource(KubeModel):
 class Flavor(KubeModel):
     """One kind of accelerator the model can run on."""
 
-    name: Annotated[str, HONOURED] = Field(description="The name by which claims choose the flavor.")
+    name: Annotated[str, HONOURED] = Field(description="Name of the flavor, for claims.")
     limits: Annotated[dict[str, Quantity] | None, HONOURED] = Field(
         default=None,
         description="Resources of each pod, such as nvidia.com/gpu; both request and limit of the serving container.",
@@ -64,8 +66,8 @@ class Flavor(KubeModel):
         ),
     ] = Field(
         default=None,
-        description="Labels of the nodes with this accelerator. Pods run on nodes of one of the wanted flavors, of an "
-        "earlier one if they can. Absent means any node.",
+        description="Labels of the nodes with this accelerator. Pods run on nodes of one of the claimed flavors and "
+        "prefer those of earlier ones. Defaults to any node.",
     )
     params: Annotated[
         dict[str, str] | None,
@@ -79,10 +81,10 @@ class Flavor(KubeModel):
 
 
 class InferenceConfig(KubeModel):
-    """What serving the model takes."""
+    """Requirements for serving a model."""
 
     flavors: list[Flavor] | None = Field(
-        default=None, max_length=8, description="Accelerators that the model can run on, best first."
+        default=None, max_length=8, description="Accelerators that can run the model, in order of preference."
     )
 
 
@@ -90,21 +92,21 @@ class OpenModelSpec(KubeModel):
     """One model."""
 
     family_name: Annotated[str, honoured("a label on pods; the object itself gets no label")] = Field(
-        description="The model's family, for example llama3; a label on every pod that serves it."
+        description="Family of the model, for example llama3. A label on every pod that serves the model."
     )
-    source: ModelSource = Field(description="Where the weights come from.")
-    inference_config: InferenceConfig | None = Field(default=None, description="What serving the model takes.")
+    source: ModelSource = Field(description="Source of the weights.")
+    inference_config: InferenceConfig | None = Field(default=None, description="Requirements for serving the model.")
     owned_by: Annotated[str, honoured("with the component envoy-ai-gateway")] = Field(
-        default="llmaz", description="Who owns the model, in the gateway's list of models."
+        default="llmaz", description="Owner of the model in the gateway's list of models."
     )
     created_at: Annotated[DateTime | None, honoured("with the component envoy-ai-gateway")] = Field(
         default=None,
-        description="When the model was made, in the gateway's list of models. Absent: when the OpenModel was created.",
+        description="Creation time of the model in the gateway's list of models. Defaults to that of the OpenModel.",
     )
 
 
 class OpenModelStatus(Status):
-    """What is known of an OpenModel."""
+    """Observed state of an OpenModel."""
 
     conditions: Annotated[list[Condition], Meta(description="Whether the model can be used.")] = msgspec.field(
         default_factory=list

@@ -12,7 +12,7 @@ from app.workload.behavior import stored_behavior
 from app.workload.parts import LAST_WORDS
 
 GRACE_SECONDS = 130
-"""How long a pod may take to finish its requests when it is ended."""
+"""Grace period in which a pod finishes its requests."""
 
 
 def service(plan: Plan) -> Json:

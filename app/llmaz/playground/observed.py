@@ -15,7 +15,7 @@ from app.settings import Settings
 
 
 class ServiceStatus(ConditionsStatus):
-    """What an inference Service says of itself."""
+    """Status of an inference Service."""
 
     observed_generation: int | None = None
     replicas: int = 0
@@ -40,7 +40,7 @@ class Children(msgspec.Struct):
 
 
 class Related(msgspec.Struct):
-    """What the customize hook asked for."""
+    """Related objects, as the customize hook requests them."""
 
     models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{MODEL_API}", default=None)
     runtimes: ByName[RelatedResource] = msgspec.field(name=f"BackendRuntime.{INFERENCE_API}", default=None)
@@ -61,7 +61,7 @@ def template_inputs(_playground: Playground, request: Request, _settings: Settin
 
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """The models it claims, the runtime it names, and whoever has a Service of its name. Never everything of a kind."""
+    """Request its models, its runtime, and a Service of its name, each by name."""
     spec, metadata = playground.spec, playground.metadata
     config = spec.backend_runtime_config
     backend = DEFAULT_BACKEND if config is None else config.backend_name

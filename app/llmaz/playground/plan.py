@@ -67,11 +67,11 @@ class Plan:
     shared_memory: str | None
     scaling: Scaling | None
     notes: list[str]
-    """What the user should know, although it stops nothing."""
+    """Warnings that stop nothing."""
 
 
 def plan(playground: Playground, related: Related, settings: Settings) -> Plan | Cause:
-    """The plan, or why there is none: then everything stays as it is."""
+    """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = playground.spec, playground.metadata
     claimed = models(spec).models or []
     found = references.models(related.models, [model.name for model in main_first(claimed)])
@@ -137,7 +137,7 @@ def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
 
 
 def _values(found: list[Model], *, skip: bool) -> dict[str, str]:
-    """What placeholders stand for."""
+    """Values of the placeholders."""
     values = {MODEL_NAME: found[0].served_name, MODEL_PATH: found[0].source.path(skip=skip)}
     if len(found) > 1:
         values[DRAFT_MODEL_PATH] = found[1].source.path(skip=skip)
@@ -145,7 +145,7 @@ def _values(found: list[Model], *, skip: bool) -> dict[str, str]:
 
 
 def _param_args(base: RecommendedConfig, params: Mapping[str, str], own: Sequence[str]) -> Iterator[str]:
-    """The arguments for what the flavor says, unless the Playground's own say it. Source: LZ-3.5.
+    """Arguments for the flavor's params, unless the Playground's own args have them. Source: LZ-3.5.
 
     Being split over one device is what every engine does by itself, so nothing says it.
     """
@@ -189,7 +189,7 @@ def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None) -> Iterator[st
 
 
 def _degree_notes(flavor: Flavor | None, base: RecommendedConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
-    """A split that the flavor asks for and the engine is not told of (LZ-N35)."""
+    """Warn of parallelism in a flavor for which the preset has no placeholder (LZ-N35)."""
     added = (argument for one in base.param_args or () for argument in one.args or ())
     texts = [*(base.args or ()), *added, *(variable.get("value") or "" for variable in runtime.envs or ())]
     told = {word for text in texts for word in named_words(text)}

@@ -1,4 +1,4 @@
-"""How far a Playground is, from its observed Service. Source: LZ-5.2, whose rows are named below."""
+"""Status of a Playground, from its observed Service. Source: LZ-5.2, whose rows are named below."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ class ModelClaim(KubeModel):
         list[str] | None, honoured("the first decides resources and params, all of them the nodes and an annotation")
     ] = Field(
         default=None,
-        description="Flavors of the model, by name, most wanted first. The first decides the resources, and pods run "
-        "on nodes of any of them; absent means all of the model's own.",
+        description="Names of the model's flavors, in order of preference. The first sets the resources, and pods run "
+        "on nodes of any of them. Defaults to all flavors of the model.",
     )
 
 
 class BackendRuntimeConfig(KubeModel):
-    """What differs from the chosen preset of the engine."""
+    """Overrides of the engine's preset."""
 
     backend_name: Annotated[str, DEFAULTED] = Field(default=DEFAULT_BACKEND, description="Name of the BackendRuntime.")
     version: Annotated[str | None, honoured("instead of the preset's")] = Field(
@@ -46,31 +46,32 @@ class BackendRuntimeConfig(KubeModel):
     )
     config_name: Annotated[str | None, honoured("absent means by whether there is a draft model")] = Field(
         default=None,
-        description="The preset. Absent means speculative-decoding where there is a draft model, otherwise default.",
+        description="Name of the preset. Defaults to speculative-decoding with a draft model, otherwise to default.",
     )
     args: Annotated[list[str] | None, passed_through("after the preset's")] = Field(
-        default=None, description="Arguments after those of the preset, as they are: placeholders are not replaced."
+        default=None, description="Arguments to append to those of the preset. Placeholders in them are not replaced."
     )
     resources: Annotated[
         Resources | None,
         honoured("each instead of the preset's; a limit lowers the preset's request, a request raises its limit"),
-    ] = Field(default=None, description="CPU and memory of the engine, each instead of the preset's.")
+    ] = Field(default=None, description="CPU and memory of the engine. Each overrides the preset's value.")
     shared_memory_size: Annotated[Quantity | None, honoured("instead of the preset's")] = Field(
         default=None, description="Size of /dev/shm instead of the preset's."
     )
 
 
 class ElasticConfig(KubeModel):
-    """The range within which the number of replicas follows the load."""
+    """Range of replicas for autoscaling."""
 
     min_replicas: Annotated[Int32, defaulted("where there is a scaleTrigger, here or in the preset")] = Field(
-        default=1, description="Fewest replicas; at least 1 and less than maxReplicas."
+        default=1, description="Minimum number of replicas. Must be at least 1 and less than maxReplicas."
     )
     max_replicas: Annotated[Int32, honoured("where there is a scaleTrigger, here or in the preset")] = Field(
-        ge=1, description="Most replicas."
+        ge=1, description="Maximum number of replicas."
     )
     scale_trigger: Annotated[ScaleTrigger | None, passed_through("to the autoscaler")] = Field(
-        default=None, description="What to scale on instead of the preset's trigger. Without any, nothing is scaled."
+        default=None,
+        description="Metrics that drive scaling. Defaults to the preset's trigger; without one, nothing is scaled.",
     )
 
 
@@ -78,20 +79,18 @@ class PlaygroundSpec(KubeModel):
     """One model, or a main and a draft model, served by one engine."""
 
     replicas: Annotated[Int32, defaulted("an autoscaler writes it")] = Field(
-        default=1, description="How many copies serve the model. An autoscaler writes it too."
+        default=1, description="Number of replicas. An autoscaler writes it too."
     )
-    model_claim: ModelClaim | None = Field(default=None, description="The model, when it is one. Excludes modelClaims.")
-    model_claims: ModelClaims | None = Field(
-        default=None, description="The models, when they are several. Excludes modelClaim."
-    )
+    model_claim: ModelClaim | None = Field(default=None, description="Claim of a single model. Excludes modelClaims.")
+    model_claims: ModelClaims | None = Field(default=None, description="Claim of several models. Excludes modelClaim.")
     backend_runtime_config: BackendRuntimeConfig | None = Field(
-        default=None, description="The engine and what differs from its preset."
+        default=None, description="Engine and overrides of its preset."
     )
-    elastic_config: ElasticConfig | None = Field(default=None, description="Scaling by load.")
+    elastic_config: ElasticConfig | None = Field(default=None, description="Autoscaling settings.")
 
 
 class ConditionType(StrEnum):
-    """What a Playground's conditions are about."""
+    """Condition types of a Playground."""
 
     PROGRESSING = PROGRESSING
     """The service is being made or changed. Upstream never takes it back, only an abort does."""
@@ -123,19 +122,19 @@ class Reason(StrEnum):
     ARGUMENT_NOT_RENDERABLE = "ArgumentNotRenderable"
     """A placeholder in the preset's arguments has no value."""
     SERVICE_NOT_REPORTED = "ServiceNotReported"
-    """The service exists and has not said yet how it is, or said it of an older version of itself."""
+    """The Service has not reported a status for its current generation."""
 
 
 class PlaygroundStatus(Status):
-    """What is known of a Playground."""
+    """Observed state of a Playground."""
 
-    conditions: Annotated[list[Condition], Meta(description="How far the service is.")] = msgspec.field(
+    conditions: Annotated[list[Condition], Meta(description="Conditions of the Playground.")] = msgspec.field(
         default_factory=list
     )
-    replicas: Annotated[Int32, Meta(description="How many copies exist, ready or not.")] = msgspec.field(
+    replicas: Annotated[Int32, Meta(description="Number of existing replicas, ready or not.")] = msgspec.field(
         default_factory=no_replicas
     )
-    selector: Annotated[str, Meta(description="What finds the pods, for the autoscaler.")] = ""
+    selector: Annotated[str, Meta(description="Label selector of the pods, for the autoscaler.")] = ""
 
 
 Playground = Resource[PlaygroundSpec, PlaygroundStatus]

@@ -141,7 +141,7 @@ def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> 
 
 
 def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
-    """What Kubernetes itself would say about the pods when they are made."""
+    """Validate the pods as Kubernetes does."""
     pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
     yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
@@ -197,7 +197,7 @@ def warnings(service: Service) -> list[field.Advice]:
 
 
 def update_warnings(service: Service, old: Service, settings: Settings) -> list[field.Advice]:
-    """What upstream lets an update do, and what cannot come of it."""
+    """Return warnings about updates that upstream accepts and that have no effect."""
     before, after = old.spec.workload_template, service.spec.workload_template
     found: list[field.Advice] = []
     if not has_runner(after.worker_template):
@@ -254,7 +254,9 @@ def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
         given = _metadata(pods, kind)
         for key in keys:
             if key in given:
-                yield field.advice(path.child("metadata", kind).key(key), "overwritten with what the model claim says")
+                yield field.advice(
+                    path.child("metadata", kind).key(key), "overwritten with the value from the model claim"
+                )
 
 
 def _unreachable(service: Service) -> Iterator[field.Advice]:

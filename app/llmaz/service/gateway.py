@@ -27,7 +27,7 @@ from app.llmaz.service.plan import Plan
 from app.settings import Settings
 
 MODEL_HEADER = "x-ai-eg-model"
-"""Where the gateway puts the ``model`` of a request's body, for routes to match."""
+"""Header in which the gateway puts the ``model`` of a request's body."""
 
 
 def objects(plan: Plan, children: Children, settings: Settings) -> list[Json]:

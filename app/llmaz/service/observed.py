@@ -47,7 +47,7 @@ class Children(msgspec.Struct):
 
 
 class Related(msgspec.Struct):
-    """What the customize hook asked for."""
+    """Related objects, as the customize hook requests them."""
 
     models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{MODEL_API}", default=None)
     configmaps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)

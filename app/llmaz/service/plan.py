@@ -46,23 +46,23 @@ class Plan:
     flavors: list[str]
     """As claimed."""
     accelerators: dict[str, str]
-    """Requests and limits of the engine that the chosen flavor says."""
+    """Requests and limits of the engine from the chosen flavor."""
     nodes: Nodes
-    """Where the flavors let the pods run."""
+    """Nodes of the flavors."""
     skip: bool
     config: GlobalConfig
     object_loader: str
-    """Image of the loader for buckets of s3 and Google Cloud; empty where there is none."""
+    """Image of the loader for buckets of S3 and Google Cloud; may be empty."""
     mounts_images: bool
-    """Whether models in images are mounted; otherwise they are copied."""
+    """True if models in images are mounted rather than copied."""
     selector: dict[str, str]
-    """What finds the pods that take requests."""
+    """Label selector of the pods that take requests."""
     notes: list[str]
-    """What the user should know, although it stops nothing."""
+    """Warnings that stop nothing."""
 
 
 def plan(service: Service, children: Children, related: Related, settings: Settings) -> Plan | Cause:
-    """The plan, or why there is none: then everything stays as it is."""
+    """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = service.spec, service.metadata
     claims = spec.model_claims or ModelClaims()
     models = references.models(related.models, [model.name for model in main_first(claims.models or [])])
@@ -166,14 +166,14 @@ def _whole(kind: str, each: int | None, size: int) -> SubGroups | None:
 
 
 def divides(policy: SubGroupPolicy, size: int) -> bool:
-    """Whether groups of that size fall into whole subgroups."""
+    """True if subgroups divide groups of that size evenly."""
     return _whole(policy.sub_group_policy_type, policy.sub_group_size, size) is not None
 
 
 def _group_notes(
     template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None, workload: Workload
 ) -> Iterator[str]:
-    """What a LeaderWorkerSet keeps of its past."""
+    """Return notes about fields that an existing LeaderWorkerSet keeps."""
     if size != template.size:
         yield f"the LeaderWorkerSet keeps its size of {size}, which cannot change; delete it to get {template.size}"
     if workload is Workload.DEPLOYMENT:

@@ -152,7 +152,7 @@ _GROUP: dict[str, Json] = {
     "LWS_GROUP_SIZE": {"value": "1"},
     "LWS_WORKER_INDEX": {"value": "0"},
 }
-"""What LeaderWorkerSet tells every container of a group, for a group of one pod."""
+"""Variables that LeaderWorkerSet sets in every container, for a group of one pod."""
 _GROUP_VARIABLE = re.compile("|".join(_GROUP))
 
 

@@ -1,4 +1,4 @@
-"""How far a Service is, from its observed workload. Source: LZ-5.3, LZ-9."""
+"""Status of a Service, from its observed workload. Source: LZ-5.3, LZ-9."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WorkloadState:
     rollout: Rollout
     selector: str
     causes: list[Cause]
-    """What the workload says of itself."""
+    """Status of the workload."""
 
     @property
     def available(self) -> bool:

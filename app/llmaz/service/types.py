@@ -1,4 +1,4 @@
-"""The ``Service`` kind: models served by pods of the user's own making. Source: LZ-1.4 and LZ-5.3."""
+"""The ``Service`` kind: models served by pods of a user-defined template. Source: LZ-1.4 and LZ-5.3."""
 
 from __future__ import annotations
 
@@ -21,17 +21,15 @@ DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
 
 
 class SubGroupPolicy(KubeModel):
-    """How the pods of one replica are put into subgroups, as LeaderWorkerSet does it."""
+    """Subgroups of the pods of one replica, as in LeaderWorkerSet."""
 
     sub_group_policy_type: Annotated[
         Literal["LeaderWorker", "LeaderExcluded"],
         defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns"),
-    ] = Field(default="LeaderWorker", description="Whether the leader belongs to the first subgroup or to none.")
+    ] = Field(default="LeaderWorker", description="Type of subgroups: whether the leader belongs to the first one.")
     sub_group_size: Annotated[
         Int32 | None, honoured("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
-    ] = Field(
-        default=None, description="Pods per subgroup; it divides the size of the replica, or that without the leader."
-    )
+    ] = Field(default=None, description="Number of pods per subgroup. Must divide size, or size minus the leader.")
 
 
 class WorkloadTemplate(KubeModel):
@@ -46,16 +44,16 @@ class WorkloadTemplate(KubeModel):
     leader_template: Annotated[
         PodTemplateSpec | None,
         passed_through("with the model, the flavor's resources, labels and the scheduler put in"),
-    ] = Field(default=None, description="The leader's pod. Where it is set, the service needs LeaderWorkerSet.")
+    ] = Field(default=None, description="Pod template of the leader. Requires LeaderWorkerSet.")
     size: Annotated[Int32, defaulted("cannot be changed; above 1 it needs LeaderWorkerSet")] = Field(
-        default=1, description="Pods per replica, the leader included. More than 1 needs LeaderWorkerSet."
+        default=1, description="Number of pods per replica, including the leader. More than 1 requires LeaderWorkerSet."
     )
     restart_policy: Annotated[
         RestartPolicy, defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
     ] = Field(
         default=DEFAULT_RESTART_POLICY,
-        description="What a restart of one pod does to the others of its replica. No effect on a Deployment, where the "
-        "kubelet restarts the container in its place.",
+        description="Restart policy of the other pods of a replica when one restarts. No effect on a Deployment, where "
+        "the kubelet restarts the container in place.",
     )
     sub_group_policy: SubGroupPolicy | None = Field(
         default=None,
@@ -64,29 +62,29 @@ class WorkloadTemplate(KubeModel):
 
     @property
     def is_single(self) -> bool:
-        """Whether each replica is one pod, so that a Deployment can run them (LZ-9)."""
+        """True if each replica is one pod, so that a Deployment can run them (LZ-9)."""
         return self.leader_template is None and self.size == 1
 
 
 class RollingUpdateConfiguration(KubeModel):
-    """How many replicas a rollout takes at once."""
+    """Limits of a rolling update."""
 
     max_unavailable: Annotated[IntOrString, DEFAULTED] = Field(
-        default=1, description="How many replicas, or which percentage of them, may be missing during a rollout."
+        default=1, description="Maximum number or percentage of replicas that may be unavailable during a rollout."
     )
     max_surge: Annotated[IntOrString, DEFAULTED] = Field(
-        default=0, description="How many replicas, or which percentage of them, may be there in addition."
+        default=0, description="Maximum number or percentage of replicas above the desired number during a rollout."
     )
 
 
 class RolloutStrategy(KubeModel):
-    """How a changed template reaches the pods."""
+    """Strategy for rolling out a changed template."""
 
     type: Annotated[Literal["RollingUpdate"], DEFAULTED] = Field(
         default="RollingUpdate", description="Always a rolling update."
     )
     rolling_update_configuration: RollingUpdateConfiguration | None = Field(
-        default=None, description="How many replicas at once. Absent means one missing and none in addition."
+        default=None, description="Limits of the rolling update. Defaults to one unavailable replica and no surge."
     )
 
 
@@ -95,17 +93,17 @@ class ServiceSpec(KubeModel):
 
     model_claims: ModelClaims | None = Field(default=None, description="The models to serve.")
     replicas: Annotated[Int32, defaulted("an autoscaler writes it")] = Field(
-        default=1, description="How many copies serve the models. An autoscaler writes it too."
+        default=1, description="Number of replicas. An autoscaler writes it too."
     )
     workload_template: WorkloadTemplate = Field(description="The pods that serve the models.")
     rollout_strategy: RolloutStrategy = Field(
         default_factory=lambda: RolloutStrategy(rolling_update_configuration=RollingUpdateConfiguration()),
-        description="How a change of the template is rolled out.",
+        description="Rollout strategy of the pods.",
     )
 
 
 class ConditionType(StrEnum):
-    """What a Service's conditions are about."""
+    """Condition types of a Service."""
 
     AVAILABLE = "Available"
     """All replicas answer requests, with the present template."""
@@ -137,15 +135,15 @@ class Reason(StrEnum):
 
 
 class ServiceStatus(Status):
-    """What is known of a Service."""
+    """Observed state of a Service."""
 
-    conditions: Annotated[list[Condition], Meta(description="How far the workload is.")] = msgspec.field(
+    conditions: Annotated[list[Condition], Meta(description="Conditions of the Service.")] = msgspec.field(
         default_factory=list
     )
-    replicas: Annotated[Int32, Meta(description="How many copies exist, ready or not.")] = msgspec.field(
+    replicas: Annotated[Int32, Meta(description="Number of existing replicas, ready or not.")] = msgspec.field(
         default_factory=no_replicas
     )
-    selector: Annotated[str, Meta(description="What finds the pods that take requests, for an autoscaler.")] = ""
+    selector: Annotated[str, Meta(description="Label selector of the pods that take requests, for an autoscaler.")] = ""
 
 
 Service = Resource[ServiceSpec, ServiceStatus]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
@@ -11,12 +10,11 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice, without_user
 from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
-from app.kube.names import LABEL_MAX, is_dns1123_subdomain
+from app.kube.names import LABEL_MAX
 from app.llmkube.fit import too_large
 from app.llmkube.model.plan import accelerator, refusal
 from app.llmkube.model.types import (
     GPU,
-    SOURCE_FORM,
     Hardware,
     Model,
     ModelResources,
@@ -26,20 +24,19 @@ from app.llmkube.model.types import (
 )
 from app.llmkube.source import (
     BUCKET_SCHEME,
-    FILE_SCHEME,
     HUB_SCHEME,
     METAL,
-    PVC_SCHEME,
     Source,
     SourceClass,
     host,
     is_archive,
     parse,
+    problem,
     source_of,
-    url_problem,
 )
 from app.settings import Settings
 from app.workload import podrules
+from app.workload.address import HUB_HOSTS
 
 Errors = list[field.Error]
 
@@ -52,7 +49,7 @@ def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     spec = model.spec
     source = source_of(spec)
     errors = _name(model.metadata.name)
-    errors += _SOURCES[source.kind](source) or _forbidden(source, settings)
+    errors += _source(source) or _forbidden(source, settings)
     errors += _file_set(spec)
     if spec.source_secret_ref:
         errors += podrules.object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
@@ -68,70 +65,6 @@ def _name(name: str) -> Errors:
     if len(name) <= LABEL_MAX:
         return []
     return [field.too_long(field.Path("metadata").child("name"), LABEL_MAX, "pods carry the name as a label")]
-
-
-def _claim_source(source: Source) -> Errors:
-    """LK-V-M03 and LK-V-M04: both parts, and what a claim and a path inside a volume can be."""
-    text, form = source.text, f"write {PVC_SCHEME}<claim>/<path of the file in the volume>"
-    if not source.claim or not source.path:
-        missing = "the path inside the claim" if source.claim else "the claim's name"
-        return [field.invalid(SOURCE, text, f"{missing} is missing; {form}")]
-    errors = []
-    if not is_dns1123_subdomain(source.claim):
-        detail = (
-            f"{field.go_quote(source.claim)} cannot be the name of a claim: lower case letters, digits, '-' and '.'"
-        )
-        errors.append(field.invalid(SOURCE, text, f"{detail}; {form}"))
-    if source.path.startswith("/"):
-        errors.append(field.invalid(SOURCE, text, f"the path inside the claim must not begin with '/'; {form}"))
-    if ".." in source.path.split("/"):
-        errors.append(field.invalid(SOURCE, text, f"the path inside the claim must not contain '..'; {form}"))
-    return errors
-
-
-def _http_source(source: Source) -> Errors:
-    """LK-V-M07."""
-    problem = url_problem(source.text)
-    if not problem:
-        return []
-    detail = f"{problem}; write https://<host>/<path of one file>"
-    return [field.invalid(SOURCE, without_user(source.text), detail)]
-
-
-def _local_source(source: Source) -> Errors:
-    """LK-V-M06. Kubernetes itself takes no '..' in the path of a node's file."""
-    if not source.path.startswith("/"):
-        detail = f"a path on the node must be absolute; write {FILE_SCHEME}/<path> or /<path>"
-        return [field.invalid(SOURCE, source.text, detail)]
-    if ".." in source.path.split("/"):
-        return [field.invalid(SOURCE, source.text, "a path on the node must not contain '..'; write it out")]
-    return []
-
-
-def _invalid_source(source: Source) -> Errors:
-    """LK-V-M05."""
-    return [field.invalid(SOURCE, source.text, SOURCE_FORM)]
-
-
-def _repository_source(_: Source) -> Errors:
-    """A repository may have any name; whether it exists is the Hub's to say."""
-    return []
-
-
-_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+")
-
-
-def _bucket_source(source: Source) -> Errors:
-    """LK-V-M36: a bucket, and a key where no files are named below it."""
-    bucket = source.text.removeprefix(BUCKET_SCHEME).partition("/")[0]
-    form = f"write {BUCKET_SCHEME}<bucket>/<key of one object>"
-    if not _BUCKET.fullmatch(bucket):
-        return [field.invalid(SOURCE, without_user(source.text), f"the name of the bucket is missing or wrong; {form}")]
-    if not source.path and not source.files:
-        return [field.invalid(SOURCE, source.text, f"the object's key is missing; {form}")]
-    if set(source.path.split("/")) & {".", ".."} or not source.path.isprintable():
-        return [field.invalid(SOURCE, source.text, f"the key must not contain '.', '..' or control characters; {form}")]
-    return []
 
 
 MAX_FILES = 32768
@@ -170,15 +103,9 @@ def _file(text: str, path: field.Path) -> Errors:
     return []
 
 
-_SOURCES = {
-    SourceClass.PVC: _claim_source,
-    SourceClass.HTTP: _http_source,
-    SourceClass.LOCAL: _local_source,
-    SourceClass.INVALID: _invalid_source,
-    SourceClass.REPOSITORY: _repository_source,
-    SourceClass.FILES: _repository_source,
-    SourceClass.S3: _bucket_source,
-}
+def _source(source: Source) -> Errors:
+    found = problem(source)
+    return [field.invalid(SOURCE, without_user(source.text), found)] if found else []
 
 
 def _forbidden(source: Source, settings: Settings) -> Errors:
@@ -266,9 +193,10 @@ def _no_effect(path: field.Path, why: str) -> Advice:
 
 def _source_advice(source: Source) -> Iterator[Advice]:
     """LK-V-M08 and HTTP-X49: neither the address of a page in a browser nor an archive is a model's file."""
-    on_hub = source.kind is SourceClass.HTTP and host(source.text) in ("huggingface.co", "www.huggingface.co", "hf.co")
+    on_hub = source.kind is SourceClass.HTTP and host(source.text) in HUB_HOSTS
     if source.hub_page:
-        text = f"the address of a Hugging Face page is read as its repository; write {source.repository}"
+        written = f"hf://{source.repository}@{source.revision}" if source.revision else source.repository
+        text = f"the address of a Hugging Face page is read as its repository; write {written}"
         yield advice(SOURCE, text)
     elif on_hub and "/resolve/" not in source.text:
         yield advice(SOURCE, "a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it")

@@ -124,7 +124,7 @@ def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
         ("", True, True, "has no model: set model.uri"),
         ("a/b", False, True, "invalid model URI"),
         ("ftp://b/m", True, True, "ftp:// is not supported, use hf://"),
-        ("gs://Bucket/m", True, True, "no name of a bucket"),
+        ("gs://Bucket/m", True, True, "the bucket must be up to 222"),
         ("oci://r.io/m:1", True, False, "enableModelcar is off"),
         ("oci://image:tag", True, True, "port"),
     ],
