@@ -189,7 +189,10 @@ def _taken_over(wanted: Json, child: ObservedObject, recorded: Json | None, runn
     if ours and _is_unchanged(child, template, inputs_):
         notes = {KEPT: _digest(template), TAKEN_OVER: "true"}
         return _with_template(wanted, part if merges else None, notes)
-    claimed = union(part if ours else without_rights(template, running), claim(running, template))
+    claims = claim(running, template)
+    if ours and claims is None:
+        return wanted
+    claimed = union(part if ours else without_rights(template, running), claims)
     return _with_template(wanted, claimed, {INPUTS: ""}) if is_sendable(claimed) and claimed != template else wanted
 
 
