@@ -58,8 +58,9 @@ class Kind(Generic[SpecT, StatusT]):
     children: they stay as they are, unless what can be read of it says that they are to stop.
     ``template_inputs`` returns what pod templates are made from besides the parent's spec, which is valid.
     ``customize`` gets the spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod
-    values that do not show when fields are changed one by one, such as built-in presets. ``cross_object_warnings`` warns of what
-    does not fit together with the related objects. Only the command line asks the two.
+    values that do not show when fields are changed one by one, such as built-in presets.
+    ``cross_object_warnings`` warns of what does not fit together with the related objects. Only the command line asks
+    the two.
     """
 
     resource: CustomResource

@@ -44,8 +44,8 @@ NOTHING = Outstanding()
 def outstanding(answered: Sequence[Any], request: SyncRequest[Any, Any]) -> Outstanding:
     """Compare the desired children with the observed ones; the result has the order of the answer.
 
-    Metadata and ``spec.replicas`` are ignored, because other clients write them. So are children without a record, which
-    were just taken over, and children that the answer does not have.
+    Metadata and ``spec.replicas`` are ignored, because other clients write them. So are children without a record,
+    which were just taken over, and children that the answer does not have.
     """
     there = {
         (child.kind, child.metadata.name): child
