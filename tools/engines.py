@@ -93,7 +93,7 @@ _CHECKED_LATER = {
     "vllm": {"--quantization": "QuantizationMethods", "--kv-cache-dtype": "CacheDType"},
     "sglang": {"--speculative-algorithm": "SpeculativeAlgorithm"},
 }
-"""Options that the parser takes as any text and the engine compares with a list before it starts."""
+"""Options of which the parser takes any value, and which the engine compares with a list before it starts."""
 _FOLDED = {"vllm": ("--attention-backend",), "sglang": ("--speculative-algorithm",)}
 """Options whose value is read in either case."""
 
@@ -129,7 +129,7 @@ def _wheel(path: Path) -> Catalogue:
 
 @dataclass
 class Declarations:
-    """What modules declare: names with their expressions, classes with their fields, and the calls of a parser."""
+    """Declarations of modules: names with their expressions, classes with their fields, and the calls of a parser."""
 
     names: dict[str, ast.expr] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
@@ -209,7 +209,7 @@ class Declarations:
         return [*name, *aliases], self.values(keywords["choices"]) if "choices" in keywords else self.values(type_)
 
     def values(self, node: ast.expr, seen: tuple[str, ...] = ()) -> list[str]:
-        """The texts that an expression lists: a list, a ``Literal``, the members of an enumeration, a sum of these."""
+        """The strings in an expression: a list, a ``Literal``, the members of an enumeration, or a sum of these."""
         if isinstance(node, ast.Constant):
             return [node.value] if isinstance(node.value, str) else []
         name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
@@ -252,7 +252,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 def _has_text(annotation: ast.expr) -> bool:
-    """Whether an annotation allows any text."""
+    """Return True if an annotation allows any string."""
     return any(isinstance(node, ast.Name) and node.id == "str" for node in ast.walk(annotation))
 
 
@@ -260,6 +260,8 @@ def _has_text(annotation: ast.expr) -> bool:
 
 _HELP_ROW = re.compile(r"^(-[^\s].*?)(?:\s{2,}|$)")
 _LISTED = re.compile(r"[\[{]([\w.|,-]+)[\]}]|allowed values: ([\w, ]+)")
+_REMOVED = "the argument has been removed"
+"""Description of an option with which llama.cpp ends."""
 
 
 def _llama_server(root: Path) -> Catalogue:
@@ -293,6 +295,7 @@ def help_options(text: str) -> Options:
         row = _HELP_ROW.match(re.sub(r",\s+-", ", -", line))
         if row is not None:
             names = [word for word in re.split(r"[,\s]+", row[1]) if re.fullmatch(r"--?[A-Za-z][\w-]*", word)]
+            names = [] if _REMOVED in line else names
             found |= {name: [] for name in names}
         listed = _LISTED.search(line)
         if listed is not None and (row is not None or listed[2]):
@@ -323,7 +326,7 @@ def _personaplex(checkout: Path) -> Catalogue:
     declared = Declarations()
     declared.add(ast.parse((checkout / "moshi/moshi/server.py").read_text(encoding="utf-8")))
     commit = checkout.name.rpartition("-")[2]
-    source = "moshi/moshi/server.py of NVIDIA/personaplex; there is no release"
+    source = "moshi/moshi/server.py of NVIDIA/personaplex, which has no releases"
     return Catalogue("personaplex", commit, source, declared.options(), [], [])
 
 

@@ -17,7 +17,7 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number between two ends; ``most`` is ``None`` where nothing bounds it. ``how`` says how it is known."""
+    """A number between two ends; ``most`` is ``None`` where nothing bounds it. ``how`` is its source."""
 
     least: float
     most: float | None
@@ -37,7 +37,7 @@ def _gib(number: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What decides the size of a model and of its key-value cache. What is not known is 0."""
+    """Dimensions that decide the size of a model and of its key-value cache; 0 for unknown ones."""
 
     layers: int
     kv_heads: int
@@ -53,26 +53,26 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How a server uses the memory of its GPUs, as far as its own options tell."""
+    """Use of the memory of GPUs by a server, as far as its options describe it."""
 
     context: int | None = None
-    """Tokens that the key-value cache has room for at least; ``None``: as the server chooses."""
+    """Minimum number of tokens in the key-value cache; ``None`` for the server's choice."""
     cache: tuple[str, str] = ("f16", "f16")
-    """Number formats of keys and values."""
+    """Data types of keys and values."""
     share: float | None = None
-    """Share of the memory that the server takes, where the user says it."""
+    """Fraction of the memory that the server takes, where the user sets it."""
     usual_share: float = 1.0
-    """The same where the user does not."""
+    """The server's default for it."""
     gpus: int | None = None
-    """How many of the pod's GPUs it uses; ``None``: all of them."""
+    """Number of the pod's GPUs that it uses; ``None`` for all."""
     quantization: str = ""
-    """What the server makes of the weights, where the user says it."""
+    """Quantization of the weights, where the user sets it."""
     elsewhere: str = ""
-    """What may be kept in main memory, so that less is needed here; empty for nothing."""
+    """Reason why less may be needed, because a part is kept in host memory; empty for none."""
     more: str = ""
-    """What takes memory besides, and nobody knows how much; empty for nothing."""
+    """Further uses of memory, of an unknown amount; empty for none."""
     unknown: str = ""
-    """Why nothing can be said of this server at all; empty where something can."""
+    """Reason why the server cannot be judged; empty where it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,11 @@ class Question:
     memory: int
     """Bytes of one GPU."""
     memory_from: str
-    """Who says so."""
+    """Source of that number."""
 
 
 def judge(question: Question) -> Fit:
-    """The answer. It is certain, or it is that nobody can know."""
+    """The answer, which is CANNOT_KNOW unless it is certain."""
     use = question.use
     if use.unknown:
         return Fit(Answer.CANNOT_KNOW, use.unknown, ())
@@ -109,7 +109,7 @@ def judge(question: Question) -> Fit:
     total = Amount(least, most, f"without {use.more}" if use.more else "")
     rows = (*rows, ("needed", str(total), total.how))
     if not question.gpus:
-        return Fit(Answer.CANNOT_KNOW, f"no GPU is asked for; of main memory it needs {total}", rows)
+        return Fit(Answer.CANNOT_KNOW, f"no GPU is requested; of host memory it needs {total}", rows)
     if not question.memory:
         why = f"it needs {total}; write the memory of one GPU into the Model's hardware.gpu.memory"
         return Fit(Answer.CANNOT_KNOW, why, rows)
@@ -174,7 +174,7 @@ _COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1
 
 
 def parameters(names: Iterable[str]) -> Amount:
-    """What names say: ``8B``, ``8x7B``. They are rounded, and experts share a part of their weights."""
+    """The number in names: ``8B``, ``8x7B``. They are rounded, and experts share a part of their weights."""
     for name in names:
         found = _COUNT.findall(name)
         counts = [float(number) * 1e9 * (int(experts) if experts else 1) for experts, number in found]
@@ -248,7 +248,7 @@ def cache(question: Question) -> Amount:
     if shape is None:
         return Amount(0, None, "the model's layers and heads are not known")
     if not tokens:
-        return Amount(0, None, "neither the service nor the model says how long the context is")
+        return Amount(0, None, "neither the service nor the model has a context length")
     values = shape.layers * shape.kv_heads * shape.head
     known = all(text in _CACHE_BITS for text in use.cache)
     per_token = values * sum(_CACHE_BITS.get(text, 32.0) for text in use.cache) / 8
@@ -263,7 +263,7 @@ def cache(question: Question) -> Amount:
 
 
 OVERHEAD = int(2.5 * GIB)
-"""What a server takes of each GPU besides, at most: its context, buffers, graphs."""
+"""Maximum of each GPU that a server takes besides: its context, buffers, graphs."""
 
 
 def _overhead(question: Question) -> Amount:

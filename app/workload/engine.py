@@ -1,6 +1,6 @@
 """The engines that serve models: what the parser of each known release accepts.
 
-The releases stand in ``engines/``, which ``python -m tools.engines`` writes from what the engines publish.
+The releases are the files in ``engines/``, which ``python -m tools.engines`` writes from what the engines publish.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _REPOSITORIES = {
 """The repositories of images that the engines publish."""
 _TAG = re.compile(r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]+(?:\.[0-9]+)+(?:\.post[0-9]+)?)(?:-[a-z0-9.-]+)?")
 
+_LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
+
 
 class Release(msgspec.Struct, frozen=True):
     """One release of an engine."""
@@ -31,7 +33,7 @@ class Release(msgspec.Struct, frozen=True):
     engine: str
     version: str
     source: str
-    """Where the rest was read from."""
+    """Source of the rest."""
     options: Mapping[str, tuple[str, ...]]
     """The options of its command line, each with the values that it takes; none for any value."""
     metrics: frozenset[str]
@@ -59,8 +61,19 @@ class Engine:
         return f"{NAMES[self.name]} {self.version}"
 
     def has(self, option: str) -> bool:
-        """Whether there is an option of that name."""
+        """Return True if there is an option of that name."""
         return any(option in release.options for release in self.releases)
+
+    def knows(self, argument: str) -> bool:
+        """Return False for an argument that is a long option of none of the releases, nor the beginning of one.
+
+        Spellings that parsers derive are known as well: underscores, ``--no-``, and a path after a dot.
+        """
+        option = argument.partition("=")[0].partition(".")[0].replace("_", "-")
+        if not _LONG_OPTION.fullmatch(option):
+            return True
+        positive = option.replace("--no-", "--", 1)
+        return any(name.startswith((option, positive)) for release in self.releases for name in release.options)
 
     def values(self, option: str) -> tuple[str, ...]:
         """The values that an option takes; none where it takes any."""
@@ -68,7 +81,7 @@ class Engine:
         return tuple(dict.fromkeys(value for values in lists for value in values)) if all(lists) else ()
 
     def accepts(self, option: str, value: str) -> bool:
-        """Whether the engine starts with an option and its value."""
+        """Return True if the engine starts with an option and its value."""
         values = self.values(option)
         return self.has(option) and (not values or value in values)
 
@@ -79,14 +92,14 @@ def engine_of(image: str) -> Engine | None:
     A version is known from the oldest catalogued release to the newest.
     """
     repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
-    name, found = _REPOSITORIES.get(repository), _TAG.fullmatch(tag)
-    if name is None or found is None:
+    name, match = _REPOSITORIES.get(repository), _TAG.fullmatch(tag)
+    if name is None or match is None:
         return None
-    version = _ordered(found[1])
-    known = sorted((one for one in RELEASES if one.engine == name), key=lambda one: _ordered(one.version))
-    below = [release for release in known if _ordered(release.version) <= version][-1:]
-    above = [release for release in known if _ordered(release.version) >= version][:1]
-    return Engine(name, found[1], (*below, *above)) if below and above else None
+    version = _ordered(match[1])
+    releases = sorted((r for r in RELEASES if r.engine == name), key=lambda release: _ordered(release.version))
+    below = [release for release in releases if _ordered(release.version) <= version][-1:]
+    above = [release for release in releases if _ordered(release.version) >= version][:1]
+    return Engine(name, match[1], (*below, *above)) if below and above else None
 
 
 def _ordered(version: str) -> tuple[int, ...]:

@@ -234,3 +234,11 @@ def test_a_document_without_a_type_does_not_end_the_command(command: Command, mi
     result = command("validate", command.file("all.yaml", untyped, BROKEN))
     assert result.status == 1
     assert "spec.replcias" in result.out
+
+
+def test_an_object_with_errors_is_not_planned(command: Command) -> None:
+    """Its errors are all there is to say: a metric without a value ended the command."""
+    autoscaling = {"maxReplicas": 3, "metrics": [{"type": "Pods", "name": "queue"}]}
+    result = command("validate", command.file("all.yaml", model(), service({"autoscaling": autoscaling})))
+    assert result.status == 1
+    assert "targetAverageValue: Required value" in result.out

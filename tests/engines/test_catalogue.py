@@ -90,6 +90,8 @@ HELP = """\
 -ctk,  --cache-type-k TYPE              KV cache data type for K
                                         allowed values: f32, f16, q8_0
 --perf, --no-perf                       whether to enable timings
+--draft, --draft-max N                  the argument has been removed. use --spec-draft-n-max or
+                                        --spec-ngram-mod-n-max
 """
 
 

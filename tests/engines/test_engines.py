@@ -190,6 +190,28 @@ def test_the_warning_names_the_right_value(runtime: str, spec: Json, field: str,
     assert re.search(rf"\b{right}\b", text), text
 
 
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "--trust-remote-code",
+        "--no_enable_prefix_caching",
+        "-q=awq",
+        "--compilation-config.mode=3",
+        "--tensor-par",
+        "awq",
+    ],
+)
+def test_the_users_own_options_are_known(argument: str) -> None:
+    assert not [text for text in warned(service(runtime="vllm", extraArgs=[argument])) if "extraArgs[" in text]
+
+
+def test_an_option_that_the_engine_lacks_is_warned_of() -> None:
+    spec: Json = {"runtime": "vllm", "extraArgs": ["--speculative-model=org/draft", "--seed", "1"]}
+    (text,) = [text for text in warned(service(**spec)) if "extraArgs[" in text]
+    assert text == "spec.extraArgs[0]: vLLM 0.20.0 has no option --speculative-model, and ends with it"
+    assert [text for text in warned(service(extraArgs=["--draft-max", "4"])) if "no option --draft-max" in text]
+
+
 # llmaz: the presets that are shipped.
 
 PRESETS = [(name, config["name"]) for name, item in ENGINES.items() for config in item["spec"]["recommendedConfigs"]]

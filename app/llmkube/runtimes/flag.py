@@ -1,4 +1,4 @@
-"""The option of an engine's command line that a field becomes. It stands on the field, beside its class.
+"""The option of an engine's command line that a field becomes, as an annotation beside the field's class.
 
 ``max_model_len: Annotated[int | None, HONOURED, Flag("--max-model-len")]``. The command line, the warning about a flag
 that ``extraArgs`` repeats, the memory that a server needs and the tables of fields follow from it. Which releases of an
@@ -21,7 +21,7 @@ from app.workload.engine import Engine
 
 
 class Memory(StrEnum):
-    """What a field says about the memory of a server's GPUs."""
+    """Part of a server's memory that a field is about."""
 
     CONTEXT = "context"
     """Tokens of the longest request."""
@@ -57,7 +57,7 @@ class Flag:
     value: str = ""
     """Value of a switch that takes one."""
     separator: str = ""
-    """Joins the items of a list to one value; empty to write each as a value of its own."""
+    """Joins the items of a list to one value; empty for a value each."""
     memory: tuple[Memory, ...] = ()
     instead: tuple[tuple[str, str], ...] = ()
     """Values that engines know by another name, with that name."""
@@ -79,7 +79,7 @@ class Flag:
             return value
         if not isinstance(value, str):
             return value if engine.has(self.name) else None
-        names = (value, *(name for known, name in self.instead if known == value))
+        names = (value, *(name for other, name in self.instead if other == value))
         return next((name for name in names if engine.accepts(self.name, name)), None)
 
     def arguments(self, value: object) -> list[str]:
@@ -96,34 +96,34 @@ class Flag:
 def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = False) -> dict[str, Flag]:
     """The options of a runtime by the path of their field below ``spec``: ``vllmConfig.maxModelLen``.
 
-    ``config`` is the field that holds the runtime's own options, and ``own`` says that ``model`` is a part of them.
+    ``config`` is the field that holds the runtime's own options; ``own`` is true for parts of them.
     """
-    found: dict[str, Flag] = {}
+    flags: dict[str, Flag] = {}
     for alias, (name, shape) in fields(model).items():
         flag = flag_of(model.model_fields[name], runtime, own=own)
         if flag is not None:
-            found[alias] = replace(flag, choices=_choices(model.model_fields[name].annotation))
+            flags[alias] = replace(flag, choices=_choices(model.model_fields[name].annotation))
         if shape.model is not None and not shape.container:
             below = flags_of(shape.model, runtime, config, own=own or alias == config)
-            found |= {f"{alias}.{path}": flag for path, flag in below.items()}
-    return found
+            flags |= {f"{alias}.{path}": flag for path, flag in below.items()}
+    return flags
 
 
 def flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
-    """The option that a field becomes in a runtime; ``own``: the field stands in the runtime's own options."""
-    found = (item for item in info.metadata if isinstance(item, Flag))
-    return next((flag for flag in found if runtime in flag.runtimes or (own and not flag.runtimes)), None)
+    """The option that a field becomes in a runtime; ``own`` is true for a field of the runtime's own options."""
+    flags = (item for item in info.metadata if isinstance(item, Flag))
+    return next((flag for flag in flags if runtime in flag.runtimes or (own and not flag.runtimes)), None)
 
 
 def _choices(annotation: Any) -> tuple[str, ...]:
     """The values of a ``Literal``, alone or as an option."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
-    return next((found for item in get_args(annotation) if (found := _choices(item))), ())
+    return next((values for item in get_args(annotation) if (values := _choices(item))), ())
 
 
 def is_set(value: object) -> bool:
-    """Whether a field has a value: a number counts, even 0."""
+    """Return True if a field has a value: a number counts, even 0."""
     return value is not None and value is not False and value not in ("", [])
 
 

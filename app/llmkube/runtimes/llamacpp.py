@@ -51,7 +51,7 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def _model(serving: Serving) -> list[str]:
-    """Where the model is. A repository is fetched by the server itself, unless the user already names a model."""
+    """The model's flag. The server downloads a repository itself, unless the user already names a model."""
     if not serving.fetches:
         return ["--model", serving.path]
     named = has_flag((*serving.spec.command, *serving.spec.extra_args), *MODEL_FLAGS)
@@ -59,9 +59,9 @@ def _model(serving: Serving) -> list[str]:
 
 
 def lacks_model(spec: InferenceServiceSpec) -> bool:
-    """Whether the server starts with an empty path: the user leaves the model out, and nothing else names one.
+    """Return True if the server starts with an empty path: the user leaves the model out, and no flag names one.
 
-    A command of the user's own may know where its model is (LK-3.5.1).
+    A command of the user may know where its model is (LK-3.5.1).
     """
     return spec.skip_model_init and not spec.command and not has_flag(spec.extra_args, *MODEL_FLAGS)
 
@@ -124,9 +124,9 @@ _PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
 
 
 def _purpose(serving: Serving) -> list[str]:
-    """What ``mode`` asks of the server; a flag of the user's own switches ours off."""
-    wanted = _PURPOSES.get(serving.spec.mode, ())
-    return [item for flags in wanted if not serving.has(flags[0]) for item in flags]
+    """The flags of ``mode``, except for those that ``extraArgs`` set."""
+    purpose = _PURPOSES.get(serving.spec.mode, ())
+    return [item for flags in purpose if not serving.has(flags[0]) for item in flags]
 
 
 def mistakes(spec: InferenceServiceSpec, _: GPURequest) -> Iterator[Cause]:
@@ -143,7 +143,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     if spec.reasoning_budget_message and spec.reasoning_budget is None:  # LK-V-I45
         yield advice(SPEC.child("reasoningBudgetMessage"), "no effect without reasoningBudget", "no-effect")
     if (spec.moe_cpu_offload or spec.no_kv_offload) and not (resources and (resources.memory or resources.host_memory)):
-        message = "part of the model is kept in main memory, but no memory is requested; set it"  # LK-V-I46
+        message = "part of the model is kept in host memory, but no memory is requested; set it"  # LK-V-I46
         yield advice(SPEC.child("resources", "hostMemory"), message)
     if spec.batch_size and spec.u_batch_size and spec.u_batch_size > spec.batch_size:  # LK-V-I53
         yield advice(SPEC.child("uBatchSize"), f"llama.cpp lowers it to batchSize, which is {spec.batch_size}")
@@ -156,7 +156,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
-    """LK-V-X03, LK-V-I42 and LK-V-I40."""
+    """Warn of repositories, and of GPUs that are missing or without an image (LK-V-X03, LK-V-I42, LK-V-I40)."""
     if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "the Model is a repository: each pod downloads it when it starts (--hf-repo)"
         yield advice(SPEC.child("modelRef"), message)
@@ -171,28 +171,28 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
 
 
 def _is_without_image(hardware: Hardware) -> bool:
-    """Whether the GPU is neither of NVIDIA, nor of AMD with a runtime."""
+    """Return True for a GPU that is neither NVIDIA's, nor AMD's with a runtime."""
     vendor = hardware.gpu.vendor if hardware.gpu else "nvidia"
     other = vendor != "nvidia" or hardware.accelerator in ("intel", "rocm", "vulkan")
     return other and not (hardware.gpu and amd_device(hardware.gpu))
 
 
 _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
-"""Variable with which llama.cpp takes main memory where that of a GPU is full."""
+"""Variable with which llama.cpp uses host memory once a GPU is full."""
 _MEMORY_FLAGS = ("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md", "--model-draft")
 
 
 def use(spec: InferenceServiceSpec, model: ModelSpec) -> Use:
     """The slots share one cache of ``contextSize`` tokens. Layers, experts and the cache may stay in host memory."""
-    gpu, told = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP.flags, _MEMORY_FLAGS)
+    gpu, base = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP.flags, _MEMORY_FLAGS)
     others = {
         "hardware.gpu.layers": gpu is not None and (gpu.layers or 0) > 0,
         _UNIFIED: any(variable.get("name") == _UNIFIED for variable in spec.env),
     }
     named = ", ".join(name for name, there in others.items() if there)
-    elsewhere = told.elsewhere or (f"{named} may keep a part of it in host memory" if named else "")
+    elsewhere = base.elsewhere or (f"{named} may keep a part of it in host memory" if named else "")
     single = gpu is not None and gpu.sharding is not None and gpu.sharding.strategy == "none"
-    return replace(told, gpus=1 if single else None, elsewhere=elsewhere)
+    return replace(base, gpus=1 if single else None, elsewhere=elsewhere)
 
 
 LLAMACPP = Runtime(

@@ -24,7 +24,7 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """LK-V-I70."""
+    """Warn of a missing volume or metric (LK-V-I70)."""
     if spec.autoscaling and not spec.autoscaling.metrics:
         message = "no effect without metrics: llamacpp-router serves none that could be the default"
         yield advice(SPEC.child("autoscaling"), message, "no-effect")

@@ -23,22 +23,22 @@ def memory_use(
     ``others`` are options without a field that change it, ``share`` is the fraction of the GPU's memory that the server
     takes by default, and ``ignored`` are the paths of fields that have no effect.
     """
-    found: dict[Memory, dict[str, object]] = {kind: {} for kind in Memory}
+    values: dict[Memory, dict[str, object]] = {kind: {} for kind in Memory}
     for path, option, value in flag_values(spec, flags):
         for kind in option.memory if path not in ignored else ():
-            found[kind][path] = value
-    own = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
-    extra = ["extraArgs"] if has_flag(spec.extra_args, *own, *others) else []
-    elsewhere = ", ".join([*found[Memory.HOST], *extra])
+            values[kind][path] = value
+    spellings = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
+    extra = ["extraArgs"] if has_flag(spec.extra_args, *spellings, *others) else []
+    elsewhere = ", ".join([*values[Memory.HOST], *extra])
     return Use(
-        context=_last(found[Memory.CONTEXT]),
-        cache=(_last(found[Memory.KEYS]) or "auto", _last(found[Memory.VALUES]) or "auto"),
-        share=_last(found[Memory.SHARE]),
+        context=_last(values[Memory.CONTEXT]),
+        cache=(_last(values[Memory.KEYS]) or "auto", _last(values[Memory.VALUES]) or "auto"),
+        share=_last(values[Memory.SHARE]),
         usual_share=share,
-        gpus=None if extra else _last(found[Memory.GPUS]),
-        quantization=_last(found[Memory.WEIGHTS]) or "",
+        gpus=None if extra else _last(values[Memory.GPUS]),
+        quantization=_last(values[Memory.WEIGHTS]) or "",
         elsewhere=f"{elsewhere} may keep a part of it in host memory" if elsewhere else "",
-        more=", ".join([*found[Memory.MORE], *extra]),
+        more=", ".join([*values[Memory.MORE], *extra]),
     )
 
 

@@ -1,4 +1,4 @@
-"""PersonaPlex, a speech model with a server of its own. Source: LK-3.5.4."""
+"""PersonaPlex, a speech model with its own server. Source: LK-3.5.4."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """LK-V-I60."""
+    """Warn of a key of the token's Secret that the API does not name (LK-V-I60)."""
     reference = (spec.persona_plex_config or PersonaPlexConfig()).hf_token_secret_ref or {}
     if reference.get("key") not in (None, "", TOKEN):
-        message = f"the API's page says {TOKEN}; pods take the token from key {reference['key']} all the same"
+        message = f"the API names the key {TOKEN}; pods read the token from key {reference['key']}"
         yield advice(SPEC.child("personaPlexConfig", "hfTokenSecretRef", "key"), message)
 
 

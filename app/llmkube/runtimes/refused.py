@@ -23,13 +23,17 @@ def refused(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
     if engine is None:
         return
     for path, option, value in flag_values(spec, runtime.flags):
-        accepted, here = option.accepted(value, engine), SPEC.child(*path.split("."))
+        accepted, field = option.accepted(value, engine), SPEC.child(*path.split("."))
         if not engine.has(option.name):
-            yield advice(here, f"no effect: {engine} has no option {option.name}", "no-effect")
+            yield advice(field, f"no effect: {engine} has no option {option.name}", "no-effect")
         elif accepted is None:
-            yield advice(here, f"no effect: {engine} does not support {value}; {_hint(option, engine)}", "no-effect")
+            yield advice(field, f"no effect: {engine} does not support {value}; {_hint(option, engine)}", "no-effect")
         elif accepted != value:
-            yield advice(here, f"{engine} calls this {accepted}, which is what it gets")
+            yield advice(field, f"{engine} calls this {accepted}, which is what it gets")
+    for position, argument in enumerate(spec.extra_args if "extraArgs" in runtime.fields else ()):
+        if not engine.knows(argument):
+            here = SPEC.child("extraArgs").index(position)
+            yield advice(here, f"{engine} has no option {argument.partition('=')[0]}, and ends with it")
 
 
 def _hint(option: Flag, engine: Engine) -> str:

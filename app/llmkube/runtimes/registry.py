@@ -16,7 +16,7 @@ RUNTIMES = {runtime.name: runtime for runtime in (LLAMACPP, LLAMACPP_ROUTER, VLL
 
 def readers(field: str) -> list[str]:
     """Names of the runtimes that read a field of the spec; none for a field that every runtime reads."""
-    return [known.name for known in RUNTIMES.values() if field in known.fields]
+    return [runtime.name for runtime in RUNTIMES.values() if field in runtime.fields]
 
 
 def spelt_out(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the family knows about one server.
+"""Runtimes: one server each, and how a service becomes its command line.
 
 A new runtime is a module beside this one, a line in the registry, and a word in the type ``Runtime`` of the spec.
 """
@@ -76,7 +76,7 @@ class Serving:
 
     @property
     def fetches(self) -> bool:
-        """Whether the server downloads a repository, although the runtime reads its model from a volume."""
+        """True if the server downloads a repository, although the runtime reads its model from a volume."""
         return self.mounts_model and source_of(self.model).kind is SourceClass.REPOSITORY
 
     @property
@@ -85,7 +85,7 @@ class Serving:
         return self.model.hardware.gpu if self.model.hardware else None
 
     def has(self, flag: str) -> bool:
-        """Whether ``extraArgs`` sets the flag, as ``--flag`` or ``--flag=value``; short forms are other flags."""
+        """Return True if ``extraArgs`` set the flag, as ``--flag`` or ``--flag=value``; short forms are other flags."""
         return has_flag(self.spec.extra_args, flag)
 
     def options(self, options: KubeModel, *names: str, **written: list[str]) -> list[str]:
@@ -93,17 +93,17 @@ class Serving:
 
         ``written`` holds the arguments of fields that become more than a flag.
         """
-        found: dict[str, list[str]] = {}
+        arguments: dict[str, list[str]] = {}
         for name in names or type(options).model_fields:
             info, value = type(options).model_fields[name], getattr(options, name)
             flag = flag_of(info, self.runtime, own=options is not self.spec)
             if name in written:
-                found[name] = written[name]
+                arguments[name] = written[name]
             elif flag is not None and (self.gpus or not flag.needs_gpu):
-                earlier = found.setdefault(flag.name, [])
+                earlier = arguments.setdefault(flag.name, [])
                 accepted = flag.accepted(value, self.engine)
-                found[flag.name] = flag.arguments(accepted) if is_set(value) else earlier
-        return [argument for arguments in found.values() for argument in arguments]
+                arguments[flag.name] = flag.arguments(accepted) if is_set(value) else earlier
+        return [argument for group in arguments.values() for argument in group]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ class Runtime:
     metric: str = "llamacpp:requests_processing"
     """Default metric of an autoscaler, whose target is an average of two per pod; empty for none."""
     mounts_model: bool = False
-    """Whether it reads the model from a volume."""
+    """The server reads the model from a volume."""
     loads_directories: bool = False
-    """Whether it loads several files as one model, unless that is GGUF."""
+    """The server loads several files as one model, unless they are GGUF."""
     scraped: bool = False
-    """Whether it serves ``/metrics`` on its port."""
+    """The server has ``/metrics`` on its port."""
     service_links: bool | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment that the server always gets."""
@@ -142,7 +142,7 @@ class Runtime:
     formats_option: str = "--quantization"
     """Option of engines whose values have ``gguf`` among them where the engine loads such files."""
     repositories_only: bool = False
-    """Whether it loads nothing but Hugging Face repositories."""
+    """The server loads nothing but Hugging Face repositories."""
     gpu_fields: Mapping[str, int] = field(default_factory=dict)
     """Fields of a Model's ``hardware.gpu`` that it reads, and the number of GPUs from which they have an effect."""
 
@@ -172,7 +172,7 @@ class Runtime:
     judge: Callable[[InferenceServiceSpec], tuple[str, str] | None] = lambda _: None
     """The condition's reason and message while ``config`` is not valid."""
     use: Callable[[InferenceServiceSpec, ModelSpec], Use] = lambda *_: Use(unknown=UNKNOWN_USE)
-    """How it uses the memory of its GPUs."""
+    """Use of the memory of its GPUs."""
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
     """Draft model of speculative decoding, as the user wrote it; empty without one."""
     draft_of: Callable[[list[str]], str] = lambda _: ""
@@ -242,7 +242,7 @@ def mode(spec: InferenceServiceSpec) -> str:
 
 
 def has_flag(args: Iterable[str], *spellings: str) -> bool:
-    """Whether a flag is among the arguments, as ``--flag`` or ``--flag=value``."""
+    """Return True if a flag is among the arguments, as ``--flag`` or ``--flag=value``."""
     return any(arg.partition("=")[0] in spellings for arg in args)
 
 

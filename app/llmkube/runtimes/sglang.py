@@ -63,7 +63,7 @@ def _speculative(serving: Serving) -> list[str]:
 
 
 def _counts_are_complete(config: SGLangSpeculative) -> bool:
-    """Whether the three numbers of speculative decoding are there; SGLang chooses all of them or none."""
+    """True if the three numbers of speculative decoding are set; SGLang chooses all of them or none."""
     return None not in (config.num_steps, config.eagle_top_k, config.num_draft_tokens)
 
 
@@ -102,7 +102,7 @@ def lora_module(text: str) -> tuple[str, str]:
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """LK-V-I49, LK-V-I50 and LK-V-I71."""
+    """Warn of options that have no effect without others (LK-V-I49, LK-V-I50, LK-V-I71)."""
     config = spec.sglang_config or SGLangConfig()
     yield from _speculative_warnings(config.speculative or SGLangSpeculative(), CONFIG.child("speculative"))
     if not _lora(config)["lora_adapters"]:
@@ -112,11 +112,11 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
             yield advice(CONFIG.child("loraTargetModules"), "no effect without an adapter, or maxLoraRank", "no-effect")
     for position, text in enumerate(config.lora_modules):
         name, target = lora_module(text)
-        here = CONFIG.child("loraModules").index(position)
+        path = CONFIG.child("loraModules").index(position)
         if not name or not target:
-            yield advice(here, 'no effect: write name=path, or {"name": …, "path": …} in JSON', "no-effect")
+            yield advice(path, 'no effect: write name=path, or {"name": …, "path": …} in JSON', "no-effect")
         elif any(adapter.name == name for adapter in config.lora_adapters):
-            yield advice(here, f"no effect: loraAdapters has an adapter {name} as well", "no-effect")
+            yield advice(path, f"no effect: loraAdapters has an adapter {name} as well", "no-effect")
 
 
 def _speculative_warnings(speculative: SGLangSpeculative, path: Path) -> Iterator[Advice]:
@@ -144,7 +144,7 @@ def _missing(speculative: SGLangSpeculative) -> str:
 
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
-    """LK-V-X03, LK-V-I42 and LK-V-X14."""
+    """Warn of repositories without skipModelInit, and of pods without a GPU (LK-V-X03, LK-V-I42, LK-V-X14)."""
     if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "set it to true: the Model is a repository, which the server downloads itself"
         yield advice(SPEC.child("skipModelInit"), message)
@@ -156,7 +156,7 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
 
 
 def mistakes(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
-    """LK-V-X05: SGLang wants a GPU for each part of the model, and of each copy."""
+    """SGLang needs a GPU for each part of the model, and of each copy (LK-V-X05)."""
     config = spec.sglang_config or SGLangConfig()
     if config.tensor_parallel_size is None and config.data_parallel_size is None:
         return
@@ -196,9 +196,9 @@ def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
     config = spec.sglang_config or SGLangConfig()
     speculative = config.speculative or SGLangSpeculative()
     ignored = () if speculative.enabled else ("sglangConfig.speculative.algorithm",)
-    told = memory_use(spec, SGLANG.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
+    base = memory_use(spec, SGLANG.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
     copies = "further copies of the model" if (config.data_parallel_size or 1) > 1 else ""
-    return replace(told, more=", ".join(filter(None, (told.more, copies))))
+    return replace(base, more=", ".join(filter(None, (base.more, copies))))
 
 
 SGLANG = Runtime(

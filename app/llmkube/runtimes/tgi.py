@@ -30,12 +30,12 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def _decides_dtype(config: TGIConfig) -> bool:
-    """Whether the quantization decides about the data type, so that the server ends with both."""
+    """True if the quantization decides about the data type, so that the server ends with both."""
     return config.quantize not in (None, "bitsandbytes")
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """LK-V-I52."""
+    """Warn of lengths and data types that the server ends with (LK-V-I52)."""
     config = spec.tgi_config or TGIConfig()
     longest, total = config.max_input_length, config.max_total_tokens
     if longest is not None and total is not None and longest >= total:

@@ -54,7 +54,7 @@ class VLLMConfig(KubeModel):
         Int32 | None, DEFAULTED, Flag("--tensor-parallel-size", ("-tp",), default=1, memory=(Memory.GPUS,))
     ] = Field(default=None, description="Tensor-parallel size. Defaults to the number of GPUs of the pod.")
     max_model_len: Annotated[Int32 | None, HONOURED, Flag("--max-model-len", memory=(Memory.CONTEXT,))] = Field(
-        default=None, description="Maximum context length in tokens. Defaults to that of the model."
+        default=None, description="Maximum context length in tokens. Defaults to the model's."
     )
     quantization: Annotated[
         Literal["awq", "gptq", "squeezellm", "fp8", "nvfp4", "mxfp4", "compressed-tensors"] | None,
@@ -65,13 +65,13 @@ class VLLMConfig(KubeModel):
         description="Quantization method of the weights. Defaults to the one that the model's own configuration names.",
     )
     dtype: Annotated[Literal["auto", "float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = Field(
-        default=None, description="Data type of weights and activations. Defaults to that of the model."
+        default=None, description="Data type of weights and activations. Defaults to the model's."
     )
     kv_cache_dtype: Annotated[
         Literal["auto", "fp8_e5m2", "fp8_e4m3"],
         DEFAULTED,
         Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES)),
-    ] = Field(default="auto", description="Data type of the key-value cache. auto is that of the model.")
+    ] = Field(default="auto", description="Data type of the key-value cache. auto is the model's.")
     kv_cache_custom_dtype: Annotated[
         str, HONOURED, Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES))
     ] = Field(default="", description="Data type of the key-value cache that kvCacheDtype does not list. Overrides it.")
@@ -134,7 +134,7 @@ class TGIConfig(KubeModel):
         default=None, description="Maximum length of a prompt and its answer together, in tokens."
     )
     dtype: Annotated[Literal["float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = Field(
-        default=None, description="Data type of weights and activations. Defaults to that of the model."
+        default=None, description="Data type of weights and activations. Defaults to the model's."
     )
     hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
 
@@ -192,7 +192,7 @@ class SGLangConfig(KubeModel):
         default=None, ge=1, description="Data-parallel size: the number of copies of the model in one pod."
     )
     context_length: Annotated[Int32 | None, HONOURED, Flag("--context-length", memory=(Memory.CONTEXT,))] = Field(
-        default=None, ge=128, description="Maximum context length in tokens. Defaults to that of the model."
+        default=None, ge=128, description="Maximum context length in tokens. Defaults to the model's."
     )
     mem_fraction_static: Annotated[
         float | None,
@@ -218,7 +218,7 @@ class SGLangConfig(KubeModel):
         Literal["auto", "fp8_e5m2", "fp8_e4m3"],
         DEFAULTED,
         Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES)),
-    ] = Field(default="auto", description="Data type of the key-value cache. auto is that of the model.")
+    ] = Field(default="auto", description="Data type of the key-value cache. auto is the model's.")
     kv_cache_custom_dtype: Annotated[
         str, HONOURED, Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES))
     ] = Field(default="", description="Data type of the key-value cache that kvCacheDtype does not list. Overrides it.")

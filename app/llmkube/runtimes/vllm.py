@@ -34,7 +34,7 @@ class Reason(StrEnum):
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line, row by row as in the table of LK-3.5.2. The model stands first, without a flag."""
+    """The command line, row by row as in the table of LK-3.5.2. The model comes first, without a flag."""
     spec, config = serving.spec, serving.spec.vllm_config
     return [
         serving.path or serving.source,
@@ -49,15 +49,15 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def automatic_parallelism(config: VLLMConfig | None, gpus: int) -> int | None:
-    """All GPUs of the pod, unless the user says anything about it: even a 1 leaves the others idle."""
+    """All GPUs of the pod, unless the user sets the size: even a 1 leaves the others idle."""
     stated = config is not None and config.tensor_parallel_size is not None
     return gpus if gpus > 1 and not stated else None
 
 
 def _speculative(config: VLLMConfig, serving: Serving) -> list[str]:
     """Nothing unless it is on and has a draft model (LK-T-32)."""
-    known = serving.engine is None or serving.engine.has(SPECULATIVE_CONFIG)
-    if not known or not serving.draft or config.speculative is None or not config.speculative.enabled:
+    supported = serving.engine is None or serving.engine.has(SPECULATIVE_CONFIG)
+    if not supported or not serving.draft or config.speculative is None or not config.speculative.enabled:
         return []
     values = {"model": serving.draft, "num_speculative_tokens": config.speculative.num_speculative_tokens}
     written = {name: value for name, value in values.items() if value is not None}
@@ -65,7 +65,7 @@ def _speculative(config: VLLMConfig, serving: Serving) -> list[str]:
 
 
 def draft_of(arguments: list[str]) -> str:
-    """The draft model on a command line, also on one of releases that wrote a flag of its own."""
+    """The draft model on a command line; earlier releases wrote ``--speculative-model``."""
     following = dict(pairwise(arguments))
     if SPECULATIVE_CONFIG not in following:
         return following.get("--speculative-model", "")
@@ -76,7 +76,7 @@ def draft_of(arguments: list[str]) -> str:
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """LK-V-I49 and LK-V-I50."""
+    """Warn of speculative decoding without a model, or that is not on (LK-V-I49, LK-V-I50)."""
     path, speculative = CONFIG.child("speculative"), _speculation(spec)
     if speculative.enabled and not speculative.model:
         message = "no effect without model: the service runs without speculative decoding"
@@ -96,7 +96,7 @@ def draft(spec: InferenceServiceSpec) -> str:
 
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
-    """LK-V-X03 and LK-V-I42."""
+    """Warn of repositories without skipModelInit, and of options that need a GPU (LK-V-X03, LK-V-I42)."""
     if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "set it to true: the Model is a repository, which the server downloads itself"
         yield advice(SPEC.child("skipModelInit"), message)
@@ -108,7 +108,7 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
 
 
 def mistakes(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
-    """LK-V-X05: vLLM wants a GPU for each part of the model."""
+    """vLLM needs a GPU for each part of the model (LK-V-X05)."""
     parallel = spec.vllm_config.tensor_parallel_size if spec.vllm_config else None
     if parallel and parallel > max(gpus.count, 1):
         text = f"vllmConfig.tensorParallelSize is {parallel}, but a pod has {gpus.count} {gpus.resource}"

@@ -361,7 +361,7 @@ def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) 
         {"ropeScaling": {"type": "yarn", "originalContext": 4096}, "contextSize": 8192},
         {"priorityClassName": "own"},
         {"flashAttention": True},
-        {"extraArgs": ["--host", "::", "--mlock"], "contextSize": 4096},
+        {"extraArgs": ["--host", "::", "--verbose"], "contextSize": 4096},
         {"runtime": "vllm", "vllmConfig": {"speculative": {"enabled": False, "numSpeculativeTokens": 4}}},
         {"podLabels": {"team": "a"}},
         scaled({"type": "Resource", "name": "cpu", "targetAverageUtilization": 5}, minReplicas=1)
