@@ -5,7 +5,8 @@ the state in which nothing changes any more. Related objects (a Model, a Backend
 same files, or from --with. What a child of ours leads to is there too. The stream is what kubectl apply, kubectl diff
 and checkers of manifests read; --status adds the status of each object, as a comment.
 
-The exit status is 1 when an object has errors (it changes no child), 2 when there is nothing to render.
+The exit status is 1 when an object has errors (it changes no child) or can have no child, 2 when there is nothing to
+render.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from app.cli.offline import desired, identity, served, settled
 from app.cli.printing import escaped
 from app.cli.sets import split
 from app.cli.simulate import Cluster
+from app.cli.status import first_cause
 from app.cli.validate import all_findings
 from app.kube.base import Json
 from app.kube.yaml import dump
@@ -53,8 +55,18 @@ def command(
         answers = answers_of([*reading.manifests, *others.manifests], asked, world.namespace, world.without)
     except ManifestError as error:
         return options.fail("render", error)
+    unmade = [] if errors else list(_without_children(answers))
+    options.warn("render", unmade)
     click.echo(_printed(answers, output, status=status), nl=False)
-    return 1 if errors else 0
+    return 1 if errors or unmade else 0
+
+
+def _without_children(answers: list[dict[str, Any]]) -> Iterator[str]:
+    """Why an object has no children: the first cause in its Ready condition. A stopped one shall have none."""
+    for answer in answers:
+        ready: Json = next((c for c in answer["status"].get("conditions") or () if c["type"] == "Ready"), {})
+        if not answer["children"] and ready.get("status") == "False" and ready.get("reason") != "Stopped":
+            yield f"{answer['file']}: {answer['parent']} has no children: {first_cause(ready)}"
 
 
 def answers_of(

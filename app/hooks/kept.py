@@ -10,7 +10,9 @@ import orjson
 from msgspec import Raw
 
 from app.hooks import response
+from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, template_of
 from app.hooks.protocol import observed_children
+from app.kube.base import Json
 from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_replicas
 
 Labels = dict[str, str]
@@ -101,12 +103,12 @@ def _has_replicas(child: ObservedObject) -> bool:
 def keep_child(child: ObservedObject) -> Kept:
     """One observed child as it was last applied.
 
-    With the observed ``spec.replicas`` where the record holds one: an old number would undo an autoscaler. A child
-    without a record (taken over from another operator), or with one that no answer can have left, is named
-    only, which owns nothing and changes nothing.
+    With the pod template that runs, and the observed ``spec.replicas`` where the record holds one: an old number would
+    undo an autoscaler. A child without a record (taken over from another operator), or with one that no answer can have
+    left, is named only, which owns nothing and changes nothing.
     """
     record = last_applied(child)
-    kept = None if record is None else child.resendable(record)
+    kept = None if record is None else _with_running_template(child, child.resendable(record))
     if kept is None or not response.is_sendable(kept):
         return Kept(
             apiVersion=child.api_version,
@@ -117,6 +119,19 @@ def keep_child(child: ObservedObject) -> Kept:
     if replicas is not None and isinstance(spec, dict) and "replicas" in spec:
         return Kept(kept, spec={**spec, "replicas": replicas})
     return Kept(kept)
+
+
+def _with_running_template(child: ObservedObject, kept: Json | None) -> Json | None:
+    """The record with the pod template that runs, as far as it is on record.
+
+    Nothing says what should be there, so a record that somebody wrote must not bring anything new.
+    """
+    recorded = template_of(kept or {})
+    if kept is None or recorded is None:
+        return kept
+    template = as_it_runs(recorded, running_template(child))
+    rest = {key: value for key, value in kept["spec"].items() if key != TEMPLATES[child.kind]}
+    return {**kept, "spec": rest if template is None else {**rest, TEMPLATES[child.kind]: template}}
 
 
 def desired_replicas(wanted: int, start: int | None, child: ObservedObject | None) -> int | None:

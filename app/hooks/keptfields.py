@@ -12,9 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from app.hooks.response import is_sendable
 from app.hooks.sendable import merge_key
 from app.kube.base import Json
+from app.kube.limits import depth_exceeds
+from app.kube.objects import ObservedObject, ObservedWorkload
+from app.kube.stored import without_nulls
 
 Allowed = Callable[[Any, Any], bool]
 """Whether the kept value, the first, may stand in place of the planned one. ``None`` is no field."""
@@ -88,6 +93,41 @@ _POD: Mapping[str, Rule] = {
 }
 _TEMPLATE: Mapping[str, Rule] = {"metadata": _part, "spec": _POD}
 _GROUP: Mapping[str, Rule] = {**dict.fromkeys(("leaderTemplate", "workerTemplate"), _TEMPLATE), "restartPolicy": _part}
+
+TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate", "Service": "workloadTemplate"}
+"""The field of a kind's spec of which every change replaces pods. The core Service has none of that name."""
+
+
+def template_of(workload: Mapping[str, Any]) -> Json | None:
+    """The pod template of a workload; ``None`` where there is none."""
+    spec = workload.get("spec")
+    template = spec.get(TEMPLATES.get(workload.get("kind", ""), "")) if isinstance(spec, dict) else None
+    return template if isinstance(template, dict) else None
+
+
+def running_template(child: ObservedObject) -> Json | None:
+    """The template as the cluster has it, without nulls; ``None`` where there is none, or none that can be read."""
+    if not isinstance(child, ObservedWorkload) or depth_exceeds(child.raw_spec):
+        return None
+    try:
+        spec = orjson.loads(bytes(child.raw_spec))
+    except orjson.JSONDecodeError:  # such as 1e400, which is skipped over where nobody reads it
+        return None
+    return template_of({"kind": child.kind, "spec": without_nulls(spec)})
+
+
+def as_it_runs(recorded: Any, running: Any) -> Any:
+    """What is on record, with the values that run, which leaves the running one as it is; ``None`` for nothing."""
+    if isinstance(recorded, dict) and isinstance(running, dict):
+        parts = {key: as_it_runs(value, running.get(key)) for key, value in recorded.items()}
+        return {key: part for key, part in parts.items() if part is not None}
+    if isinstance(recorded, list) and isinstance(running, list) and recorded and running:
+        key = merge_key([*recorded, *running])
+        if key is not None:
+            items = {str(item[key]): item for item in running}
+            return [as_it_runs(item, items[str(item[key])]) for item in recorded if str(item[key]) in items]
+    return running
+
 
 FIELDS: Mapping[str, Mapping[str, Rule]] = {
     "template": _TEMPLATE,

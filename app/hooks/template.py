@@ -5,8 +5,8 @@ would be written otherwise by now was changed by a release, not by a user: the o
 digest of the one that it stands for. As soon as a change of the inputs makes that another one, it rolls out.
 
 A workload without that digest, or with one of another format, was made by another operator or an earlier release. What
-differs there is taken for a default of theirs and kept in the same way, unless the user has changed the parent since: the template on
-record, or where Metacontroller never wrote one, the one that is observed.
+differs there is taken for a default of theirs and kept in the same way, unless the user has changed the parent since:
+the template on record, or where Metacontroller never wrote one, the one that is observed.
 Source: docs/decisions/0017 and docs/migration.md.
 """
 
@@ -20,15 +20,24 @@ import msgspec
 import orjson
 
 from app.hooks.kept import Kept
-from app.hooks.keptfields import FIELDS, claim, covers, differences, part_to_keep, union, without_rights
+from app.hooks.keptfields import (
+    FIELDS,
+    TEMPLATES,
+    claim,
+    covers,
+    differences,
+    part_to_keep,
+    running_template,
+    template_of,
+    union,
+    without_rights,
+)
 from app.hooks.protocol import Inputs, Parent, SyncResponse, observed_children
 from app.hooks.response import is_sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
-from app.kube.limits import depth_exceeds
 from app.kube.names import LAST_APPLIED
-from app.kube.objects import ObservedObject, ObservedWorkload, last_applied
-from app.kube.stored import without_nulls
+from app.kube.objects import ObservedObject, last_applied
 from app.settings import Settings
 
 KEPT = "modelhooks.dev/kept-template"
@@ -37,7 +46,7 @@ KEPT = "modelhooks.dev/kept-template"
 INPUTS = "modelhooks.dev/template-inputs"
 """Annotation of every workload: the digest of what its pod template was made from."""
 FORMAT = "2-"
-"""Prefix of digests. A release that takes other inputs changes it: its digests cannot equal those of earlier releases."""
+"""Prefix of digests. A release that takes other inputs changes it, as no digest of an earlier one can match then."""
 
 ROLLOUT = "modelhooks.dev/rollout"
 """Annotation of a parent; ``Latest`` rolls out at once what would wait otherwise."""
@@ -53,9 +62,6 @@ WAITS = f"note: a newer pod template waits for the next change to the pods, or f
 """Said in ``Ready`` of a parent with a template that is kept, with the fields that differ."""
 MAX_FIELDS = 5
 """Fields that the note names."""
-
-_TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate", "Service": "workloadTemplate"}
-"""The field of a kind's spec of which every change replaces pods. The core Service has none of that name."""
 
 
 def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], settings: Settings) -> Inputs:
@@ -76,13 +82,13 @@ def keep_templates(
     there = {
         (child.kind, child.metadata.name): child
         for key, group in observed_children(children)
-        if key.partition(".")[0] in _TEMPLATES
+        if key.partition(".")[0] in TEMPLATES
         for child in group.values()
     }
     waiting = []
 
     def judged(child: Any, wanted: Json) -> Json:
-        if _template(wanted) is None or isinstance(child, Kept):
+        if template_of(wanted) is None or isinstance(child, Kept):
             return wanted
         found, stamped = there.get((wanted["kind"], wanted["metadata"]["name"])), _stamped(wanted, parent_inputs)
         if found is None:
@@ -98,8 +104,8 @@ def keep_templates(
 
 def _waiting(kept: Json, wanted: Json) -> list[str]:
     """The fields of a kept template, as in ``Deployment chat: spec.containers[main].image``."""
-    rule = FIELDS[_TEMPLATES[wanted["kind"]]]
-    found = differences(_template(kept) or {}, _template(wanted), rule)
+    rule = FIELDS[TEMPLATES[wanted["kind"]]]
+    found = differences(template_of(kept) or {}, template_of(wanted), rule)
     return [f"{wanted['kind']} {wanted['metadata']['name']}: {difference.path}" for difference in found]
 
 
@@ -118,7 +124,7 @@ def noted(status: Any, waiting: Sequence[str]) -> Json:
 
 def stays(child: ObservedObject, wanted: Mapping[str, Any], parent_inputs: Inputs) -> bool:
     """Whether the template on the child's record is kept in place of the wanted one, should they differ."""
-    template, recorded = _template(wanted), _recorded(child)
+    template, recorded = template_of(wanted), _recorded(child)
     if template is None or not _is_unchanged(child, template, parent_inputs):
         return False
     return recorded is None or _may_stay(recorded, wanted)
@@ -138,13 +144,13 @@ def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) 
 
 def _may_stay(template: Json, wanted: Mapping[str, Any]) -> bool:
     """Whether a template differs from the wanted one in nothing but what a release may change."""
-    found = differences(template, _template(wanted), FIELDS[_TEMPLATES[wanted["kind"]]])
+    found = differences(template, template_of(wanted), FIELDS[TEMPLATES[wanted["kind"]]])
     return all(difference.allowed for difference in found)
 
 
 def without_template(wanted: Mapping[str, Any]) -> Json:
     """A workload but for its pod template."""
-    field_ = _TEMPLATES[wanted["kind"]]
+    field_ = TEMPLATES[wanted["kind"]]
     return {**wanted, "spec": {key: value for key, value in wanted.get("spec", {}).items() if key != field_}}
 
 
@@ -164,14 +170,14 @@ def _kept(wanted: Json, child: ObservedObject, inputs_: Inputs) -> Json:
     """The workload as it is to be sent: with the template on record, or with the wanted one."""
     if last_applied(child) is None and LAST_APPLIED in child.annotations:  # one that cannot be read says nothing
         return wanted
-    recorded, template = _recorded(child), _template(wanted)
+    recorded, template = _recorded(child), template_of(wanted)
     if recorded == template:
         return wanted
     if recorded is not None and not is_sendable(recorded):  # nor any answer's
         recorded = None
     if recorded is not None and TAKEN_OVER not in child.annotations:
         return _with_template(wanted, recorded, {KEPT: _digest(template)}) if stays(child, wanted, inputs_) else wanted
-    running = _running(child)
+    running = running_template(child)
     return wanted if running is None else _taken_over(wanted, child, recorded, running, inputs_)
 
 
@@ -181,15 +187,18 @@ def _taken_over(wanted: Json, child: ObservedObject, recorded: Json | None, runn
     Once it is to change, or where it is no template of ours, what the plan does not have is claimed, so that the answer
     after this one takes it away. Where a key is twice in a list that runs, no part can be sent without changing it.
     """
-    template, merges = _template(wanted) or {}, is_sendable(running)
-    part = recorded or part_to_keep(running, template, FIELDS[_TEMPLATES[wanted["kind"]]]) or {}
+    template, merges = template_of(wanted) or {}, is_sendable(running)
+    part = recorded or part_to_keep(running, template, FIELDS[TEMPLATES[wanted["kind"]]]) or {}
     ours = _may_stay(part, wanted)
     if ours and recorded is None and merges and (inputs_.latest or covers(running, template)):
         return wanted
     if ours and _is_unchanged(child, template, inputs_):
         notes = {KEPT: _digest(template), TAKEN_OVER: "true"}
         return _with_template(wanted, part if merges else None, notes)
-    claimed = union(part if ours else without_rights(template, running), claim(running, template))
+    claims = claim(running, template)
+    if ours and claims is None:
+        return wanted
+    claimed = union(part if ours else without_rights(template, running), claims)
     return _with_template(wanted, claimed, {INPUTS: ""}) if is_sendable(claimed) and claimed != template else wanted
 
 
@@ -197,22 +206,16 @@ def _with_template(wanted: Json, template: Json | None, notes: Mapping[str, str]
     """The workload with another template, or without one, which leaves the running one as it is."""
     result = without_template(wanted)
     if template is not None:
-        result["spec"][_TEMPLATES[wanted["kind"]]] = template
+        result["spec"][TEMPLATES[wanted["kind"]]] = template
     return _annotated(result, {**wanted["metadata"]["annotations"], **notes})
 
 
 def _recorded(child: ObservedObject) -> Json | None:
     """The template on a child's record; ``None`` where that has none with containers."""
-    template = _template(last_applied(child) or {}) or {}
+    template = template_of(last_applied(child) or {}) or {}
     pods = template.get("workerTemplate", template)
     spec = pods.get("spec") if isinstance(pods, dict) else None
     return template if isinstance(spec, dict) and spec.get("containers") else None
-
-
-def _template(workload: Mapping[str, Any]) -> Json | None:
-    spec = workload.get("spec")
-    template = spec.get(_TEMPLATES.get(workload.get("kind", ""), "")) if isinstance(spec, dict) else None
-    return template if isinstance(template, dict) else None
 
 
 def _digest(template: Any) -> str:
@@ -224,17 +227,6 @@ _SORTED = msgspec.json.Encoder(order="sorted")
 
 def _shortened(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:32]
-
-
-def _running(child: ObservedObject) -> Json | None:
-    """The template as the cluster has it, without nulls; ``None`` where there is none, or none that can be read."""
-    if not isinstance(child, ObservedWorkload) or depth_exceeds(child.raw_spec):
-        return None
-    try:
-        spec = orjson.loads(bytes(child.raw_spec))
-    except orjson.JSONDecodeError:  # such as 1e400, which is skipped over where nobody reads it
-        return None
-    return _template({"kind": child.kind, "spec": without_nulls(spec)})
 
 
 class _Generation(msgspec.Struct, rename="camel"):

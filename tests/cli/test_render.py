@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from tests.cli.files import Command, Json, model, service
+from tests.kserve import objects as kserve
 
 
 def kinds(documents: list[Json]) -> list[str]:
@@ -89,3 +90,14 @@ def test_an_object_that_is_nested_too_deeply(command: Command) -> None:
     assert result.status == 1
     assert "spec.tolerations: Invalid value" in result.err
     assert "nested too deeply, at most 64 levels" in result.err
+
+
+def test_an_object_that_can_have_no_children(command: Command) -> None:
+    """The reason is on standard error, and in the exit status; a stopped object shall have none."""
+    uri = {"uri": "hf://facebook/opt-125m"}
+    lost = kserve.service(model=uri, baseRefs=[{"name": "missing"}])
+    result = command("render", command.file("lost.yaml", lost))
+    assert (result.status, result.out) == (1, "")
+    assert "LLMInferenceService/demo has no children: LLMInferenceServiceConfig 'missing' is neither" in result.err
+    stopped = kserve.service(model=uri, notes={"serving.kserve.io/stop": "true"})
+    assert command("render", command.file("stopped.yaml", stopped)) == (0, "", "")

@@ -61,6 +61,7 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     (CONFIGS, r"spec\.model", "required"): "a config may give a model's name alone",
     (CONFIGS, r".*\.parentRefs\[\]\.namespace", "pattern|minLength|maxLength"): TEMPLATED,
     (CONFIGS, r".*\.(parentRefs|backendRefs)\[\]\.name", "maxLength"): TEMPLATED,
+    (CONFIGS, r".*\.matches\[\]\.headers\[\]\.name", "pattern"): f"{TEMPLATED} from v0.20 on",
     (CONFIGS, r".*\.path\.(value|replaceFullPath|replacePrefixMatch)", "maxLength"): TEMPLATED,
     (CONFIGS, r".*\.(urlRewrite|matches\[\])\.path", "rules"): TEMPLATED,
     (CONFIGS, r"spec\.router\.scheduler\.pool\.spec", "required"): "a config may give a part of a pool",

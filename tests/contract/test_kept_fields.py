@@ -127,6 +127,20 @@ def test_what_was_made_beforehand_is_not_sent(family: str, kind: str, forged: Ch
 
 
 @cases
+@pytest.mark.parametrize("forged", FORGED.values(), ids=list(FORGED))
+def test_a_forged_record_is_not_sent_while_the_spec_is_invalid(family: str, kind: str, forged: Change) -> None:
+    """Nothing says what should be there then, so what runs is left as it is."""
+    world, identity, planned = _settled(family, kind)
+    intact = world.objects[identity]
+    record = apply.last_applied(_forged(intact, kind, forged, recorded=True))
+    world.put(apply.with_record(copy.deepcopy(intact), record))
+    parent = _owner(world, intact)
+    world.put({**parent, "spec": {**parent["spec"], "replicas": -1}})
+    _run(world, identity)
+    assert _template(world.objects[identity], kind) == planned
+
+
+@cases
 def test_a_workload_of_other_containers_becomes_the_planned_one(family: str, kind: str) -> None:
     """Also where it has the planned name, and nothing of ours is on record."""
     world, identity, planned = _settled(family, kind)
@@ -149,8 +163,7 @@ def test_what_a_release_may_change_stays_and_is_named(family: str, kind: str, fi
     kept = world.objects[identity]
     assert _template(kept, kind) != planned
     assert KEPT in kept["metadata"]["annotations"]
-    (owner,) = kept["metadata"]["ownerReferences"]
-    ready = _ready(next(item for item in world.objects.values() if item["metadata"]["uid"] == owner["uid"]))
+    ready = _ready(_owner(world, kept))
     assert WAITS in ready
     assert f"{kept['kind']} {identity[2]}: " in ready
     assert field in ready
@@ -228,6 +241,11 @@ def _pods(template: Json) -> list[Json]:
     """The pod templates in a template."""
     groups = [template[name] for name in ("leaderTemplate", "workerTemplate") if name in template]
     return groups or ([template] if "spec" in template else [])
+
+
+def _owner(world: World, child: Json) -> Json:
+    (owner,) = child["metadata"]["ownerReferences"]
+    return next(item for item in world.objects.values() if item["metadata"]["uid"] == owner["uid"])
 
 
 def _ready(parent: Json) -> str:

@@ -210,6 +210,54 @@ def test_rules_by_model_stand_where_they_are_asked_for() -> None:
     assert matches(ENABLED, modelBasedRoutingHeaderName="X-Model") == [[""], ["demo"]]
 
 
+def named_rules(header: str) -> Json:
+    """A config whose rules all have a name, as KServe's own preset has since v0.19."""
+    value = "publishers/{{ .ObjectMeta.Namespace }}/models/{{ .Spec.Model.Name }}"
+    match = {"path": {"type": "Exact", "value": "/v1/models"}, "headers": [{"name": header, "value": value}]}
+    path = {"path": {"type": "PathPrefix", "value": "/{{ .ObjectMeta.Namespace }}/{{ .ObjectMeta.Name }}"}}
+    backends = [{"name": "s", "port": 80}]
+    rules = [
+        {"name": "path", "matches": [path], "backendRefs": backends},
+        {"name": "models", "matches": [match], "backendRefs": backends},
+    ]
+    return config(router={"route": {"http": {"spec": {"rules": rules}}}}, annotations=ENABLED)
+
+
+GLOBAL_HEADER = "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}"
+
+
+def test_named_rules_keep_the_matches_of_all_adapters() -> None:
+    """Metacontroller would merge matches of named rules by path, so one of the rules goes without its name."""
+    adapters = [{"name": name, "uri": "hf://a/b"} for name in ("b", "a")]
+    parent = service(model={"uri": "hf://a/b", "lora": {"adapters": adapters}}, baseRefs=[{"name": "base"}])
+    cluster = Cluster(parent, named_rules(GLOBAL_HEADER), gateway())
+    cluster.settle()
+    path, models = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
+    assert (path["name"], "name" in models) == ("path", False)
+    sent = [match["headers"][0] for match in models["matches"]]
+    assert [header["value"].rpartition("/")[2] for header in sent] == ["demo", "a", "b"]
+    assert {header["name"] for header in sent} == {"X-Gateway-Model-Name"}
+
+
+def test_a_header_of_a_config_is_judged_after_rendering() -> None:
+    assert fields(named_rules(GLOBAL_HEADER)) == []
+    cluster = Cluster(service(baseRefs=[{"name": "base"}]), named_rules("X {{ .ObjectMeta.Name }}"), gateway())
+    cluster.sync()
+    assert cluster.says("PresetsCombined") == "CombineBaseError"
+    assert 'headers[0].name: Invalid value: "X demo"' in (cluster.condition("PresetsCombined") or {})["message"]
+
+
+def test_a_named_rule_may_have_two_matches_of_one_path() -> None:
+    """Its name is left out, and the user is told."""
+    rules = named_rules("X-A")["spec"]["router"]["route"]["http"]["spec"]["rules"]
+    two = [{**rules[1]["matches"][0], "headers": [{"name": "X-A", "value": value}]} for value in "ab"]
+    spec = {"rules": [{**rules[1], "matches": two}]}
+    verdict = admit(service(router={"route": {"http": {"spec": spec}}}))
+    assert verdict.errors == []
+    (warning,) = (w for w in verdict.warnings if w.startswith("spec.router.route.http.spec.rules[0].name: "))
+    assert "accepted, no effect" in warning
+
+
 # What is stored and does nothing here.
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
 
 Json = dict[str, Any]
+ObservedT = TypeVar("ObservedT")
+
+
+def _observed(document: Json, type_: type[ObservedT]) -> ObservedT:
+    return msgspec.json.decode(msgspec.json.encode(document), type=type_)
 
 
 def condition(type_: str, status: str, reason: str = "", message: str = "") -> Json:
@@ -27,7 +32,7 @@ def pod(
     """A pod; ``status`` as in the API (``containerStatuses=[...]``)."""
     metadata = {"name": name, "labels": labels, "creationTimestamp": created}
     document = {"metadata": metadata, "spec": spec or {}, "status": {"phase": phase, **status}}
-    return msgspec.convert(document, ObservedPod)
+    return _observed(document, ObservedPod)
 
 
 def scheduled(*more: Json) -> list[Json]:
@@ -55,7 +60,7 @@ RUNNING: Json = {"running": {"startedAt": "2030-01-01T00:00:00Z"}}
 
 
 def deployment(*conditions: Json, **status: Any) -> ObservedDeployment:
-    return msgspec.convert(
+    return _observed(
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -69,7 +74,7 @@ def deployment(*conditions: Json, **status: Any) -> ObservedDeployment:
 
 def groups(*conditions: Json, **status: Any) -> ObservedLeaderWorkerSet:
     """A LeaderWorkerSet that should have two groups."""
-    return msgspec.convert(
+    return _observed(
         {
             "apiVersion": "leaderworkerset.x-k8s.io/v1",
             "kind": "LeaderWorkerSet",
@@ -82,7 +87,7 @@ def groups(*conditions: Json, **status: Any) -> ObservedLeaderWorkerSet:
 
 
 def job(*conditions: Json) -> ObservedJob:
-    return msgspec.convert(
+    return _observed(
         {
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -94,7 +99,7 @@ def job(*conditions: Json) -> ObservedJob:
 
 
 def claim(phase: str) -> ObservedClaim:
-    return msgspec.convert(
+    return _observed(
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",

@@ -45,6 +45,7 @@ from app.kserve.names import (
 from app.kserve.operator import Credentials
 from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
+from app.kserve.spec.complete import replaced_as_a_whole
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
 from app.kserve.spec.parallelism import contradictions, ignored_by_server, unused, with_command
@@ -104,7 +105,8 @@ def warnings(service: Service) -> list[field.Advice]:
     if not based:
         found += _missing(spec)
     if spec.router is not None:
-        found += [*_router_advice(spec.router, based), *_redundant(spec), *_picker(spec.router.scheduler, names)]
+        found += [*_router_advice(spec.router, based), *_redundant(spec), *_rule_name_advice(spec)]
+        found += _picker(spec.router.scheduler, names)
     if spec.prefill is not None and not based and (spec.router is None or spec.router.scheduler is None):
         message = (
             "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
@@ -172,10 +174,22 @@ def merge_clashes(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Lists in what goes into children of which Metacontroller, or the API server, would keep one item of two."""
     for pod, path in merged.templates(spec):
         yield from clashes(pod, path)
-    router = spec.router
-    http = router.route.http if router is not None and router.route is not None else None
-    if http is not None and http.spec is not None:
-        yield from clashes(http.spec.model_dump(by_alias=True, exclude_none=True), HTTP.child("spec"))
+    yield from clashes(replaced_as_a_whole(_route_document(spec)), HTTP.child("spec"))
+
+
+def _route_document(spec: LLMInferenceServiceSpec) -> Json:
+    """The managed route's spec as plain JSON; empty without one."""
+    http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
+    return http.spec.model_dump(by_alias=True, exclude_none=True) if http is not None and http.spec is not None else {}
+
+
+def _rule_name_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """A rule whose name is left out, because Metacontroller would lose items of its lists."""
+    route = _route_document(spec)
+    for position, rule in enumerate(replaced_as_a_whole(route).get("rules") or ()):
+        if rule.get("name") != route["rules"][position].get("name"):
+            hint = "two items of a list in this rule have the same key; Metacontroller keeps both only without the name"
+            yield _no_effect(HTTP.child("spec", "rules").index(position).child("name"), hint)
 
 
 # Bases.

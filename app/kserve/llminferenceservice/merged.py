@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from app.hooks import sendable
+from app.kserve.gatewayapi import HTTPRouteSpec
 from app.kserve.llminferenceservice.types import (
     NO_PARALLELISM,
     LLMInferenceServiceSpec,
@@ -23,12 +24,14 @@ from app.kserve.llminferenceservice.types import (
     WorkloadSpec,
 )
 from app.kserve.names import MODEL_VOLUMES
+from app.kserve.spec.complete import ROUTE
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import wrong_type
 from app.kube.decode import SPEC, decode_document
+from app.kube.merge import find
 from app.kube.modelfields import check_embedded
 from app.kube.names import reserved_keys
 from app.kube.podspec import normalised
@@ -46,8 +49,18 @@ def check_effective(effective: Effective) -> list[field.Error]:
     errors = [*check_document(effective.document), *reserved(effective.spec)]
     embedded = check_embedded(effective.spec, SPEC)[0] if effective.templated else []
     users = ((pod or {}, path) for pod, path in templates(effective.spec) if effective.is_users(path))
-    whole = (error for pod, path in users for error in _whole(pod, path))
+    whole = chain(_rendered_route(effective), *(_whole(pod, path) for pod, path in users))
     return [*errors, *(embedded or (_sourced(error, effective) for error in whole))]
+
+
+def _rendered_route(effective: Effective) -> Iterator[field.Error]:
+    """The rules of HTTPRoutes, for a route of configs: their schema cannot judge what a template renders to."""
+    path = HTTP.child("spec")
+    document = find(effective.document, ROUTE)
+    if document is None or not effective.templated or not effective.is_users(path):
+        return
+    route, errors = decode_document(document, HTTPRouteSpec, path)
+    yield from errors if route is None else violations(route, path)
 
 
 def _whole(pod: Json, path: field.Path) -> Iterator[field.Error]:

@@ -40,7 +40,14 @@ class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
     value: str = Field("/", description="What to compare with, may be a template.")
 
 
+class TemplatedHeaderMatch(gatewayapi.HTTPHeaderMatch):
+    name: str = Field(description="Name of the header, may be a template.", min_length=1, max_length=256)
+
+
+@with_types(headers=list[TemplatedHeaderMatch] | None)
 class TemplatedRouteMatch(gatewayapi.HTTPRouteMatch):
+    """Which requests match, with templates."""
+
     path: TemplatedPathMatch | None = Field(
         None, description="By path.", json_schema_extra={"default": dict(gatewayapi.ROOT_PATH)}
     )

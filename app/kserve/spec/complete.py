@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from app.hooks.sendable import merge_key, passes
 from app.kserve.names import GATEWAY_GROUP, Names, workload_selector
 from app.kube.base import Json
 from app.kube.merge import find, replaced
+
+ROUTE = ("router", "route", "http", "spec")
+"""Path of the managed HTTPRoute's spec."""
 
 FindSchedulerConfig = Callable[[str, str], str]
 """Text of a key of a ConfigMap (KS-2.5). Raises :class:`CombineError`."""
@@ -27,7 +31,7 @@ def completed(merged: Json, service: str) -> Json:
 
 def routed(document: Json, names: Names) -> Json:
     """The managed route's parents and backends as the rest of the spec wants them (KS-2.1 steps 9 to 11)."""
-    route = find(document, ("router", "route", "http", "spec"))
+    route = find(document, ROUTE)
     if route is None:
         return document
     refs = find(document, ("router", "gateway", "refs"))
@@ -38,7 +42,7 @@ def routed(document: Json, names: Names) -> Json:
         route = _with_backends(route, names.pool, service)
     elif pool := find(document, ("router", "scheduler", "pool", "ref", "name")):
         route = _with_backends(route, names.pool, {"name": pool})
-    return replaced(document, ("router", "route", "http", "spec"), route)
+    return replaced(document, ROUTE, route)
 
 
 def _parent(ref: Json) -> Json:
@@ -58,6 +62,25 @@ def _with_backends(route: Json, pool: str, replacement: Json) -> Json:
         for rule in route.get("rules") or ()
     ]
     return {**route, "rules": rules} if rules else route
+
+
+def replaced_as_a_whole(route: Json) -> Json:
+    """The route with one rule's name left out, if Metacontroller would lose items of lists in its rules otherwise.
+
+    It merges rules by name if all have one, and then the lists in them, such as matches by path. One rule without a
+    name makes it replace the rules as they are (MC-3.2).
+    """
+    rules: list[Json] = route.get("rules") or []
+    if not rules or merge_key(rules) is None:
+        return route
+    clash = next((rule for rule in rules if not passes(rule)), None)
+    if clash is None:
+        return route
+    return {**route, "rules": [_without_name(rule) if rule is clash else rule for rule in rules]}
+
+
+def _without_name(rule: Json) -> Json:
+    return {key: value for key, value in rule.items() if key != "name"}
 
 
 def with_scheduler_config(document: Json, find_config: FindSchedulerConfig) -> Json:

@@ -18,7 +18,15 @@ from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
 from app.kserve.names import PIN_PREFIX, Names
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets
-from app.kserve.spec.complete import FindSchedulerConfig, completed, routed, with_scheduler_config, without_certificates
+from app.kserve.spec.complete import (
+    ROUTE,
+    FindSchedulerConfig,
+    completed,
+    replaced_as_a_whole,
+    routed,
+    with_scheduler_config,
+    without_certificates,
+)
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
@@ -30,7 +38,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC, decode_document
 from app.kube.limits import MAX_SPEC_BYTES
-from app.kube.merge import find, merge
+from app.kube.merge import find, merge, replaced
 from app.kube.objects import ObjectMeta
 
 # The type: what goes into children is plain JSON, rendered already.
@@ -164,6 +172,8 @@ def combine(inputs: CombineInputs) -> Effective:
     document = routed_by_model(
         document, merged.layers[-1].spec, inputs.metadata.namespace, _adapters(document), inputs.operator.ingress
     )
+    if (route := find(document, ROUTE)) is not None:
+        document = replaced(document, ROUTE, replaced_as_a_whole(route))
     document = with_scheduler_config(document, inputs.find_scheduler_config)
     untraced = without_certificates(document, Names(inputs.metadata.name).certificates)
     untraced = with_parallelism(untraced, merged.pipelines)

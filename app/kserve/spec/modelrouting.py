@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.kserve.operator import Ingress
+from app.kserve.spec.complete import ROUTE
 from app.kube.base import Json
 from app.kube.merge import find, replaced
 
 ENABLED = "serving.kserve.io/model-based-routing-enabled"
-_RULES = ("router", "route", "http", "spec", "rules")
+_RULES = (*ROUTE, "rules")
 
 
 def routed_by_model(document: Json, own: Json, namespace: str, adapters: Sequence[str], ingress: Ingress) -> Json:
