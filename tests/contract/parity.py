@@ -325,6 +325,7 @@ def _llmkube_facts(case: Json) -> Json:
         "replicas": service.get("replicas", 1),
         "extraMetrics": "--metrics" in (service.get("extraArgs") or ()),
         "hubPage": re.fullmatch(rf"https://huggingface\.co/[^/]+/[^/]+{_REVISION}?/?", source) is not None,
+        "slicesOfOtherNames": _has_slices_of_other_names(case),
         "severalOverrides": any(len(service.get(name) or ()) > 1 for name in ("metadataOverrides", "tensorOverrides")),
         "engineRefuses": _engine_refuses(case, service),
         "tensorParallelAboveGPUs": name == "vllm" and parallel > max(count, 1),
@@ -335,14 +336,10 @@ def _llmkube_facts(case: Json) -> Json:
 
 def _life_facts(case: Json, service: Json) -> Json:
     """What rules ask about the cluster of a case and about the operator's settings."""
-    observed = [o for o in case["objects"] if o["kind"] in ("Deployment", "InferenceService", "EndpointSlice")]
+    observed = [o for o in case["objects"] if o["kind"] in ("Deployment", "InferenceService")]
     scaling, replicas = service.get("autoscaling") or {}, service.get("replicas", 1)
     statuses = (case["expect"].get("status") or {}).values()
-    services = {o["metadata"]["name"] for o in observed if o["kind"] == "InferenceService"}
     return {
-        "otherSliceNames": any(
-            o["kind"] == "EndpointSlice" and o["metadata"]["name"] not in services for o in observed
-        ),
         "minReplicasAboveReplicas": (scaling.get("minReplicas") or 1) > (replicas or 0) > 0,
         "resumes": bool(scaling)
         and any(o["kind"] == "Deployment" and o["spec"].get("replicas") == 0 for o in observed),
@@ -418,6 +415,13 @@ def _engine_refuses(case: Json, service: Json) -> bool:
         name.startswith("--") and not (engine.accepts(name, value) or (engine.has(name) and value.startswith("-")))
         for name, value in itertools.pairwise([*arguments, ""])
     )
+
+
+def _has_slices_of_other_names(case: Json) -> bool:
+    """Whether a service has EndpointSlices under other names than that of its Service, where the metal agent writes."""
+    slices = [o["metadata"] for o in case["objects"] if o["kind"] == "EndpointSlice"]
+    services = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "InferenceService"}
+    return any(o["name"] not in services and o["labels"]["kubernetes.io/service-name"] in services for o in slices)
 
 
 def _environments(value: Any) -> Iterator[list[Json]]:
