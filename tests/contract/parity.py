@@ -318,9 +318,17 @@ def _llmkube_facts(case: Json) -> Json:
         "extraMetrics": "--metrics" in (service.get("extraArgs") or ()),
         "hubPage": re.fullmatch(r"https://huggingface\.co/[^/]+/[^/]+/?", source) is not None,
         "engineRefuses": _engine_refuses(case, service),
+        "slicesOfOtherNames": _has_slices_of_other_names(case),
         "severalOverrides": any(len(service.get(name) or ()) > 1 for name in ("metadataOverrides", "tensorOverrides")),
         "tensorParallelAboveGPUs": name == "vllm" and parallel > max(count, 1),
     }
+
+
+def _has_slices_of_other_names(case: Json) -> bool:
+    """Whether a service has EndpointSlices under other names than that of its Service, where the metal agent writes."""
+    slices = [o["metadata"] for o in case["objects"] if o["kind"] == "EndpointSlice"]
+    services = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "InferenceService"}
+    return any(o["name"] not in services and o["labels"]["kubernetes.io/service-name"] in services for o in slices)
 
 
 def _engine_refuses(case: Json, service: Json) -> bool:
