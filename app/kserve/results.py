@@ -85,6 +85,8 @@ class Outcome:
     """``PresetsCombined``."""
     workloads: WorkloadResult | None
     router: RouterResult | None
+    features: ConditionState | None = None
+    """``FeaturesApplied``, if something has no effect; it counts only where the router phase was reached."""
     error: ConditionState | None = None
     """Why ``Ready`` is false before any phase: an invalid spec, or settings that cannot be read."""
     stopped: bool = False

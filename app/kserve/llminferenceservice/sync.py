@@ -15,7 +15,7 @@ from app.hooks.kept import keep, wants_none
 from app.hooks.protocol import SyncResponse
 from app.kserve.llminferenceservice.observed import Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import effective_spec, is_stopped, pins_of
-from app.kserve.llminferenceservice.status import refused, status
+from app.kserve.llminferenceservice.status import features_state, refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, Reason
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
@@ -41,7 +41,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         context = reconcile_context(service, request, settings)
     except OperatorConfigError as error:
         state = fails(Reason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
-        return _answer(service, Outcome(pins, None, None, None, state), kept(request), now)
+        return _answer(service, Outcome(pins, None, None, None, error=state), kept(request), now)
     try:
         effective = effective_spec(service, request, context, settings)
     except CombineError as error:
@@ -60,7 +60,9 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     router = replace(router, causes=[*router.causes, *picker_causes])
     children = [*workloads.children, *router.children]
     waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
-    return _answer(service, Outcome(pins, CONDITION_TRUE, workloads, router, outstanding=waiting), children, now)
+    features = features_state(service.metadata, effective.spec, context.operator)
+    outcome = Outcome(pins, CONDITION_TRUE, workloads, router, features, outstanding=waiting)
+    return _answer(service, outcome, children, now)
 
 
 def invalid(
