@@ -75,7 +75,11 @@ TOGETHER: dict[str, tuple[Json, Json, str]] = {
     "V-X06": ({**SOURCE, **GPU}, {"image": "x", "resources": {"gpu": 1}}, "spec.resources.gpu: no effect"),
     "V-X11": ({**SOURCE, "hardware": {"accelerator": "metal"}}, {"replicas": 3}, "one process"),
     "V-M16": ({**SOURCE, "format": "safetensors"}, {}, "cannot load format safetensors"),
-    "V-I40": ({**SOURCE, **GPU}, {}, "the default image of llamacpp uses the CPU only"),
+    "V-I40": (
+        {**SOURCE, "hardware": {"gpu": {"count": 2, "vendor": "amd"}}},
+        {},
+        "default image of llamacpp uses the CPU only",
+    ),
     "V-I42": (SOURCE, {"flashAttention": True}, "spec.flashAttention: no effect without a GPU"),
     "V-I64": (
         {**SOURCE, "hardware": {"accelerator": "metal"}},

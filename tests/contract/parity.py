@@ -241,7 +241,7 @@ def facts(case: Json) -> Json:
 
 
 def _kserve_facts(case: Json) -> Json:
-    """Of services: scaling, criticality, features without effect, parallelism in one pod, a pipeline of no config's, a mount of no volume."""
+    """Of services: scaling, criticality, features without effect, parallelism, pipelines, mounts of no volume."""
     text, settings = json.dumps(case["objects"]), json.dumps(case.get("settings"))
     named = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "LLMInferenceServiceConfig"}
     specs = [o.get("spec") or {} for o in case["objects"] if o["kind"] == "LLMInferenceService"]
@@ -321,9 +321,17 @@ def _llmkube_facts(case: Json) -> Json:
         "extraMetrics": "--metrics" in (service.get("extraArgs") or ()),
         "hubPage": re.fullmatch(r"https://huggingface\.co/[^/]+/[^/]+/?", source) is not None,
         "engineRefuses": _engine_refuses(case, service),
+        "slicesOfOtherNames": _has_slices_of_other_names(case),
         "severalOverrides": any(len(service.get(name) or ()) > 1 for name in ("metadataOverrides", "tensorOverrides")),
         "tensorParallelAboveGPUs": name == "vllm" and parallel > max(count, 1),
     }
+
+
+def _has_slices_of_other_names(case: Json) -> bool:
+    """Whether a service has EndpointSlices under other names than that of its Service, where the metal agent writes."""
+    slices = [o["metadata"] for o in case["objects"] if o["kind"] == "EndpointSlice"]
+    services = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "InferenceService"}
+    return any(o["name"] not in services and o["labels"]["kubernetes.io/service-name"] in services for o in slices)
 
 
 def _engine_refuses(case: Json, service: Json) -> bool:

@@ -168,7 +168,7 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
 # Warnings of ``modelhooks validate`` for files with a service and what it depends on; ``PresetsCombined`` in a cluster.
 
 
-def across(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
+def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Warn of operator settings without effect, and if the service and its configs make no pods together."""
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from app.hooks.kept import is_true, keep_or_stop, wants_none
+from app.hooks.kept import is_scaled_to_zero, is_true, keep_or_stop
 from app.hooks.protocol import SyncRequest, SyncResponse, every, one
 from app.kube.conditions import find, was_ready
 from app.kube.objects import ObservedDeployment
@@ -113,7 +113,7 @@ def _in_cluster(resource: Service, model: Model, request: Request, settings: Set
 def kept(request: Request) -> list[Any]:
     """The children of a service with errors: as they are, without pods where they are not wanted all the same."""
     spec = request.parent.spec
-    return keep_or_stop(request.children, stop=wants_none(spec) or is_true(spec, "suspend"))
+    return keep_or_stop(request.children, stop=is_scaled_to_zero(spec) or is_true(spec, "suspend"))
 
 
 def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:

@@ -11,6 +11,7 @@ from app.workload.parts import LOAD_ATTEMPTS
 from tests.llmkube.inferenceservice.test_sync import RUNNING, replicas, running, scaled
 from tests.llmkube.inferenceservice.world import (
     NAMESPACE,
+    POD_MONITOR,
     applied,
     args,
     child,
@@ -243,7 +244,7 @@ def test_sglang() -> None:
     assert (found["name"], found["image"]) == ("sglang", "lmsysorg/sglang:v0.5.15.post1-cu129")
     assert found["command"] == ["python3", "-m", "sglang.launch_server"]
     assert args(answer) == (
-        "--model-path org/repo --port 30000 --enable-metrics --host 0.0.0.0 --served-model-name m --tp 2"
+        "--model-path org/repo --port 30000 --enable-metrics --host 0.0.0.0 --served-model-name m --tp-size 2"
     )
     paths = [found[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")]
     assert paths == ["/health_generate", "/health", "/health_generate"]
@@ -294,14 +295,50 @@ def test_every_option_of_sglang() -> None:
     parent = service(runtime="sglang", sglangConfig=EVERY_OPTION, mode="embedding", extraArgs=["--x"])
     found = args(sync(parent, model(source="org/repo", hardware=GPUS)))
     assert found.partition("--served-model-name m ")[2] == (
-        "--tp 2 --ep 2 --dp 1 --context-length 8192 --mem-fraction-static 0.85 --chunked-prefill-size 4096 "
+        "--tp-size 2 --ep 2 --dp-size 1 --context-length 8192 --mem-fraction-static 0.85 --chunked-prefill-size 4096 "
         "--max-running-requests 32 --quantization fp8 --kv-cache-dtype fp8_e5m2 --attention-backend flashinfer "
-        "--enable-prefix-caching --tool-call-parser qwen25 --reasoning-parser qwen3 --chat-template chatml "
+        "--tool-call-parser qwen25 --reasoning-parser qwen3 --chat-template chatml "
         "--speculative-algorithm EAGLE --speculative-draft-model-path org/draft --speculative-num-steps 3 "
         "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4 --speculative-accept-threshold-single 0.5 "
         "--lora-paths a=/a b=/b --max-lora-rank 16 --lora-target-modules q_proj v_proj --log-level warning "
         "--trust-remote-code --skip-tokenizer-init --is-embedding --x"
     )
+
+
+EAGLE = {"enabled": True, "algorithm": "EAGLE3", "draftModelPath": "org/draft"}
+PARTIAL: list[tuple[Json, str, list[str]]] = [
+    ({"speculative": EAGLE}, "--speculative-draft-model-path org/draft", []),
+    ({"speculative": {**EAGLE, "numSteps": 5}}, "--speculative-draft-model-path org/draft", ["speculative.numSteps"]),
+    (
+        {"speculative": {**EAGLE, "numSteps": 5, "eagleTopK": 2, "numDraftTokens": 9}},
+        "--speculative-num-steps 5 --speculative-eagle-topk 2 --speculative-num-draft-tokens 9",
+        [],
+    ),
+    ({"speculative": {**EAGLE, "algorithm": "Medusa"}}, "--served-model-name m", ["speculative.algorithm"]),
+    ({"maxLoraRank": 8}, "--served-model-name m", ["maxLoraRank"]),
+    ({"loraTargetModules": ["q_proj"]}, "--served-model-name m", ["loraTargetModules"]),
+    (
+        {"maxLoraRank": 8, "loraTargetModules": ["all"]},
+        "--enable-lora --max-lora-rank 8 --lora-target-modules all",
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "end", "fields"), PARTIAL)
+def test_sglang_gets_options_that_belong_together_or_none(config: Json, end: str, fields: list[str]) -> None:
+    """SGLang ends with a part of them, or ignores it; what is left out is warned of."""
+    parent = service(runtime="sglang", sglangConfig=config)
+    assert args(sync(parent, model(source="org/repo"))).endswith(end)
+    assert [text.partition(": ")[0] for text in warned(parent)] == [f"spec.sglangConfig.{field}" for field in fields]
+
+
+def test_the_router_has_neither_pod_monitor_nor_default_metric() -> None:
+    """Its ``/metrics`` answers for a single model only."""
+    parent = service(runtime="llamacpp-router", autoscaling={"maxReplicas": 3})
+    assert "spec.autoscaling: no effect without metrics" in " ".join(warned(parent))
+    answer = sync(parent, model(), declared=(POD_MONITOR,))
+    assert not {"HorizontalPodAutoscaler", "PodMonitor"} & set(kinds(answer))
 
 
 @pytest.mark.parametrize(
@@ -493,7 +530,7 @@ WARNED: list[tuple[Json, str]] = [
             "image": "a:1",
             "personaPlexConfig": {"hfTokenSecretRef": {"name": "hf", "key": "token"}},
         },
-        "spec.personaPlexConfig.hfTokenSecretRef.key: the API's page says HF_TOKEN",
+        "spec.personaPlexConfig.hfTokenSecretRef.key: the API names the key HF_TOKEN",
     ),
 ]
 
