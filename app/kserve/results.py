@@ -85,10 +85,10 @@ class Outcome:
     """``PresetsCombined``."""
     workloads: WorkloadResult | None
     router: RouterResult | None
-    features: ConditionState | None = None
-    """``FeaturesApplied``, if something has no effect; it counts only where the router phase was reached."""
     error: ConditionState | None = None
     """Why ``Ready`` is false before any phase: an invalid spec, or settings that cannot be read."""
     stopped: bool = False
     outstanding: Outstanding = NOTHING
     """Children that the answer asks for and that are not there, or not as it wants them."""
+    features: ConditionState | None = None
+    """``FeaturesApplied``, if something has no effect; it counts only where the router phase was reached."""

@@ -76,11 +76,11 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
     """
     state = fails(Reason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
     if any(error.path != MODEL_URI for error in errors):
-        return Outcome(pins, fails(Reason.COMBINE_BASE_ERROR, state.message), None, None, error=state)
+        return Outcome(pins, fails(Reason.COMBINE_BASE_ERROR, state.message), None, None, state)
     condition = ConditionType.WORKER_WORKLOAD_READY if multi_node else ConditionType.MAIN_WORKLOAD_READY
     reason = Reason.RECONCILE_MULTI_NODE_ERROR if multi_node else Reason.RECONCILE_SINGLE_NODE_ERROR
     workloads = WorkloadResult([], {condition: fails(reason, state.message)}, failed=True)
-    return Outcome(pins, None, workloads, None, error=state)
+    return Outcome(pins, None, workloads, None, state)
 
 
 def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: OperatorConfig) -> ConditionState | None:

@@ -41,7 +41,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         context = reconcile_context(service, request, settings)
     except OperatorConfigError as error:
         state = fails(Reason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
-        return _answer(service, Outcome(pins, None, None, None, error=state), kept(request), now)
+        return _answer(service, Outcome(pins, None, None, None, state), kept(request), now)
     try:
         effective = effective_spec(service, request, context, settings)
     except CombineError as error:
@@ -61,7 +61,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     children = [*workloads.children, *router.children]
     waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
     features = features_state(service.metadata, effective.spec, context.operator)
-    outcome = Outcome(pins, CONDITION_TRUE, workloads, router, features, outstanding=waiting)
+    outcome = Outcome(pins, CONDITION_TRUE, workloads, router, outstanding=waiting, features=features)
     return _answer(service, outcome, children, now)
 
 
