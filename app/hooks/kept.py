@@ -75,7 +75,7 @@ def keep_stopped(child: ObservedObject) -> Kept:
     return Kept(kept, spec={**(spec if isinstance(spec, dict) else {}), "replicas": 0})
 
 
-def wants_none(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
+def is_scaled_to_zero(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
     """Whether a spec has ``replicas: 0`` below that path, however wrong the rest of it is."""
     value: Any = spec if isinstance(spec, dict) else _loaded(bytes(spec))
     for key in (*path, "replicas"):

@@ -58,8 +58,9 @@ class Kind(Generic[SpecT, StatusT]):
     children: they stay as they are, unless what can be read of it says that they are to stop.
     ``template_inputs`` returns what pod templates are made from besides the parent's spec, which is valid.
     ``customize`` gets the spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod
-    values that do not show when fields are changed one by one, such as built-in presets. ``across`` warns of what
-    does not fit together with the related objects. Only the command line asks the two.
+    values that do not show when fields are changed one by one, such as built-in presets.
+    ``cross_object_warnings`` warns of what does not fit together with the related objects. Only the command line asks
+    the two.
     """
 
     resource: CustomResource
@@ -78,7 +79,9 @@ class Kind(Generic[SpecT, StatusT]):
     )
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
-    across: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[fields.Advice]] | None = None
+    cross_object_warnings: (
+        Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[fields.Advice]] | None
+    ) = None
     fit: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, str], Fit] | None = None
     """Whether the model fits into its GPUs; the last argument is the memory of a GPU, where no object says it."""
     older: tuple[Kind[Any, Any], ...] = ()

@@ -4,9 +4,9 @@ Each workload carries a digest of the inputs that its template was made from. Wh
 would be written otherwise by now was changed by a release, not by a user: the one on record is sent again, with a
 digest of the one that it stands for. As soon as a change of the inputs makes that another one, it rolls out.
 
-A workload without that digest was made by another operator, or by a release that wrote none. What differs there is
-taken for a default of theirs and kept in the same way, unless the user has changed the parent since: the template on
-record, or where Metacontroller never wrote one, the one that is observed.
+A workload without that digest, or with one of another format, was made by another operator or an earlier release. What
+differs there is taken for a default of theirs and kept in the same way, unless the user has changed the parent since:
+the template on record, or where Metacontroller never wrote one, the one that is observed.
 Source: docs/decisions/0017 and docs/migration.md.
 """
 
@@ -45,6 +45,8 @@ KEPT = "modelhooks.dev/kept-template"
 
 INPUTS = "modelhooks.dev/template-inputs"
 """Annotation of every workload: the digest of what its pod template was made from."""
+FORMAT = "2-"
+"""Prefix of digests. A release that takes other inputs changes it, as no digest of an earlier one can match then."""
 
 ROLLOUT = "modelhooks.dev/rollout"
 """Annotation of a parent; ``Latest`` rolls out at once what would wait otherwise."""
@@ -70,7 +72,7 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], sett
     parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **template_inputs}
     text = _SORTED.encode({name: part for name, part in parts.items() if part})
     asked = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
-    return Inputs(_shortened(text), _is_settled(parent), asked or not settings.keep_pod_templates, asked)
+    return Inputs(FORMAT + _shortened(text), _is_settled(parent), asked or not settings.keep_pod_templates, asked)
 
 
 def keep_templates(
@@ -132,8 +134,12 @@ def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) 
     """Whether no user asked for other pods since the child's template was made."""
     if parent_inputs.latest:
         return False
-    made_from = child.annotations.get(INPUTS, parent_inputs.digest if parent_inputs.settled else None)
-    return made_from == parent_inputs.digest or child.annotations.get(KEPT) == _digest(template)
+    digest = child.annotations.get(INPUTS)
+    if digest is None or (digest and not digest.startswith(FORMAT)):  # of another operator or an earlier release
+        unchanged = parent_inputs.settled
+    else:
+        unchanged = digest == parent_inputs.digest
+    return unchanged or child.annotations.get(KEPT) == _digest(template)
 
 
 def _may_stay(template: Json, wanted: Mapping[str, Any]) -> bool:

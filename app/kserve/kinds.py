@@ -13,7 +13,7 @@ from app.kserve.llminferenceservice import sync as service
 from app.kserve.llminferenceservice import v1alpha1
 from app.kserve.llminferenceservice.inputs import template_inputs
 from app.kserve.llminferenceservice.observed import Children, Related, customize
-from app.kserve.llminferenceservice.plan import across, explain
+from app.kserve.llminferenceservice.plan import cross_object_warnings, explain
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig import checks as config_checks
 from app.kserve.llminferenceserviceconfig import sync as config
@@ -134,7 +134,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
         template_inputs=template_inputs,
         customize=customize,
         explain=explain,
-        across=across,
+        cross_object_warnings=cross_object_warnings,
     ),
     Kind(
         resource=LLM_INFERENCE_SERVICE_CONFIG,

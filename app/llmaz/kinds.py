@@ -155,7 +155,7 @@ KINDS = (
         warnings=playground.warnings,
         template_inputs=playground_observed.template_inputs,
         customize=playground_observed.customize,
-        across=playground.against_related,
+        cross_object_warnings=playground.against_related,
     ),
     Kind(
         resource=SERVICE,
@@ -169,6 +169,6 @@ KINDS = (
         changed=service.update_warnings,
         template_inputs=service_observed.template_inputs,
         customize=service_observed.customize,
-        across=service.against_related,
+        cross_object_warnings=service.against_related,
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from app.hooks.kept import keep_or_stop, wants_none
+from app.hooks.kept import is_scaled_to_zero, keep_or_stop
 from app.hooks.protocol import NoObjects, SyncRequest, SyncResponse
 from app.kube import field
 from app.kube.conditions import Condition, Conditions, since
@@ -96,7 +96,7 @@ def kept(request: SyncRequest[Any, Any]) -> list[Any]:
 
     Read from the spec as it came, whatever is wrong with the rest of it.
     """
-    return keep_or_stop(request.children, stop=wants_none(request.parent.spec))
+    return keep_or_stop(request.children, stop=is_scaled_to_zero(request.parent.spec))
 
 
 _ABSENT = ("Creating", "NameConflict")

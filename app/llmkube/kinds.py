@@ -119,7 +119,7 @@ KINDS = (
         warnings=inferenceservice_checks.warnings,
         template_inputs=inferenceservice_observed.template_inputs,
         customize=inferenceservice_observed.customize,
-        across=inferenceservice_checks.warnings_with_related,
+        cross_object_warnings=inferenceservice_checks.warnings_with_related,
         fit=fit,
         judges_changes=False,
     ),

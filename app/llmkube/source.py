@@ -9,7 +9,7 @@ import posixpath
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from app.kube.hosts import misspelt
 from app.kube.names import short_hash
@@ -23,6 +23,8 @@ FILE_SCHEME = "file://"
 HUB_SCHEME = "hf://"
 BUCKET_SCHEME = "s3://"
 HUB = "https://huggingface.co"
+MAIN = "main"
+"""Branch of a repository whose source names no revision."""
 METAL = "metal"
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
@@ -85,7 +87,7 @@ class Source:
     def location(self) -> str:
         """What the downloader is told: the source, or what comes before the path of each file."""
         if self.kind is SourceClass.FILES:
-            return f"{HUB}/{self.repository}/resolve/{quote(self.revision or 'main', safe='')}/"
+            return f"{HUB}/{self.repository}/resolve/{quote(self.revision or MAIN, safe='')}/"
         return f"{self.text.rstrip('/')}/" if self.files else self.text
 
     @property
@@ -107,7 +109,8 @@ def parse(text: str) -> Source:
             return Source(text, SourceClass.INVALID if on_hub else SourceClass.HTTP)
         kind = SourceClass.FILES if found.file else SourceClass.REPOSITORY
         files = (found.file,) if found.file else ()
-        return Source(text, kind, "", "", found.name, found.revision, files, hub_page=not on_hub)
+        revision = found.revision if on_hub else unquote(found.revision)
+        return Source(text, kind, "", "", found.name, revision, files, hub_page=not on_hub)
     if text.startswith((FILE_SCHEME, "/")):
         return Source(text, SourceClass.LOCAL, path=text.removeprefix(FILE_SCHEME))
     if "/" in text and _REPOSITORY.fullmatch(text):

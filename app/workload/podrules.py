@@ -98,7 +98,17 @@ def _env_source(source: Json, path: field.Path) -> Errors:
         return _field_reference(reference, here)
     if given[0] == "resourceFieldRef":
         return _resource_reference(reference, here)
+    if given[0] == "fileKeyRef":
+        return _file_reference(reference, here)
     return key_reference(reference, here) if given[0] in _KEY_REFERENCES else []
+
+
+def _file_reference(reference: Json, path: field.Path) -> Errors:
+    """LK-V-K35: a file of a volume, which must not leave it."""
+    text = reference.get("path") or ""
+    if not text.startswith("/") and ".." not in text.split("/"):
+        return []
+    return [field.invalid(path.child("path"), text, "must be a relative path without '..', for example app.env")]
 
 
 def key_reference(reference: Json, path: field.Path) -> Errors:
@@ -163,8 +173,13 @@ def _resource_reference(reference: Json, path: field.Path) -> Errors:
     return [field.not_supported(here, text, [f"{k}.{n}" for k in ("limits", "requests") for n in _RESOURCES])]
 
 
-def env_warnings(variables: Sequence[Json], path: field.Path, runtime: Collection[str] = ()) -> Iterator[Advice]:
-    """LK-V-I61 and LK-V-K07: names given twice, or set by the runtime too, and files that no volume can hold."""
+def env_warnings(
+    variables: Sequence[Json], path: field.Path, runtime: Collection[str] = (), volumes: Collection[str] = ()
+) -> Iterator[Advice]:
+    """LK-V-I61 and LK-V-K07: names given twice, or set by the runtime too, and files that no volume can hold.
+
+    ``volumes`` are the names of the pod's volumes, as far as the user writes them.
+    """
     seen = set()
     for position, variable in enumerate(variables):
         name, here = variable.get("name"), path.index(position)
@@ -173,7 +188,8 @@ def env_warnings(variables: Sequence[Json], path: field.Path, runtime: Collectio
         elif name in runtime:
             yield advice(here, f"{name} replaces the value that the runtime's own options set")
         seen.add(name)
-        if (variable.get("valueFrom") or {}).get("fileKeyRef") is not None:
+        file = (variable.get("valueFrom") or {}).get("fileKeyRef")
+        if file is not None and file.get("volumeName") not in volumes:
             yield advice(here.child("valueFrom", "fileKeyRef"), "the pod has no volume that provides this file")
 
 

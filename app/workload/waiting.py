@@ -1,11 +1,11 @@
-"""What an answer asks for and the cluster does not have yet: absent children, changes not made, and since when.
+"""Children that an answer desires and that are absent or outdated in the cluster, and since when.
 
-Metacontroller creates a child whose name is taken by a foreign object again and again without a word, and no event ever
-announces it (MC-8.3); one that the API server refuses, or a change that it refuses, leaves its words in an event of the
-parent, which no hook sees. Only time tells: what is still missing after a minute will not come by itself.
+Metacontroller retries a child whose name belongs to another object forever, and reports no event (MC-8.3). If the API
+server refuses a child or an update, the reason is in an event of the parent, which hooks do not see. So a child that is
+still missing after a minute is reported.
 
-Metacontroller's record on a child tells what was asked of it last. It is written with the update, so while it differs
-from what is asked for now, the update is not made.
+The last-applied record of a child is written together with the update. While it differs from the desired child, the
+update has not been made.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ NOTHING = Outstanding()
 
 
 def outstanding(answered: Sequence[Any], request: SyncRequest[Any, Any]) -> Outstanding:
-    """What separates the observed children from those of the answer to a request, in the answer's order.
+    """Compare the desired children with the observed ones; the result has the order of the answer.
 
-    Metadata and ``spec.replicas`` do not count: others write there too. Nor do children without a record, which were
-    just taken over, and those that the answer leaves out.
+    Metadata and ``spec.replicas`` are ignored, because other clients write them. So are children without a record,
+    which were just taken over, and children that the answer does not have.
     """
     there = {
         (child.kind, child.metadata.name): child
@@ -70,7 +70,7 @@ def _differ(wanted: dict[str, Any], record: dict[str, Any], child: ObservedObjec
 
 
 def _substance(child: dict[str, Any]) -> dict[str, Any]:
-    """What only its owner asks of a child."""
+    """The fields of a child that only its owner writes."""
     rest = {key: value for key, value in child.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     spec = rest.get("spec")
     if isinstance(spec, dict):
@@ -78,32 +78,32 @@ def _substance(child: dict[str, Any]) -> dict[str, Any]:
     return rest
 
 
-PATIENCE = 60.0
-"""Seconds after which a child that is not there is no longer on its way."""
+CHILD_TIMEOUT_SECONDS = 60.0
+"""Seconds after which a missing child is reported as an error."""
 
 RESYNC = 65.0
-"""When to look again, as no event will come (``resyncAfterSeconds``)."""
+"""Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""
 
 
 def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list[Cause]:
-    """Why the cluster does not have what an answer asks for.
+    """Return the causes for absent and outdated children.
 
-    ``since``: RFC 3339 time of the answer that asked for it first, ``None`` when that is the present one.
+    ``since``: RFC 3339 time of the first answer that desired them; ``None`` for the present one.
     """
     return [*absent_causes(found.absent, since, now), *change_causes(found.pending, since, now)]
 
 
 def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> list[Cause]:
-    """Why the children named in ``absent`` (``Service chat``) are not there; ``since`` as above."""
-    if waited_in_vain(since, now):
+    """Return a cause for each absent child, such as ``Service chat``; ``since`` as above."""
+    if timed_out(since, now):
         return [Cause(Stage.SPEC, _taken(child), "NameConflict") for child in absent]
     return [Cause(Stage.STARTING, f"{child} is being created", "Creating") for child in absent]
 
 
-def waited_in_vain(since: str | None, now: datetime) -> bool:
-    """Whether what was asked for at that time should be there by now."""
+def timed_out(since: str | None, now: datetime) -> bool:
+    """Report whether a child desired since then should exist by now."""
     age = seconds_since(since, now)
-    return age is not None and age > PATIENCE
+    return age is not None and age > CHILD_TIMEOUT_SECONDS
 
 
 def _taken(child: str) -> str:
@@ -116,12 +116,12 @@ def _taken(child: str) -> str:
 CHANGE_REFUSED = "ChangeRefused"
 """Reason of ``Ready`` when a child stays as it is."""
 _ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out", ROLLING_OUT)
-"""Said while a change that was asked for is on its way."""
+"""The cause while an update has not been made yet."""
 
 
 def change_causes(pending: Iterable[str], since: str | None, now: datetime) -> list[Cause]:
-    """Why these children are not as they should be. ``since`` as above."""
-    if waited_in_vain(since, now):
+    """Return a cause for each outdated child; ``since`` as above."""
+    if timed_out(since, now):
         return [Cause(Stage.SPEC, _change_refused(child), CHANGE_REFUSED) for child in pending]
     return [_ROLLING_OUT for _ in pending]
 

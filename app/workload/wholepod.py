@@ -22,7 +22,7 @@ _LISTS = ("initContainers", "containers")
 
 def check(pod: Json, path: field.Path) -> Iterator[field.Error]:
     """What is wrong with what is there. Of a pod that is still to be merged, what is required may come later."""
-    yield from _lasting(pod, path)
+    yield from _long_running(pod, path)
     yield from _references(pod, path)
     yield from _container_names(pod, path)
     yield from podrules.tolerations(_objects(pod, "tolerations"), path.child("tolerations"))
@@ -79,7 +79,7 @@ _ENUMS = {
 }
 
 
-def _lasting(pod: Json, path: field.Path) -> Iterator[field.Error]:
+def _long_running(pod: Json, path: field.Path) -> Iterator[field.Error]:
     """Such pods are kept running, and only pods that are made by themselves can end or be debugged from within."""
     if pod.get("restartPolicy") not in (None, "", "Always"):
         yield field.not_supported(path.child("restartPolicy"), pod["restartPolicy"], ["Always"])

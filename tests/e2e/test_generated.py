@@ -16,7 +16,7 @@ import pytest
 from app.cli.apply import updated
 from app.cli.kinds import find
 from app.families import RESOURCES
-from app.workload.waiting import PATIENCE
+from app.workload.waiting import CHILD_TIMEOUT_SECONDS
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.generated import kserve, llmaz, llmkube
@@ -303,7 +303,7 @@ def _harmless(document: Json) -> Json:
 def _a_minute_later(world: World, kind: str) -> Answer:
     """The second of two answers; children and parents are as they were at the first."""
     answer = next(a for a in world.answers() if a.kind.resource.kind == kind)
-    return world.ask(answer.kind, {**answer.parent, "status": answer.status}, PATIENCE + 1)
+    return world.ask(answer.kind, {**answer.parent, "status": answer.status}, CHILD_TIMEOUT_SECONDS + 1)
 
 
 def _ready(answer: Answer) -> Json:

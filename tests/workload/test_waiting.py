@@ -12,7 +12,7 @@ import pytest
 from app.hooks.protocol import Parent, SyncRequest
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
-from app.workload.waiting import NOTHING, PATIENCE, absent_causes, change_causes, outstanding
+from app.workload.waiting import CHILD_TIMEOUT_SECONDS, NOTHING, absent_causes, change_causes, outstanding
 
 Json = dict[str, Any]
 
@@ -115,14 +115,14 @@ def since(seconds: float) -> str:
 
 def test_at_first_they_are_on_their_way() -> None:
     """In the answer that asks for them, and for a minute after."""
-    for asked in (None, since(1), since(PATIENCE)):
+    for asked in (None, since(1), since(CHILD_TIMEOUT_SECONDS)):
         (cause,) = absent_causes(["Service chat"], asked, NOW)
         assert (cause.reason, cause.text) == ("Creating", "Service chat is being created")
 
 
 def test_after_a_minute_both_reasons_are_named() -> None:
     """A foreign object of that name, or a refusal of the API server, whose words are in an event."""
-    causes = absent_causes(["Service chat", "Deployment chat"], since(PATIENCE + 1), NOW)
+    causes = absent_causes(["Service chat", "Deployment chat"], since(CHILD_TIMEOUT_SECONDS + 1), NOW)
     assert {cause.reason for cause in causes} == {"NameConflict"}
     assert causes[1].text.startswith("Deployment chat cannot be created: ")
     for part in ("another object has that name", "the API server refuses", "events"):
@@ -132,7 +132,7 @@ def test_after_a_minute_both_reasons_are_named() -> None:
 def test_a_change_that_is_not_made_was_refused_after_a_minute() -> None:
     """First it is under way; after a minute the API server must have refused it."""
     now = datetime(2026, 1, 1, 12, 1, 1, tzinfo=UTC)
-    assert PATIENCE == 60
+    assert CHILD_TIMEOUT_SECONDS == 60
     for since in (None, "2026-01-01T12:00:30Z"):
         assert [cause.reason for cause in change_causes(["Deployment chat"], since, now)] == ["RollingOut"]
     refused = change_causes(["Deployment chat", "Service chat"], "2026-01-01T12:00:00Z", now)

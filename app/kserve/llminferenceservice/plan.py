@@ -167,7 +167,7 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
 # Warnings of ``modelhooks validate`` for files with a service and its configs; ``PresetsCombined`` in a cluster.
 
 
-def across(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
+def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Warn if the service and its configs make no pods together; silent if a config is missing."""
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from app.hooks.kept import keep, wants_none
+from app.hooks.kept import is_scaled_to_zero, keep
 from app.hooks.protocol import SyncResponse
 from app.kserve.llminferenceservice.observed import Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import effective_spec, is_stopped, pins_of
@@ -86,9 +86,9 @@ def _kept(request: Request, spec: bytes | dict[str, Any]) -> list[Any]:
     if is_stopped(metadata):
         return []
     names, idle = Names(metadata.name), set[str]()
-    if wants_none(spec):
+    if is_scaled_to_zero(spec):
         idle |= {names.main, names.multi_node}
-    if wants_none(spec, "prefill"):
+    if is_scaled_to_zero(spec, "prefill"):
         idle |= {names.prefill, names.multi_node_prefill}
     return keep(request.children, lambda child: child.metadata.name in idle)
 

@@ -31,6 +31,7 @@ from app.kube.base import (
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
+from app.kube.rules import Rule
 from app.llmkube.runtimes.flag import Flag, Memory
 from app.llmkube.runtimes.types import PersonaPlexConfig, SGLangConfig, TGIConfig, VLLMConfig
 
@@ -74,6 +75,9 @@ class GatewayReference(KubeModel):
     namespace: str = Field(default="", description="Namespace of the Gateway.")
 
 
+GATEWAY_HINT = "no route is made; create an AIGatewayRoute to the Service of this name"
+
+
 class EndpointGateway(KubeModel):
     """A route of Envoy AI Gateway, which is not made here."""
 
@@ -100,21 +104,121 @@ class Endpoint(KubeModel):
     node_port: Annotated[Int32 | None, honoured("endpoint.type NodePort")] = Field(
         default=None, ge=30000, le=32767, description="Port of the nodes. Absent: the cluster chooses one."
     )
-    gateway: Annotated[
-        EndpointGateway | None, no_effect("no route is made; write an AIGatewayRoute to the Service of this name")
-    ] = Field(default=None, description="No effect: a route of Envoy AI Gateway.")
+    gateway: Annotated[EndpointGateway | None, no_effect(GATEWAY_HINT)] = Field(
+        default=None, description="No effect: a route of Envoy AI Gateway."
+    )
 
 
 class GPUSharing(KubeModel):
-    """A part of a GPU instead of whole ones."""
+    """A part of a GPU, or a GPU that pods share."""
 
-    mode: Literal["exclusive", "shared", "partitioned"] = Field(
-        default="exclusive", description="Whole GPUs, a GPU that others use as well, or a MIG partition."
+    constraints: ClassVar = (
+        Rule(
+            "!has(self.mode) || self.mode != 'partitioned' || (has(self.profile) && self.profile.size() > 0)",
+            "profile is required with mode partitioned, for example 1g.10gb",
+            lambda sharing: sharing.mode != "partitioned" or bool(sharing.profile),
+        ),
+        Rule(
+            "!has(self.profile) || self.profile.size() == 0 || (has(self.mode) && self.mode == 'partitioned')",
+            "profile must only be set with mode partitioned",
+            lambda sharing: not sharing.profile or sharing.mode == "partitioned",
+        ),
+        Rule(
+            "!has(self.memoryLimitGiB) || (has(self.mode) && self.mode == 'shared')",
+            "memoryLimitGiB must only be set with mode shared",
+            lambda sharing: sharing.memory_limit_gi_b is None or sharing.mode == "shared",
+        ),
     )
-    profile: str = Field(default="", description="MIG profile of mode partitioned, such as 1g.10gb.")
-    memory_limit_gi_b: Int32 | None = Field(
-        default=None, alias="memoryLimitGiB", ge=1, description="GPU memory in mode shared, for quotas only."
+
+    mode: Annotated[Literal["exclusive", "shared", "partitioned"], DEFAULTED] = Field(
+        default="exclusive",
+        description="Sharing mode: exclusive requests whole GPUs, partitioned a MIG partition, shared a GPU of the "
+        "operator's pool. partitioned and shared require exactly one GPU.",
     )
+    profile: Annotated[str, honoured("mode partitioned")] = Field(
+        default="", description="MIG profile of mode partitioned, for example 1g.10gb."
+    )
+    memory_limit_gi_b: Annotated[Int32 | None, no_effect("nothing limits the memory of a pod on a shared GPU")] = Field(
+        default=None, alias="memoryLimitGiB", ge=1, description="No effect: GPU memory in mode shared, for quotas."
+    )
+
+
+_LLAMACPP = ("llamacpp",)
+
+SpeculationType = Literal[
+    "none",
+    "disabled",
+    "mtp",
+    "draft",
+    "draft-simple",
+    "draft-eagle3",
+    "draft-mtp",
+    "draft-dflash",
+    "draft-dspark",
+    "ngram-simple",
+    "ngram-map-k",
+    "ngram-map-k4v",
+    "ngram-mod",
+    "ngram-cache",
+]
+DRAFT_TYPES = ("draft", "draft-simple", "draft-eagle3", "draft-dflash", "draft-dspark")
+"""Types of speculative decoding that need a draft model; ``draft-mtp`` may have one."""
+_HAS_DRAFT_REF = "(has(self.draftModelRef) && self.draftModelRef.size() > 0)"
+_HAS_DRAFT_FILE = "(has(self.draftModel) && self.draftModel.size() > 0)"
+
+
+class SpeculativeDecoding(KubeModel):
+    """Speculative decoding of llama.cpp: tokens are drafted cheaply and verified by the model."""
+
+    constraints: ClassVar = (
+        Rule(
+            f"!(self.type in {list(DRAFT_TYPES)}) || {_HAS_DRAFT_REF} || {_HAS_DRAFT_FILE}",
+            "this type requires draftModelRef or draftModel",
+            lambda speculation: speculation.type not in DRAFT_TYPES or bool(speculation.draft),
+        ),
+        Rule(
+            f"self.type in {[*DRAFT_TYPES, 'draft-mtp']} || !({_HAS_DRAFT_REF} || {_HAS_DRAFT_FILE})",
+            "draftModelRef and draftModel must only be set with a type that uses a draft model",
+            lambda speculation: speculation.takes_draft or not speculation.draft,
+        ),
+        Rule(
+            f"!({_HAS_DRAFT_REF} && {_HAS_DRAFT_FILE})",
+            "draftModelRef and draftModel must not both be set",
+            lambda speculation: not (speculation.draft_model_ref and speculation.draft_model),
+        ),
+    )
+
+    type: Annotated[SpeculationType, HONOURED, Flag("--spec-type", (), _LLAMACPP)] = Field(
+        description="How tokens are drafted. draft is short for draft-simple, mtp for draft-mtp; none and disabled "
+        "switch speculative decoding off."
+    )
+    draft_model_ref: Annotated[str, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = (
+        Field(default="", description="Name of the draft Model, in the same namespace.")
+    )
+    draft_model: Annotated[str | None, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = (
+        Field(
+            default=None,
+            min_length=1,
+            max_length=253,
+            description="Draft model as one of the Model's files, by its path in the repository or below the prefix.",
+        )
+    )
+    n_draft_max: Annotated[Int32 | None, HONOURED, Flag("--spec-draft-n-max", (), _LLAMACPP)] = Field(
+        default=None, ge=1, description="Maximum number of tokens to draft. Defaults to the server's own."
+    )
+    p_min: Annotated[float | None, HONOURED, Flag("--spec-draft-p-min", (), _LLAMACPP)] = Field(
+        default=None, ge=0, le=1, description="Minimum probability of a drafted token. Defaults to the server's own."
+    )
+
+    @property
+    def draft(self) -> str:
+        """The draft model, in either form."""
+        return self.draft_model_ref or self.draft_model or ""
+
+    @property
+    def takes_draft(self) -> bool:
+        """Whether the type uses a draft model."""
+        return self.type in (*DRAFT_TYPES, "draft-mtp")
 
 
 class ServiceResources(KubeModel):
@@ -146,15 +250,7 @@ class ServiceResources(KubeModel):
         ),
         description="Request and limit of the pod's own disk space, and the size of a model's emptyDir, as a quantity.",
     )
-    gpu_sharing: Annotated[
-        GPUSharing | None,
-        no_effect(
-            "the pod gets whole GPUs; for a partition name its resource in the Model's hardware.gpu.resourceName"
-        ),
-    ] = Field(default=None, description="No effect: parts of GPUs.")
-
-
-_LLAMACPP = ("llamacpp",)
+    gpu_sharing: GPUSharing | None = Field(default=None, description="GPU sharing. Defaults to whole GPUs.")
 
 
 class RopeScaling(KubeModel):
@@ -377,6 +473,9 @@ class InferenceServiceSpec(KubeModel):
     rope_scaling: RopeScaling | None = Field(
         default=None, description="Extension of the context beyond the trained length. llamacpp only."
     )
+    speculative_decoding: SpeculativeDecoding | None = Field(
+        default=None, description="Speculative decoding. llamacpp only; vllm and sglang have it in their own options."
+    )
     resources: ServiceResources | None = Field(default=None, description="What each pod asks of its node.")
     endpoint: Endpoint | None = Field(default=None, description="The Service before the pods.")
     autoscaling: Autoscaling | None = Field(default=None, description="Lets load decide the number of pods.")
@@ -497,9 +596,15 @@ class ConditionType(StrEnum):
     GPU_AVAILABLE = "GPUAvailable"
     """The cluster has the GPUs the pods ask for."""
     SUSPENDED = "Suspended"
-    """``suspend`` is true; false only where it was true before."""
+    """Whether ``suspend`` is true."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
-    """The Model that shall propose tokens does not exist."""
+    """Speculative decoding lacks its draft model."""
+    MODEL_TRANSFER_HEALTHY = "ModelTransferHealthy"
+    """Whether pods can download the model; only there once they could not."""
+    DRIVER_COMPATIBLE = "DriverCompatible"
+    """Whether the node's GPU driver is recent enough for the image; only there once it was not."""
+    GATEWAY_READY = "GatewayReady"
+    """Whether endpoint.gateway has its effect; only there while it is enabled."""
     MEMORY_PRESSURE = "MemoryPressure"
     """Written by the metal agent; only kept."""
 
@@ -516,7 +621,7 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     """suspend is true."""
     NOT_SUSPENDED = "NotSuspended"
-    """suspend is false again."""
+    """suspend is false."""
     CREATING = "Creating"
     """Pods are being created or become ready."""
     PENDING = "Pending"
@@ -528,13 +633,41 @@ class Reason(StrEnum):
     FAILED = "Failed"
     """Nothing will happen until somebody acts; the message says what."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
-    """The Model that shall propose tokens does not exist."""
+    """Speculative decoding lacks its draft model."""
     CONFIG_VALID = "ConfigValid"
-    """The options of the runtime, or the Model that shall propose tokens, can be used again."""
+    """The options of the runtime, or the draft model, can be used again."""
     INVALID_SPEC = "InvalidSpec"
     """The object breaks a rule; nothing is changed."""
+    GATEWAY_NOT_INSTALLED = "GatewayCRDsNotInstalled"
+    """This installation makes no routes of Envoy AI Gateway."""
     NAME_CONFLICT = "NameConflict"
     """A child cannot be created: its name is taken by an object that is not ours."""
+
+
+class TransferReason(StrEnum):
+    """Reasons of ``ModelTransferHealthy``."""
+
+    UNTRUSTED = "ModelSourceUntrusted"
+    """The certificate of the source is not trusted."""
+    UNAUTHORIZED = "ModelSourceUnauthorized"
+    """The source refuses the credentials, or the lack of them."""
+    NOT_FOUND = "ModelSourceNotFound"
+    """The source has no such file, object or bucket."""
+    OUT_OF_SPACE = "ModelTransferOutOfSpace"
+    """The volume is too small."""
+    UNREACHABLE = "ModelSourceUnreachable"
+    """No connection to the source can be made."""
+    SUCCEEDED = "ModelTransferSucceeded"
+    """The download works again."""
+
+
+class DriverReason(StrEnum):
+    """Reasons of ``DriverCompatible``."""
+
+    INSUFFICIENT = "CUDADriverInsufficient"
+    """The image needs a newer CUDA driver than the node has."""
+    STARTED = "RuntimeStarted"
+    """The server has started."""
 
 
 class SchedulingStatus(StrEnum):
@@ -554,6 +687,23 @@ class SchedulingStatus(StrEnum):
     """Written by the metal agent: it could not tell whether the model fits."""
 
 
+class Acceleration(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Use of the GPU, as another writer reports it."""
+
+    device: Annotated[str, Meta(description="GPU that the server uses.")] = ""
+    layers_offloaded: Annotated[Int32, Meta(description="Number of layers on the GPU.")] = 0
+    layers_total: Annotated[Int32, Meta(description="Number of layers of the model.")] = 0
+
+
+class GatewayStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Exposure behind a gateway, as another writer reports it."""
+
+    route_ready: Annotated[bool, Meta(description="Whether the route exists.")] = False
+    model_name: Annotated[str, Meta(description="Name of the model in requests.")] = ""
+    endpoint: Annotated[str, Meta(description="URL of the gateway.")] = ""
+    auth_enabled: Annotated[bool, Meta(description="Whether the gateway requires credentials.")] = False
+
+
 class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     """What is known of a service. Zero values are left out, as upstream does."""
 
@@ -565,6 +715,11 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     replicas: Annotated[Int32, Meta(description="Pods that exist.")] = 0
     endpoint: Annotated[str, Meta(description="URL of the service inside the cluster.")] = ""
     model_ready: Annotated[bool, Meta(description="Whether the Model is Ready.")] = False
+    mode: Annotated[str, Meta(description="Purpose of the model: chat, embedding or rerank.")] = ""
+    acceleration: Annotated[
+        Acceleration | None, Meta(description="Use of the GPU. Only kept: hooks do not read logs.")
+    ] = None
+    gateway: Annotated[GatewayStatus | None, Meta(description="Exposure behind a gateway. Only kept.")] = None
     last_updated: Annotated[DateTime | None, Meta(description="When another field of this status last changed.")] = None
     scheduling_status: Annotated[str, Meta(description="Why pods cannot run yet, as one word.")] = ""
     scheduling_message: Annotated[str, Meta(description="Why pods cannot run yet, in the scheduler's words.")] = ""

@@ -22,7 +22,7 @@ from app.llmkube.source import SourceClass, recorded_key
 from app.workload.cause import Cause, Stage
 from app.workload.pods import failures
 from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
-from app.workload.waiting import RESYNC, absent_causes, waited_in_vain
+from app.workload.waiting import RESYNC, absent_causes, timed_out
 
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30
@@ -195,9 +195,7 @@ def _without_pods(job: ObservedJob, now: datetime) -> Iterator[Cause]:
     name, status = job.metadata.name, job.status
     if is_true(status.conditions, "Suspended"):
         yield Cause(Stage.QUOTA, f"Job {name} is suspended: whoever queues it has not let it start", "JobSuspended")
-    elif not (status.active or status.failed or status.succeeded) and waited_in_vain(
-        job.metadata.creation_timestamp, now
-    ):
+    elif not (status.active or status.failed or status.succeeded) and timed_out(job.metadata.creation_timestamp, now):
         text = (
             f"Job {name} has no pod: a quota or a policy of the API server refuses it (the Job's events have its words)"
         )

@@ -114,7 +114,6 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M39", {"source": "pvc://c/m", "sourceSecretRef": {"name": "s"}}, "nothing is downloaded"),
     ("LK-V-M39", {"hardware": {"accelerator": "metal"}, "sourceSecretRef": {"name": "s"}}, "the agent fetches"),
     ("LK-V-M41", {"hardware": {"gpu": {"runtime": "vulkan"}}}, "no effect with vendor nvidia, only with amd"),
-    ("LK-V-M42", {"hardware": {"gpu": {"resourceClaims": [{"name": "x"}]}}}, "resourceClaims: accepted, no effect"),
     ("LK-V-M43", {"prefetch": True}, "prefetch: accepted, no effect"),
 ]
 
