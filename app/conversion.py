@@ -14,14 +14,12 @@ import msgspec
 import orjson
 from msgspec import Raw
 
-from app.hooks.weight import MAX_READ
 from app.kube.base import Json
-from app.kube.limits import MAX_ANNOTATIONS, MAX_VALUES, TOO_DEEP, MetadataParts, depth_exceeds
+from app.kube.rawchecks import TOO_DEEP, MetadataParts, depth_exceeds
 from app.kube.review import Envelope
+from app.limits import MAX_ANNOTATIONS_BYTES, MAX_CONVERTED_OBJECTS, MAX_CONVERTED_VALUES, MAX_SPEC_VALUES
 
 API_VERSION = "apiextensions.k8s.io/v1"
-MAX_OBJECTS = 10_000
-"""Objects in a review. Clients of the API server list some hundred at once."""
 ABSENT = Raw(b"null")
 
 
@@ -89,25 +87,24 @@ def _convert_list(convert: Convert, request: ConversionRequest) -> Raw:
         objects = _OBJECTS.decode(request.objects)
     except msgspec.DecodeError as error:
         raise ConversionError(f"objects: {error}") from None
-    if len(objects) > MAX_OBJECTS:
-        raise ConversionError(f"objects: must have at most {MAX_OBJECTS} items; list fewer objects at once")
+    if len(objects) > MAX_CONVERTED_OBJECTS:
+        raise ConversionError(f"objects: must have at most {MAX_CONVERTED_OBJECTS} items; list fewer objects at once")
     result, values = bytearray(b"["), 0
     for position, item in enumerate(objects):
         try:
-            converted = _convert_object(convert, item, request.desired)
+            metadata = _METADATA.decode(item.metadata)
+            values += _count_values(item.spec) + _count_values(metadata.annotations)
+            _check_total(values)
+            converted = _convert_object(convert, item, metadata, request.desired)
         except (ConversionError, msgspec.DecodeError, orjson.JSONDecodeError) as error:
             raise ConversionError(f"objects[{position}] ({_describe(item)}): {error}") from None
-        values += _count_values(item.spec)
-        if values > MAX_READ:
-            raise ConversionError(f"objects: must have at most {MAX_READ} values in all specs; list fewer at once")
         result += b"," * (position > 0) + msgspec.json.encode(converted)
     return Raw(bytes(result + b"]"))
 
 
-def _convert_object(convert: Convert, item: VersionedObject, api_version: str) -> VersionedObject:
+def _convert_object(convert: Convert, item: VersionedObject, metadata: Metadata, api_version: str) -> VersionedObject:
     if item.api_version == api_version:
         return item
-    metadata = _METADATA.decode(item.metadata)
     _check_size(item.spec, metadata.annotations)
     annotations = _ANNOTATIONS.decode(metadata.annotations)
     document: Json = {"apiVersion": item.api_version, "kind": item.kind, "metadata": {"annotations": annotations}}
@@ -124,12 +121,17 @@ def _encode(value: Json | None) -> Raw:
 
 def _check_size(spec: Raw, annotations: Raw) -> None:
     """Raise :class:`ConversionError` for an object that a sync would not read either, so that none takes long."""
-    if _count_values(spec) > MAX_VALUES:
-        raise ConversionError(f"spec: must have at most {MAX_VALUES} values")
+    if _count_values(spec) > MAX_SPEC_VALUES:
+        raise ConversionError(f"spec: must have at most {MAX_SPEC_VALUES} values")
     if depth_exceeds(spec):
         raise ConversionError(f"spec: {TOO_DEEP}")
-    if memoryview(annotations).nbytes > MAX_ANNOTATIONS:
-        raise ConversionError(f"metadata.annotations: must have at most {MAX_ANNOTATIONS} bytes")
+    if memoryview(annotations).nbytes > MAX_ANNOTATIONS_BYTES:
+        raise ConversionError(f"metadata.annotations: must have at most {MAX_ANNOTATIONS_BYTES} bytes")
+
+
+def _check_total(values: int) -> None:
+    if values > MAX_CONVERTED_VALUES:
+        raise ConversionError(f"more than {MAX_CONVERTED_VALUES} values up to this object; list fewer at once")
 
 
 def _count_values(raw: Raw) -> int:

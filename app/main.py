@@ -21,8 +21,9 @@ from app.hooks.decorator import Decorator, answer_decorate
 from app.hooks.kind import Kind, answer_customize, sync_answer
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
+from app.limits import BODY_BUDGET_BYTES, MAX_REVIEW_BYTES, STALLED_SECONDS
 from app.selftest import check
-from app.server.body import BODIES_BYTES, Load
+from app.server.body import Load
 from app.server.caller import caller_of
 from app.server.endpoint import Answer, Endpoint, HookRoute, Plain
 from app.server.logs import Log, logged
@@ -44,10 +45,7 @@ from app.settings import Settings
 if TYPE_CHECKING:
     from app.server.tls import Certificate
 
-MAX_REVIEW_BYTES = 7 * 1024 * 1024
-"""Two objects of the API server's 3 MiB and what surrounds them."""
 HEARTBEAT_SECONDS = 1.0
-STALLED_SECONDS = 5.0
 
 RETRY_ADMISSION, RETRY_SYNC = 1, 2
 """``Retry-After`` under overload, seconds. The API server retries within its timeout, Metacontroller later."""
@@ -71,7 +69,7 @@ class Service(FastAPI):
         self.settings = settings or Settings()
         self.log = log or Log()
         self.certificate = certificate
-        self.load = Load(max(BODIES_BYTES, 4 * self.settings.max_sync_bytes))
+        self.load = Load(max(BODY_BUDGET_BYTES, 4 * self.settings.max_sync_bytes))
         self.beat = time.monotonic()
         self.sound: asyncio.Task[bool] | None = None
         self._clock = clock

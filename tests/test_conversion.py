@@ -136,7 +136,11 @@ def spec_of(size: int) -> Json:
         ),
         (
             [made(n) | {"spec": spec_of(20_000)} for n in range(13)],
-            "objects: must have at most 500000 values in all specs",
+            "objects[12] (LLMInferenceService ns/s12): more than 500000 values up to this object",
+        ),
+        (
+            [made(n) | {"metadata": {"annotations": {"a": "," * 260_000}}} for n in range(2)],
+            "objects[1] (LLMInferenceService): more than 500000 values up to this object",
         ),
         ([made(0)] * 10_001, "objects: must have at most 10000 items"),
         ([{}] * 1_000_000, "objects: Object missing required field"),

@@ -1,8 +1,9 @@
 """Writes everything that is generated from the types: ``python -m tools.generate [--check]``.
 
 That is ``crds/``, ``metacontroller/``, the webhooks in ``manifests/base``, the values of ``manifests/chart``, the
-health checks in ``manifests/gitops``, the tables in ``docs/fields/``, the settings in ``docs/operations.md``, and the
-studio's catalogue and types. With ``--check`` nothing is written and the exit status is 1 if the tree differs.
+health checks in ``manifests/gitops``, the tables in ``docs/fields/``, those of settings and limits in
+``docs/operations.md``, and the studio's catalogue and types. With ``--check`` nothing is written and the exit status is
+1 if the tree differs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from app.hooks.decorator import Decorator
 from app.installation import controller_name
 from app.kube import yaml
 from app.kube.resource import CustomResource
-from tools import catalogue, chart, fieldpages, gitops, pagetypes, registration, settings, structural
+from tools import catalogue, chart, fieldpages, gitops, limits, pagetypes, registration, settings, structural
 from tools import crds as definitions
 
 Files = dict[str, str]
@@ -65,7 +66,7 @@ def everything() -> Files:
         **family_overlays(RESOURCES),
         **{name: _marked(name, text) for name, text in chart.files(components, families, deployment, version).items()},
         **field_pages(),
-        OPERATIONS: settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8")),
+        OPERATIONS: limits.page(settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8"))),
         "app/cli/catalogue.json": catalogue.text(ROOT),
         "app/studio/page/src/types.ts": pagetypes.source(),
     }

@@ -12,9 +12,10 @@ from msgspec import Raw
 
 from app.kube import field
 from app.kube.correction import wrong_type
-from app.kube.limits import METADATA, SMALL, MetadataParts, excessive
 from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObjectMeta
+from app.kube.rawchecks import METADATA, SMALL, MetadataParts, excessive
+from app.limits import MAX_ERRORS
 
 
 def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObjectMeta, list[field.Error]]:
@@ -33,7 +34,7 @@ def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObjectMe
     except msgspec.DecodeError:
         return _repaired(text)
     reserved = created and not any(owner.controller for owner in metadata.owner_references or ())
-    return metadata, list(islice(_validate(metadata, reserved=reserved), field.MAX_ERRORS))
+    return metadata, list(islice(_validate(metadata, reserved=reserved), MAX_ERRORS))
 
 
 class _Identity(msgspec.Struct, rename="camel"):
@@ -76,7 +77,7 @@ def _repaired(text: bytes) -> tuple[ObjectMeta, list[field.Error]]:
         kinds: dict[bytes, Any] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
         return ObjectMeta(), [wrong_type(METADATA, kinds.get(text.lstrip()[:1], 0), "object")]
     document = {key: orjson.loads(bytes(value)) for key, value in _members(parts)}
-    errors = list(islice(_wrong_types(document), field.MAX_ERRORS))
+    errors = list(islice(_wrong_types(document), MAX_ERRORS))
     name, namespace = document.get("name"), document.get("namespace")
     metadata = ObjectMeta(
         name=name if isinstance(name, str) else "", namespace=namespace if isinstance(namespace, str) else ""

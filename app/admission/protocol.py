@@ -15,12 +15,9 @@ from msgspec import Raw
 
 from app.kube import field
 from app.kube.review import Envelope
+from app.limits import MAX_SHOWN_ERRORS, MAX_WARNING_CHARACTERS, MAX_WARNINGS
 
 API_VERSION = "admission.k8s.io/v1"
-
-MAX_WARNINGS = 16
-MAX_WARNING = 240
-"""The API server drops warnings over its budget, and any with a control character (HTTP-1.3)."""
 
 
 class GroupVersionKind(msgspec.Struct):
@@ -83,9 +80,9 @@ def allow(uid: str, warnings: Sequence[str] = ()) -> Answer:
 
 
 def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()) -> Answer:
-    """422 ``Invalid`` with every mistake, at most :data:`field.MAX_SHOWN` of them and a count of the others."""
+    """422 ``Invalid`` with every mistake, at most :data:`MAX_SHOWN_ERRORS` of them and a count of the others."""
     unique = list(dict.fromkeys(errors))
-    shown = unique[: field.MAX_SHOWN]
+    shown = unique[:MAX_SHOWN_ERRORS]
     causes = [{"reason": error.type.value, "message": error.body, "field": str(error.path)} for error in shown]
     if len(unique) > len(shown):
         more = field.and_more(len(unique) - len(shown))
@@ -120,4 +117,4 @@ def _answer(
 def _one_line(text: str) -> str:
     """A warning travels in an HTTP header: one printable line."""
     line = str(text) if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
-    return line if len(line) <= MAX_WARNING else line[: MAX_WARNING - 1] + "…"
+    return line if len(line) <= MAX_WARNING_CHARACTERS else line[: MAX_WARNING_CHARACTERS - 1] + "…"

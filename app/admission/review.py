@@ -26,6 +26,7 @@ from app.kube.decode import SPEC, decode_rest
 from app.kube.modelfields import check_embedded
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
+from app.limits import MAX_SHOWN_ERRORS
 from app.settings import Settings
 
 
@@ -179,7 +180,7 @@ def _rest(
 
     Not when the complaints alone are more than anybody is shown, nor for a spec that could not be read.
     """
-    if reading.document is None or len(reading.errors) >= field.MAX_SHOWN:
+    if reading.document is None or len(reading.errors) >= MAX_SHOWN_ERRORS:
         return [], []
     spec = decode_rest(reading.document, kind.resource.spec, reading.errors)
     if spec is None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from app.cli.manifests import NOT_AN_OBJECT, Manifest, ManifestError, Reading, looks_like_manifest, values
+from app.limits import MAX_FILE_BYTES, MAX_IGNORE_FILE_BYTES
 
 SUFFIXES = (".yaml", ".yml", ".json")
 VENDORED = frozenset({"node_modules", "vendor", "third_party", "site-packages", "__pycache__"})
@@ -19,10 +20,6 @@ CHART = "Chart.yaml"
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml")
 TEMPLATES = "templates"
 GITIGNORE = ".gitignore"
-MAX_BYTES = 32 * 1024 * 1024
-"""Maximum size of a file."""
-MAX_RULE_BYTES = 1024 * 1024
-"""Maximum size of a .gitignore; the rest is not read."""
 HELM_TEMPLATE, PATCH, EXCLUDED = "Helm template", "kustomize patch", "excluded file"
 HIDDEN, VENDORED_FILE = "hidden file", "vendored file"
 """Reasons to pass over a file, as nouns that can be counted."""
@@ -66,9 +63,9 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 def _load(reading: Reading, stream: BinaryIO, file: str, *, whole: bool = False) -> None:
     """Decode a file and add its objects."""
-    content = stream.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        reading.findings.append(ManifestError(f"must not be larger than {MAX_BYTES >> 20} MiB").finding(file))
+    content = stream.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        reading.findings.append(ManifestError(f"must not be larger than {MAX_FILE_BYTES >> 20} MiB").finding(file))
     elif content.startswith(_UTF16):
         problem = "is UTF-16; save it as UTF-8 (PowerShell: Out-File -Encoding utf8)"
         reading.findings.append(ManifestError(problem).finding(file))
@@ -133,7 +130,7 @@ def _patches(kustomization: Path) -> list[Path]:
     if not kustomization.is_file():
         return []
     try:
-        documents = values(_text(kustomization, MAX_BYTES), str(kustomization))
+        documents = values(_text(kustomization, MAX_FILE_BYTES), str(kustomization))
     except (OSError, UnicodeDecodeError, ManifestError):
         return []
     listed = [
@@ -232,7 +229,7 @@ def _rules_of(directory: Path) -> list[_Rule]:
     if file.is_symlink() or not file.is_file():
         return []
     try:
-        lines = _text(file, MAX_RULE_BYTES).splitlines()
+        lines = _text(file, MAX_IGNORE_FILE_BYTES).splitlines()
     except (OSError, UnicodeDecodeError):
         return []
     return [_Rule(line.strip(), directory) for line in lines if line.strip() and not line.startswith("#")]

@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from app.kube.base import Json
+from app.limits import KUBE_API_SECONDS
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-TIMEOUT_SECONDS = 10
 
 
 class ApiError(Exception):
@@ -71,7 +71,7 @@ class Client:
     def _call(self, method: str, path: str, body: Json | None = None, content_type: str = "") -> Json | None:
         address = self._address
         connection = http.client.HTTPSConnection(
-            address.hostname or "", address.port, timeout=TIMEOUT_SECONDS, context=self._tls
+            address.hostname or "", address.port, timeout=KUBE_API_SECONDS, context=self._tls
         )
         headers = {"Accept": "application/json", "Authorization": f"Bearer {self._token}"}
         query = "?fieldManager=modelhooks-certs" if body is not None else ""

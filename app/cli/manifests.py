@@ -16,14 +16,9 @@ from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.printing import escaped
 from app.cli.yamlproblems import explain
 from app.kube import field
+from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-MAX_VALUES = 500_000
-"""Maximum number of values in one document. More come from aliases that refer to each other."""
-
-MAX_DEPTH = 200
-"""Maximum nesting: what the JSON library can write. Stricter rules name the field."""
 
 
 class ManifestError(Exception):
@@ -182,9 +177,9 @@ def _compose(text: str, file: str) -> list[yaml.Node]:
         elif isinstance(event, yaml.NodeEvent):
             values += 1
             depth += isinstance(event, yaml.CollectionStartEvent)
-            if depth > MAX_DEPTH + 1:
+            if depth > MAX_DOCUMENT_DEPTH + 1:
                 raise _wrong(event, file, TOO_DEEP)
-            if values > MAX_VALUES:
+            if values > MAX_DOCUMENT_VALUES:
                 raise _wrong(event, file, TOO_MANY)
     return list(yaml.compose_all(text, Loader=LOADER))
 
@@ -246,8 +241,8 @@ def _typed(document: dict[str, Any], node: yaml.Node, file: str) -> dict[str, An
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
-TOO_DEEP = f"nested too deeply; must have at most {MAX_DEPTH} levels"
-TOO_MANY = f"too many values (aliases that multiply?); must have at most {MAX_VALUES}"
+TOO_DEEP = f"nested too deeply; must have at most {MAX_DOCUMENT_DEPTH} levels"
+TOO_MANY = f"too many values (aliases that multiply?); must have at most {MAX_DOCUMENT_VALUES}"
 
 
 def _wrong(node: yaml.Node | yaml.Event, file: str, problem: str) -> ManifestError:
@@ -266,9 +261,9 @@ class _Builder:
     def value(self, node: yaml.Node, depth: int = 0) -> Any:
         """The decoded value. ``depth`` is how many maps and lists are around it."""
         self._values += 1
-        if depth > MAX_DEPTH:
+        if depth > MAX_DOCUMENT_DEPTH:
             raise _wrong(node, self._file, TOO_DEEP)
-        if self._values > MAX_VALUES:
+        if self._values > MAX_DOCUMENT_VALUES:
             raise _wrong(node, self._file, TOO_MANY)
         if not isinstance(node, yaml.ScalarNode) and node.tag not in _CONTAINERS:
             raise _wrong(node, self._file, f"unsupported tag {node.tag}")

@@ -37,8 +37,8 @@ from app.cli.references import dangling
 from app.cli.sets import split
 from app.hooks.kind import Kind
 from app.kube import field
-from app.kube.limits import METADATA
 from app.kube.names import is_dns1123_subdomain
+from app.kube.rawchecks import METADATA
 from app.settings import Settings
 
 

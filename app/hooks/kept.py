@@ -14,15 +14,9 @@ from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, templa
 from app.hooks.protocol import observed_children
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_replicas
+from app.limits import MAX_RECORDED_BYTES, MAX_RECORDED_VALUES
 
 Labels = dict[str, str]
-
-MAX_RECORDED = 6 * 1024 * 1024
-"""Bytes of all annotations of the children that are kept: with the quotes in them, about as many as an answer takes."""
-
-
-MAX_RECORDED_VALUES = 100_000
-"""Values in them: twice those of the largest spec. Each is read, looked through and written again."""
 
 
 _VALUES = (b",", b"{", b"[", b"\\u00")
@@ -36,8 +30,8 @@ def check_recorded(children: msgspec.Struct) -> None:
     """
     texts = [child.metadata.annotations for _, group in observed_children(children) for child in group.values()]
     size = sum(memoryview(text).nbytes for text in texts)
-    if size > MAX_RECORDED:
-        raise response.TooLarge(f"the children have {size} bytes of annotations, at most {MAX_RECORDED} are read")
+    if size > MAX_RECORDED_BYTES:
+        raise response.TooLarge(f"the children have {size} bytes of annotations, at most {MAX_RECORDED_BYTES} are read")
     if size <= MAX_RECORDED_VALUES:
         return  # a value takes a byte at least
     values = sum(sum(map(bytes(text).count, _VALUES)) for text in texts)

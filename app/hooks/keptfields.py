@@ -17,8 +17,8 @@ import orjson
 from app.hooks.response import is_sendable
 from app.hooks.sendable import merge_key
 from app.kube.base import Json
-from app.kube.limits import depth_exceeds
 from app.kube.objects import ObservedObject, ObservedWorkload
+from app.kube.rawchecks import depth_exceeds
 from app.kube.stored import without_nulls
 
 Allowed = Callable[[Any, Any], bool]

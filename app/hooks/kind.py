@@ -34,10 +34,10 @@ from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import KubeModel
 from app.kube.fit import Fit
-from app.kube.limits import check_text
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObjectMeta
 from app.kube.origin import Origin
+from app.kube.rawchecks import check_text
 from app.kube.resource import CustomResource, Resource
 from app.kube.stored import Decoder
 from app.settings import Settings

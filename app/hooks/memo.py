@@ -13,12 +13,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar, cast
 
+from app.limits import MAX_MEMO_ENTRY_BYTES, MEMO_BYTES
+
 ValueT = TypeVar("ValueT")
 
-BUDGET = 8 * 1024 * 1024
-"""Bytes of keys and values together: some thousand ordinary specs, beside bodies and connections at their limits."""
-MAX_ENTRY = BUDGET // 4
-"""A larger entry is not kept: it would push out what is asked for more often."""
 OVERHEAD = 512
 """Bytes for an entry's place in the map, its tuples and what the allocator rounds up."""
 
@@ -28,7 +26,7 @@ class Memo:
 
     __slots__ = ("_budget", "_entries", "_held", "_lock")
 
-    def __init__(self, budget: int = BUDGET) -> None:
+    def __init__(self, budget: int = MEMO_BYTES) -> None:
         self._budget = budget
         self._entries: dict[Hashable, tuple[Any, int]] = {}
         self._held = 0
@@ -46,7 +44,7 @@ class Memo:
 
     def put(self, key: Hashable, value: Any, size: int) -> None:
         """Remember a value; a key keeps its first one, and what is too large is not kept."""
-        if size > min(MAX_ENTRY, self._budget):
+        if size > min(MAX_MEMO_ENTRY_BYTES, self._budget):
             return
         with self._lock:
             if key in self._entries:

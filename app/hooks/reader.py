@@ -21,15 +21,13 @@ from msgspec import Raw
 from app.hooks.memo import remembered
 from app.kube.base import KubeModel
 from app.kube.decode import SPEC, decode_document
-from app.kube.field import MAX_ERRORS, Advice, Error, invalid, required
-from app.kube.limits import MAX_DEPTH, TOO_DEEP, control_characters, depth_exceeds, excess, may_have_controls
+from app.kube.field import Advice, Error, invalid, required
 from app.kube.modelfields import check_embedded, unknown_fields
+from app.kube.rawchecks import TOO_DEEP, control_characters, depth_exceeds, excess, may_have_controls
+from app.limits import MAX_DEPTH, MAX_ERRORS, MAX_UNKNOWN_FIELDS, MAX_YAML_BYTES
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
-
-MAX_UNKNOWN = 100
-"""Unknown fields that are named: each costs a search for what was meant."""
 
 
 class Fault(Enum):
@@ -60,7 +58,7 @@ class Reading(Generic[ModelT]):
     @property
     def warnings(self) -> list[Advice]:
         """A line for each field that the type does not have."""
-        return [*islice(unknown_fields(self.document, self.type, SPEC), MAX_UNKNOWN), *self.doubts]
+        return [*islice(unknown_fields(self.document, self.type, SPEC), MAX_UNKNOWN_FIELDS), *self.doubts]
 
 
 def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> Reading[ModelT]:
@@ -96,10 +94,6 @@ def _is_sound(reading: Reading[Any]) -> bool:
     return reading.spec is not None and not reading.errors
 
 
-MAX_YAML = 64 * 1024
-"""A longer text is no configuration, and would take seconds to parse."""
-
-
 class _Loader(yaml.SafeLoader):
     """YAML without merge keys (``<<``): ten lines with them can stand for more values than memory holds."""
 
@@ -112,8 +106,8 @@ def read_yaml(text: str, of: Callable[[Any], ValueT | str]) -> ValueT | str:
 
     Not the document itself: with anchors it may contain itself.
     """
-    if len(text) > MAX_YAML:
-        return f"is longer than {MAX_YAML} characters"
+    if len(text) > MAX_YAML_BYTES:
+        return f"is longer than {MAX_YAML_BYTES} characters"
     return remembered((of, text), partial(_yaml, text, of), lambda _: True)
 
 

@@ -19,9 +19,7 @@ from app.kube.conditions import printable
 from app.kube.decode import SPEC
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedObject
-
-MAX_ANSWER_BYTES = 4 * 1024 * 1024
-"""Metacontroller reads answers without a limit, so the limit is here."""
+from app.limits import MAX_ANSWER_BYTES
 
 _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
 

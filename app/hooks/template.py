@@ -38,6 +38,7 @@ from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject, last_applied
+from app.limits import MAX_NOTED_FIELDS
 from app.settings import Settings
 
 KEPT = "modelhooks.dev/kept-template"
@@ -60,8 +61,6 @@ MUST_NOT_WAIT: tuple[str, ...] = ()
 
 WAITS = f"note: a newer pod template waits for the next change to the pods, or for the annotation {ROLLOUT}={LATEST}"
 """Said in ``Ready`` of a parent with a template that is kept, with the fields that differ."""
-MAX_FIELDS = 5
-"""Fields that the note names."""
 
 
 def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], settings: Settings) -> Inputs:
@@ -112,8 +111,8 @@ def _waiting(kept: Json, wanted: Json) -> list[str]:
 def noted(status: Any, waiting: Sequence[str]) -> Json:
     """The status with :data:`WAITS` and the fields in the message of its ``Ready``, which is not changed otherwise."""
     told: Json = msgspec.to_builtins(status)
-    rest = len(waiting) - MAX_FIELDS
-    note = f"{WAITS} ({', '.join(waiting[:MAX_FIELDS])}{f', and {rest} more' if rest > 0 else ''})"
+    rest = len(waiting) - MAX_NOTED_FIELDS
+    note = f"{WAITS} ({', '.join(waiting[:MAX_NOTED_FIELDS])}{f', and {rest} more' if rest > 0 else ''})"
     for condition in told.get("conditions") or []:
         if condition["type"] == "Ready":
             said = condition.get("message", "").partition(WAITS)[0].removesuffix("; ")

@@ -12,17 +12,9 @@ import msgspec
 from msgspec import Raw
 
 from app.errors import ProtocolError
-from app.kube.limits import MetadataParts, excessive
+from app.kube.rawchecks import MetadataParts, excessive
 from app.kube.stored import Decoder
-
-LARGE = 1024 * 1024
-"""Bytes of a request; a smaller one cannot ask for too much."""
-MAX_CHILDREN = 1000
-"""Observed children: far above what any resource has, few enough that all of them can be kept in time."""
-MAX_RELATED = 10_000
-"""Related objects, of which the most are pods of one service."""
-MAX_READ = 500_000
-"""Values in everything that may be read: those of some thousand pods with their statuses."""
+from app.limits import LARGE_REQUEST_BYTES, MAX_CHILDREN, MAX_READ_VALUES, MAX_RELATED
 
 NOTHING = Raw()
 
@@ -67,7 +59,7 @@ def check_weight(body: bytes) -> None:
 
     Raises ``msgspec.DecodeError`` where it is no request.
     """
-    if len(body) <= LARGE:
+    if len(body) <= LARGE_REQUEST_BYTES:
         return
     request = _REQUEST.decode(body)
     for what, groups, limit in (
@@ -81,8 +73,8 @@ def check_weight(body: bytes) -> None:
         for error in excessive(found.metadata):
             raise ProtocolError(f"the {error.path} of an object is too long", 413)
         read += _values(found, spec)
-        if read > MAX_READ:
-            raise ProtocolError(f"more than {MAX_READ} values to read", 413)
+        if read > MAX_READ_VALUES:
+            raise ProtocolError(f"more than {MAX_READ_VALUES} values to read", 413)
 
 
 def _objects(request: _Request) -> Iterator[tuple[Weighed, Raw]]:

@@ -19,8 +19,8 @@ from app.hooks.protocol import Parent
 from app.kserve.llminferenceservice import types, v1alpha1
 from app.kserve.names import GROUP
 from app.kube.base import Json, KubeModel
-from app.kube.limits import depth_exceeds
 from app.kube.modelfields import fields
+from app.kube.rawchecks import depth_exceeds
 
 V1ALPHA1, V1ALPHA2 = f"{GROUP}/v1alpha1", f"{GROUP}/v1alpha2"
 

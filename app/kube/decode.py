@@ -17,6 +17,7 @@ from app.kube.base import FORMS, KubeModel
 from app.kube.correction import wrong_type
 from app.kube.modelfields import members_at
 from app.kube.stored import without_nulls
+from app.limits import MAX_ERRORS
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
@@ -38,7 +39,7 @@ def decode_document(
     try:
         return type_.model_validate(document, by_alias=True, by_name=False), []
     except ValidationError as error:
-        details = error.errors(include_url=False)[: field.MAX_ERRORS]
+        details = error.errors(include_url=False)[:MAX_ERRORS]
         found = [schema_error(detail, document, path, type_) for detail in details]
         return None, list({error.path: error for error in reversed(found)}.values())[::-1]
 

@@ -16,9 +16,7 @@ from app.kube import field, quantity
 from app.kube.correction import Members, wrong_type
 from app.kube.embedded_types import TYPES
 from app.kube.field import nearest
-
-MAX_WARNINGS = 16
-"""Unknown fields reported: what the API server passes on to the user is limited too (HTTP-1.3)."""
+from app.limits import MAX_ERRORS, MAX_WARNINGS
 
 
 class _Field(NamedTuple):
@@ -57,7 +55,7 @@ class TypeCheck:
     @property
     def full(self) -> bool:
         """Whether there are so many errors that looking for more is of no use to anybody."""
-        return len(self.errors) >= field.MAX_ERRORS
+        return len(self.errors) >= MAX_ERRORS
 
     def check(self, value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()) -> None:
         """As :func:`check`, adding to what is there already."""

@@ -16,12 +16,7 @@ from typing import Self
 
 import orjson
 
-MAX_VALUE = 256
-"""Longer values are cut in messages: a message is for reading."""
-MAX_SHOWN = 20
-"""So many mistakes of one object are spelt out; the others are counted."""
-MAX_ERRORS = 1000
-"""About so many mistakes of one object are looked for: far more than anybody is shown, few enough to be quick."""
+from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS, MAX_WORD_CHARACTERS
 
 
 class Path:
@@ -63,8 +58,8 @@ class Path:
     def __str__(self) -> str:
         before = "" if self._parent is None else str(self._parent)
         segment = self._segment
-        if isinstance(segment, str) and len(segment) > MAX_VALUE:
-            segment = segment[:MAX_VALUE] + "…"
+        if isinstance(segment, str) and len(segment) > MAX_VALUE_CHARACTERS:
+            segment = segment[:MAX_VALUE_CHARACTERS] + "…"
         if self._style == ".":
             return f"{before}.{segment}" if before and segment != "" else f"{before}{segment}"
         return f"{before}[{segment}]"
@@ -226,7 +221,7 @@ def _escape(match: re.Match[str]) -> str:
 def render(value: object) -> str:
     """A value as Kubernetes >= 1.34 prints it in a message: ``%q`` for text, ``%v`` for scalars, else compact JSON."""
     if isinstance(value, str):
-        return go_quote(value if len(value) <= MAX_VALUE else value[:MAX_VALUE] + "…")
+        return go_quote(value if len(value) <= MAX_VALUE_CHARACTERS else value[:MAX_VALUE_CHARACTERS] + "…")
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -239,7 +234,7 @@ def render(value: object) -> str:
         text = orjson.dumps(value, default=str).decode()
     except TypeError:  # an integer beyond 64 bits, half a surrogate
         text = json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
-    return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
+    return text if len(text) <= MAX_VALUE_CHARACTERS else text[:MAX_VALUE_CHARACTERS] + "…"
 
 
 def _go_float(value: float) -> str:
@@ -262,10 +257,10 @@ def _exponent_form(value: float) -> str:
 def aggregate(errors: Iterable[Error]) -> str:
     """The errors in one line, duplicates removed, order kept; a list only when there are several.
 
-    Beyond :data:`MAX_SHOWN` they are only counted.
+    Beyond :data:`MAX_SHOWN_ERRORS` they are only counted.
     """
     texts = list(dict.fromkeys(str(error) for error in errors))
-    shown = texts[:MAX_SHOWN]
+    shown = texts[:MAX_SHOWN_ERRORS]
     line = texts[0] if len(texts) == 1 else f"[{', '.join(shown)}]"
     return line if len(texts) == len(shown) else f"{line} {and_more(len(texts) - len(shown))}"
 
@@ -283,9 +278,6 @@ def without_user(address: str) -> str:
     return _CREDENTIALS.sub("…@", address)
 
 
-MAX_WORD = 64
-"""Words far longer than any known one are not worth the search."""
-
 _SYNONYMS = {
     "amd": "rocm",
     "apple": "metal",
@@ -300,7 +292,7 @@ _SYNONYMS = {
 
 def nearest(word: str, known: tuple[str, ...]) -> str:
     """The word of ``known`` that is meant, or empty: by case and signs, by another name, by distance, in that order."""
-    return _nearest(word, known) if 0 < len(word) <= MAX_WORD else ""
+    return _nearest(word, known) if 0 < len(word) <= MAX_WORD_CHARACTERS else ""
 
 
 @lru_cache(maxsize=1024)

@@ -87,7 +87,7 @@ def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
 def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error], list[field.Advice]]:
     """Errors and warnings of everything embedded anywhere in ``value``, against Kubernetes' own types.
 
-    Bounded: the search ends soon after :data:`field.MAX_ERRORS`, and only so many unknown fields are looked up.
+    Bounded: the search ends soon after :data:`MAX_ERRORS`, and only so many unknown fields are looked up.
     """
     findings = embedded.TypeCheck()
     for where, item, shape in _embedded_values(value, path):

@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Meta, Raw
 
 from app.kube.conditions import Condition
-from app.kube.limits import depth_exceeds
 from app.kube.names import LAST_APPLIED, is_reserved
+from app.kube.rawchecks import depth_exceeds
 from app.kube.stored import Decoder, whole, without_nulls
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]

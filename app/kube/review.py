@@ -10,9 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import msgspec
 
 from app.errors import ProtocolError
-from app.kube.limits import check_text
-
-MAX_UID = 256
+from app.kube.rawchecks import check_text
+from app.limits import MAX_UID_CHARACTERS
 
 
 class Request(Protocol):
@@ -54,7 +53,7 @@ class Envelope(Generic[RequestT]):
         if review.api_version != api_version or review.kind != kind:
             raise ProtocolError(f"only {api_version} {kind} is supported")
         uid = review.request.uid
-        if not 0 < len(uid) <= MAX_UID or not uid.isprintable():
+        if not 0 < len(uid) <= MAX_UID_CHARACTERS or not uid.isprintable():
             raise ProtocolError("request.uid is missing or unusable")
         return review.request
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.kube import field
-from app.kube.limits import METADATA
 from app.kube.names import is_dns1035_label, is_dns1123_label
 from app.kube.objects import ObjectMeta
+from app.kube.rawchecks import METADATA
 from app.llmaz.names import NAME_ADVISED, NAME_MAX, SKIP_LOADER, load_balancer
 from app.llmaz.quantities import Resources
 

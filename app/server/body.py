@@ -11,16 +11,9 @@ from typing import Protocol
 
 from starlette.types import Receive, Scope
 
+from app.limits import BODY_BUDGET_BYTES, LARGE_BODY_BYTES, MAX_IN_FLIGHT, SMALL_BODY_BYTES
 from app.server.caller import Disconnected
 from app.server.worker import Worker
-
-IN_FLIGHT_MAX = 512
-SMALL_BYTES = 32 * 1024
-"""A body up to this size is always read: as many as there may be connections are 8 MiB."""
-LARGE_BYTES = 1024 * 1024
-BODIES_BYTES = 32 * 1024 * 1024
-"""Budget for all bodies above :data:`SMALL_BYTES` that are being read, wait or are worked on, and for all answers that
-are not sent. Bodies above :data:`LARGE_BYTES` may take three quarters of it, which leaves some to ordinary ones."""
 
 
 class Holder(Protocol):
@@ -40,7 +33,7 @@ class Load:
 
     __slots__ = ("budget", "draining", "held", "holders", "in_flight", "last", "worker")
 
-    def __init__(self, budget: int = BODIES_BYTES) -> None:
+    def __init__(self, budget: int = BODY_BUDGET_BYTES) -> None:
         self.budget = budget
         self.held = 0
         self.in_flight = 0
@@ -56,7 +49,7 @@ class Load:
 
         A client that sends as fast as it can is the last to lose.
         """
-        limit = self.budget if body.held <= LARGE_BYTES else self.budget * 3 // 4
+        limit = self.budget if body.held <= LARGE_BODY_BYTES else self.budget * 3 // 4
         others = sum(holder.held for holder in self.holders if holder is not body)
         if self.held - others <= limit:
             self.shrink(limit, body)
@@ -98,7 +91,7 @@ class Reader:
     async def read(self, scope: Scope, receive: Receive) -> bytes:
         """Return the whole body, or raise :class:`Refusal` or :class:`Disconnected`."""
         self._check_head(scope)
-        if self._load.in_flight > IN_FLIGHT_MAX:
+        if self._load.in_flight > MAX_IN_FLIGHT:
             raise self._overloaded()
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -106,7 +99,7 @@ class Reader:
         body: bytes = message.get("body", b"")
         if message.get("more_body"):
             return await self._rest(body, receive)
-        if len(body) > SMALL_BYTES:
+        if len(body) > SMALL_BODY_BYTES:
             self.hold(len(body))
         return body
 
@@ -155,7 +148,7 @@ class Reader:
         if self._lost:
             raise self._overloaded()
         self._parts.append(part)
-        if size > SMALL_BYTES:
+        if size > SMALL_BODY_BYTES:
             self._load.holders.add(self)
             self.hold(size)
         return size

@@ -17,9 +17,9 @@ from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
 from app.errors import ProtocolError
+from app.limits import LINGER_SECONDS, WRITE_BUFFER_BYTES
 from app.server.body import Load, Reader, Refusal
 from app.server.caller import Caller, Disconnected, caller_of
-from app.server.protocol import WRITE_BYTES
 
 Header = tuple[bytes, bytes]
 
@@ -34,9 +34,6 @@ class Answered(Protocol):
 AnsweredT = TypeVar("AnsweredT", bound=Answered)
 Report = Callable[[AnsweredT], dict[str, str] | None]
 
-LINGER_SECONDS = 1.0
-"""Time for reading the rest of a refused body, which is discarded. A connection closed over unread bytes is reset, and
-its client would not learn the reason."""
 
 _CLOSE = (b"connection", b"close")
 
@@ -84,9 +81,9 @@ class Answer(Response):
         self._hold(len(self.body))
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            whole = len(self.body) <= WRITE_BYTES and not self._unread
-            for begin in () if whole else range(0, len(self.body), WRITE_BYTES):
-                part = self.body[begin : begin + WRITE_BYTES]
+            whole = len(self.body) <= WRITE_BUFFER_BYTES and not self._unread
+            for begin in () if whole else range(0, len(self.body), WRITE_BUFFER_BYTES):
+                part = self.body[begin : begin + WRITE_BUFFER_BYTES]
                 await send({"type": "http.response.body", "body": part, "more_body": True})
                 self._sent += len(part)
             if self._unread:

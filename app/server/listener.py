@@ -17,21 +17,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from app.limits import HANDSHAKE_SECONDS, MAX_ACCEPTED, MAX_CONNECTIONS, MAX_WAITING_CONNECTIONS, NEWCOMER_SECONDS
 from app.server.fairqueue import FairQueue
 from app.server.metrics import CONNECTIONS_REFUSED
-from app.server.protocol import NEWCOMER_SECONDS, LimitedProtocol, Rank, Stage
+from app.server.protocol import LimitedProtocol, Rank, Stage
 from app.server.worker import Worker
 
-CONNECTIONS_MAX = 256
-"""Each may take 370 KiB, with TLS and the beginning of a body: together 95 MiB of the 256 that a pod has. Thirty
-workers of Metacontroller for each of eight controllers, spread over two pods, keep 120 open."""
-HANDSHAKE_SECONDS = 5.0
 PAUSE_SECONDS = 0.5
 """Pause in accepting after the system ran out of file descriptors or memory."""
-BATCH = 16
-"""Connections opened in one turn of the event loop, so a crowd delays open connections by one batch at a time."""
-WAITING_MAX = 256
-"""Connections that wait to be opened."""
 
 
 Accepted = tuple[socket.socket, str]
@@ -94,7 +87,7 @@ class Listener:
     def _accept(self) -> None:
         if not self._waiting:
             self._loop.call_soon(self._admit)
-        for _ in range(WAITING_MAX):
+        for _ in range(MAX_WAITING_CONNECTIONS):
             try:
                 accepted, (address, *_) = self._listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -103,13 +96,13 @@ class Listener:
                 self._pause()
                 return
             self._waiting.put(address, (accepted, address))
-            if len(self._waiting) > WAITING_MAX:
+            if len(self._waiting) > MAX_WAITING_CONNECTIONS:
                 CONNECTIONS_REFUSED.inc()
                 self._waiting.drop()[0].close()
 
     def _admit(self) -> None:
         """Open some of the connections that wait, then let the loop serve the others before the next turn."""
-        places = 0 if self._worker.crowded else min(BATCH, len(self._waiting))
+        places = 0 if self._worker.crowded else min(MAX_ACCEPTED, len(self._waiting))
         turn = [self._waiting.get() for _ in range(places)]
         self._make_room(Counter(address for _, address in turn))
         for accepted, address in turn:
@@ -137,7 +130,7 @@ class Listener:
     def _make_room(self, newcomers: Counter[str]) -> None:
         """Close connections of the addresses that have the most, counting the newcomers."""
         candidates = [*self._handshakes, *self._connections]
-        excess = len(candidates) + newcomers.total() - CONNECTIONS_MAX
+        excess = len(candidates) + newcomers.total() - MAX_CONNECTIONS
         if excess <= 0:
             return
         CONNECTIONS_REFUSED.inc(excess)

@@ -21,13 +21,11 @@ from typing import Any
 import orjson
 from prometheus_fastapi_instrumentator.metrics import Info
 
+from app.limits import MAX_LINES_PER_SECOND, MAX_QUEUED_LINES
 from app.server.metrics import LOG_DROPPED
 
-QUEUE_LINES = 10_000
 SAMPLE = 100
 """One in so many successful requests is logged."""
-LINES_PER_SECOND = 200
-"""What repeats faster than this says nothing new. Not with ``debug``."""
 _FLUSH_SECONDS = 0.1
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
@@ -93,7 +91,7 @@ class Log:
     def write(self, level: str, message: str, **fields: Any) -> None:
         if _LEVELS[level] < self._level:
             return
-        if len(self._lines) >= QUEUE_LINES or self._is_flood():
+        if len(self._lines) >= MAX_QUEUED_LINES or self._is_flood():
             LOG_DROPPED.inc()
             return
         moment = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -111,7 +109,7 @@ class Log:
         if second != self._second:
             self._second, self._in_second = second, 0
         self._in_second += 1
-        return self._in_second > LINES_PER_SECOND and self._level > _LEVELS["debug"]
+        return self._in_second > MAX_LINES_PER_SECOND and self._level > _LEVELS["debug"]
 
     def _drain(self) -> None:
         while not self._stop.is_set() or self._lines:

@@ -15,24 +15,16 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from app.limits import (
+    BODY_SECONDS,
+    HEAD_SECONDS,
+    MAX_HEAD_BYTES,
+    MAX_PIPELINED,
+    NEWCOMER_SECONDS,
+    WRITE_BUFFER_BYTES,
+    WRITE_SECONDS,
+)
 from app.server.caller import Caller
-
-HEAD_SECONDS = 5.0
-"""From connecting, or from a request's first byte, to the end of its head."""
-BODY_SECONDS = 10.0
-"""From the same moment to the end of its body."""
-WRITE_SECONDS = 10.0
-"""Time for a client to read an answer."""
-HEAD_BYTES = 32 * 1024
-"""Maximum size of a head, and of what is neither head nor body: chunk sizes, their extensions, trailers. The latter may
-also have as many bytes as the body, so that small chunks pass."""
-WRITE_BYTES = 16 * 1024
-"""Bytes of answers that the transport may hold before more are accepted. TLS adds the 64 KiB of its socket."""
-PIPELINED_MAX = 1
-"""Requests on one connection that wait for the answer to an earlier one. Neither API servers nor Metacontroller send
-any; each takes 8 KiB of memory, and 35 bytes are enough for one."""
-NEWCOMER_SECONDS = 1.0
-"""A connection this young that had no answer yet is the last of its address to be closed in a crowd."""
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -57,7 +49,7 @@ and the time when that stage began."""
 
 
 class PipelineError(Exception):
-    """More than :data:`PIPELINED_MAX` requests wait on one connection."""
+    """More than :data:`MAX_PIPELINED` requests wait on one connection."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -117,7 +109,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=WRITE_BYTES, low=0)
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
         self._arm(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -133,14 +125,14 @@ class LimitedProtocol(HttpToolsProtocol):
             if self._deadline is None:
                 self._arm(HEAD_SECONDS)
             self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES and data.find(b"\r\n\r\n") < 0:
+            if self._head_bytes > MAX_HEAD_BYTES and data.find(b"\r\n\r\n") < 0:
                 self._refuse(_TOO_LARGE)
                 return
             super().data_received(data)
             return
         self._framing_bytes += len(data)
         super().data_received(data)
-        if self._framing_bytes > HEAD_BYTES + 2 * self._body_bytes:
+        if self._framing_bytes > MAX_HEAD_BYTES + 2 * self._body_bytes:
             self._refuse(_TOO_LARGE)
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -155,10 +147,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self.scope["state"]["caller"] = self.caller
 
     def on_headers_complete(self) -> None:
-        if sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
+        if sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
             self._refuse(_TOO_LARGE)
             return
-        if len(self.pipeline) >= PIPELINED_MAX:
+        if len(self.pipeline) >= MAX_PIPELINED:
             self.pipeline.clear()
             self.abort()
             raise PipelineError  # ends the parser, which has all of what came at once

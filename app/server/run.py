@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from app.limits import KEEP_ALIVE_SECONDS, QUIET_WITHIN_SECONDS
 from app.main import Service
 from app.server import logs
 from app.server.listener import Listener
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
 
 QUIET_SECONDS = 1.0
 """A stopping process waits until nobody has asked anything for so long: not every caller forgets it in time."""
-QUIET_WITHIN_SECONDS = 5.0
-"""But no longer than this after the lame-duck time."""
-
-KEEP_ALIVE_SECONDS = 120
-"""Longer than the 90 s after which the API server and Metacontroller drop an idle connection."""
 
 
 class Server(uvicorn.Server):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cryptography import x509
 
+from app.limits import MAX_PEM_BYTES
 from app.server.logs import Log
 from app.server.metrics import CERTIFICATE_EXPIRY, CERTIFICATE_FAILURES
 
@@ -21,9 +22,6 @@ POLL_SECONDS = 2.0
 READY_MARGIN_SECONDS = 300
 """A certificate this close to its end makes the process not ready."""
 
-
-PEM_BYTES = 256 * 1024
-"""A certificate with its chain has some ten thousand. What is larger is something else, and would keep the loop."""
 
 Pair = tuple[bytes, bytes]
 """Certificate and key, as they stand in the files."""
@@ -127,7 +125,7 @@ def _bounded(path: Path) -> bytes:
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is not a file")
     with path.open("rb") as file:
-        content = file.read(PEM_BYTES + 1)
-    if len(content) > PEM_BYTES:
-        raise ValueError(f"{path} has more than {PEM_BYTES} bytes")
+        content = file.read(MAX_PEM_BYTES + 1)
+    if len(content) > MAX_PEM_BYTES:
+        raise ValueError(f"{path} has more than {MAX_PEM_BYTES} bytes")
     return content

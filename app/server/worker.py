@@ -17,24 +17,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS, TURN_SECONDS
 from app.server.caller import Caller, Outcome
 from app.server.fairqueue import FairQueue
 
 AnswerT = TypeVar("AnswerT")
 
-INLINE_BYTES = 128 * 1024
-"""Maximum size of a body that is answered on the loop, where that takes a millisecond or two and a thread would cost
-more."""
-TURN_SECONDS = 0.005
-"""Time for answers in one turn of the loop. The others wait, while connections are accepted and probes answered."""
-NEWCOMERS_MAX = 16
-"""New connections whose first request waits. Beyond it, the others wait for theirs to be opened."""
-SLOW_SECONDS = 0.025
-"""CPU time of one answer on the loop, above which the next ones go to the thread."""
 SLOW_FOR = 10
 """How many times as long as that answer took, so slow answers take at most a tenth of the loop's time."""
-STUCK_SECONDS = 10.0
-"""Twenty times what the costliest request may take (docs/operations.md): the thread will not come back."""
 
 _Job = tuple[int, int, "_Call"]
 """Size of the body, a serial number, and the call."""
@@ -91,7 +81,7 @@ class Worker:
     @property
     def crowded(self) -> bool:
         """Report whether the first requests of new connections come faster than they are answered."""
-        return self._newcomers >= NEWCOMERS_MAX
+        return self._newcomers >= MAX_NEWCOMERS
 
     async def answer(
         self, handle: Callable[[bytes], AnswerT], body: bytes, caller: Caller, *, inline: bool = True

@@ -12,12 +12,8 @@ from dataclasses import dataclass
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
+from app.limits import MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS
 from app.workload.cause import Stage, one_line, reason_word
-
-MAX_CONTAINERS = 100
-"""Containers of a pod whose state is looked at."""
-MAX_OUTPUT = 300
-"""How much of a container's last words is quoted: their end, where the error stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,5 +262,5 @@ def _held_back(pod: ObservedPod) -> Trouble:
 
 def _last_words(text: str) -> str:
     """The end of a container's last words, on one line."""
-    line = one_line(text[-4 * MAX_OUTPUT :])
-    return line if len(line) <= MAX_OUTPUT else "…" + line[1 - MAX_OUTPUT :].lstrip()
+    line = one_line(text[-4 * MAX_OUTPUT_CHARACTERS :])
+    return line if len(line) <= MAX_OUTPUT_CHARACTERS else "…" + line[1 - MAX_OUTPUT_CHARACTERS :].lstrip()

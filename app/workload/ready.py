@@ -18,16 +18,10 @@ from itertools import islice
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
+from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_PROBLEMS
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
 from app.workload.pods import Trouble, counts, failures, newest_first, troubles
 from app.workload.rollout import ROLLING_OUT
-
-MAX_CAUSES = 8
-"""Causes that a message spells out; the others are only counted."""
-MAX_TROUBLES = 4000
-"""Troubles of pods that are looked at in one revision: of all containers of some hundred pods."""
-MAX_TEXT = 600
-"""Length of one cause's text."""
 
 
 def ordered(causes: Iterable[Cause]) -> list[Cause]:
@@ -38,7 +32,7 @@ def ordered(causes: Iterable[Cause]) -> list[Cause]:
 def ready_message(causes: Iterable[Cause]) -> str:
     """One line for the ``Ready`` condition: every cause, in order, separated by semicolons, of bounded length."""
     sequence = ordered(causes)
-    texts = [bounded(cause.text, MAX_TEXT) for cause in sequence[:MAX_CAUSES]]
+    texts = [bounded(cause.text, MAX_CAUSE_CHARACTERS) for cause in sequence[:MAX_CAUSES]]
     rest = len(sequence) - MAX_CAUSES
     if rest > 0:
         texts.append(f"and {rest} more")
@@ -124,7 +118,7 @@ def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
 def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
     shown = ((trouble, pod) for pod in pods if counts(pod) for trouble in dict.fromkeys(troubles(pod)))
     found: dict[Trouble, list[str]] = {}
-    for trouble, pod in islice(shown, MAX_TROUBLES):
+    for trouble, pod in islice(shown, MAX_PROBLEMS):
         found.setdefault(trouble, []).append(pod.metadata.name)
     return ordered(
         Cause(trouble.stage, one_line(f"{_pods(names)}: {trouble.text}"), trouble.reason)

@@ -21,6 +21,7 @@ from app.hooks.protocol import Inputs, SyncRequest, observed_children
 from app.hooks.template import stays, without_template
 from app.kube.conditions import seconds_since
 from app.kube.objects import ObservedObject, last_applied
+from app.limits import CHILD_TIMEOUT_SECONDS
 from app.workload.cause import Cause, Stage
 from app.workload.rollout import ROLLING_OUT
 
@@ -77,9 +78,6 @@ def _substance(child: dict[str, Any]) -> dict[str, Any]:
         rest["spec"] = {key: value for key, value in spec.items() if key != "replicas"}
     return rest
 
-
-CHILD_TIMEOUT_SECONDS = 60.0
-"""Seconds after which a missing child is reported as an error."""
 
 RESYNC = 65.0
 """Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""

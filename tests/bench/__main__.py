@@ -28,8 +28,8 @@ import orjson
 from app.cli.kinds import find
 from app.families import KINDS
 from app.hooks.kind import answer_sync
+from app.limits import MAX_CONNECTIONS
 from app.main import utc_now
-from app.server.listener import CONNECTIONS_MAX
 from app.settings import Settings
 from tests.bench import conversions, desk, load, page, payloads, search, settled
 from tests.bench.payloads import Case
@@ -165,7 +165,7 @@ def _unread(seconds: float) -> None:
             crowd.terminate()
             crowd.join()
     print(
-        f"small requests among {CONNECTIONS_MAX} unread answers: worst {small.worst:.0f} ms (target 1000), "
+        f"small requests among {MAX_CONNECTIONS} unread answers: worst {small.worst:.0f} ms (target 1000), "
         f"resident memory {resident / 1024:.0f} MiB (target 256)",
         flush=True,
     )
@@ -173,9 +173,9 @@ def _unread(seconds: float) -> None:
 
 def _hold(port: int, request: bytes) -> None:
     """Open connections without end, send a request on each, read nothing, and close the oldest."""
-    held: deque[socket.socket] = deque(maxlen=CONNECTIONS_MAX)
+    held: deque[socket.socket] = deque(maxlen=MAX_CONNECTIONS)
     while True:
-        if len(held) == CONNECTIONS_MAX:
+        if len(held) == MAX_CONNECTIONS:
             held.popleft().close()
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -12,6 +12,7 @@ from app import conversion
 from app.errors import ProtocolError
 from app.families import CONVERT
 from app.kserve.conversion import LORA_CRITICALITIES, V1ALPHA1, V1ALPHA2
+from app.limits import MAX_CONVERTED_OBJECTS
 from app.settings import Settings
 from tests.bench.search import CPU_SECONDS, MEBIBYTES, Peak, Worst, mutated
 from tests.contract.recordings import Json, records
@@ -48,7 +49,7 @@ def _shapes() -> Iterator[tuple[str, bytes]]:
     bare = {"model": {"uri": "a", "lora": {"adapters": [{}] * 24_000}}}
     criticalities = {LORA_CRITICALITIES: orjson.dumps({str(n): "a" for n in range(24_000)}).decode()}
     pool = {"selector": {"a": "b"}, "targetPortNumber": 1, "extensionRef": {"name": "a", "portNumber": 3}}
-    yield "small objects", _review([_object(plain)] * conversion.MAX_OBJECTS, V1ALPHA2)
+    yield "small objects", _review([_object(plain)] * MAX_CONVERTED_OBJECTS, V1ALPHA2)
     yield "pools", _review([_object({"router": {"scheduler": {"pool": {"spec": pool}}}})] * 10_000, V1ALPHA2)
     yield "many objects with many values", _review([_object({"baseRefs": [{}] * 23})] * 10_000, V1ALPHA2)
     yield "route rules", _review([_object(rules)] * 10, V1ALPHA2)

@@ -26,7 +26,7 @@ from app.cli.simulate import Cluster
 from app.errors import ProtocolError
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
-from app.main import MAX_REVIEW_BYTES
+from app.limits import MAX_REVIEW_BYTES
 from app.settings import Settings
 from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent, reviewed
 from tests.widgets import NOW

@@ -16,7 +16,7 @@ import pytest
 from app.cli.apply import updated
 from app.cli.kinds import find
 from app.families import RESOURCES
-from app.workload.waiting import CHILD_TIMEOUT_SECONDS
+from app.limits import CHILD_TIMEOUT_SECONDS
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.generated import kserve, llmaz, llmkube

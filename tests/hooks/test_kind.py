@@ -9,7 +9,7 @@ import pytest
 from app.errors import ProtocolError
 from app.hooks.kept import keep
 from app.hooks.kind import answer_customize, answer_sync
-from app.hooks.response import MAX_ANSWER_BYTES
+from app.limits import MAX_ANSWER_BYTES
 from app.settings import Settings
 from tests.hooks.test_kept import RECORD, deployment
 from tests.widgets import NOW, NOW_TEXT, WIDGET, widget

@@ -17,9 +17,10 @@ from app.cli.kinds import find
 from app.cli.offline import NOW, settled
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
-from app.hooks.memo import BUDGET, MEMO, OVERHEAD, Memo, footprint, remembered
+from app.hooks.memo import MEMO, OVERHEAD, Memo, footprint, remembered
 from app.hooks.reader import read_related
 from app.kube.names import LAST_APPLIED
+from app.limits import MEMO_BYTES
 from app.settings import Settings
 from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent
 from tests.widgets import WidgetSpec
@@ -125,8 +126,8 @@ def test_distinct_requests_do_not_grow_it() -> None:
     """Ever new specs, of which each is asked about once."""
     for number in range(4000):
         read_related(orjson.dumps({"size": "small", "name": "a", "other": "x" * 4000, "n": number}), WidgetSpec)
-    assert BUDGET * 0.9 < MEMO.held <= BUDGET
-    assert footprint(MEMO._entries) <= 1.6 * BUDGET
+    assert MEMO_BYTES * 0.9 < MEMO.held <= MEMO_BYTES
+    assert footprint(MEMO._entries) <= 1.6 * MEMO_BYTES
 
 
 # Nothing but time depends on it.

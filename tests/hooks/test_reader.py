@@ -13,8 +13,8 @@ from app.admission.review import judge
 from app.families import KINDS
 from app.hooks.kind import Kind
 from app.hooks.reader import Fault, read, read_related
-from app.kube.limits import MAX_DEPTH, MAX_SPEC_BYTES, MAX_TEXT, MAX_VALUES
 from app.kube.objects import ObjectMeta
+from app.limits import MAX_DEPTH, MAX_SPEC_BYTES, MAX_SPEC_VALUES, MAX_STRING_BYTES
 from app.settings import Settings
 from tests.corpus.kinds import VALID, name_of
 from tests.widgets import WidgetSpec
@@ -62,7 +62,7 @@ def test_depth() -> None:
         assert "nested too deeply" in str(found.errors[0])
 
 
-@pytest.mark.parametrize("value", [b"1e400", b"9" * 5000, b'"\\ud800"', b'"' + b"x" * MAX_TEXT + b'\\ud800"'])
+@pytest.mark.parametrize("value", [b"1e400", b"9" * 5000, b'"\\ud800"', b'"' + b"x" * MAX_STRING_BYTES + b'\\ud800"'])
 def test_what_no_json_has(value: bytes) -> None:
     """A decoder that skips it does not see it; the reader does."""
     found = read(b'{"size":"small","other":' + value + b"}", WidgetSpec)
@@ -73,8 +73,8 @@ def test_what_no_json_has(value: bytes) -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (b'"' + b"x" * (MAX_TEXT + 1) + b'"', "spec.other: Too long"),
-        (b"[" + b"1," * MAX_VALUES + b"1]", "spec.other: Too many"),
+        (b'"' + b"x" * (MAX_STRING_BYTES + 1) + b'"', "spec.other: Too long"),
+        (b"[" + b"1," * MAX_SPEC_VALUES + b"1]", "spec.other: Too many"),
         (b"[" + b'"xxxxxxxxx",' * (MAX_SPEC_BYTES // 12) + b"1]", "spec.other: Too long"),
     ],
 )
@@ -108,7 +108,7 @@ def test_reading_anything_ends_soon(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
-@pytest.mark.parametrize("bad", ["\x1b[31m", "a" * (MAX_TEXT + 1)], ids=["control", "long"])
+@pytest.mark.parametrize("bad", ["\x1b[31m", "a" * (MAX_STRING_BYTES + 1)], ids=["control", "long"])
 def test_everybody_finds_the_same(kind: Kind[Any, Any], bad: str) -> None:
     """A spec that admission refuses is refused as a related object too."""
     raw = orjson.dumps({**VALID[name_of(kind)], "other": bad})

@@ -7,10 +7,11 @@ import pytest
 
 from app.errors import ResponseError
 from app.hooks.protocol import SyncResponse
-from app.hooks.response import MAX_ANSWER_BYTES, TooLarge, encode, unstorable
+from app.hooks.response import TooLarge, encode, unstorable
 from app.hooks.sendable import merge_key_clash
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import ANNOTATIONS_MAX
+from app.limits import MAX_ANSWER_BYTES
 
 
 def child(**over: Any) -> dict[str, Any]:

@@ -12,10 +12,18 @@ import pytest
 
 from app.errors import ProtocolError
 from app.families import KINDS
-from app.hooks.kept import MAX_RECORDED, MAX_RECORDED_VALUES
 from app.hooks.kind import answer_sync
-from app.hooks.weight import LARGE, MAX_CHILDREN, MAX_READ, MAX_RELATED, Weighed, check_weight
-from app.kube.limits import MAX_ANNOTATIONS, MAX_LABELS
+from app.hooks.weight import Weighed, check_weight
+from app.limits import (
+    LARGE_REQUEST_BYTES,
+    MAX_ANNOTATIONS_BYTES,
+    MAX_CHILDREN,
+    MAX_LABELS_BYTES,
+    MAX_READ_VALUES,
+    MAX_RECORDED_BYTES,
+    MAX_RECORDED_VALUES,
+    MAX_RELATED,
+)
 from app.settings import Settings
 from tests.bench.payloads import inference_service_sync
 from tests.hooks.test_kept import RECORD, deployment
@@ -27,7 +35,7 @@ SETTINGS = Settings()
 
 def padded(body: dict[str, Any]) -> bytes:
     """With so much that nobody reads that it is looked through."""
-    return orjson.dumps({**body, "controller": {"metadata": {"managedFields": ["x" * LARGE]}}})
+    return orjson.dumps({**body, "controller": {"metadata": {"managedFields": ["x" * LARGE_REQUEST_BYTES]}}})
 
 
 def group(number: int, **document: Any) -> dict[str, Any]:
@@ -46,12 +54,12 @@ def refusal(body: bytes) -> str:
     [
         ({"children": group(MAX_CHILDREN + 1)}, "children"),
         ({"related": group(MAX_RELATED + 1)}, "related objects"),
-        ({"related": group(1, status={"conditions": [{}] * MAX_READ})}, "values to read"),
-        ({"related": group(1, status={"conditions": [{"reason": None}] * (MAX_READ // 10)})}, "values to read"),
-        ({"parent": widget(labels={f"k{n}": "v" for n in range(MAX_LABELS // 6)})}, "metadata.labels"),
-        ({"related": group(1, metadata={"annotations": {"a": "x" * MAX_ANNOTATIONS}})}, "metadata.annotations"),
+        ({"related": group(1, status={"conditions": [{}] * MAX_READ_VALUES})}, "values to read"),
+        ({"related": group(1, status={"conditions": [{"reason": None}] * (MAX_READ_VALUES // 10)})}, "values to read"),
+        ({"parent": widget(labels={f"k{n}": "v" for n in range(MAX_LABELS_BYTES // 6)})}, "metadata.labels"),
+        ({"related": group(1, metadata={"annotations": {"a": "x" * MAX_ANNOTATIONS_BYTES}})}, "metadata.annotations"),
         ({"parent": widget(ownerReferences=[{}] * 50_000)}, "metadata.ownerReferences"),
-        ({"related": {"X.v1": {"x": {"metadata": None, "data": {"a": [{}] * MAX_READ}}}}}, "values to read"),
+        ({"related": {"X.v1": {"x": {"metadata": None, "data": {"a": [{}] * MAX_READ_VALUES}}}}}, "values to read"),
     ],
 )
 def test_too_much(over: dict[str, Any], words: str) -> None:
@@ -61,7 +69,7 @@ def test_too_much(over: dict[str, Any], words: str) -> None:
 
 def test_what_nobody_reads_does_not_count() -> None:
     """Field ownership, what pods are made of, and the parent's spec, which has bounds of its own."""
-    many: list[Any] = [{}] * MAX_READ
+    many: list[Any] = [{}] * MAX_READ_VALUES
     pods = group(1, spec={"containers": many})
     pods["Pod.v1"]["ns/p0"]["metadata"]["managedFields"] = many
     check_weight(orjson.dumps({"parent": {"spec": many}, "related": pods}))
@@ -96,7 +104,7 @@ def structs(shape: msgspec.inspect.Type) -> Iterator[msgspec.inspect.StructType]
 def test_a_large_service_passes() -> None:
     """With a thousand pods as a cluster sends them."""
     body = inference_service_sync(1000)
-    assert len(body) > 10 * LARGE
+    assert len(body) > 10 * LARGE_REQUEST_BYTES
     check_weight(body)
 
 
@@ -105,7 +113,7 @@ def test_more_than_an_answer_can_keep() -> None:
     record = {**RECORD, "spec": {"text": "x" * 250_000}}
     children = {f"ns/d{n}": deployment({**record, "metadata": {"name": f"d{n}"}}, 2, f"d{n}") for n in range(30)}
     body = orjson.dumps(request(parent=widget({}), children={"Deployment.apps/v1": children}))
-    assert len(body) > MAX_RECORDED
+    assert len(body) > MAX_RECORDED_BYTES
     assert "annotations" in refusal(body)
     fewer = dict(list(children.items())[:20])
     body = orjson.dumps(request(parent=widget({}), children={"Deployment.apps/v1": fewer}))

@@ -14,10 +14,10 @@ from app import cli, installation
 from app.families import DECORATORS, RESOURCES
 from app.installation import controller_name, crd_name, webhook_names
 from app.kserve import names as kserve
+from app.limits import QUIET_WITHIN_SECONDS
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, MODEL_FAMILY, MODEL_NAME
 from app.llmkube import names as llmkube
 from app.llmkube.runtimes.registry import RUNTIMES
-from app.server.run import QUIET_WITHIN_SECONDS
 from app.settings import DEFAULT_PORT, Settings, variable_name
 from tools import registration
 

@@ -14,13 +14,13 @@ from prometheus_fastapi_instrumentator import Instrumentator
 from app.admission import protocol
 from app.errors import ProtocolError, ResponseError
 from app.kube import field
-from app.server.body import IN_FLIGHT_MAX, LARGE_BYTES, SMALL_BYTES, Load, Reader, Refusal
+from app.limits import LARGE_BODY_BYTES, MAX_IN_FLIGHT, SMALL_BODY_BYTES, WRITE_BUFFER_BYTES
+from app.server.body import Load, Reader, Refusal
 from app.server.caller import Caller, Disconnected
 from app.server.endpoint import Answer, Endpoint, HookRoute, Plain, Report
 from app.server.logs import Log, logged
 from app.server.metrics import reviewed
 from app.server.problems import CLIENT_GONE, handlers
-from app.server.protocol import WRITE_BYTES
 
 LIMIT = 2 * 1024 * 1024
 
@@ -108,10 +108,10 @@ def test_faults(fault: Exception, status: int) -> None:
 def test_overload_is_429_with_an_integer_retry_after() -> None:
     """Without it Metacontroller would ask again at once, for ever."""
     busy = Load()
-    busy.in_flight = IN_FLIGHT_MAX
+    busy.in_flight = MAX_IN_FLIGHT
     status, headers, _ = ask(load=busy)
     assert (status, headers["retry-after"], headers["connection"]) == (429, "2", "close")
-    assert busy.in_flight == IN_FLIGHT_MAX
+    assert busy.in_flight == MAX_IN_FLIGHT
 
 
 class Client:
@@ -148,10 +148,10 @@ def test_a_declared_length_takes_nothing_from_anybody() -> None:
             await client.send(1)
         assert load.held == 0
         honest = Client(load)
-        await honest.send(LARGE_BYTES // 2)
-        assert load.held == LARGE_BYTES // 2
-        await honest.send(LARGE_BYTES // 2, more=False)
-        assert await honest.outcome() == LARGE_BYTES
+        await honest.send(LARGE_BODY_BYTES // 2)
+        assert load.held == LARGE_BODY_BYTES // 2
+        await honest.send(LARGE_BODY_BYTES // 2, more=False)
+        assert await honest.outcome() == LARGE_BODY_BYTES
         honest.reader.release()
         assert load.held == 0
         for client in idle:
@@ -185,7 +185,7 @@ def test_the_slowest_incomplete_body_gives_way(monkeypatch: pytest.MonkeyPatch) 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("size", "outcome"), [(SMALL_BYTES, SMALL_BYTES), (SMALL_BYTES + 1, 429)])
+@pytest.mark.parametrize(("size", "outcome"), [(SMALL_BODY_BYTES, SMALL_BODY_BYTES), (SMALL_BODY_BYTES + 1, 429)])
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_small_body_is_read_whatever_the_others_hold(size: int, outcome: int, parts: int) -> None:
     """Bodies that wait to be worked on may hold everything, and give no way."""
@@ -208,11 +208,11 @@ def test_large_bodies_leave_a_quarter_to_the_others() -> None:
 
     async def main() -> None:
         load = Load(budget=LIMIT)
-        load.held = LIMIT * 3 // 4 - LARGE_BYTES
+        load.held = LIMIT * 3 // 4 - LARGE_BODY_BYTES
         large, ordinary = Client(load), Client(load)
-        await large.send(LARGE_BYTES + 1, more=False)
-        await ordinary.send(LARGE_BYTES // 8, more=False)
-        assert [await large.outcome(), await ordinary.outcome()] == [429, LARGE_BYTES // 8]
+        await large.send(LARGE_BODY_BYTES + 1, more=False)
+        await ordinary.send(LARGE_BODY_BYTES // 8, more=False)
+        assert [await large.outcome(), await ordinary.outcome()] == [429, LARGE_BODY_BYTES // 8]
 
     asyncio.run(main())
 
@@ -275,7 +275,7 @@ def counted(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(f"modelhooks_{name}_total", labels) or 0.0
 
 
-@pytest.mark.parametrize("size", [1, WRITE_BYTES, WRITE_BYTES + 1, 4 * WRITE_BYTES])
+@pytest.mark.parametrize("size", [1, WRITE_BUFFER_BYTES, WRITE_BUFFER_BYTES + 1, 4 * WRITE_BUFFER_BYTES])
 def test_an_answer_counts_until_it_is_sent(size: int) -> None:
     """Of any size, and in parts of which each waits for the one before."""
 
@@ -287,7 +287,7 @@ def test_an_answer_counts_until_it_is_sent(size: int) -> None:
             parts.append(message.get("body", b""))
 
         await Answer(load, b"x" * size)({}, cast("Any", None), send)
-        assert (sum(map(len, parts)), max(map(len, parts)) <= WRITE_BYTES) == (size, True)
+        assert (sum(map(len, parts)), max(map(len, parts)) <= WRITE_BUFFER_BYTES) == (size, True)
         return [*sorted(set(held)), load.held]
 
     assert asyncio.run(main()) == [size, 0]

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from app.server.protocol import PIPELINED_MAX
+from app.limits import MAX_PIPELINED
 from tests.corpus.requests import JSON_HEADERS, REVIEW, SYNC, is_allowed, review, sync
 from tests.service import NEVER, ROOT, Service, ask, running, start, stop
 
@@ -113,13 +113,13 @@ def test_a_second_signal_ends_the_wait() -> None:
 def test_a_log_that_nobody_reads_stops_nothing() -> None:
     """Lines are dropped and counted; answers go on (HTTP-F19)."""
     refused = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\nx"
-    batch = refused % REVIEW.encode() * (PIPELINED_MAX + 1)
+    batch = refused % REVIEW.encode() * (MAX_PIPELINED + 1)
     with running(environment={"MODELHOOKS_LOG_LEVEL": "debug"}) as service:  # every line, however many
         with service.socket(30) as connection:
             for _ in range(6500):
                 connection.sendall(batch)
                 answered = b""
-                while answered.count(b"HTTP/1.1 400") <= PIPELINED_MAX:
+                while answered.count(b"HTTP/1.1 400") <= MAX_PIPELINED:
                     part = connection.recv(1 << 20)
                     assert part, "the connection was ended"
                     answered += part

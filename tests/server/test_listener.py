@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from app.server.listener import CONNECTIONS_MAX, Listener
-from app.server.protocol import NEWCOMER_SECONDS, Rank, Stage
+from app.limits import MAX_CONNECTIONS, NEWCOMER_SECONDS
+from app.server.listener import Listener
+from app.server.protocol import Rank, Stage
 from app.server.worker import Worker
 
 NUMBERS = itertools.count()
@@ -35,7 +36,7 @@ class Connection:
 def left(connections: dict[str, Connection], newcomers: list[str]) -> set[str]:
     """The names of the connections that stay open when more come, of which each sends nothing."""
     first = next(iter(connections.values())).opened
-    for _ in range(CONNECTIONS_MAX - len(first)):
+    for _ in range(MAX_CONNECTIONS - len(first)):
         Connection(first, f"address {next(NUMBERS)}", Stage.ANSWERING, 0)
 
     async def main() -> None:

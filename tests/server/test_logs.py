@@ -9,7 +9,8 @@ import orjson
 import pytest
 from prometheus_client import REGISTRY
 
-from app.server.logs import LINES_PER_SECOND, SAMPLE, Log
+from app.limits import MAX_LINES_PER_SECOND
+from app.server.logs import SAMPLE, Log
 from app.server.metrics import LOG_DROPPED  # noqa: F401 - registers the counter
 
 Lines = list[dict[str, object]]
@@ -43,21 +44,21 @@ def dropped() -> float:
 def test_a_flood_is_cut_and_counted(tmp_path: Path, clock: list[float]) -> None:
     """The next second has its lines again."""
     written, before = Written(tmp_path / "log", "info"), dropped()
-    for _ in range(LINES_PER_SECOND + 50):
+    for _ in range(MAX_LINES_PER_SECOND + 50):
         written.log.request("/x", 400, 0.001, 1, "bad")
     clock[0] += 1
     written.log.request("/x", 400, 0.001, 1, "the next")
     lines = written.lines()
-    assert (len(lines), lines[-1]["error"]) == (LINES_PER_SECOND + 1, "the next")
+    assert (len(lines), lines[-1]["error"]) == (MAX_LINES_PER_SECOND + 1, "the next")
     assert dropped() == before + 50
 
 
 def test_debug_has_every_line(tmp_path: Path) -> None:
     """Whoever asks for it gets it."""
     written = Written(tmp_path / "log", "debug")
-    for _ in range(LINES_PER_SECOND + 50):
+    for _ in range(MAX_LINES_PER_SECOND + 50):
         written.log.request("/x", 200, 0.001, 1, "")
-    assert len(written.lines()) == LINES_PER_SECOND + 50
+    assert len(written.lines()) == MAX_LINES_PER_SECOND + 50
 
 
 def test_successes_are_sampled_and_denials_are_not(tmp_path: Path) -> None:

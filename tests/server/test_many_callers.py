@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.server.listener import CONNECTIONS_MAX
-from app.server.protocol import HEAD_BYTES
+from app.limits import MAX_CONNECTIONS, MAX_HEAD_BYTES
 from tests.corpus.requests import REVIEW, SYNC, is_allowed, review, sync
 from tests.server.test_tls_served import BUNDLE, Files
 from tests.service import NEVER, Service, running, statuses, stop
@@ -50,7 +49,7 @@ def test_what_is_neither_head_nor_body_is_bounded(service: Service, first: bytes
         while sent < 64 * READ_AT_ONCE:
             connection.sendall(again)
             sent += len(again)
-    assert HEAD_BYTES < sent < 64 * READ_AT_ONCE
+    assert MAX_HEAD_BYTES < sent < 64 * READ_AT_ONCE
     assert is_allowed(service.post(REVIEW, review())) is not None
 
 
@@ -87,7 +86,7 @@ MORE = 100
 def test_silent_connections_give_way_to_new_ones(encrypted: Service) -> None:
     """Never more than the bound, the oldest first, and whoever comes is served."""
     with contextlib.ExitStack() as stack:
-        silent = [stack.enter_context(encrypted.socket(NEVER)) for _ in range(CONNECTIONS_MAX + MORE)]
+        silent = [stack.enter_context(encrypted.socket(NEVER)) for _ in range(MAX_CONNECTIONS + MORE)]
         assert encrypted.ask("GET", "/healthz").status == 200
         ended = sum(map(_has_ended, silent[: MORE + 1]))
         assert ended == MORE + 1
@@ -103,7 +102,7 @@ def test_a_handshake_has_a_deadline(encrypted: Service) -> None:
 def test_idle_connections_give_way_and_busy_ones_do_not(service: Service) -> None:
     """What has begun a request is answered, however many come after it."""
     with contextlib.ExitStack() as stack:
-        for _ in range(CONNECTIONS_MAX):
+        for _ in range(MAX_CONNECTIONS):
             _rest(stack, service)
         busy = stack.enter_context(service.socket(NEVER))
         busy.sendall(HEAD + b"Content-Length: 2\r\n\r\n{")
@@ -124,7 +123,7 @@ def test_requests_that_are_not_complete_give_way(service: Service) -> None:
     """A caller that begins as many as there may be connections, and ends none, keeps nobody out."""
     begun = (HEAD, HEAD + b"Content-Length: 100\r\n\r\n{")
     with contextlib.ExitStack() as stack:
-        for n in range(CONNECTIONS_MAX + MORE):
+        for n in range(MAX_CONNECTIONS + MORE):
             stack.enter_context(service.socket(NEVER)).sendall(begun[n % 2])
             if n % 50 == 0:
                 assert service.ask("GET", "/healthz").status == 200
@@ -142,7 +141,7 @@ def test_a_crowd_closes_only_its_own_connections(started: str, request: pytest.F
         for connection in idle:
             connection.request("GET", "/healthz")
             connection.getresponse().read()
-        for n in range(CONNECTIONS_MAX + MORE):
+        for n in range(MAX_CONNECTIONS + MORE):
             crowd = socket.create_connection((service.host, service.port), NEVER, ("127.0.0.2", 0))
             stack.enter_context(crowd)
             if service.tls is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.server.protocol import BODY_SECONDS, HEAD_SECONDS, PIPELINED_MAX, WRITE_SECONDS
+from app.limits import BODY_SECONDS, HEAD_SECONDS, MAX_PIPELINED, WRITE_SECONDS
 from tests.corpus.requests import REVIEW, is_allowed, review
 from tests.service import NEVER, Service, ask, running, statuses
 
@@ -111,13 +111,13 @@ def test_requests_that_do_not_wait_for_answers(service: Service) -> None:
     """One may wait behind another. More of them, each 35 bytes and 8 KiB of memory, end their connection only."""
     request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     with service.socket(NEVER) as connection:
-        connection.sendall(request * (PIPELINED_MAX + 1))
+        connection.sendall(request * (MAX_PIPELINED + 1))
         answer = b""
-        while len(statuses(answer)) <= PIPELINED_MAX:
+        while len(statuses(answer)) <= MAX_PIPELINED:
             answer += connection.recv(65536)
-        assert statuses(answer) == [200] * (PIPELINED_MAX + 1)
-    for depth in (PIPELINED_MAX + 2, 1500):
+        assert statuses(answer) == [200] * (MAX_PIPELINED + 1)
+    for depth in (MAX_PIPELINED + 2, 1500):
         seconds, answer = closed_after(service, request * depth)
         assert seconds < HEAD_SECONDS
-        assert len(statuses(answer)) <= PIPELINED_MAX
+        assert len(statuses(answer)) <= MAX_PIPELINED
     assert is_allowed(service.post(REVIEW, review())) is not None

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 from prometheus_client import REGISTRY
 
 from app import certs
+from app.limits import MAX_PEM_BYTES
 from app.server import tls
 from app.server.logs import Log
 
@@ -96,7 +97,7 @@ def test_an_encrypted_key_is_an_error(files: Files) -> None:
 def test_what_is_too_large_for_a_certificate_is_not_read(files: Files, place: int) -> None:
     """The loop would stand still for it."""
     certificate, before = files.open(), served()
-    files.paths[place].write_bytes(b"-" * (tls.PEM_BYTES + 1))
+    files.paths[place].write_bytes(b"-" * (MAX_PEM_BYTES + 1))
     certificate.reload()
     assert (certificate.usable, served()) == (True, before)
     with pytest.raises(ValueError, match="more than"):

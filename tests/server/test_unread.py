@@ -13,9 +13,10 @@ import uvicorn
 import uvloop
 from uvicorn.server import ServerState
 
+from app.limits import WRITE_BUFFER_BYTES
 from app.server.body import Load
 from app.server.endpoint import Answer
-from app.server.protocol import WRITE_BYTES, LimitedProtocol
+from app.server.protocol import LimitedProtocol
 from tests.server.test_tls_served import BUNDLE, Files
 
 SIZE = 4 * 1024 * 1024
@@ -48,7 +49,7 @@ def test_an_unread_answer_stays_in_the_budget_and_out_of_the_transport(encrypted
                 await paused.wait()
                 (connection,) = cast("set[LimitedProtocol]", state.connections)
                 assert (load.held, len(load.holders)) == (SIZE, 1)
-                assert connection.transport.get_write_buffer_size() <= 2 * WRITE_BYTES
+                assert connection.transport.get_write_buffer_size() <= 2 * WRITE_BUFFER_BYTES
                 connection.abort()
                 await asyncio.gather(*state.tasks)
                 assert (load.held, load.holders) == (0, set())

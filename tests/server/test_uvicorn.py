@@ -13,7 +13,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import HANDLED_SIGNALS, ServerState
 
-from app.server.protocol import PIPELINED_MAX, LimitedProtocol
+from app.limits import MAX_PIPELINED
+from app.server.protocol import LimitedProtocol
 
 REQUEST = b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\na: b\r\n\r\n"
 
@@ -122,7 +123,7 @@ def test_the_protocols_methods_are_called_in_this_order() -> None:
     assert callbacks(LimitedProtocol) == expected
 
 
-@pytest.mark.parametrize("requests", [1, PIPELINED_MAX + 1, PIPELINED_MAX + 2])
+@pytest.mark.parametrize("requests", [1, MAX_PIPELINED + 1, MAX_PIPELINED + 2])
 def test_a_lost_connection_is_freed_at_once(requests: int) -> None:
     """Without the garbage collector, which would come hundreds of connections later, each with its TLS buffers."""
 

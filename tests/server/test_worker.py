@@ -10,8 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from app.hooks.memo import Memo
+from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS
 from app.server.caller import Caller, Disconnected
-from app.server.worker import INLINE_BYTES, NEWCOMERS_MAX, SLOW_SECONDS, STUCK_SECONDS, Worker
+from app.server.worker import Worker
 
 LARGE = b" " * (INLINE_BYTES + 1)
 
@@ -122,7 +123,7 @@ def test_the_worker_is_crowded_by_newcomers_only() -> None:
     async def main() -> list[bool]:
         found = []
         for answered, body in ((True, b"{}"), (False, LARGE), (False, b"{}")):
-            worker, calls = Worker(), range(NEWCOMERS_MAX)
+            worker, calls = Worker(), range(MAX_NEWCOMERS)
             tasks = [asyncio.create_task(worker.answer(where, body, Caller(answered=answered))) for _ in calls]
             await asyncio.sleep(0)
             found.append(worker.crowded)

@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kube.conditions import Condition
+from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_CONTAINERS, MAX_PROBLEMS
 from app.workload.cause import Cause, Stage, reason_word
-from app.workload.pods import MAX_CONTAINERS
 from app.workload.ready import (
-    MAX_CAUSES,
-    MAX_TEXT,
-    MAX_TROUBLES,
     claim_cause,
     deployment_causes,
     job_causes,
@@ -413,7 +410,7 @@ def test_message_is_bounded() -> None:
     """A message spells out a few causes, each of limited length, and counts the others."""
     message = ready_message([Cause(Stage.CRASH, f"{number:02} " + "x" * 2000, "R") for number in range(20)])
     assert message.endswith(f"; and {20 - MAX_CAUSES} more")
-    assert len(message) < MAX_CAUSES * (MAX_TEXT + 2) + 20
+    assert len(message) < MAX_CAUSES * (MAX_CAUSE_CHARACTERS + 2) + 20
 
 
 def test_hundreds_of_pods_are_quick() -> None:
@@ -523,5 +520,5 @@ def test_as_many_troubles_as_a_message_can_tell_of() -> None:
     found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=broken) for n in range(100)])
     assert len(found) == MAX_CONTAINERS
     many = [container(name="c", state=waiting("ErrImagePull")), container(name="d", state=waiting("ErrImagePull"))]
-    found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=many) for n in range(MAX_TROUBLES)])
-    assert [cause.text.partition(":")[0] for cause in found] == [f"{MAX_TROUBLES // 2} pods"] * 2
+    found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=many) for n in range(MAX_PROBLEMS)])
+    assert [cause.text.partition(":")[0] for cause in found] == [f"{MAX_PROBLEMS // 2} pods"] * 2

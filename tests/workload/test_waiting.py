@@ -12,7 +12,8 @@ import pytest
 from app.hooks.protocol import Parent, SyncRequest
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
-from app.workload.waiting import CHILD_TIMEOUT_SECONDS, NOTHING, absent_causes, change_causes, outstanding
+from app.limits import CHILD_TIMEOUT_SECONDS
+from app.workload.waiting import NOTHING, absent_causes, change_causes, outstanding
 
 Json = dict[str, Any]
 

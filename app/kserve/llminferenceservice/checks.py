@@ -61,6 +61,7 @@ from app.kube.merge import find, merge
 from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObjectMeta
 from app.kube.rules import violations
+from app.limits import MAX_BASES
 from app.settings import Settings
 from app.workload import wholepod
 
@@ -193,9 +194,6 @@ def _rule_name_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
 
 
 # Bases.
-
-MAX_BASES = 10
-"""Configs that one service may name: real ones have up to three, and each costs a merge at every sync."""
 
 
 def _bases(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:

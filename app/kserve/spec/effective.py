@@ -37,9 +37,9 @@ from app.kserve.spec.tracing import traced
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC, decode_document
-from app.kube.limits import MAX_SPEC_BYTES
 from app.kube.merge import find, merge, replaced
 from app.kube.objects import ObjectMeta
+from app.limits import MAX_COMBINED_BYTES
 
 # The type: what goes into children is plain JSON, rendered already.
 
@@ -188,20 +188,16 @@ def _adapters(document: Json) -> list[str]:
     return sorted(str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name"))
 
 
-MAX_COMBINED = 2 * MAX_SPEC_BYTES
-"""Bytes of a service's spec and its bases together. Each costs a merge, and the children cannot hold much more."""
-
-
 def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:
     """The configs of those names; looking for more ends where they are too much together."""
     bases, size = [], len(inputs.own.raw)
     for name in names:
         bases.append(_config(inputs, name))
         size += len(bases[-1].raw)
-        if size > MAX_COMBINED:
+        if size > MAX_COMBINED_BYTES:
             raise CombineError(
-                f"spec.baseRefs: the spec and the configs up to {field.render(name)} have more than {MAX_COMBINED} "
-                "bytes together; refer to fewer or smaller ones"
+                f"spec.baseRefs: the spec and the configs up to {field.render(name)} have more than "
+                f"{MAX_COMBINED_BYTES} bytes together; refer to fewer or smaller ones"
             )
     return bases
 

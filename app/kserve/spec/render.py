@@ -13,8 +13,9 @@ from app.kserve.spec.template.language import OPEN, Template
 from app.kube import field
 from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC, decode_document
-from app.kube.limits import has_control
 from app.kube.modelfields import check_embedded
+from app.kube.rawchecks import has_control
+from app.limits import MAX_ERRORS
 
 
 class _BrokenTemplateError(Exception):
@@ -152,7 +153,7 @@ class _Decided(_Renderer):
         except SpentError as error:
             raise self._broken(error, text) from None
         except TemplateError as error:
-            if len(self.errors) >= field.MAX_ERRORS:
+            if len(self.errors) >= MAX_ERRORS:
                 raise self._broken(error, text) from None
             if not self._data.guessed or isinstance(error, (ReadError, RefusedError, UnknownFieldError)):
                 self.errors.append(_error(self._broken(error, text)))

@@ -17,6 +17,7 @@ from app.kube import field as fields
 from app.kube.conditions import Conditions, find, seconds_since
 from app.kube.objects import ObjectMeta, ObservedPod
 from app.kube.resource import Resource
+from app.limits import HEARTBEAT_TIMEOUT_SECONDS
 from app.llmkube import names
 from app.llmkube.inferenceservice import diagnosis
 from app.llmkube.inferenceservice.observed import ObservedSlice, PeerService, Related, UnusableModel
@@ -449,8 +450,6 @@ def _is_being_made(pod: ObservedPod) -> bool:
 
 # A service that an agent on a Mac runs: how many answer, from the EndpointSlices the agent writes (LK-5.5, LK-C).
 
-HEARTBEAT_TIMEOUT = 180.0
-"""Seconds after which an agent that was not heard of counts as gone. It writes every 30 s."""
 RESYNC = 90.0
 """When to look again: no event tells that a heartbeat grows old."""
 
@@ -474,7 +473,7 @@ def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
         return Heartbeat(0, _stale(f"the metal agent's heartbeat {texts[0]!r} is not an RFC 3339 time"), None)
     if ages:
         freshest = min(ages, key=lambda text: ages[text])
-        if ages[freshest] > HEARTBEAT_TIMEOUT:
+        if ages[freshest] > HEARTBEAT_TIMEOUT_SECONDS:
             return Heartbeat(
                 0, _stale(f"the metal agent was last heard from at {freshest}; its host may be off"), RESYNC
             )

@@ -6,38 +6,18 @@ bound is checked before the work that it bounds is done, so the cost of a spec h
 
 from __future__ import annotations
 
-MAX_TEXT = 64 * 1024
-"""Characters of one text with actions: twenty times the longest of the presets, and room for a chat template."""
-MAX_ACTIONS = 256
-"""Actions of one text: twenty times those of the longest preset."""
-MAX_SPEC_ACTIONS = 500
-"""Actions that are read in all texts of one spec: one for each of five hundred variables, and read in 0.06 s."""
-MAX_NESTING = 16
-"""``if`` within ``if``: nobody can read more, and an interpreter has only so many frames."""
-MAX_TOKENS = 32
-"""Words, literals, parentheses and pipes of one action. They bound how deep parentheses and pipes can nest, too."""
-MAX_NUMBER = 20
-"""Characters of a number: those of the smallest 64-bit integer, the largest that Go can read here."""
-MAX_RENDERED_TEXT = 128 * 1024
-"""Bytes that one text may render to: the longest argument or variable that Linux starts a process with."""
-MAX_RENDERED_SPEC = 192 * 1024
-"""Bytes that all texts of one spec may render to: what a spec without templates may have
-(:data:`app.kube.limits.MAX_SPEC_BYTES`)."""
-MAX_STEPS = 50_000
-"""Steps on the way to that, intermediate results included: one for each value that is printed and for each
-:data:`STEP` bytes that are printed, compared or searched. Four times what may come out, and done in 0.06 s."""
+from app.limits import MAX_RENDERED_SPEC_BYTES, MAX_SPEC_ACTIONS, MAX_STEPS, MAX_TEMPLATE_MESSAGE_CHARACTERS
+
 STEP = 16
-
-
-MAX_MESSAGE = 300
-"""Characters of what is said of one text, which may quote it."""
+"""Bytes that are printed, compared or searched in one step."""
 
 
 class TemplateError(Exception):
     """A template cannot be read or evaluated; ``line`` counts from 1 within its string."""
 
     def __init__(self, message: str, line: int = 0) -> None:
-        super().__init__(message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}…")
+        limit = MAX_TEMPLATE_MESSAGE_CHARACTERS
+        super().__init__(message if len(message) <= limit else f"{message[:limit]}…")
         self.line = line
 
 
@@ -82,9 +62,10 @@ class Meter:
     def render(self, amount: int) -> None:
         """A text was rendered to so many bytes."""
         self.rendered += amount
-        if self.rendered > MAX_RENDERED_SPEC:
+        if self.rendered > MAX_RENDERED_SPEC_BYTES:
             raise SpentError(
-                f"the texts of the spec render to more than {MAX_RENDERED_SPEC} bytes; print fewer or shorter fields"
+                f"the texts of the spec render to more than {MAX_RENDERED_SPEC_BYTES} bytes; "
+                "print fewer or shorter fields"
             )
 
 

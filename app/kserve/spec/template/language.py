@@ -14,20 +14,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from app.kserve.spec.template.bounds import (
-    MAX_ACTIONS,
-    MAX_NESTING,
-    MAX_NUMBER,
-    MAX_RENDERED_TEXT,
-    MAX_TEXT,
-    MAX_TOKENS,
-    Meter,
-    ReadError,
-    RefusedError,
-    TemplateError,
-    size,
-)
+from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, TemplateError, size
 from app.kserve.spec.template.functions import FUNCTIONS, Data, Expression, Scope, apply, is_true, printed
+from app.limits import (
+    MAX_ACTIONS,
+    MAX_NUMBER_CHARACTERS,
+    MAX_RENDERED_STRING_BYTES,
+    MAX_TEMPLATE_CHARACTERS,
+    MAX_TEMPLATE_NESTING,
+    MAX_TOKENS,
+)
 
 OPEN = "{{"
 
@@ -51,8 +47,10 @@ class Template:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        if len(text) > MAX_TEXT:
-            raise RefusedError(f"a text with actions may have at most {MAX_TEXT} characters, this one has {len(text)}")
+        if len(text) > MAX_TEMPLATE_CHARACTERS:
+            raise RefusedError(
+                f"a text with actions may have at most {MAX_TEMPLATE_CHARACTERS} characters, this one has {len(text)}"
+            )
         parser = _Parser(text)
         self._nodes = parser.parse()
         self.actions = parser.actions
@@ -77,8 +75,10 @@ class _Output:
 
     def put(self, text: str, line: int) -> None:
         self.size += size(text)
-        if self.size > MAX_RENDERED_TEXT:
-            raise RefusedError(f"renders to more than {MAX_RENDERED_TEXT} bytes; print fewer or shorter fields", line)
+        if self.size > MAX_RENDERED_STRING_BYTES:
+            raise RefusedError(
+                f"renders to more than {MAX_RENDERED_STRING_BYTES} bytes; print fewer or shorter fields", line
+            )
         self.pieces.append(text)
 
 
@@ -194,8 +194,10 @@ class _Parser:
         parts: list[tuple[Expression | None, tuple[Node, ...]]] = []
         current: Expression | None = _Expression(condition, line).parse()
         self._depth += 1
-        if self._depth > MAX_NESTING:
-            raise RefusedError(f"more than {MAX_NESTING} ifs within each other; join their conditions with and", line)
+        if self._depth > MAX_TEMPLATE_NESTING:
+            raise RefusedError(
+                f"more than {MAX_TEMPLATE_NESTING} ifs within each other; join their conditions with and", line
+            )
         while True:
             nodes, keyword, at, rest = self._block()
             parts.append((current, nodes))
@@ -326,11 +328,11 @@ class _Expression:
         return lambda _: value
 
     def _number(self, text: str) -> int | float:
-        if len(text) <= MAX_NUMBER:
+        if len(text) <= MAX_NUMBER_CHARACTERS:
             value = float(text) if "." in text else int(text.replace("_", ""))
             if -(2**63) <= value < 2**63:
                 return value
-        raise RefusedError(f"number {text[:MAX_NUMBER]}… does not fit into 64 bits", self._line)
+        raise RefusedError(f"number {text[:MAX_NUMBER_CHARACTERS]}… does not fit into 64 bits", self._line)
 
 
 _CONSTANTS = {"true": True, "false": False, "nil": None}

@@ -1,7 +1,7 @@
-"""How much of what is sent is looked at: depth, bytes and values of JSON, metadata, and control characters.
+"""Checks of JSON before it is decoded: nesting, bytes and number of values, metadata, and control characters.
 
-The API server keeps objects far below these bounds; other callers may send what they like, and a map of a million
-labels takes hundreds of times the memory of an ordinary object.
+The API server keeps objects far below the limits. Other clients may send anything, and a map of a million labels takes
+hundreds of times the memory of an ordinary object.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ import msgspec
 from msgspec import Raw
 
 from app.kube import field
-
-MAX_DEPTH = 64
-"""Deepest nesting accepted anywhere: far above any real manifest, far below what the encoders refuse."""
+from app.limits import (
+    MAX_ANNOTATIONS_BYTES,
+    MAX_DEPTH,
+    MAX_LABELS_BYTES,
+    MAX_NAME_BYTES,
+    MAX_REFERENCES_BYTES,
+    MAX_SPEC_BYTES,
+    MAX_SPEC_VALUES,
+    MAX_STORED_BYTES,
+    MAX_STRING_BYTES,
+)
 
 TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels"
-
-MAX_STORED = 1_572_864
-"""etcd's limit for one object; nothing is counted in a longer text."""
-MAX_SPEC_BYTES = 192 * 1024
-"""Bytes of one spec. What Metacontroller keeps of a whole child has to fit into annotations of 256 KiB; a quarter of
-that is for what is added to what users wrote."""
-MAX_TEXT = 128 * 1024
-"""Bytes of one text: the longest argument or variable that Linux starts a process with."""
-MAX_VALUES = 50_000
-"""Values in one spec: far above any real manifest, few enough that even so many mistakes are found in no time."""
 
 
 def check_text(body: bytes) -> None:
@@ -72,11 +70,11 @@ def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
     Raises ``msgspec.DecodeError`` when it is no JSON; a text within the limits is not read at all.
     """
     raw = bytes(document)
-    if len(raw) <= MAX_STORED:
-        if len(raw) > MAX_TEXT and _longest_text(raw) > MAX_TEXT:
-            return [field.too_long(_heaviest(raw, path, _longest_text, MAX_TEXT), MAX_TEXT)]
-        if raw.count(b",") >= MAX_VALUES and (values := _values(raw)) > MAX_VALUES:
-            return [field.too_many(_heaviest(raw, path, _values, MAX_VALUES), values, MAX_VALUES)]
+    if len(raw) <= MAX_STORED_BYTES:
+        if len(raw) > MAX_STRING_BYTES and _longest_text(raw) > MAX_STRING_BYTES:
+            return [field.too_long(_heaviest(raw, path, _longest_text, MAX_STRING_BYTES), MAX_STRING_BYTES)]
+        if raw.count(b",") >= MAX_SPEC_VALUES and (values := _values(raw)) > MAX_SPEC_VALUES:
+            return [field.too_many(_heaviest(raw, path, _values, MAX_SPEC_VALUES), values, MAX_SPEC_VALUES)]
     if len(raw) > MAX_SPEC_BYTES:
         return [field.too_long(_heaviest(raw, path, len, MAX_SPEC_BYTES), MAX_SPEC_BYTES, "a child could not hold it")]
     return []
@@ -84,7 +82,7 @@ def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
 
 def _longest_text(raw: bytes) -> int:
     """Bytes of the longest text, without its quotes and escapes."""
-    long = (text for text in _STRINGS.findall(raw) if len(text) > MAX_TEXT)
+    long = (text for text in _STRINGS.findall(raw) if len(text) > MAX_STRING_BYTES)
     return max((len(msgspec.json.decode(text, type=str).encode()) for text in long), default=0)
 
 
@@ -95,7 +93,7 @@ def _values(raw: bytes) -> int:
 
 def _heaviest(raw: bytes, path: field.Path, weigh: Callable[[bytes], int], limit: int) -> field.Path:
     """The innermost field that alone is over the limit. Nothing is decoded but the keys on the way, unless too many."""
-    while raw.startswith(b"{") and raw.count(b",") <= 10 * MAX_VALUES:
+    while raw.startswith(b"{") and raw.count(b",") <= 10 * MAX_SPEC_VALUES:
         members = _MEMBERS.decode(raw)
         heavy = next((key for key, item in members.items() if weigh(bytes(item)) > limit), None)
         if heavy is None:
@@ -139,15 +137,6 @@ def control_characters(value: Any, path: field.Path) -> Iterator[field.Error]:
 
 METADATA = field.Path("metadata")
 
-MAX_NAME = 4 * 1024
-"""Bytes of JSON of one text: names have at most 253 characters, a uid 36."""
-MAX_LABELS = 64 * 1024
-"""Bytes of JSON of all labels: a hundred and fifty of the longest that there can be."""
-MAX_ANNOTATIONS = 1024 * 1024
-"""Bytes of JSON of all annotations, of which Kubernetes allows 256 KiB without quotes and escapes."""
-MAX_REFERENCES = 64 * 1024
-"""Bytes of JSON of all owners, and of all finalizers: some hundred."""
-
 
 class MetadataParts(msgspec.Struct, rename="camel"):
     """The parts of metadata that something is made of, unread."""
@@ -166,11 +155,11 @@ class MetadataParts(msgspec.Struct, rename="camel"):
 
 
 _LIMITS = {
-    **dict.fromkeys((info.name for info in msgspec.structs.fields(MetadataParts)), MAX_NAME),
-    "labels": MAX_LABELS,
-    "annotations": MAX_ANNOTATIONS,
-    "owner_references": MAX_REFERENCES,
-    "finalizers": MAX_REFERENCES,
+    **dict.fromkeys((info.name for info in msgspec.structs.fields(MetadataParts)), MAX_NAME_BYTES),
+    "labels": MAX_LABELS_BYTES,
+    "annotations": MAX_ANNOTATIONS_BYTES,
+    "owner_references": MAX_REFERENCES_BYTES,
+    "finalizers": MAX_REFERENCES_BYTES,
 }
 _PARTS = tuple((info.name, info.encode_name, _LIMITS[info.name]) for info in msgspec.structs.fields(MetadataParts))
 SMALL = min(_LIMITS.values())

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kube import field, limits
+from app.kube import field, rawchecks
 from app.kube.stored import clean
+from app.limits import MAX_SPEC_BYTES, MAX_SPEC_VALUES
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -51,12 +52,12 @@ def test_cleaning_is_idempotent(value: Any) -> None:
 def test_depth(brackets: tuple[str, str], depth: int, deep: bool) -> None:
     """64 levels pass, 65 do not."""
     text = brackets[0] * depth + "1" + brackets[1] * depth
-    assert limits.depth_exceeds(text.encode()) is deep
+    assert rawchecks.depth_exceeds(text.encode()) is deep
 
 
 def test_brackets_in_strings_do_not_count() -> None:
     """However many, and behind escaped quotes too."""
-    assert not limits.depth_exceeds(orjson.dumps({"a": "[{" * 100, 'b"\\': ['"' + "[" * 100]}))
+    assert not rawchecks.depth_exceeds(orjson.dumps({"a": "[{" * 100, 'b"\\': ['"' + "[" * 100]}))
 
 
 @given(JSON)
@@ -68,63 +69,63 @@ def test_depth_is_exact(value: Any) -> None:
         return 0 if inner is None else 1 + max(map(depth, inner), default=0)
 
     levels = depth(value)
-    assert not limits.depth_exceeds(orjson.dumps(value), levels)
-    assert levels == 0 or limits.depth_exceeds(orjson.dumps(value), levels - 1)
+    assert not rawchecks.depth_exceeds(orjson.dumps(value), levels)
+    assert levels == 0 or rawchecks.depth_exceeds(orjson.dumps(value), levels - 1)
 
 
 def test_control_characters_are_found_anywhere() -> None:
     """With their path; line ends and tabs are text."""
-    found = list(limits.control_characters({"a": ["x", {"b": "\x1b[31m"}], "c": "a\n\tb"}, field.Path("spec")))
+    found = list(rawchecks.control_characters({"a": ["x", {"b": "\x1b[31m"}], "c": "a\n\tb"}, field.Path("spec")))
     assert [str(error.path) for error in found] == ["spec.a[1].b"]
 
 
 EXCESSIVE = {
-    "a long text": (b'{"a": {"b": "%b", "c": 1}}' % (b"x" * limits.MAX_SPEC_BYTES), "spec.a.b", "TooLong"),
-    "many values": (b'{"a": 1, "b": {"c": [%b1]}}' % (b"1," * limits.MAX_VALUES), "spec.b.c", "TooMany"),
+    "a long text": (b'{"a": {"b": "%b", "c": 1}}' % (b"x" * MAX_SPEC_BYTES), "spec.a.b", "TooLong"),
+    "many values": (b'{"a": 1, "b": {"c": [%b1]}}' % (b"1," * MAX_SPEC_VALUES), "spec.b.c", "TooMany"),
     "many in all": (
-        b'{"a": [%b1], "b": [%b1]}' % ((b"1," * (limits.MAX_VALUES // 2 + 1),) * 2),
+        b'{"a": [%b1], "b": [%b1]}' % ((b"1," * (MAX_SPEC_VALUES // 2 + 1),) * 2),
         "spec",
         "TooMany",
     ),
-    "no object": (b"[%b1]" % (b"1," * limits.MAX_VALUES), "spec", "TooMany"),
+    "no object": (b"[%b1]" % (b"1," * MAX_SPEC_VALUES), "spec", "TooMany"),
 }
 
 
 @pytest.mark.parametrize(("text", "path", "type_"), EXCESSIVE.values(), ids=list(EXCESSIVE))
 def test_too_much_is_named_where_it_is(text: bytes, path: str, type_: str) -> None:
     """At the innermost field that alone is too large, without its value."""
-    (error,) = limits.excess(text, field.Path("spec"))
+    (error,) = rawchecks.excess(text, field.Path("spec"))
     assert (str(error.path), error.type) == (path, f"FieldValue{type_}")
     assert len(str(error)) < 200
 
 
 @pytest.mark.parametrize(
-    "text", [b"{}", b'{"a": "%b"}' % (b"," * 2 * limits.MAX_VALUES), b"[%b1]" % (b"1," * (limits.MAX_VALUES - 1))]
+    "text", [b"{}", b'{"a": "%b"}' % (b"," * 2 * MAX_SPEC_VALUES), b"[%b1]" % (b"1," * (MAX_SPEC_VALUES - 1))]
 )
 def test_what_is_not_too_much(text: bytes) -> None:
     """Commas inside a text separate nothing."""
-    assert limits.excess(text, field.Path("spec")) == []
+    assert rawchecks.excess(text, field.Path("spec")) == []
 
 
 @given(st.text(max_size=8))
 def test_no_control_character_is_overlooked(text: str) -> None:
     """Whether it was escaped or not: the quick look never says no where the thorough one finds something."""
-    found = list(limits.control_characters(text, field.Path("spec")))
+    found = list(rawchecks.control_characters(text, field.Path("spec")))
     for ascii_only in (True, False):
         written = json.dumps(text, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-        assert limits.may_have_controls(written) or not found
+        assert rawchecks.may_have_controls(written) or not found
 
 
 @pytest.mark.parametrize("character", [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))])
 def test_each_control_character_is_seen(character: str) -> None:
     """Except that a tab or a line end is none."""
     text = f"a{character}b"
-    assert limits.may_have_controls(orjson.dumps(text)) or character in "\t\n\r"
-    assert bool(list(limits.control_characters(text, field.Path("spec")))) == (character not in "\t\n\r")
+    assert rawchecks.may_have_controls(orjson.dumps(text)) or character in "\t\n\r"
+    assert bool(list(rawchecks.control_characters(text, field.Path("spec")))) == (character not in "\t\n\r")
 
 
 @given(JSON)
 def test_the_walk_is_left_out_only_where_it_would_find_nothing(value: Any) -> None:
     """However the text is encoded."""
-    found = list(limits.control_characters({"a": value}, field.Path("spec")))
-    assert not found or limits.may_have_controls(orjson.dumps({"a": value}))
+    found = list(rawchecks.control_characters({"a": value}, field.Path("spec")))
+    assert not found or rawchecks.may_have_controls(orjson.dumps({"a": value}))
