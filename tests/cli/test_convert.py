@@ -108,7 +108,11 @@ def test_examples(command: Command, source: str, to: str) -> None:
     assert {one.kind for one in parse(result.out, "out")} == {
         kind for _, kind in filter(None, (FAMILIES[to].service, FAMILIES[to].model))
     }
-    repository = {"llmkube": "Qwen2.5-Coder-7B-Instruct", "llmaz": "facebook/opt-125m", "kserve": "Qwen2.5-0.5B-Instruct"}[source]
+    repository = {
+        "llmkube": "Qwen2.5-Coder-7B-Instruct",
+        "llmaz": "facebook/opt-125m",
+        "kserve": "Qwen2.5-0.5B-Instruct",
+    }[source]
     assert repository in result.out
 
 
@@ -119,7 +123,7 @@ def test_there_and_back_keeps_what_both_families_have(command: Command) -> None:
     assert back["spec"]["model"]["uri"] == "hf://Qwen/Qwen2.5-0.5B-Instruct"
     (container,) = back["spec"]["template"]["containers"]
     assert container["image"] == "public.ecr.aws/q9t5s3a7/vllm-cpu-release-repo:v0.14.1"
-    assert container["resources"] == {"requests": {"cpu": "1", "memory": "8Gi"}}
+    assert container["resources"] == {"requests": {"cpu": "1", "memory": "4Gi"}}
 
 
 def lost(result: Translation) -> dict[str, str]:
