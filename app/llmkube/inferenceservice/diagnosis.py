@@ -5,7 +5,8 @@ Only the output of a container tells them apart: what the tools and libraries pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.kube.conditions import Conditions
@@ -15,36 +16,40 @@ from app.llmkube import names
 from app.llmkube.inferenceservice.types import ConditionType, DriverReason, TransferReason
 from app.workload.cause import bounded, one_line
 
-_TRANSFER: Mapping[str, tuple[str, ...]] = {
-    TransferReason.UNTRUSTED: (
-        "ssl certificate problem",
-        "ssl certificate openssl verify result",
-        "unable to get local issuer certificate",
-        "self signed certificate",
-        "self-signed certificate",
-        "certificate verify failed",
-        "(curl 60,",
+_CURL = re.compile(r"\(curl (\d+)|curl: \((\d+)\)")
+"""The exit code of curl, as our downloader and curl itself print it."""
+_CURL_CODES = {
+    **dict.fromkeys((5, 6, 7, 28), TransferReason.UNREACHABLE),
+    **dict.fromkeys((51, 60, 77, 83, 90, 91), TransferReason.UNTRUSTED),
+}
+"""Exit codes that need no HTTP status. Source: https://curl.se/libcurl/c/libcurl-errors.html."""
+_HTTP = re.compile(
+    r"(?:error:?|HTTP(?:/[\d.]+)?) (\d{3})\b|\b(\d{3}) (?:client error|unauthorized|forbidden|not found)", re.IGNORECASE
+)
+"""An HTTP status, as downloaders print it."""
+_HTTP_CODES = {
+    **dict.fromkeys((401, 403, 407), TransferReason.UNAUTHORIZED),
+    **dict.fromkeys((404, 410), TransferReason.NOT_FOUND),
+}
+_S3 = re.compile(
+    r"\b(AccessDenied|ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|NoSuchBucket|NoSuchKey)\b", re.IGNORECASE
+)
+"""An error code of the S3 API. Source: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html."""
+_SYSTEM = {
+    TransferReason.UNTRUSTED: re.compile(
+        r"certificate (?:problem|verif)|self.signed certificate|issuer certificate", re.IGNORECASE
     ),
-    TransferReason.UNAUTHORIZED: (
-        *("returned error: 401", "returned error: 403", "401 unauthorized", "403 forbidden", "http 401)", "http 403)"),
-        *("signaturedoesnotmatch", "invalidaccesskeyid", "accessdenied"),
-    ),
-    TransferReason.NOT_FOUND: (*("returned error: 404", "404 not found", "http 404)", "nosuchkey", "nosuchbucket"),),
-    TransferReason.OUT_OF_SPACE: ("no space left on device", "disk quota exceeded", "the volume is full"),
-    TransferReason.UNREACHABLE: (
-        *("could not resolve host", "failed to connect to", "connection refused", "connection timed out"),
-        "cannot connect (curl ",
+    TransferReason.OUT_OF_SPACE: re.compile(r"no space left on device|quota exceeded|volume is full", re.IGNORECASE),
+    TransferReason.UNREACHABLE: re.compile(
+        r"could not resolve|name or service not known|connection (?:refused|timed out)", re.IGNORECASE
     ),
 }
-"""What curl, object stores and our downloader print, in lower case; the first reason that matches counts."""
+"""Errors of the system's libraries, for downloaders without exit codes of their own."""
 
-_DRIVER = (
-    "driver on your system is too old",
-    "cuda driver version is insufficient",
-    "cudaerrorinsufficientdriver",
-    "cuda_error_insufficient_driver",
+_DRIVER = re.compile(
+    r"driver (?:version|on your system) is (?:too old|insufficient)|error_?insufficient_?driver", re.IGNORECASE
 )
-"""What CUDA and PyTorch print where the node's driver is older than the image needs, in lower case."""
+"""The errors ``cudaErrorInsufficientDriver`` and ``CUDA_ERROR_INSUFFICIENT_DRIVER``, by name and in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,27 @@ class Finding:
 
 def transfer_finding(texts: Iterable[str]) -> Finding | None:
     """Return why a download failed, by the output of downloaders."""
-    return next(filter(None, (_match(text, _TRANSFER) for text in texts)), None)
+    return next(filter(None, (_find(text, _transfer_reason) for text in texts)), None)
+
+
+def _transfer_reason(line: str) -> str:
+    """Return the reason that a line of a downloader's output gives, or an empty string."""
+    http, curl, s3 = _number(_HTTP, line), _number(_CURL, line), _S3.search(line)
+    if reason := _HTTP_CODES.get(http) or _CURL_CODES.get(curl):
+        return reason
+    if s3 is not None:
+        return TransferReason.NOT_FOUND if s3[1].lower().startswith("nosuch") else TransferReason.UNAUTHORIZED
+    return next((reason for reason, pattern in _SYSTEM.items() if pattern.search(line)), "")
+
+
+def _number(pattern: re.Pattern[str], line: str) -> int:
+    """Return the number that a pattern finds in one of its groups, or 0."""
+    match = pattern.search(line)
+    return int(match[1] or match[2]) if match is not None else 0
+
+
+def _driver_reason(line: str) -> str:
+    return DriverReason.INSUFFICIENT if _DRIVER.search(line) else ""
 
 
 def set_transfer(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
@@ -75,8 +100,7 @@ def set_transfer(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: 
 def set_driver(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
     """Write ``DriverCompatible``: false while a server ends for want of a newer driver, true once one starts."""
     statuses = [status for pod in pods for status in pod.status.container_statuses or ()]
-    matches = (_match(text, {DriverReason.INSUFFICIENT: _DRIVER}) for text in _outputs(statuses))
-    finding = next(filter(None, matches), None)
+    finding = next(filter(None, (_find(text, _driver_reason) for text in _outputs(statuses))), None)
     if finding is not None:
         message = f"the node's GPU driver is too old for the image: {finding.line}"
         conditions.set(ConditionType.DRIVER_COMPATIBLE, False, finding.reason, message)
@@ -96,9 +120,7 @@ def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
             yield ended.message
 
 
-def _match(text: str, known: Mapping[str, tuple[str, ...]]) -> Finding | None:
-    for reason, parts in known.items():
-        for line in text.splitlines():
-            if any(part in line.lower() for part in parts):
-                return Finding(reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS))
-    return None
+def _find(text: str, reason_of: Callable[[str], str]) -> Finding | None:
+    """Return the first line with a reason."""
+    lines = ((reason_of(line), line) for line in text.splitlines())
+    return next((Finding(reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in lines if reason), None)
