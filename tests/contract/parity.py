@@ -249,8 +249,8 @@ def facts(case: Json) -> Json:
 
 
 def _kserve_facts(case: Json) -> Json:
-    """Of services: scaling, criticality, parallelism in one pod, a pipeline of no config's, a mount of no volume."""
-    text = json.dumps(case["objects"])
+    """Of services: scaling, criticality, features without effect, parallelism, pipelines, mounts of no volume."""
+    text, settings = json.dumps(case["objects"]), json.dumps(case.get("settings"))
     named = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "LLMInferenceServiceConfig"}
     specs = [o.get("spec") or {} for o in case["objects"] if o["kind"] == "LLMInferenceService"]
     workloads = [workload for spec in specs for workload in (spec, spec.get("prefill") or {})]
@@ -258,6 +258,8 @@ def _kserve_facts(case: Json) -> Json:
     groups = [one.get("parallelism") or {} for one in workloads if one.get("worker") is not None]
     return {
         "scales": '"scaling": {' in text,
+        "withoutEffect": any(word in text for word in _WITHOUT_EFFECT)
+        or '"enableLLMInferenceServiceTLS": true' in settings,
         "critical": '"criticality": "' in text or "-criticalit" in text,
         "parallelInOnePod": any("tensor" in one or 1 < one.get("data", 1) <= one.get("dataLocal", 1) for one in alone),
         "builtInPipeline": any("pipeline" in one for one in groups)
@@ -266,6 +268,7 @@ def _kserve_facts(case: Json) -> Json:
     }
 
 
+_WITHOUT_EFFECT = ("exp-dra-", "precise-prefix-cache-scorer", "token-producer", "predicted-latency-producer")
 _TEMPLATES = ("template", "worker")
 _PRESETS_VOLUMES = {"home", "dshm", "model-cache", "tls-certs"}
 

@@ -14,7 +14,7 @@ from app.hooks.kept import Kept, as_json, is_scaled_to_zero, keep
 from app.hooks.protocol import SyncResponse
 from app.kserve.llminferenceservice.observed import Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import effective_spec, is_stopped, pins_of
-from app.kserve.llminferenceservice.status import refused, status
+from app.kserve.llminferenceservice.status import features_state, refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, Reason
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
@@ -60,7 +60,9 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     router = replace(router, causes=[*router.causes, *picker_causes])
     children = as_json([*workloads.children, *router.children])
     waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
-    return _answer(service, Outcome(pins, CONDITION_TRUE, workloads, router, outstanding=waiting), children, now)
+    features = features_state(service.metadata, effective.spec, context.operator)
+    outcome = Outcome(pins, CONDITION_TRUE, workloads, router, outstanding=waiting, features=features)
+    return _answer(service, outcome, children, now)
 
 
 def invalid(

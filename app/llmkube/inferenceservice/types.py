@@ -41,30 +41,33 @@ Priority = Literal["critical", "high", "normal", "low", "batch"]
 
 
 class Metric(KubeModel):
-    """One number the autoscaler looks at."""
+    """A metric that drives scaling."""
 
     type: Annotated[Literal["Pods", "Resource"], HONOURED] = Field(
         description="Pods: a metric of the pods that a metrics adapter offers. Resource: their CPU or memory."
     )
     name: Annotated[str, HONOURED] = Field(description="Name of the metric; cpu or memory for type Resource.")
     target_average_value: Annotated[str, honoured("type Pods")] = Field(
-        default="", description="Wanted average per pod as a quantity. Type Pods needs it, type Resource ignores it."
+        default="", description="Target average per pod, as a quantity. Required for type Pods."
     )
     target_average_utilization: Annotated[Int32 | None, honoured("type Resource")] = Field(
         default=None,
-        description="Wanted average in percent of the request. Type Resource needs it, type Pods ignores it.",
+        description="Target average in percent of the request. Required for type Resource.",
     )
 
 
 class Autoscaling(KubeModel):
-    """How many pods, decided by load."""
+    """Autoscaling of a service by load."""
 
     min_replicas: Annotated[Int32 | None, DEFAULTED] = Field(
-        default=1, ge=1, le=10, description="Fewest pods. An autoscaler never goes to 0."
+        default=1, ge=1, le=10, description="Minimum number of replicas. Must not be 0."
     )
-    max_replicas: Annotated[Int32, HONOURED] = Field(ge=1, le=100, description="Most pods.")
+    max_replicas: Annotated[Int32, HONOURED] = Field(
+        ge=1, le=100, description="Maximum number of replicas. Must not be less than minReplicas."
+    )
     metrics: list[Metric] = Field(
-        default_factory=list, description="What decides. Absent: requests in process, as the runtime counts them."
+        default_factory=list,
+        description="Metrics that drive scaling. Defaults to the number of in-flight requests of the runtime.",
     )
 
 
@@ -81,13 +84,13 @@ GATEWAY_HINT = "no route is made; create an AIGatewayRoute to the Service of thi
 class EndpointGateway(KubeModel):
     """A route of Envoy AI Gateway, which is not made here."""
 
-    enabled: bool = Field(default=False, description="Whether a route is wanted.")
+    enabled: bool = Field(default=False, description="Whether a route is requested.")
     gateway_ref: GatewayReference = Field(description="The Gateway of the route.")
     model_name: str = Field(default="", description="Name of the model in requests.")
 
 
 class Endpoint(KubeModel):
-    """The Service before the pods."""
+    """The Service in front of the pods."""
 
     port: Annotated[Int32, DEFAULTED] = Field(
         default=8080,
@@ -102,7 +105,7 @@ class Endpoint(KubeModel):
         default="ClusterIP", description="How the Service is reachable."
     )
     node_port: Annotated[Int32 | None, honoured("endpoint.type NodePort")] = Field(
-        default=None, ge=30000, le=32767, description="Port of the nodes. Absent: the cluster chooses one."
+        default=None, ge=30000, le=32767, description="Port on the nodes. Allocated by the cluster if not set."
     )
     gateway: Annotated[EndpointGateway | None, no_effect(GATEWAY_HINT)] = Field(
         default=None, description="No effect: a route of Envoy AI Gateway."
@@ -222,7 +225,7 @@ class SpeculativeDecoding(KubeModel):
 
 
 class ServiceResources(KubeModel):
-    """What each pod asks of its node."""
+    """Resource requests of a pod."""
 
     habits: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("limits", "requests"), "write cpu, memory and gpu directly below resources; gpu: 1 asks for one GPU"
@@ -312,22 +315,24 @@ class SLO(KubeModel):
     """A service level objective of Pyrra, which is not made here."""
 
     name: str = Field(default="", description="Name of the objective.")
-    objective: str = Field(pattern=DECIMAL_PATTERN, description="Percentage that has to be good, such as 99.5.")
+    objective: str = Field(pattern=DECIMAL_PATTERN, description="Target percentage of good requests, for example 99.5.")
     window: str = Field(
         default="28d",
         pattern=pattern("^[0-9]+[mhdw]$", "must be a duration of minutes, hours, days or weeks, for example 28d"),
-        description="Time over which it counts.",
+        description="Time window of the objective. Defaults to 28d.",
     )
-    indicator: Literal["availability", "latency"] = Field(default="availability", description="What is measured.")
-    latency_threshold: str = Field(default="", description="Seconds that a good request takes at most.")
+    indicator: Literal["availability", "latency"] = Field(
+        default="availability", description="Measured indicator. Defaults to availability."
+    )
+    latency_threshold: str = Field(default="", description="Maximum duration of a good request, in seconds.")
 
 
 class RolloutPolicy(KubeModel):
     """How long a new template waits for requests in flight."""
 
-    wait_for_idle: bool = Field(default=False, description="Whether it waits until no request is in flight.")
-    idle_timeout_seconds: int = Field(default=300, ge=0, description="How long it waits.")
-    force: bool = Field(default=False, description="Rolls at once.")
+    wait_for_idle: bool = Field(default=False, description="Whether a rollout waits until no request is in flight.")
+    idle_timeout_seconds: int = Field(default=300, ge=0, description="Maximum time to wait, in seconds.")
+    force: bool = Field(default=False, description="Whether the rollout starts at once.")
 
 
 class InferenceServiceSpec(KubeModel):
@@ -342,18 +347,20 @@ class InferenceServiceSpec(KubeModel):
     model_ref: Annotated[str, HONOURED] = Field(
         description="Name of the Model, in the same namespace. A change rolls the pods."
     )
-    runtime: Annotated[Runtime, DEFAULTED] = Field(default="llamacpp", description="The server that runs the model.")
+    runtime: Annotated[Runtime, DEFAULTED] = Field(
+        default="llamacpp", description="Server that runs the model. Defaults to llamacpp."
+    )
     replicas: Annotated[Int32 | None, DEFAULTED] = Field(
         default=1,
         ge=0,
         le=10,
-        description="Number of pods; 0 stops the service. With autoscaling only the first number.",
+        description="Number of replicas; 0 stops the service. With autoscaling, the initial number. Defaults to 1.",
     )
     suspend: Annotated[bool, HONOURED] = Field(
         default=False, description="Stops the service and keeps replicas and autoscaling as they are written."
     )
     mode: Annotated[Literal["chat", "embedding", "rerank"] | None, HONOURED] = Field(
-        default=None, description="What the model is for. llamacpp and sglang only."
+        default=None, description="Purpose of the model. llamacpp and sglang only."
     )
     image: Annotated[str, DEFAULTED] = Field(
         default="", description="Image of the server instead of the runtime's own. generic and personaplex need it."
@@ -476,33 +483,31 @@ class InferenceServiceSpec(KubeModel):
     speculative_decoding: SpeculativeDecoding | None = Field(
         default=None, description="Speculative decoding. llamacpp only; vllm and sglang have it in their own options."
     )
-    resources: ServiceResources | None = Field(default=None, description="What each pod asks of its node.")
-    endpoint: Endpoint | None = Field(default=None, description="The Service before the pods.")
-    autoscaling: Autoscaling | None = Field(default=None, description="Lets load decide the number of pods.")
-    probe_overrides: ProbeOverrides | None = Field(default=None, description="Probes instead of the generated ones.")
+    resources: ServiceResources | None = Field(default=None, description="Resource requests of each pod.")
+    endpoint: Endpoint | None = Field(default=None, description="Service in front of the pods.")
+    autoscaling: Autoscaling | None = Field(default=None, description="Autoscaling of the number of replicas.")
+    probe_overrides: ProbeOverrides | None = Field(default=None, description="Probes that replace the generated ones.")
     tolerations: Annotated[list[Toleration], PASSED_THROUGH] = Field(
-        default_factory=list, description="Taints the pods tolerate, beside the GPU's own."
+        default_factory=list, description="Tolerations of the pods, in addition to that of the GPU."
     )
     node_selector: Annotated[dict[str, str], PASSED_THROUGH] = Field(
-        default_factory=dict, description="Labels a node must have."
+        default_factory=dict, description="Node labels that the pods require."
     )
-    affinity: Annotated[Affinity | None, PASSED_THROUGH] = Field(
-        default=None, description="Nodes and neighbours that the pods want or avoid."
-    )
+    affinity: Annotated[Affinity | None, PASSED_THROUGH] = Field(default=None, description="Affinity of the pods.")
     topology_spread_constraints: Annotated[list[TopologySpreadConstraint], PASSED_THROUGH] = Field(
-        default_factory=list, description="How the pods spread over zones or nodes."
+        default_factory=list, description="Topology spread constraints of the pods."
     )
     extra_volumes: Annotated[list[Volume], PASSED_THROUGH] = Field(
-        default_factory=list, description="Volumes of the pods, beside the model's."
+        default_factory=list, description="Volumes of the pods, in addition to that of the model."
     )
     extra_volume_mounts: Annotated[list[VolumeMount], PASSED_THROUGH] = Field(
-        default_factory=list, description="Where the server's container sees them."
+        default_factory=list, description="Volume mounts of the server's container, in addition to that of the model."
     )
     revision_history_limit: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=0, description="Earlier ReplicaSets of the Deployment that are kept. Absent: 10."
+        default=None, ge=0, description="Number of earlier ReplicaSets of the Deployment to keep. Defaults to 10."
     )
-    model_cache: ModelCache | None = Field(default=None, description="Where the pods keep the model's file.")
-    disruption: Disruption | None = Field(default=None, description="Whether Karpenter may take the pods' nodes away.")
+    model_cache: ModelCache | None = Field(default=None, description="Storage of the model's file.")
+    disruption: Disruption | None = Field(default=None, description="Protection of the pods' nodes from Karpenter.")
     pod_annotations: Annotated[dict[str, str], PASSED_THROUGH] = Field(
         default_factory=dict, description="Annotations of the pods."
     )
@@ -710,9 +715,9 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     phase: Annotated[
         str, Meta(description="Where the service is in its life.", extra_json_schema={"enum": [str(p) for p in Phase]})
     ] = ""
-    ready_replicas: Annotated[Int32, Meta(description="Pods that are ready.")] = 0
-    desired_replicas: Annotated[Int32, Meta(description="Pods that are wanted.")] = 0
-    replicas: Annotated[Int32, Meta(description="Pods that exist.")] = 0
+    ready_replicas: Annotated[Int32, Meta(description="Number of ready replicas.")] = 0
+    desired_replicas: Annotated[Int32, Meta(description="Number of desired replicas.")] = 0
+    replicas: Annotated[Int32, Meta(description="Number of replicas.")] = 0
     endpoint: Annotated[str, Meta(description="URL of the service inside the cluster.")] = ""
     model_ready: Annotated[bool, Meta(description="Whether the Model is Ready.")] = False
     mode: Annotated[str, Meta(description="Purpose of the model: chat, embedding or rerank.")] = ""
