@@ -123,4 +123,6 @@ def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
 def _find(text: str, reason_of: Callable[[str], str]) -> Finding | None:
     """Return the first line with a reason."""
     lines = ((reason_of(line), line) for line in text.splitlines())
-    return next((Finding(reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in lines if reason), None)
+    return next(
+        (Finding(reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in lines if reason), None
+    )
