@@ -17,8 +17,11 @@ DEFINED = [name for name in vars(limits) if name.isupper() and name not in ("KIB
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "app").rglob("*.py")}
 LIMITS = Path(limits.__file__)
 
-FIELDS_OF_THE_API = {"router/objectives.py", "router/urls.py", "behavior.py", "podrules.py", "wholepod.py", "checks.py"}
-"""Modules with limits of the API server on single fields."""
+FIELDS_OF_THE_API = {
+    *("router/objectives.py", "router/urls.py", "behavior.py", "podrules.py", "wholepod.py", "checks.py"),
+    "llmaz/source.py",
+}
+"""Modules with limits of the API server, or of registries, on single fields."""
 LAYOUT = {"cli/explain.py", "cli/validate.py", "cli/yamlproblems.py", "cli/origins.py", "cli/simulate.py", "scenes.py"}
 """Modules of commands that print only so much of a thing, or simulate only so many steps."""
 
