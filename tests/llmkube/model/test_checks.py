@@ -254,7 +254,7 @@ def test_files_of_nodes_lie_below_listed_directories(listed: tuple[str, ...], so
 
 
 def test_a_directory_that_is_listed_is_absolute() -> None:
-    with pytest.raises(ValidationError, match="'models' is no absolute path"):
+    with pytest.raises(ValidationError, match="'models' must be an absolute path"):
         Settings(llmkube_allowed_host_paths=("models",))
 
 
