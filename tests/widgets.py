@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import Field
 
+from app.hooks.kept import as_json
 from app.hooks.kind import Kind
 from app.hooks.protocol import NoObjects, RelatedRule, SyncRequest, SyncResponse
 from app.kube import field
@@ -95,7 +96,7 @@ def sync(
     )
     conditions = Conditions(widget.status.conditions, meta.generation, now)
     conditions.set("Ready", True, "Fine")
-    return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=[deployment])
+    return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=as_json([deployment]))
 
 
 def invalid(widget: Resource[Any, WidgetStatus], errors: Sequence[field.Error], now: datetime) -> WidgetStatus:

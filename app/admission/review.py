@@ -37,12 +37,7 @@ class Verdict:
     warnings: list[field.Advice]
 
 
-def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
-    """The encoded answer of a review. Raises as :func:`review_answer`."""
-    return review_answer(kind, body, settings).body
-
-
-def review_answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.Answer:
+def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.Answer:
     """The review's answer. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):

@@ -32,7 +32,7 @@ from app.hooks.reader import Fault, Reading, read
 from app.hooks.template import inputs, keep_templates, noted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
-from app.kube.base import KubeModel
+from app.kube.base import Json, KubeModel
 from app.kube.fit import Fit
 from app.kube.limits import check_text
 from app.kube.names import ANNOTATIONS_MAX
@@ -73,7 +73,7 @@ class Kind(Generic[SpecT, StatusT]):
     admit: Callable[[Resource[SpecT, StatusT], Settings], list[fields.Error]] = lambda *_: []
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
     deleted: Callable[[str, Settings], list[str]] | None = None
-    kept: Callable[[SyncRequest[Any, Any]], list[Any]] = lambda request: keep(request.children)
+    kept: Callable[[SyncRequest[Any, Any]], Sequence[Json]] = lambda request: keep(request.children)
     template_inputs: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], Mapping[str, Any]] = (
         lambda *_: {}
     )
@@ -125,17 +125,13 @@ class Kind(Generic[SpecT, StatusT]):
         return Resource(parent.metadata, reading.spec, self.status_of(parent)), reading.errors
 
 
-def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
-    """The encoded answer of a sync hook. Raises as :func:`sync_answer`."""
-    return sync_answer(kind, body, settings, now).body
-
-
-def sync_answer(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
+def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
     """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a request that cannot be answered."""
     request = kind.request(body)
     try:
         check_recorded(request.children)
-        answer, waiting = keep_templates(sync(kind, request, settings, now), request.inputs, request.children)
+        answer = sync(kind, request, settings, now)
+        answer.children, waiting = keep_templates(answer.children, request.inputs, request.children)
         if waiting:
             answer.status = noted(answer.status, waiting)
         return _encoded(kind, request, answer, waiting, settings, now)
@@ -154,14 +150,14 @@ def _encoded(
     """The answer; where a child in it could not be stored, one that keeps all as they are and says so."""
     namespace = request.parent.metadata.namespace
     try:
-        encoded = response.encode(answer, namespace)
+        encoded = response.encode(answer, namespace, waiting)
     except response.TooLarge:
-        encoded = b""
-    errors = [] if 0 < len(encoded) <= ANNOTATIONS_MAX else response.unstorable(answer)
+        encoded = None
+    errors = [] if encoded and len(encoded.body) <= ANNOTATIONS_MAX else response.unstorable(answer)
     if errors:
         resource, _ = _checked(kind, request.parent, settings)
-        answer, waiting, encoded = _keeping(kind, request, resource, errors, now), [], b""
-    return SyncAnswer(encoded or response.encode(answer, namespace), msgspec.to_builtins(answer.status), waiting)
+        return response.encode(_keeping(kind, request, resource, errors, now), namespace)
+    return encoded or response.encode(answer, namespace, waiting)
 
 
 def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:

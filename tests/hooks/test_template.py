@@ -29,7 +29,7 @@ def synced(parent: Json, *children: Json, kind: Widgets = WIDGET, settings: Sett
     """One sync's answer."""
     observed = {f"ns/{child['metadata']['name']}": child for child in children}
     body = {"parent": parent, "children": {"Deployment.apps/v1": observed}, "related": {}, "finalizing": False}
-    answer: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), settings, NOW))
+    answer: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), settings, NOW).body)
     return answer
 
 
@@ -172,7 +172,7 @@ def _another(widget: Any, request: Any, settings: Settings, now: datetime) -> Sy
     """The same, with a template that differs in what no user asked for."""
     answer = WIDGET.sync(widget, request, settings, now)
     (deployment,) = answer.children
-    deployment.spec.template.spec.containers[0].args = ["--new-default"]
+    deployment["spec"]["template"]["spec"]["containers"][0]["args"] = ["--new-default"]
     return answer
 
 

@@ -112,22 +112,26 @@ class Endpoint(KubeModel):
     )
 
 
+_PARTITIONED = "(has(self.mode) && self.mode == 'partitioned')"
+_HAS_PROFILE = "(has(self.profile) && self.profile != '')"
+
+
 class GPUSharing(KubeModel):
     """A part of a GPU, or a GPU that pods share."""
 
     constraints: ClassVar = (
         Rule(
-            "!has(self.mode) || self.mode != 'partitioned' || (has(self.profile) && self.profile.size() > 0)",
+            f"{_PARTITIONED} ? {_HAS_PROFILE} : true",
             "profile is required with mode partitioned, for example 1g.10gb",
             lambda sharing: sharing.mode != "partitioned" or bool(sharing.profile),
         ),
         Rule(
-            "!has(self.profile) || self.profile.size() == 0 || (has(self.mode) && self.mode == 'partitioned')",
+            f"{_HAS_PROFILE} ? {_PARTITIONED} : true",
             "profile must only be set with mode partitioned",
             lambda sharing: not sharing.profile or sharing.mode == "partitioned",
         ),
         Rule(
-            "!has(self.memoryLimitGiB) || (has(self.mode) && self.mode == 'shared')",
+            "has(self.memoryLimitGiB) ? has(self.mode) && self.mode == 'shared' : true",
             "memoryLimitGiB must only be set with mode shared",
             lambda sharing: sharing.memory_limit_gi_b is None or sharing.mode == "shared",
         ),
@@ -166,8 +170,8 @@ SpeculationType = Literal[
 ]
 DRAFT_TYPES = ("draft", "draft-simple", "draft-eagle3", "draft-dflash", "draft-dspark")
 """Types of speculative decoding that need a draft model; ``draft-mtp`` may have one."""
-_HAS_DRAFT_REF = "(has(self.draftModelRef) && self.draftModelRef.size() > 0)"
-_HAS_DRAFT_FILE = "(has(self.draftModel) && self.draftModel.size() > 0)"
+_HAS_DRAFT_REF = "(has(self.draftModelRef) && self.draftModelRef != '')"
+_HAS_DRAFT_FILE = "(has(self.draftModel) && self.draftModel != '')"
 
 
 class SpeculativeDecoding(KubeModel):

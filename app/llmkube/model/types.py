@@ -83,8 +83,8 @@ class DeviceClaim(KubeModel):
 _ONE_CLAIM = Rules(
     (
         Rule(
-            "self.size() == 0 || self.all(c, has(c.resourceClaimName) != has(c.resourceClaimTemplateName))",
-            "exactly one of resourceClaimName and resourceClaimTemplateName must be set",
+            "self.all(claim, has(claim.resourceClaimName) != has(claim.resourceClaimTemplateName))",
+            "each claim must set either resourceClaimName or resourceClaimTemplateName",
             lambda claims: all(
                 (c.resource_claim_name is None) != (c.resource_claim_template_name is None) for c in claims
             ),
@@ -98,7 +98,7 @@ class GPU(KubeModel):
 
     constraints: ClassVar = (
         Rule(
-            "!(has(self.resourceName) && has(self.resourceClaims) && self.resourceClaims.size() > 0)",
+            "has(self.resourceName) && has(self.resourceClaims) ? self.resourceClaims == [] : true",
             "resourceName and resourceClaims must not both be set",
             lambda gpu: not (gpu.resource_name and gpu.resource_claims),
         ),

@@ -110,7 +110,7 @@ def test_claims_are_of_the_pod_and_its_container() -> None:
 @pytest.mark.parametrize(
     ("claims", "more", "words"),
     [
-        ([{"name": "g"}], {}, "exactly one of resourceClaimName and resourceClaimTemplateName"),
+        ([{"name": "g"}], {}, "each claim must set either resourceClaimName or resourceClaimTemplateName"),
         ([{"name": "G", "resourceClaimName": "c"}], {}, "resourceClaims[0].name: Invalid value"),
         ([{"name": "g", "resourceClaimName": "C"}], {}, "resourceClaims[0].resourceClaimName: Invalid value"),
         ([{"name": "g", "resourceClaimName": "c"}] * 2, {}, "resourceClaims: Duplicate value"),
