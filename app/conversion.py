@@ -94,8 +94,8 @@ def _convert_list(convert: Convert, request: ConversionRequest) -> Raw:
         try:
             metadata = _METADATA.decode(item.metadata)
             values += _count_values(item.spec) + _count_values(metadata.annotations)
-            _check_total(values)
             converted = _convert_object(convert, item, metadata, request.desired)
+            _check_total(values)
         except (ConversionError, msgspec.DecodeError, orjson.JSONDecodeError) as error:
             raise ConversionError(f"objects[{position}] ({_describe(item)}): {error}") from None
         result += b"," * (position > 0) + msgspec.json.encode(converted)
