@@ -22,7 +22,7 @@ def deployment_state(deployment: ObservedDeployment | None, *, was_ready: bool =
     if available.status != "True":
         return by_condition(available)
     progress = rollout(deployment, was_ready=was_ready)
-    if not progress.seen:
+    if not progress.up_to_date:
         return fails(Reason.PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out")
     return _rolled_out("Deployment", deployment.metadata.name, progress)
 
@@ -42,7 +42,7 @@ def _rolled_out(kind: str, name: str, progress: Rollout) -> ConditionState:
 
     One that counts no pods at all is believed by its condition.
     """
-    if progress.current or (progress.seen and not progress.counts):
+    if progress.current or (progress.up_to_date and not progress.counts):
         return CONDITION_TRUE
     cause = rolling_out(kind, name, progress)
     return fails(cause.reason, cause.text, Stage.PROBE)
