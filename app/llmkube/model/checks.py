@@ -35,8 +35,8 @@ from app.llmkube.source import (
     source_of,
 )
 from app.settings import Settings
-from app.workload import podrules
 from app.workload.address import HUB_HOSTS
+from app.workload.fieldrules import object_name
 
 Errors = list[field.Error]
 
@@ -52,7 +52,7 @@ def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     errors += _source(source) or _forbidden(source, settings)
     errors += _file_set(spec)
     if spec.source_secret_ref:
-        errors += podrules.object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
+        errors += object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
     if spec.hardware:
         errors += _hardware(spec.hardware, SPEC.child("hardware"))
     if spec.resources:
