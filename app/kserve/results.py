@@ -90,3 +90,5 @@ class Outcome:
     stopped: bool = False
     outstanding: Outstanding = NOTHING
     """Children that the answer asks for and that are not there, or not as it wants them."""
+    features: ConditionState | None = None
+    """``FeaturesApplied``, if something has no effect; it counts only where the router phase was reached."""

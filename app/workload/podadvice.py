@@ -9,8 +9,13 @@ from app.kube.field import Advice, advice
 from app.workload.fieldrules import Json
 
 
-def env_warnings(variables: Sequence[Json], path: field.Path, runtime: Collection[str] = ()) -> Iterator[Advice]:
-    """LK-V-I61 and LK-V-K07: repeated names, names that the runtime sets too, and files that no volume can hold."""
+def env_warnings(
+    variables: Sequence[Json], path: field.Path, runtime: Collection[str] = (), volumes: Collection[str] = ()
+) -> Iterator[Advice]:
+    """LK-V-I61 and LK-V-K07: repeated names, names that the runtime sets too, and files that no volume can hold.
+
+    ``volumes`` are the names of the pod's volumes, as far as the user writes them.
+    """
     earlier = set()
     for position, variable in enumerate(variables):
         name, where = variable.get("name"), path.index(position)
@@ -19,7 +24,8 @@ def env_warnings(variables: Sequence[Json], path: field.Path, runtime: Collectio
         elif name in runtime:
             yield advice(where, f"{name} replaces the value that the runtime's own options set")
         earlier.add(name)
-        if (variable.get("valueFrom") or {}).get("fileKeyRef") is not None:
+        file = (variable.get("valueFrom") or {}).get("fileKeyRef")
+        if file is not None and file.get("volumeName") not in volumes:
             yield advice(where.child("valueFrom", "fileKeyRef"), "the pod has no volume that provides this file")
 
 

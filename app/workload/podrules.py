@@ -33,6 +33,7 @@ from app.workload.fieldrules import (
     one_of,
     port_name,
     port_number,
+    relative_file,
     relative_path,
     user_id,
 )
@@ -70,7 +71,7 @@ RULES: dict[str, Rule] = {
     "ContainerPort.hostPort": between(0, 65535),
     "ContainerPort.name": port_name,
     "ContainerPort.protocol": one_of("TCP", "UDP", "SCTP"),
-    # Environment (LK-V-K01 to LK-V-K06).
+    # Environment (LK-V-K01 to LK-V-K06, LK-V-K35).
     "EnvVar": containers.variable,
     "EnvVar.name": not_empty(
         rule=matching(
@@ -81,6 +82,7 @@ RULES: dict[str, Rule] = {
     "EnvVar.valueFrom": containers.variable_source,
     "EnvVarSource.fieldRef": containers.field_reference,
     "EnvVarSource.resourceFieldRef": containers.resource_reference,
+    "FileKeySelector.path": relative_file,
     "ConfigMapKeySelector": _KEY_REFERENCE,
     "ConfigMapKeySelector.key": _KEY,
     "ConfigMapKeySelector.name": object_name,

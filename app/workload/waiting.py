@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from app.hooks.protocol import Inputs, SyncRequest, observed_children
 from app.hooks.template import stays, without_template
+from app.kube.base import Json
 from app.kube.conditions import seconds_since
 from app.kube.objects import ObservedObject, last_applied
 from app.workload.cause import Cause, Stage
@@ -41,7 +40,7 @@ class Outstanding:
 NOTHING = Outstanding()
 
 
-def outstanding(answered: Sequence[Any], request: SyncRequest[Any, Any]) -> Outstanding:
+def outstanding(desired: Sequence[Json], request: SyncRequest[Any, Any]) -> Outstanding:
     """Compare the desired children with the observed ones; the result has the order of the answer.
 
     Metadata and ``spec.replicas`` are ignored, because other clients write them. So are children without a record,
@@ -53,7 +52,7 @@ def outstanding(answered: Sequence[Any], request: SyncRequest[Any, Any]) -> Outs
         for child in group.values()
     }
     absent, pending = [], []
-    for wanted in msgspec.to_builtins(answered):
+    for wanted in desired:
         identity = wanted["kind"], wanted["metadata"]["name"]
         child = there.get(identity)
         if child is None:

@@ -48,7 +48,7 @@ POD = """
 terminationGracePeriodSeconds: 30
 initContainers:
 - name: storage-initializer
-  image: kserve/storage-initializer:latest
+  image: kserve/storage-initializer:v0.17.0
   args: ["hf://facebook/opt-125m", /mnt/models]
   resources: {requests: {cpu: 100m, memory: 100Mi}, limits: {cpu: "1", memory: 1Gi}}
   terminationMessagePolicy: FallbackToLogsOnError

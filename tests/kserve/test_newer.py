@@ -260,6 +260,33 @@ def test_a_named_rule_may_have_two_matches_of_one_path() -> None:
 
 # What is stored and does nothing here.
 
+PREDICTOR: Json = {"plugins": [{"type": "predicted-latency-producer"}]}
+ROUTED: Json = {"route": {}, "scheduler": {"config": {"inline": PREDICTOR}}}
+
+
+@pytest.mark.parametrize(
+    ("parent", "ingress", "reason", "text"),
+    [
+        (service(), {"enableLLMInferenceServiceTLS": True}, "TLSNotSupported", "not encrypted"),
+        (
+            service(notes={"serving.kserve.io/exp-dra-device-class": "gpu"}),
+            {},
+            "DevicesNotSupported",
+            "exp-dra-device-class has no effect",
+        ),
+        (service(router=ROUTED), {}, "PluginServerMissing", "needs a latency predictor"),
+        (service(), {"enableLLMInferenceServiceTLS": False}, None, ""),
+        (service(notes={"serving.kserve.io/stop": "true"}), {"enableLLMInferenceServiceTLS": True}, None, ""),
+    ],
+)
+def test_features_without_effect_are_in_the_status(parent: Json, ingress: Json, reason: str | None, text: str) -> None:
+    """Ready does not depend on them."""
+    cluster = Cluster(parent, gateway(), operator(ingress=ingress))
+    cluster.sync()
+    assert cluster.says("FeaturesApplied") == reason
+    assert text in (cluster.condition("FeaturesApplied") or {"message": ""})["message"]
+    assert reason is None or reason not in str(cluster.condition("Ready"))
+
 
 @pytest.mark.parametrize(
     ("spec", "path"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from app.kserve import features
 from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
@@ -20,13 +21,18 @@ from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceStatus,
     Reason,
 )
+from app.kserve.operator import OperatorConfig
 from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, WorkloadResult, fails
+from app.kserve.spec.effective import EffectiveSpec
 from app.kube import field
 from app.kube.conditions import Ledger, since
+from app.kube.objects import ObjectMeta
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
+_ADVISORY = (ConditionType.CRITICALITY_APPLIED, ConditionType.GROUP_READY, ConditionType.FEATURES_APPLIED)
+"""Conditions that decide nothing, and that a stopped service has not."""
 _STOPPED = fails(Reason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 
 
@@ -39,11 +45,15 @@ def status(
         ledger.set(ConditionType.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
         ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
-        for condition in (*SCALING_CONDITIONS, ConditionType.CRITICALITY_APPLIED, ConditionType.GROUP_READY):
+        for condition in (*SCALING_CONDITIONS, *_ADVISORY):
             ledger.remove(condition)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
+    if outcome.features is not None:
+        ledger.set(ConditionType.FEATURES_APPLIED, outcome.features)
+    elif outcome.router is not None:
+        ledger.remove(ConditionType.FEATURES_APPLIED)
     ledger.set(ConditionType.READY, _ready(ledger, outcome, absent))
     url, addresses = previous.url, previous.addresses
     if outcome.stopped:
@@ -71,6 +81,21 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
     reason = Reason.RECONCILE_MULTI_NODE_ERROR if multi_node else Reason.RECONCILE_SINGLE_NODE_ERROR
     workloads = WorkloadResult([], {condition: fails(reason, state.message)}, failed=True)
     return Outcome(pins, None, workloads, None, state)
+
+
+def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: OperatorConfig) -> ConditionState | None:
+    """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    config = scheduler.config if scheduler is not None else None
+    found = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if operator.ingress.tls else []
+    found += [
+        (Reason.DEVICES_NOT_SUPPORTED, f"annotation {key} has no effect: {features.NO_CLAIM}")
+        for key in features.device_annotations(metadata)
+    ]
+    if scheduler is not None and config is not None:
+        problems = features.plugins_without_server(config.get("inline"), scheduler.template)
+        found += [(Reason.PLUGIN_SERVER_MISSING, problem) for _, problem in problems]
+    return fails(found[0][0], "; ".join(message for _, message in found)) if found else None
 
 
 def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:

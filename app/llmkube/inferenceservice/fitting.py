@@ -9,8 +9,8 @@ from app.hooks.protocol import SyncRequest, one
 from app.kube.fit import Answer, Fit
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.fit import Question, Shape, Use, judge
+from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
-from app.llmkube.inferenceservice.plan import gpu_request
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model
