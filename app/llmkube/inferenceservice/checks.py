@@ -140,7 +140,7 @@ def _speculation(spec: InferenceServiceSpec) -> Errors:
     if file.startswith("/") or ".." in file.split("/"):
         detail = "must be the path of one of the Model's files, without '..'"
         errors.append(field.invalid(path.child("draftModel"), file, detail))
-    return [*errors, *podrules.object_name(speculation.draft_model_ref, path.child("draftModelRef"))]
+    return [*errors, *object_name(speculation.draft_model_ref, path.child("draftModelRef"))]
 
 
 _OVERRIDE = re.compile(r"[^=\s]{1,127}=(int|float|bool|str):(.*)", re.DOTALL)

@@ -156,7 +156,7 @@ def _gpu(gpu: GPU, path: field.Path) -> Errors:
             detail = "must be at most 63 lower case letters, digits and '-'"
             errors.append(field.invalid(here.index(position).child("name"), claim.name, detail))
         for name, value in claim.model_dump(by_alias=True, exclude={"name"}, exclude_none=True).items():
-            errors += podrules.object_name(value, here.index(position).child(name))
+            errors += object_name(value, here.index(position).child(name))
     return errors
 
 
