@@ -1,4 +1,4 @@
-"""The ``admission.k8s.io/v1`` protocol: requests in, and the two answers that go out.
+"""The ``admission.k8s.io/v1`` protocol: requests and the two kinds of answers.
 
 Source: HTTP-1. Every review is answered with HTTP 200 and its own uid; a denial carries a ``Status``
 with one cause per mistake *and* all of them in its message: kubectl prints the causes only for a single object.
@@ -21,7 +21,7 @@ API_VERSION = "admission.k8s.io/v1"
 
 
 class GroupVersionKind(msgspec.Struct):
-    """What a rule of the webhook configuration asked for, which may be another version than the user sent."""
+    """The kind of a rule of the webhook configuration; the user may have sent another version."""
 
     group: str = ""
     version: str = ""
@@ -29,7 +29,7 @@ class GroupVersionKind(msgspec.Struct):
 
 
 class ReviewedObject(msgspec.Struct, rename="camel"):
-    """The object under review; what it consists of is judged, not assumed."""
+    """The object under review, before its parts are validated."""
 
     api_version: str = ""
     kind: str = ""
@@ -39,7 +39,7 @@ class ReviewedObject(msgspec.Struct, rename="camel"):
 
 
 class AdmissionRequest(msgspec.Struct, rename="camel"):
-    """``old_object`` is there on updates; ``name`` may be empty for an object with ``generateName``."""
+    """The request of a review. ``old_object`` is set on updates; ``name`` may be empty beside ``generateName``."""
 
     uid: str
     operation: str = ""
@@ -61,13 +61,13 @@ def decode(body: bytes) -> AdmissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The encoded answer of a review, and what metrics and the log tell of it."""
+    """The encoded answer of a review, and the facts for metrics and the log."""
 
     body: bytes
     uid: str
     warnings: int = 0
     reasons: frozenset[str] = frozenset()
-    """Of a denial: the types of its mistakes, or why the review was refused as a whole."""
+    """Of a denial: the types of its errors, or the reason why the whole review was refused."""
 
     @property
     def allowed(self) -> bool:
@@ -75,12 +75,12 @@ class Answer:
 
 
 def allow(uid: str, warnings: Sequence[str] = ()) -> Answer:
-    """The answer that lets the request pass; warnings are shown to the user either way."""
+    """Build the answer that allows the request; the user sees the warnings."""
     return _answer(uid, {"allowed": True}, warnings)
 
 
 def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()) -> Answer:
-    """422 ``Invalid`` with every mistake, at most :data:`MAX_SHOWN_ERRORS` of them and a count of the others."""
+    """Build the denial 422 ``Invalid`` with up to :data:`MAX_SHOWN_ERRORS` errors and the number of the others."""
     unique = list(dict.fromkeys(errors))
     shown = unique[:MAX_SHOWN_ERRORS]
     causes = [{"reason": error.type.value, "message": error.body, "field": str(error.path)} for error in shown]
@@ -100,7 +100,7 @@ def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], wa
 
 
 def refuse(uid: str, message: str) -> Answer:
-    """400 ``BadRequest``: the review contradicts itself or names something that is not served here."""
+    """Build the denial 400 ``BadRequest``: the review contradicts itself or is about a kind that is not served."""
     status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": message}
     return _answer(uid, {"allowed": False, "status": status}, (), frozenset({"BadRequest"}))
 
@@ -115,6 +115,6 @@ def _answer(
 
 
 def _one_line(text: str) -> str:
-    """A warning travels in an HTTP header: one printable line."""
+    """Make a warning one printable line, because it is sent in an HTTP header."""
     line = str(text) if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
     return line if len(line) <= MAX_WARNING_CHARACTERS else line[: MAX_WARNING_CHARACTERS - 1] + "…"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import Reason, WorkloadIdentity, Workloads, WorkloadSpec
 from app.kserve.names import LEADER_WORKER_SET_API
@@ -22,7 +22,7 @@ def deployment_state(deployment: ObservedDeployment | None, *, was_ready: bool =
     if available.status != "True":
         return by_condition(available)
     progress = rollout(deployment, was_ready=was_ready)
-    if not progress.seen:
+    if not progress.up_to_date:
         return fails(Reason.PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out")
     return _rolled_out("Deployment", deployment.metadata.name, progress)
 
@@ -42,7 +42,7 @@ def _rolled_out(kind: str, name: str, progress: Rollout) -> ConditionState:
 
     One that counts no pods at all is believed by its condition.
     """
-    if progress.current or (progress.seen and not progress.counts):
+    if progress.current or (progress.up_to_date and not progress.counts):
         return CONDITION_TRUE
     cause = rolling_out(kind, name, progress)
     return fails(cause.reason, cause.text, Stage.PROBE)
@@ -63,7 +63,7 @@ def workload_parts(spec: EffectiveSpec, context: ReconcileContext) -> Workloads:
 def _model_servers(spec: WorkloadSpec, context: ReconcileContext, group: str, name: str) -> WorkloadIdentity:
     if spec.worker is None:
         return _deployment(context, name)
-    observed = one(context.children.leader_worker_sets, group, context.metadata.namespace)
+    observed = get(context.children.leader_worker_sets, group, context.metadata.namespace)
     ready = observed.status.ready_replicas if observed is not None else 0
     return WorkloadIdentity("LeaderWorkerSet", group, LEADER_WORKER_SET_API.partition("/")[0], ready)
 
