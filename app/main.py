@@ -21,24 +21,15 @@ from app.hooks.decorator import Decorator, answer_decorate
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
+from app.kube.base import Json
 from app.limits import BODY_BUDGET_BYTES, MAX_REVIEW_BYTES, STALLED_SECONDS
 from app.selftest import check
+from app.server import openapi
 from app.server.body import Load
 from app.server.caller import caller_of
 from app.server.endpoint import Answer, Endpoint, HookRoute, Plain
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
-from app.server.openapi import (
-    ADMISSION,
-    CONVERSION,
-    CUSTOMIZE,
-    DESCRIPTION,
-    SYNC,
-    Hook,
-    decoration,
-    document,
-    operation,
-)
 from app.server.problems import handlers
 from app.settings import Settings
 
@@ -75,7 +66,7 @@ class Service(FastAPI):
         self._clock = clock
         super().__init__(
             title="modelhooks",
-            description=DESCRIPTION,
+            description=openapi.DESCRIPTION,
             docs_url="/docs" if self.settings.openapi else None,
             redoc_url=None,
             openapi_url="/openapi.json" if self.settings.openapi else None,
@@ -95,53 +86,51 @@ class Service(FastAPI):
         self._add_conversion()
         self._add_operations()
 
-    def openapi(self) -> dict[str, Any]:
-        """The document of ``/openapi.json``, made when it is first asked for."""
-        if self.openapi_schema is None:
-            self.openapi_schema = document(super().openapi(), KINDS, DECORATORS, self.settings, self._clock())
-        return self.openapi_schema
-
     def _add_sync(self, kind: Kind[Any, Any]) -> None:
         settings, clock = self.settings, self._clock
 
         def sync(body: bytes) -> SyncAnswer:
             return answer_sync(kind, body, settings, clock())
 
-        self._add(kind, SYNC, Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(kind.resource)))
+        resource = kind.resource
+        endpoint = Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(resource))
+        self._add(f"{resource.hook_path}/sync", endpoint, lambda: openapi.sync(resource))
 
     def _add_customize(self, kind: Kind[Any, Any]) -> None:
         def customize(body: bytes) -> Plain:
             return Plain(answer_customize(kind, body, self.settings))
 
         if kind.hooks.customize is not None:
-            self._add(kind, CUSTOMIZE, Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load))
+            resource = kind.resource
+            endpoint = Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
+            self._add(f"{resource.hook_path}/customize", endpoint, lambda: openapi.customize(resource))
 
     def _add_admission(self, kind: Kind[Any, Any]) -> None:
         def admit(body: bytes) -> protocol.Answer:
             return review.answer(kind, body, self.settings)
 
-        report = reviewed(kind.resource.kind)
-        self._add(kind, ADMISSION, Endpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, report))
+        resource = kind.resource
+        endpoint = Endpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))
+        self._add(resource.admission_path, endpoint, lambda: openapi.admit(resource))
 
     def _add_decorator(self, decorator: Decorator) -> None:
         def decorate(body: bytes) -> Plain:
             return Plain(answer_decorate(decorator, body))
 
         endpoint = Endpoint(decorate, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
-        path = f"{decorator.hook_path}/sync"
-        self.add_api_route(path, endpoint.answer, methods=["POST"], **decoration(decorator))
+        self._add(f"{decorator.hook_path}/sync", endpoint, lambda: openapi.decorate(decorator))
 
     def _add_conversion(self) -> None:
         def convert(body: bytes) -> Plain:
             return Plain(conversion.answer(CONVERT, body))
 
         endpoint = Endpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load, inline=False)
-        self.add_api_route(CONVERSION_PATH, endpoint.answer, methods=["POST"], **CONVERSION)
+        self._add(CONVERSION_PATH, endpoint, openapi.convert)
 
-    def _add(self, kind: Kind[Any, Any], hook: Hook, endpoint: Endpoint[Any]) -> None:
-        self.add_api_route(
-            hook.path(kind.resource), endpoint.answer, methods=["POST"], **operation(kind.resource, hook)
-        )
+    def _add(self, path: str, endpoint: Endpoint[Any], describe: Callable[[], Json]) -> None:
+        """Add a route, with what the OpenAPI document says of it where that is served."""
+        description = describe() if self.settings.openapi else {}
+        self.add_api_route(path, endpoint.answer, methods=["POST"], **description)
 
     def _add_operations(self) -> None:
         self.add_api_route("/healthz", self._healthz, include_in_schema=False)

@@ -58,6 +58,8 @@ def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 DEFAULT_PORT = 8443
+NOT_IN_PODS = object()
+"""Marks a setting that no pod template is made from: changing one together with the release restarts nothing."""
 
 
 def _namespaced(name: str) -> str:
@@ -88,45 +90,45 @@ class Settings(BaseModel):
 
     # The server.
 
-    host: str = "0.0.0.0"  # noqa: S104 - a pod has to be reached from outside itself; NetworkPolicy says by whom
+    host: Annotated[str, NOT_IN_PODS] = "0.0.0.0"  # noqa: S104 - a pod has to be reached from outside itself; NetworkPolicy says by whom
     """Address to listen on."""
 
-    port: Port = DEFAULT_PORT
+    port: Annotated[Port, NOT_IN_PODS] = DEFAULT_PORT
     """Port to listen on."""
 
-    tls_cert_file: str = ""
+    tls_cert_file: Annotated[str, NOT_IN_PODS] = ""
     """PEM file with the serving certificate, read again when it changes; empty: plain HTTP."""
 
-    tls_key_file: str = ""
+    tls_key_file: Annotated[str, NOT_IN_PODS] = ""
     """PEM file with its private key."""
 
-    log_format: Literal["json", "text"] = "json"
+    log_format: Annotated[Literal["json", "text"], NOT_IN_PODS] = "json"
     """`json` or `text`."""
 
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], NOT_IN_PODS] = "info"
     """`debug`, `info`, `warning` or `error`."""
 
-    lameduck_seconds: float = Field(default=0, ge=0)
+    lameduck_seconds: Annotated[float, NOT_IN_PODS] = Field(default=0, ge=0)
     """Time that a stopping pod goes on serving, in seconds; the shipped Deployment sets 15."""
 
-    graceful_shutdown_seconds: int = Field(default=20, ge=0)
+    graceful_shutdown_seconds: Annotated[int, NOT_IN_PODS] = Field(default=20, ge=0)
     """Time that running requests may take after that, in seconds."""
 
-    max_sync_bytes: int = Field(default=8 * 1024 * 1024, ge=1024)
+    max_sync_bytes: Annotated[int, NOT_IN_PODS] = Field(default=8 * 1024 * 1024, ge=1024)
     """The largest hook request; a resource above it keeps its children and is not updated."""
 
-    openapi: bool = False
+    openapi: Annotated[bool, NOT_IN_PODS] = False
     """Serve `/openapi.json` and `/docs`, whose page loads Swagger UI from cdn.jsdelivr.net."""
 
     # All families.
 
-    keep_pod_templates: bool = True
+    keep_pod_templates: Annotated[bool, NOT_IN_PODS] = True
     """A new release leaves pods as they are until a change reaches them; see *Upgrades*."""
 
     cluster_domain: str = "cluster.local"
     """The cluster's DNS domain."""
 
-    watch_pods: bool = True
+    watch_pods: Annotated[bool, NOT_IN_PODS] = True
     """Ask for the Pods of a workload, to say why it is not ready; see *Watching*."""
 
     # LLMKube.
@@ -134,19 +136,19 @@ class Settings(BaseModel):
     llmkube_model_cache_path: str = "/models"
     """Not empty: models are kept on a claim; empty: each pod downloads for itself."""
 
-    llmkube_model_cache_size: str = "100Gi"
+    llmkube_model_cache_size: Annotated[str, NOT_IN_PODS] = "100Gi"
     """Size of a cache claim."""
 
-    llmkube_model_cache_storage_class: str = ""
+    llmkube_model_cache_storage_class: Annotated[str, NOT_IN_PODS] = ""
     """Its storage class; empty: the cluster's default."""
 
-    llmkube_model_cache_access_mode: str = "ReadWriteOnce"
+    llmkube_model_cache_access_mode: Annotated[str, NOT_IN_PODS] = "ReadWriteOnce"
     """`ReadWriteMany`, where pods of one model shall run on several nodes."""
 
     llmkube_model_cache_claim: str = ""
     """An existing claim to use, in the namespaces that have it."""
 
-    llmkube_keep_old_files: bool = False
+    llmkube_keep_old_files: Annotated[bool, NOT_IN_PODS] = False
     """Keep the files of a Model's earlier sources on its claim; see *Files of earlier sources*."""
 
     llmkube_ca_cert_configmap: str = ""
@@ -161,7 +163,7 @@ class Settings(BaseModel):
     llmkube_intel_gpu_resource: Trimmed = "gpu.intel.com/i915"
     """Resource name of Intel GPUs; `LLMKUBE_INTEL_GPU_RESOURCE` is read too."""
 
-    llmkube_allowed_source_hosts: AllowList = None
+    llmkube_allowed_source_hosts: Annotated[AllowList, NOT_IN_PODS] = None
     """Hosts that models may come from, by commas; not set: any but link-local and metadata addresses."""
 
     llmkube_allowed_host_paths: AllowedPaths = ()
@@ -170,13 +172,13 @@ class Settings(BaseModel):
     llmkube_gpu_sharing_pool: Labels = ()
     """Labels of the nodes whose GPUs pods share, as `key=value` separated by commas. Empty: there is no such pool."""
 
-    llmkube_queue_position: bool = True
+    llmkube_queue_position: Annotated[bool, NOT_IN_PODS] = True
     """Services waiting for a GPU ask for all others, to know their place; see *Watching*."""
 
-    llmkube_watch_nodes: bool = True
+    llmkube_watch_nodes: Annotated[bool, NOT_IN_PODS] = True
     """GPU Models ask for Nodes, to say whether one has the GPU; see *Watching*."""
 
-    llmkube_watch_endpoint_slices: bool = True
+    llmkube_watch_endpoint_slices: Annotated[bool, NOT_IN_PODS] = True
     """InferenceServices of LLMKube ask for EndpointSlices, where a metal agent writes its address; see *Watching*."""
 
     # llmaz.
@@ -196,10 +198,10 @@ class Settings(BaseModel):
     """`oci://` models are mounted, where every node can: Kubernetes 1.35 (1.33 with the feature gate `ImageVolume`),
     containerd 2.1 or CRI-O 1.33; `false`: an init container copies them."""
 
-    llmaz_gateway: NamespacedName = "ai-gateway/models"
+    llmaz_gateway: Annotated[NamespacedName, NOT_IN_PODS] = "ai-gateway/models"
     """The Gateway that models are served behind, with the component `envoy-ai-gateway`."""
 
-    llmaz_gateway_timeout: str = Field(default="180s", pattern=r"^([0-9]{1,5}(h|m|s|ms)){1,4}$")
+    llmaz_gateway_timeout: Annotated[str, NOT_IN_PODS] = Field(default="180s", pattern=r"^([0-9]{1,5}(h|m|s|ms)){1,4}$")
     """Maximum duration of a request there, a streamed answer included."""
 
     # KServe.
@@ -213,56 +215,24 @@ class Settings(BaseModel):
     kserve_versioned_config: bool = True
     """A service keeps the preset versions that it started with."""
 
-    kserve_wildcard_hostname: str = "inference"
+    kserve_wildcard_hostname: Annotated[str, NOT_IN_PODS] = "inference"
     """Stands for the `*` of a wildcard listener in a URL."""
 
-    kserve_priority_critical: int = 100
+    kserve_priority_critical: Annotated[int, NOT_IN_PODS] = 100
     """Priority of requests for a model or adapter of criticality `Critical`."""
 
-    kserve_priority_standard: int = 0
+    kserve_priority_standard: Annotated[int, NOT_IN_PODS] = 0
     """The same for `Standard`; what has no criticality has priority 0."""
 
-    kserve_priority_sheddable: int = -1
+    kserve_priority_sheddable: Annotated[int, NOT_IN_PODS] = -1
     """The same for `Sheddable`; requests below 0 may be refused while the pods are busy."""
 
     def chosen(self, family: str) -> dict[str, object]:
         """Return the settings that were set and may reach pods of a family, by name."""
         others = tuple(f"{other}_" for other in ("llmkube", "llmaz", "kserve") if other != family)
-        names = sorted(self.model_fields_set - _NOT_OF_PODS)
+        fields = type(self).model_fields
+        names = sorted(name for name in self.model_fields_set if NOT_IN_PODS not in fields[name].metadata)
         return {name: getattr(self, name) for name in names if not name.startswith(others)}
-
-
-_NOT_OF_PODS = frozenset(
-    {
-        "host",
-        "port",
-        "tls_cert_file",
-        "tls_key_file",
-        "log_format",
-        "log_level",
-        "lameduck_seconds",
-        "graceful_shutdown_seconds",
-        "max_sync_bytes",
-        "openapi",
-        "keep_pod_templates",
-        "watch_pods",
-        "llmkube_queue_position",
-        "llmkube_watch_nodes",
-        "llmkube_watch_endpoint_slices",
-        "llmkube_keep_old_files",
-        "llmkube_allowed_source_hosts",
-        "llmkube_model_cache_size",
-        "llmkube_model_cache_storage_class",
-        "llmkube_model_cache_access_mode",
-        "llmaz_gateway",
-        "llmaz_gateway_timeout",
-        "kserve_wildcard_hostname",
-        "kserve_priority_critical",
-        "kserve_priority_standard",
-        "kserve_priority_sheddable",
-    }
-)
-"""Settings that no pod template is made from: changing one together with the release restarts nothing."""
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
