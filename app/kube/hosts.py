@@ -21,19 +21,15 @@ _FORBIDDEN_NETWORKS = (
     ip_network("168.63.129.16/32"),  # Azure's host services
     ip_network("192.0.0.192/32"),  # Oracle Cloud
 )
-_FORBIDDEN_NAMES = frozenset(
-    {
-        "metadata",
-        "metadata.google.internal",
-        "metadata.goog",
-        "metadata.azure.internal",
-        "metadata.packet.net",
-        "metadata.platformequinix.com",
-        "metadata.tencentyun.com",
-        "instance-data",
-        "instance-data.ec2.internal",
-    }
+_FORBIDDEN_NAMES = re.compile(
+    r"""(?:metadata|instance-data)(?:\.(?:.+\.)?internal)?
+    | (?:.+\.)?(?:
+        metadata\.(?:goog|packet\.net|platformequinix\.com|tencentyun\.com|cloud\.ibm\.com)
+        | opc\.oraclecloud\.com
+    )""",
+    re.VERBOSE,
 )
+"""Metadata services of Google, Azure, AWS, Equinix, Tencent, IBM and Oracle, with what is below their names."""
 _IN_THE_END = tuple(ip_network(prefix) for prefix in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
 """Prefixes whose last 32 bits are an IPv4 address: compatible, mapped, translated (SIIT), NAT64's well-known one."""
 _LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
@@ -80,7 +76,7 @@ def misspelt(host: str) -> str:
 def is_metadata_host(host: str) -> bool:
     """Whether the host is link-local or a cloud's metadata service, in any spelling that :func:`misspelt` lets pass."""
     name = host.lower().rstrip(".")
-    return name in _FORBIDDEN_NAMES or any(
+    return bool(_FORBIDDEN_NAMES.fullmatch(name)) or any(
         address in network
         for address in _addresses(name)
         for network in _FORBIDDEN_NETWORKS

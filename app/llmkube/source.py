@@ -193,7 +193,8 @@ def _url(url: Address) -> str:
         return "the URL must have a host"
     if not _is_port(parts):
         return "port must be between 1 and 65535"
-    if parts.netloc.count("@") > 1 or any(char.isspace() or char == "\\" for char in parts.netloc):
+    several_users = url.is_ambiguous or parts.netloc.count("@") > 1
+    if several_users or any(char.isspace() or char == "\\" for char in parts.netloc):
         return "the host of the URL is ambiguous"
     reason = misspelt(host(url.text))
     return f"host {host(url.text)} {reason}" if reason else ""

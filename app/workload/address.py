@@ -46,6 +46,11 @@ class Address:
         return _until(r"[/?#]", self.rest).rpartition("@")[2]
 
     @property
+    def is_ambiguous(self) -> bool:
+        """Whether clients differ on the host: some take ``a.example#`` in ``a.example#@b.example`` for the user."""
+        return "@" in self.head.removeprefix(_until(r"[/?#]", self.rest))
+
+    @property
     def host(self) -> str:
         """The host in lower case, without user and port."""
         return without_port(self.authority).lower()
@@ -128,6 +133,8 @@ def no_user(address: Address) -> str:
 
 def safe_host(address: Address) -> str:
     """Refuse link-local hosts and the metadata services of clouds (:mod:`app.kube.hosts`)."""
+    if address.is_ambiguous:
+        return "the host is ambiguous"
     name = without_port(address.authority)
     problem = refusal(name) if name else ""
     return f"host {name} {problem}" if problem else ""

@@ -43,6 +43,9 @@ REFUSED = [
     "100.100.100.200",
     "168.63.129.16",
     "metadata",
+    "api.metadata.cloud.ibm.com",
+    "opc.oraclecloud.com",
+    "instance-data.eu-west-1.compute.internal",
     "METADATA.google.internal",
     "metadata.google.internal..",
     "metadata.tencentyun.com",
@@ -79,6 +82,9 @@ ALLOWED = [
     "64:ff9b:1::c000:201",
     "169.254.169.254.nip.io",
     "metadata.example.com",
+    "metadata.google.internal.example.com",
+    "mymetadata.goog",
+    "oraclecloud.com",
 ]
 
 
@@ -112,6 +118,16 @@ def test_every_family_that_fetches_by_address_asks(name: str) -> None:
         pass
     with pytest.raises(SourceError):
         parse_source(f"oss://bucket.{authority}/m")
+
+
+@pytest.mark.parametrize("mark", "#?")
+def test_a_host_that_some_clients_take_for_a_user_is_refused(mark: str) -> None:
+    address = f"example.com{mark}@169.254.169.254"
+    assert "ambiguous" in problem(parse(f"http://{address}/m.gguf"))
+    assert "ambiguous" in host_problem(parse_uri(f"https://{address}/m"))
+    with pytest.raises(SourceError):
+        parse_source(f"oss://bucket.{address}/m")
+    assert problem(parse(f"https://example.com/m.gguf{mark}user@example.com")) == ""
 
 
 def test_the_bucket_is_part_of_the_name_that_is_asked() -> None:
