@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from app.hooks import sendable
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.names import is_dns1123_subdomain
@@ -151,7 +151,7 @@ def against_related(playground: Playground, request: Request, settings: Settings
     related, spec = request.related or Related(), playground.spec
     claim, path = models(spec), SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
     names = [model.name for model in main_first(claim.models or [])]
-    if not names or any(one(related.models, name) is None for name in names):
+    if not names or any(get(related.models, name) is None for name in names):
         return []
     found = references.models(related.models, names)
     if isinstance(found, Cause):
@@ -161,7 +161,7 @@ def against_related(playground: Playground, request: Request, settings: Settings
         for note in flavors.notes(found[0].name, found[0].flavors, claim.inference_flavors or [])
     ]
     backend = DEFAULT_BACKEND if spec.backend_runtime_config is None else spec.backend_runtime_config.backend_name
-    if one(related.runtimes, backend) is None:
+    if get(related.runtimes, backend) is None:
         return advice
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.hooks.sendable import merge_key
 from app.kube import field
 from app.kube.base import Json
@@ -310,7 +310,7 @@ def against_related(service: Service, request: Request, settings: Settings) -> l
     """Why nothing would be made, or what to know of it; nothing where a model is not among the objects."""
     related, claims = request.related or Related(), service.spec.model_claims
     claimed = (claims.models if claims is not None else None) or []
-    if not claimed or any(one(related.models, model.name) is None for model in claimed):
+    if not claimed or any(get(related.models, model.name) is None for model in claimed):
         return []
     decided = plan(service, request.children, related, settings)
     path = SPEC.child("modelClaims")

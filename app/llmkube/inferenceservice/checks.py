@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import SyncRequest, one
+from app.hooks.protocol import SyncRequest, get
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -473,12 +473,12 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
     """What does not fit together with the Model; nothing where that is not among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec
-    model = observed.decode(one(related.models, spec.model_ref, metadata.namespace))
+    model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))
     if model is None:
         return []
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
-    drafting = observed.decode(one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
+    drafting = observed.decode(get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
     wanted = plan(metadata, spec, model, drafting, operator_claim=False, settings=settings)
     causes = {*mistakes(spec, wanted, model), *refusals(spec, model.spec, wanted, related, settings)}
     broken = [
@@ -500,7 +500,7 @@ def refusals(
         yield from runtime(spec.runtime).parallelism(spec, wanted.gpus)
     claim = spec.model_cache.claim_name if spec.model_cache else ""
     mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in wanted.volumes)
-    if claim and mounted and related.claims is not None and one(related.claims, claim, wanted.namespace) is None:
+    if claim and mounted and related.claims is not None and get(related.claims, claim, wanted.namespace) is None:
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
         yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 
