@@ -163,7 +163,7 @@ class Service(FastAPI):
             return JSONResponse({"status": "stopping"}, 503, {"connection": "close"})
         if self.certificate is not None and not self.certificate.usable:
             return JSONResponse({"status": "certificate expired"}, 503)
-        if self.sound is None:  # nobody has to wait for it who does not want to know
+        if self.sound is None:  # started by the first /readyz, so startup does not wait for it
             self.sound = asyncio.create_task(self.test_itself())
         if not await asyncio.shield(self.sound):
             return JSONResponse({"status": "self-test failed"}, 503)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
-from app.kube import yaml
+from app.cli import yaml
 from app.settings import Settings, variable_name
 
 Json = dict[str, Any]

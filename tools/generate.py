@@ -18,9 +18,9 @@ from typing import Any
 import orjson
 from yaml import safe_load
 
+from app.cli import yaml
 from app.hooks.decorator import Decorator
 from app.installation import controller_name
-from app.kube import yaml
 from app.kube.resource import CustomResource
 from tools import catalogue, chart, fieldpages, gitops, limits, pagetypes, registration, settings, structural
 from tools import crds as definitions

@@ -18,11 +18,9 @@ from typing import Any
 
 import click
 
-from app import certs
-from app.cli import options, trust
+from app.cli import authority, options, trust, yaml
 from app.cli.kubeapi import ApiError, Client, ConflictError
 from app.installation import NAME, NAMESPACE
-from app.kube import yaml
 from app.settings import Settings
 
 _PATH = click.Path(path_type=Path)
@@ -56,7 +54,7 @@ def command(
 ) -> int:
     """Print, keep in a directory, or apply."""
     domain = Settings().cluster_domain if cluster_domain is None else cluster_domain
-    names = [*certs.service_names(service, namespace, domain), *san]
+    names = [*authority.service_names(service, namespace, domain), *san]
     secret = trust.SecretName(namespace, secret_name)
     if through_api:
         try:
@@ -67,7 +65,7 @@ def command(
             return 1
     if out_dir:
         return keep_in_directory(out_dir, names, datetime.now(UTC))
-    bundle = certs.ensure(None, names, datetime.now(UTC))
+    bundle = authority.ensure(None, names, datetime.now(UTC))
     objects = [trust.secret(secret, bundle), *trust.declared(trust.Clients.installed(), bundle.trusted)]
     print(yaml.dump_all(objects), end="")
     return 0
@@ -88,7 +86,7 @@ def apply(client: Client, clients: trust.Clients, secret: trust.SecretName, name
             print(f"{secret.path} does not exist; the installation's manifests create it", file=sys.stderr)
             return 1
         current = trust.bundle_of(held)
-        bundle = certs.ensure(current, names, now)
+        bundle = authority.ensure(current, names, now)
         written = trust.spread(client, clients, bundle.trusted)
         if bundle != current and not _write(client, secret, held, bundle, last=attempt + 1 == ATTEMPTS):
             continue
@@ -98,7 +96,9 @@ def apply(client: Client, clients: trust.Clients, secret: trust.SecretName, name
     raise AssertionError("the last attempt returns or raises")
 
 
-def _write(client: Client, secret: trust.SecretName, held: dict[str, Any], bundle: certs.Bundle, *, last: bool) -> bool:
+def _write(
+    client: Client, secret: trust.SecretName, held: dict[str, Any], bundle: authority.Bundle, *, last: bool
+) -> bool:
     """Write the Secret unless another run was faster: then its CA is the one to trust, and all starts again."""
     try:
         client.merge_patch(secret.path, trust.secret_patch(held, bundle))
@@ -115,7 +115,7 @@ def keep_in_directory(directory: Path, names: Sequence[str], now: datetime) -> i
     files = {key: directory / key for key in trust.SECRET_KEYS}
     held = {key: file.read_text() for key, file in files.items() if file.exists()}
     current = trust.bundle_from_texts(held)
-    bundle = certs.ensure(current, names, now)
+    bundle = authority.ensure(current, names, now)
     if bundle != current:
         for key, text in trust.texts(bundle).items():
             files[key].touch(mode=0o600 if key.endswith(".key") else 0o644)

@@ -20,8 +20,8 @@ from app.cli.manifests import Manifest, ManifestError
 from app.cli.printing import counted
 from app.cli.translate import Entry, Translation, family_of, translate
 from app.cli.validate import check
+from app.cli.yaml import dump_all
 from app.kube.base import Json
-from app.kube.yaml import dump_all
 from app.settings import Settings
 
 

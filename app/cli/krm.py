@@ -21,8 +21,8 @@ from app.cli.offline import served
 from app.cli.render import answers_of
 from app.cli.validate import all_findings
 from app.cli.world import outer_key
+from app.cli.yaml import dump
 from app.kube.base import Json
-from app.kube.yaml import dump
 
 LIST = "ResourceList"
 

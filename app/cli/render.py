@@ -26,8 +26,8 @@ from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.status import first_cause
 from app.cli.validate import all_findings
+from app.cli.yaml import dump
 from app.kube.base import Json
-from app.kube.yaml import dump
 
 
 @click.command(help=options.doc(__doc__))

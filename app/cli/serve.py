@@ -35,7 +35,7 @@ def command(**flags: str | None) -> int:
             print(f"modelhooks serve: {'.'.join(map(str, detail['loc']))}: {detail['msg']}")
         return 2
     gc.disable()  # nothing that is imported goes away again; run() switches it on
-    from app.server.run import run as serve
+    from app.run import run as serve
 
     return serve(settings)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from app.certs import Bundle, KeyPair, first_certificate
+from app.cli.authority import Bundle, KeyPair, first_certificate
 from app.cli.kubeapi import Client
 from app.installation import (
     ADMISSION_API,

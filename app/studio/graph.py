@@ -18,11 +18,11 @@ from app.cli.references import place
 from app.cli.simulate import Cluster
 from app.cli.store import owner
 from app.cli.world import inner_key, outer_key
+from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.field import Path
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
 from app.kube.stored import Decoder
-from app.kube.yaml import dump
 from app.studio.models import Edge, Graph, Node, Role, State
 from app.workload.cause import Cause, Stage
 from app.workload.pods import PodProblem, counts, pod_problems

@@ -20,10 +20,10 @@ from app.cli.simulate import Cluster
 from app.cli.status import row_of, seen
 from app.cli.store import Store
 from app.cli.world import inner_key, outer_key
+from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from app.kube.resource import ChildKind, CustomResource
-from app.kube.yaml import dump
 from app.settings import Settings
 from app.studio import models
 from app.studio.check import check

@@ -25,7 +25,7 @@ from typing import Any
 
 import orjson
 
-from app import certs
+from app.cli import authority
 from app.families import KINDS
 from tests.bench import payloads
 from tests.corpus import kinds
@@ -209,7 +209,7 @@ def _ask(connection: http.client.HTTPConnection, call: Call) -> str:
 def encrypted() -> Iterator[Service]:
     """The service with a certificate of its own, on one core where there are several."""
     with tempfile.TemporaryDirectory() as name:
-        bundle = certs.ensure(None, ["127.0.0.1"], datetime.now(UTC))
+        bundle = authority.ensure(None, ["127.0.0.1"], datetime.now(UTC))
         files = Path(name, "tls.crt"), Path(name, "tls.key")
         files[0].write_text(bundle.leaf.certificate)
         files[1].write_text(bundle.leaf.key)

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from app import cli
-from app.kube import yaml
+from app.cli import yaml
 from tests.corpus.requests import API_VERSION
 
 Json = dict[str, Any]

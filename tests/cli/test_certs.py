@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from app import certs, cli
+from app import cli
+from app.cli import authority, trust
 from app.cli import certs as command
-from app.cli import trust
 from app.cli.kubeapi import ApiError, Client, ConflictError
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-NAMES = certs.service_names("modelhooks", "modelhooks-system", "cluster.local")
+NAMES = authority.service_names("modelhooks", "modelhooks-system", "cluster.local")
 SECRET = trust.SecretName("modelhooks-system", "modelhooks-tls")
 CLIENTS = trust.Clients(
     webhook_configuration="modelhooks",
@@ -70,7 +70,7 @@ class ApiServer(Client):
         self.written.append(path)
 
     @property
-    def bundle(self) -> certs.Bundle:
+    def bundle(self) -> authority.Bundle:
         bundle = trust.bundle_of(self.objects[SECRET.path])
         assert bundle is not None
         return bundle
@@ -165,7 +165,7 @@ def test_trust_that_somebody_removed_comes_back(api: ApiServer) -> None:
 
 
 def test_of_two_first_runs_the_slower_one_takes_over_the_ca_of_the_faster(api: ApiServer) -> None:
-    theirs = certs.ensure(None, NAMES, NOW)
+    theirs = authority.ensure(None, NAMES, NOW)
     written = {**trust.secret(SECRET, theirs), "metadata": {"resourceVersion": "7"}}
     api.races[SECRET.path] = lambda: api.objects[SECRET.path].update(written)
 

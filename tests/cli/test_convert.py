@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from app.cli import yaml
 from app.cli.counterparts import FAMILIES
 from app.cli.manifests import Manifest, parse
 from app.cli.translate import Translation, family_of, leaves, path_of, translate
 from app.cli.validate import check
-from app.kube import yaml
 from app.settings import Settings
 from tests.cli.files import Command
 from tests.e2e.generated import kserve, llmaz, llmkube

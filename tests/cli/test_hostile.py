@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from app.cli.printing import as_json, counted, escaped
-from app.kube.yaml import dump
+from app.cli.yaml import dump
 from tests.cli.files import Command, model, service
 
 SECONDS = 15

@@ -15,13 +15,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from app import certs
+from app.cli import authority
 from app.cli.kubeapi import ApiError, Client
 
 NOW = datetime.now(UTC)
 
 
-def ca_without_key_usage() -> certs.KeyPair:
+def ca_without_key_usage() -> authority.KeyPair:
     """As `openssl req -x509` makes one, and the CAs of EKS and MicroK8s are: basicConstraints, and no keyUsage."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kubernetes")])
@@ -39,7 +39,7 @@ def ca_without_key_usage() -> certs.KeyPair:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return certs.KeyPair(certificate.public_bytes(serialization.Encoding.PEM).decode(), private.decode())
+    return authority.KeyPair(certificate.public_bytes(serialization.Encoding.PEM).decode(), private.decode())
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -55,9 +55,9 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def api_server(authority: certs.KeyPair, directory: Path) -> Iterator[str]:
-    """An HTTPS server on loopback whose certificate the authority signed."""
-    leaf = certs.new_leaf(authority, ["127.0.0.1"], NOW)
+def api_server(issuer: authority.KeyPair, directory: Path) -> Iterator[str]:
+    """An HTTPS server on loopback whose certificate the issuer signed."""
+    leaf = authority.new_leaf(issuer, ["127.0.0.1"], NOW)
     (directory / "tls.crt").write_text(leaf.certificate)
     (directory / "tls.key").write_text(leaf.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -96,5 +96,5 @@ def test_an_api_server_whose_ca_has_no_key_usage_is_trusted(tmp_path: Path) -> N
 
 def test_an_api_server_of_another_ca_is_not(tmp_path: Path) -> None:
     other = ca_without_key_usage()
-    with api_server(certs.new_ca(NOW), tmp_path) as url, pytest.raises(ApiError, match="certificate verify failed"):
+    with api_server(authority.new_ca(NOW), tmp_path) as url, pytest.raises(ApiError, match="certificate verify failed"):
         Client(url, other.certificate, "token").get("/api/v1/x")

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
+from app.cli import yaml
 from app.cli.manifests import Manifest, parse
 from app.cli.offline import holding, settled
-from app.kube import yaml
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID, LAST_APPLIED
 from tests.cli.files import model, service

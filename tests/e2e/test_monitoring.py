@@ -15,7 +15,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from app import certs, cli
+from app import cli
+from app.cli import authority
 from app.installation import NAME, NAMESPACE
 from tests.corpus import requests
 from tests.e2e import binaries
@@ -292,5 +293,5 @@ def test_the_service_monitor_asks_where_metrics_are() -> None:
     assert service["metadata"]["name"] == NAME
     assert spec["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
-    assert endpoint["tlsConfig"]["serverName"] in certs.service_names(NAME, NAMESPACE, "cluster.local")
+    assert endpoint["tlsConfig"]["serverName"] in authority.service_names(NAME, NAMESPACE, "cluster.local")
     assert (endpoint["scheme"], endpoint["path"]) == ("https", "/metrics")

@@ -18,20 +18,20 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from prometheus_client import REGISTRY
 
-from app import certs
+from app.cli import authority
 from app.limits import MAX_PEM_BYTES
 from app.server import tls
 from app.server.logs import Log
 
 NOW = datetime.now(UTC)
-BUNDLE = certs.ensure(None, ["localhost"], NOW)
+BUNDLE = authority.ensure(None, ["localhost"], NOW)
 
 
-def issued(days: int) -> certs.KeyPair:
-    return certs.new_leaf(BUNDLE.ca, ["localhost"], NOW + timedelta(days=days))
+def issued(days: int) -> authority.KeyPair:
+    return authority.new_leaf(BUNDLE.ca, ["localhost"], NOW + timedelta(days=days))
 
 
-def ends(pair: certs.KeyPair) -> float:
+def ends(pair: authority.KeyPair) -> float:
     return x509.load_pem_x509_certificate(pair.certificate.encode()).not_valid_after_utc.timestamp()
 
 
@@ -44,7 +44,7 @@ class Files:
     def __init__(self, directory: Path) -> None:
         self.paths = directory / "tls.crt", directory / "tls.key"
 
-    def write(self, pair: certs.KeyPair) -> None:
+    def write(self, pair: authority.KeyPair) -> None:
         self.paths[0].write_text(pair.certificate)
         self.paths[1].write_text(pair.key)
 
@@ -88,7 +88,7 @@ def test_an_encrypted_key_is_an_error(files: Files) -> None:
     """And no question on the terminal."""
     key = load_pem_private_key(BUNDLE.leaf.key.encode(), None)
     sealed = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
-    files.write(certs.KeyPair(BUNDLE.leaf.certificate, sealed.decode()))
+    files.write(authority.KeyPair(BUNDLE.leaf.certificate, sealed.decode()))
     with pytest.raises(OSError, match="PEM"):
         files.open()
 
@@ -120,7 +120,7 @@ def test_every_handshake_takes_the_newest_context(files: Files) -> None:
     certificate.reload()
     for name in ("localhost", None):
         assert handshake(certificate.context, name) == ssl.PEM_cert_to_DER_cert(
-            certs.first_certificate(new.certificate)
+            authority.first_certificate(new.certificate)
         )
 
 

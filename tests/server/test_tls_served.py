@@ -12,18 +12,18 @@ from pathlib import Path
 import orjson
 import pytest
 
-from app import certs
+from app.cli import authority
 from app.server.tls import POLL_SECONDS
 from tests.corpus.requests import JSON_HEADERS, REVIEW, is_allowed, review
 from tests.service import NEVER, Service, ask, running
 
 NAMES = ["127.0.0.1", "localhost"]
-BUNDLE = certs.ensure(None, NAMES, datetime.now(UTC))
+BUNDLE = authority.ensure(None, NAMES, datetime.now(UTC))
 
 
-def leaf(*, days_ago: int = 0) -> certs.KeyPair:
+def leaf(*, days_ago: int = 0) -> authority.KeyPair:
     """A certificate of our CA, as it was issued so many days ago."""
-    return certs.new_leaf(BUNDLE.ca, NAMES, datetime.now(UTC) - timedelta(days=days_ago))
+    return authority.new_leaf(BUNDLE.ca, NAMES, datetime.now(UTC) - timedelta(days=days_ago))
 
 
 class Files:
@@ -63,7 +63,7 @@ def served(service: Service) -> str:
 
 
 def same(certificate: str, other: str) -> bool:
-    return certs.first_certificate(certificate).strip() == certs.first_certificate(other).strip()
+    return authority.first_certificate(certificate).strip() == authority.first_certificate(other).strip()
 
 
 def eventually_serves(service: Service, certificate: str) -> bool:

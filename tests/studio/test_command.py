@@ -82,7 +82,7 @@ def test_a_taken_port_is_said(command: Command) -> None:
 def test_the_service_does_not_know_the_studio() -> None:
     paths = {getattr(route, "path", "") for route in Service(Settings(openapi=True)).routes}
     assert not [path for path in paths if path.startswith("/api") or "studio" in path]
-    code = "import app.main, app.server.run, app.cli.serve, sys; print([m for m in sys.modules if 'studio' in m])"
+    code = "import app.main, app.run, app.cli.serve, sys; print([m for m in sys.modules if 'studio' in m])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ran.stdout.strip() == "[]"
 

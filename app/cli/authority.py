@@ -1,7 +1,6 @@
-"""A certificate authority of our own, and the serving certificate it signs.
+"""A certificate authority for ``modelhooks certs``, and the serving certificate that it signs.
 
-Pure: certificates in, certificates out, and the clock is an argument. Where they are kept and who has to trust them is
-the business of :mod:`app.cli.certs`.
+Pure functions of certificates and the time. :mod:`app.cli.certs` stores the certificates.
 """
 
 import ipaddress

@@ -9,22 +9,22 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from app import certs
+from app.cli import authority
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-NAMES = certs.service_names("modelhooks", "modelhooks-system", "cluster.local")
+NAMES = authority.service_names("modelhooks", "modelhooks-system", "cluster.local")
 
 
 @pytest.fixture(scope="module")
-def bundle() -> certs.Bundle:
-    return certs.ensure(None, NAMES, NOW)
+def bundle() -> authority.Bundle:
+    return authority.ensure(None, NAMES, NOW)
 
 
-def load(pair: certs.KeyPair) -> x509.Certificate:
+def load(pair: authority.KeyPair) -> x509.Certificate:
     return x509.load_pem_x509_certificate(pair.certificate.encode())
 
 
-def test_the_serving_certificate_carries_the_names_that_both_callers_verify(bundle: certs.Bundle) -> None:
+def test_the_serving_certificate_carries_the_names_that_both_callers_verify(bundle: authority.Bundle) -> None:
     names = load(bundle.leaf).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
 
     assert names.get_values_for_type(x509.DNSName) == [
@@ -35,13 +35,13 @@ def test_the_serving_certificate_carries_the_names_that_both_callers_verify(bund
 
 
 def test_an_address_becomes_an_ip_name() -> None:
-    leaf = load(certs.ensure(None, ["127.0.0.1", "localhost"], NOW).leaf)
+    leaf = load(authority.ensure(None, ["127.0.0.1", "localhost"], NOW).leaf)
 
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.IPAddress) == [ip_address("127.0.0.1")]
 
 
-def test_the_ca_signs_the_leaf_and_may_sign_nothing_but_leaves(bundle: certs.Bundle) -> None:
+def test_the_ca_signs_the_leaf_and_may_sign_nothing_but_leaves(bundle: authority.Bundle) -> None:
     ca, leaf = load(bundle.ca), load(bundle.leaf)
 
     leaf.verify_directly_issued_by(ca)
@@ -53,61 +53,61 @@ def test_the_ca_signs_the_leaf_and_may_sign_nothing_but_leaves(bundle: certs.Bun
     ]
 
 
-def test_keys_are_on_p256(bundle: certs.Bundle) -> None:
+def test_keys_are_on_p256(bundle: authority.Bundle) -> None:
     for pair in (bundle.ca, bundle.leaf):
         key = load(pair).public_key()
         assert isinstance(key, ec.EllipticCurvePublicKey)
         assert isinstance(key.curve, ec.SECP256R1)
 
 
-def test_certificates_hold_on_a_machine_whose_clock_is_behind(bundle: certs.Bundle) -> None:
-    assert load(bundle.leaf).not_valid_before_utc == NOW - certs.CLOCK_SKEW
+def test_certificates_hold_on_a_machine_whose_clock_is_behind(bundle: authority.Bundle) -> None:
+    assert load(bundle.leaf).not_valid_before_utc == NOW - authority.CLOCK_SKEW
     assert load(bundle.leaf).not_valid_after_utc == NOW + timedelta(days=90)
     assert load(bundle.ca).not_valid_after_utc == NOW + timedelta(days=3650)
 
 
-def test_what_is_not_due_is_kept(bundle: certs.Bundle) -> None:
-    assert certs.ensure(bundle, NAMES, NOW) == bundle
-    assert certs.ensure(bundle, NAMES, NOW + timedelta(days=59)) == bundle
+def test_what_is_not_due_is_kept(bundle: authority.Bundle) -> None:
+    assert authority.ensure(bundle, NAMES, NOW) == bundle
+    assert authority.ensure(bundle, NAMES, NOW + timedelta(days=59)) == bundle
 
 
-def test_the_leaf_is_renewed_after_two_thirds_of_its_life_under_the_same_ca(bundle: certs.Bundle) -> None:
-    later = certs.ensure(bundle, NAMES, NOW + timedelta(days=61))
+def test_the_leaf_is_renewed_after_two_thirds_of_its_life_under_the_same_ca(bundle: authority.Bundle) -> None:
+    later = authority.ensure(bundle, NAMES, NOW + timedelta(days=61))
 
     assert later.ca == bundle.ca
     assert later.trusted == bundle.trusted
     assert later.leaf != bundle.leaf
 
 
-def test_one_more_name_is_a_reason_for_a_new_leaf(bundle: certs.Bundle) -> None:
-    assert certs.ensure(bundle, [*NAMES, "127.0.0.1"], NOW).leaf != bundle.leaf
-    assert certs.ensure(bundle, NAMES[:1], NOW).leaf == bundle.leaf
+def test_one_more_name_is_a_reason_for_a_new_leaf(bundle: authority.Bundle) -> None:
+    assert authority.ensure(bundle, [*NAMES, "127.0.0.1"], NOW).leaf != bundle.leaf
+    assert authority.ensure(bundle, NAMES[:1], NOW).leaf == bundle.leaf
 
 
-def test_a_new_ca_does_not_end_the_trust_in_the_old_one(bundle: certs.Bundle) -> None:
-    later = certs.ensure(bundle, NAMES, NOW + timedelta(days=2500))
+def test_a_new_ca_does_not_end_the_trust_in_the_old_one(bundle: authority.Bundle) -> None:
+    later = authority.ensure(bundle, NAMES, NOW + timedelta(days=2500))
 
     assert later.ca != bundle.ca
     assert later.trusted == later.ca.certificate + bundle.ca.certificate
     load(later.leaf).verify_directly_issued_by(load(later.ca))
 
 
-def test_an_expired_ca_is_trusted_no_more(bundle: certs.Bundle) -> None:
-    later = certs.ensure(bundle, NAMES, NOW + timedelta(days=4000))
+def test_an_expired_ca_is_trusted_no_more(bundle: authority.Bundle) -> None:
+    later = authority.ensure(bundle, NAMES, NOW + timedelta(days=4000))
 
     assert later.trusted == later.ca.certificate
 
 
 BROKEN = {
-    "no certificate": certs.KeyPair("", ""),
-    "garbage": certs.KeyPair("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "?"),
-    "another's key": certs.KeyPair(certs.new_ca(NOW).certificate, certs.new_ca(NOW).key),
+    "no certificate": authority.KeyPair("", ""),
+    "garbage": authority.KeyPair("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "?"),
+    "another's key": authority.KeyPair(authority.new_ca(NOW).certificate, authority.new_ca(NOW).key),
 }
 
 
 @pytest.mark.parametrize("pair", BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_ca_is_replaced_and_so_is_the_leaf(bundle: certs.Bundle, pair: certs.KeyPair) -> None:
-    repaired = certs.ensure(certs.Bundle(pair, bundle.leaf, bundle.trusted), NAMES, NOW)
+def test_a_broken_ca_is_replaced_and_so_is_the_leaf(bundle: authority.Bundle, pair: authority.KeyPair) -> None:
+    repaired = authority.ensure(authority.Bundle(pair, bundle.leaf, bundle.trusted), NAMES, NOW)
 
     assert repaired.leaf != bundle.leaf
     load(repaired.leaf).verify_directly_issued_by(load(repaired.ca))
@@ -115,8 +115,8 @@ def test_a_broken_ca_is_replaced_and_so_is_the_leaf(bundle: certs.Bundle, pair: 
 
 
 @pytest.mark.parametrize("pair", BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_leaf_is_replaced_under_the_same_ca(bundle: certs.Bundle, pair: certs.KeyPair) -> None:
-    repaired = certs.ensure(certs.Bundle(bundle.ca, pair, bundle.trusted), NAMES, NOW)
+def test_a_broken_leaf_is_replaced_under_the_same_ca(bundle: authority.Bundle, pair: authority.KeyPair) -> None:
+    repaired = authority.ensure(authority.Bundle(bundle.ca, pair, bundle.trusted), NAMES, NOW)
 
     assert repaired.ca == bundle.ca
     load(repaired.leaf).verify_directly_issued_by(load(bundle.ca))
@@ -141,9 +141,9 @@ def test_certificates_of_somebody_else_are_judged_too() -> None:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ).decode()
-    theirs = certs.KeyPair(pem, private)
+    theirs = authority.KeyPair(pem, private)
 
-    found = certs.ensure(certs.Bundle(ca=theirs, leaf=theirs, trusted=pem), NAMES, NOW)
+    found = authority.ensure(authority.Bundle(ca=theirs, leaf=theirs, trusted=pem), NAMES, NOW)
 
     assert found.ca == theirs
     assert found.leaf != theirs
