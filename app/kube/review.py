@@ -15,7 +15,7 @@ from app.limits import MAX_UID_CHARACTERS
 
 
 class Request(Protocol):
-    """What every review's request has."""
+    """The field that every review's request has."""
 
     uid: str
 
@@ -24,7 +24,7 @@ RequestT = TypeVar("RequestT", bound=Request)
 
 
 class _Review(msgspec.Struct, Generic[RequestT], rename="camel"):
-    """What else is in it, such as who asks, decides nothing."""
+    """A review. Its other fields, such as the user, have no effect."""
 
     api_version: str
     kind: str

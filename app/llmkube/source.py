@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from app.kube.hosts import misspelt
+from app.kube.hosts import spelling_problem
 from app.kube.names import short_hash
 from app.llmkube.model.types import SOURCE_FORM, ModelSpec
 from app.llmkube.names import MODELS_DIR, SOURCE_DIR
@@ -196,7 +196,7 @@ def _url(url: Address) -> str:
     several_users = url.is_ambiguous or parts.netloc.count("@") > 1
     if several_users or any(char.isspace() or char == "\\" for char in parts.netloc):
         return "the host of the URL is ambiguous"
-    reason = misspelt(host(url.text))
+    reason = spelling_problem(host(url.text))
     return f"host {host(url.text)} {reason}" if reason else ""
 
 
