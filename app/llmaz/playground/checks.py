@@ -29,7 +29,7 @@ from app.llmaz.playground.plan import plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, models
 from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
-from app.workload import podrules
+from app.workload import podadvice, podrules
 from app.workload.cause import Cause, Stage
 
 CONFIG = SPEC.child("backendRuntimeConfig")
@@ -72,7 +72,7 @@ def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
         for where, detail in low_limits(config.resources, path):
             yield field.forbidden(where, detail)
     yield from check_resources(config.resources, path)
-    yield from podrules.env(config.envs or [], CONFIG.child("envs"))
+    yield from podrules.check("Container.env", config.envs, CONFIG.child("envs"))
     for position, variable in enumerate(config.envs or ()):
         yield from sendable.check(variable, CONFIG.child("envs").index(position))
 
@@ -107,7 +107,7 @@ def warnings(playground: Playground) -> list[field.Advice]:
         found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     if spec.backend_runtime_config is not None:
         found += _config_warnings(spec.backend_runtime_config)
-        found += podrules.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
+        found += podadvice.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
     if spec.elastic_config is not None:
         found += _elastic_warnings(spec, spec.elastic_config)
     return found

@@ -49,7 +49,7 @@ from app.llmaz.service.types import (
     percent,
 )
 from app.settings import Settings
-from app.workload import wholepod
+from app.workload import podrules
 from app.workload.cause import Cause
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
@@ -145,7 +145,7 @@ def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Err
     pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
     yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
-    yield from wholepod.check(pod, spec)
+    yield from podrules.check(podrules.POD, pod, spec)
 
 
 def _mounts(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
