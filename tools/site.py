@@ -1,7 +1,7 @@
-"""What the documentation's site has beside docs/: the repository's own pages, with their links made to fit.
+"""A hook of MkDocs that adds the repository's own pages to the documentation's site, and adapts their links.
 
-A hook of MkDocs, named in mkdocs.yml. On GitHub the same files are read where they lie, so the links in them stay as
-they are; here those into the repository that are no pages lose their target and keep their text.
+On GitHub the same files are read in place, so their links stay unchanged there. On the site, a link to a file of the
+repository that is not a page becomes plain text.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         text, target, anchor = match[1], match[2], match[3] or ""
         if not target or ":" in target:
             return match[0]
-        wanted = (base.parent / target).resolve()
-        if not wanted.is_relative_to(ROOT):
+        file = (base.parent / target).resolve()
+        if not file.is_relative_to(ROOT):
             return match[0]
-        place = wanted.relative_to(ROOT).as_posix()
-        found = PAGES.get(place, place.removeprefix("docs/") if place.startswith("docs/") else "")
-        if found not in files.src_uris:
+        place = file.relative_to(ROOT).as_posix()
+        uri = PAGES.get(place, place.removeprefix("docs/") if place.startswith("docs/") else "")
+        if uri not in files.src_uris:
             return text
-        return f"[{text}]({'../' * page.file.src_uri.count('/')}{found}{anchor})"
+        return f"[{text}]({'../' * page.file.src_uri.count('/')}{uri}{anchor})"
 
     return _LINK.sub(link, markdown)
