@@ -115,7 +115,7 @@ class Service(FastAPI):
         def customize(body: bytes) -> Plain:
             return Plain(answer_customize(kind, body, self.settings))
 
-        if kind.customize is not None:
+        if kind.hooks.customize is not None:
             self._add(kind, CUSTOMIZE, Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load))
 
     def _add_admission(self, kind: Kind[Any, Any]) -> None:

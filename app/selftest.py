@@ -27,7 +27,7 @@ def check(kind: Kind[Any, Any], settings: Settings, now: datetime) -> None:
     if answer["response"]["uid"] != UID:
         raise ValueError("a review was not answered by its uid")
     request = {"parent": parent, "children": {}, "related": {}, "finalizing": False}
-    if kind.customize is not None:
+    if kind.hooks.customize is not None:
         answer_customize(kind, orjson.dumps(request), settings)
     if orjson.loads(answer_sync(kind, orjson.dumps(request), settings, now).body)["children"] is None:
         raise ValueError("a sync has no children")

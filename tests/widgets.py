@@ -11,7 +11,7 @@ from msgspec import Meta
 from pydantic import Field
 
 from app.hooks.kept import as_json
-from app.hooks.kind import Kind
+from app.hooks.kind import Admission, Hooks, Kind
 from app.hooks.protocol import NoObjects, RelatedRule, SyncRequest, SyncResponse
 from app.kube import field
 from app.kube.base import EnvVar, KubeModel, pattern
@@ -123,14 +123,15 @@ WIDGET: Kind[WidgetSpec, WidgetStatus] = Kind(
         children=(ChildKind("apps/v1", "Deployment", "deployments"),),
         related=(RelatedKind("v1", "configmaps"),),
     ),
-    children=Children,
-    related=NoObjects,
-    sync=sync,
-    invalid=invalid,
-    validate=validate,
-    warnings=warnings,
-    template_inputs=lambda widget, *_: {"image": (widget.metadata.annotations or {}).get("image")},
-    customize=customize,
+    hooks=Hooks(
+        children=Children,
+        related=NoObjects,
+        sync=sync,
+        invalid=invalid,
+        template_inputs=lambda widget, *_: {"image": (widget.metadata.annotations or {}).get("image")},
+        customize=customize,
+    ),
+    admission=Admission(validate=validate, warnings=warnings),
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.hooks.reader import read_yaml
 from app.kube.objects import ObservedConfigMap
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE
@@ -26,7 +26,7 @@ class GlobalConfig:
 
 def read(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> GlobalConfig | Cause:
     """Return the configuration, the defaults without a ConfigMap, or a cause if it cannot be read."""
-    configmap = one(group, CONFIG_MAP, settings.llmaz_system_namespace)
+    configmap = get(group, CONFIG_MAP, settings.llmaz_system_namespace)
     text = (configmap.data or {}).get(CONFIG_KEY) if configmap is not None else None
     if text is None:
         return GlobalConfig()

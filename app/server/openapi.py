@@ -146,7 +146,7 @@ def _schemas(kind: Kind[Any, Any]) -> Json:
         ),
         SYNC.component(resource, "Response"): _ref("SyncResponse"),
     }
-    if kind.customize is not None:
+    if kind.hooks.customize is not None:
         found[CUSTOMIZE.component(resource, "Request")] = _object({"controller": {"type": "object"}, "parent!": parent})
         found[CUSTOMIZE.component(resource, "Response")] = _ref("CustomizeResponse")
     return found
@@ -317,7 +317,7 @@ def _examples(kind: Kind[Any, Any], kinds: Sequence[Kind[Any, Any]], settings: S
         (SYNC.component(resource, ""), request, lambda body: answer_sync(kind, body, settings, now).body),
         *_admission(kind, parent, settings),
     ]
-    if kind.customize is not None:
+    if kind.hooks.customize is not None:
         asking = {"controller": {}, "parent": parent}
         calls.append((CUSTOMIZE.component(resource, ""), asking, lambda body: answer_customize(kind, body, settings)))
     return _called(calls)

@@ -107,7 +107,7 @@ def filled(document: Any, whole: Any) -> Any:
 
 def objects(kind: Kind[Any, Any], request: Json) -> Iterator[tuple[Path, inspect.Type]]:
     """Where each observed object is, and its type; kinds of which there is none get one with every field."""
-    for part, type_ in (("children", kind.children), ("related", kind.related)):
+    for part, type_ in (("children", kind.hooks.children), ("related", kind.hooks.related)):
         for field in cast("inspect.StructType", inspect.type_info(type_)).fields:
             shape = cast("inspect.DictType", essence(field.type)).value_type
             group = request[part].setdefault(field.encode_name, {})

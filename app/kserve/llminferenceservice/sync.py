@@ -20,8 +20,9 @@ from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
 from app.kserve.results import CONDITION_TRUE, Outcome, fails
 from app.kserve.router.sync import route_requests
-from app.kserve.spec.merge import CombineError
+from app.kserve.spec.merge import CombineError, MissingConfigError
 from app.kserve.spec.parallelism import parallelism_conflicts
+from app.kserve.workload.status import workload_parts
 from app.kserve.workload.sync import make_workloads, pods_by_workload
 from app.kube import field
 from app.kube.base import Json
@@ -45,7 +46,8 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     try:
         effective = effective_spec(service, request, context, settings)
     except CombineError as error:
-        state = fails(Reason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
+        missing = isinstance(error, MissingConfigError)
+        state = fails(Reason.CONFIG_NOT_FOUND if missing else Reason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         return _answer(service, Outcome(pins, state, None, None), kept(request), now)
     workloads = make_workloads(effective.spec, context)
     conflicts = [
@@ -53,7 +55,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     ]
     workloads = replace(workloads, causes=[*workloads.causes, *conflicts])
     if workloads.failed:
-        outcome = Outcome(pins, CONDITION_TRUE, workloads, None)
+        outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.applied)
         return _answer(service, outcome, _kept(request, effective.document), now)
     router = route_requests(effective.spec, context, settings)
     picker_causes = [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
@@ -61,7 +63,16 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     children = as_json([*workloads.children, *router.children])
     waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
     features = features_state(service.metadata, effective.spec, context.operator)
-    outcome = Outcome(pins, CONDITION_TRUE, workloads, router, outstanding=waiting, features=features)
+    outcome = Outcome(
+        pins,
+        CONDITION_TRUE,
+        workloads,
+        router,
+        outstanding=waiting,
+        applied=effective.applied,
+        parts=workload_parts(effective.spec, context),
+        features=features,
+    )
     return _answer(service, outcome, children, now)
 
 
