@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from app.kube.hosts import misspelt
+from app.kube.hosts import spelling_problem
 from app.kube.names import short_hash
 from app.llmkube.model.types import SOURCE_FORM, ModelSpec
 from app.llmkube.names import MODELS_DIR, SOURCE_DIR
@@ -195,7 +195,7 @@ def _url(url: Address) -> str:
         return "port must be between 1 and 65535"
     if parts.netloc.count("@") > 1 or any(char.isspace() or char == "\\" for char in parts.netloc):
         return "the host of the URL is ambiguous"
-    reason = misspelt(host(url.text))
+    reason = spelling_problem(host(url.text))
     return f"host {host(url.text)} {reason}" if reason else ""
 
 

@@ -9,7 +9,7 @@ from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SH
 from app.llmaz.playground.plan import Plan
 from app.llmaz.scaling import metrics
 from app.workload.behavior import stored_behavior
-from app.workload.parts import LAST_WORDS
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 GRACE_SECONDS = 130
 """Grace period in which a pod finishes its requests."""
@@ -67,7 +67,7 @@ def _runner(plan: Plan) -> Json:
         "resources": plan.resources,
         "ports": [{"name": PORT_NAME, "protocol": "TCP", "containerPort": PORT}],
         "volumeMounts": [{"name": SHM_VOLUME, "mountPath": SHM_PATH}] if plan.shared_memory is not None else None,
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
     return {key: value for key, value in container.items() if value} | plan.runtime.handlers
 

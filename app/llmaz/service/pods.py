@@ -26,7 +26,7 @@ from app.llmaz.names import (
 from app.llmaz.references import Model
 from app.llmaz.service.plan import Plan
 from app.llmaz.source import Host, Hub, Image, ObjectStore
-from app.workload.parts import LAST_WORDS
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 
 def worker(plan: Plan) -> Json:
@@ -206,7 +206,7 @@ def _loader(model: Model, plan: Plan, inherited: list[Json]) -> Json | None:
     return {
         "image": plan.config.loader_image,
         "env": _environment(orders, inherited, _credentials(model)),
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
 
 
@@ -224,7 +224,7 @@ def _copier(image: Image) -> Json:
     return {
         "image": image.reference,
         "command": ["/bin/sh", "-c", 'mkdir -p "$1" && cp -R "$0" "$1"', *map(_literal, (files, image.place))],
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
 
 
@@ -239,7 +239,7 @@ def _from_bucket(store: ObjectStore, image: str, env: list[Json]) -> Json:
     return {
         "image": image,
         "args": [_literal(text) for text in where],
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         **({"env": env} if env else {}),
     }
 
