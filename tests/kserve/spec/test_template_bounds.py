@@ -21,7 +21,9 @@ from app.kserve.spec.template import bounds
 from app.kserve.spec.template.bounds import Meter, RefusedError, TemplateError
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import Template
+from app.kube.base import Json
 from app.kube.objects import ObjectMeta
+from app.kube.rawchecks import MAX_SPEC_BYTES
 from app.limits import (
     MAX_ACTIONS,
     MAX_BASES,
@@ -34,7 +36,7 @@ from app.limits import (
     MAX_TEMPLATE_CHARACTERS,
 )
 from app.settings import Settings
-from tests.kserve.objects import NOW, Cluster, Json, admit, config, kind_of, service
+from tests.kserve.objects import NOW, Cluster, admit, config, kind_of, service
 
 ROOT = Path(__file__).parents[3]
 NOTE = {"a": "x" * 200_000}
