@@ -18,7 +18,6 @@ from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
-from app.kube.rawchecks import MAX_DEPTH
 from app.limits import MAX_DEPTH
 from tests.corpus.kinds import SETTINGS, VALID, cluster_of_all, name_of, parent
 from tests.hookcalls import unnoted

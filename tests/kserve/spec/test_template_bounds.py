@@ -23,7 +23,6 @@ from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import Template
 from app.kube.base import Json
 from app.kube.objects import ObjectMeta
-from app.kube.rawchecks import MAX_SPEC_BYTES
 from app.limits import (
     MAX_ACTIONS,
     MAX_BASES,
