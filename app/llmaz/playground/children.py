@@ -81,8 +81,8 @@ def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
         metadata=ObjectMeta(name=plan.name, namespace=plan.namespace),
         spec=HorizontalPodAutoscalerSpec(
             scale_target_ref=ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=plan.name),
-            min_replicas=scaling.least,
-            max_replicas=scaling.most,
+            min_replicas=scaling.minimum,
+            max_replicas=scaling.maximum,
             metrics=metrics(scaling.trigger),
             behavior=stored_behavior(scaling.trigger.behavior),
         ),
