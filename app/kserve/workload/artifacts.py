@@ -30,7 +30,7 @@ from app.kube.base import Json
 from app.kube.merge import merge
 from app.kube.podspec import CONTAINER, each_name_once
 from app.workload.address import Address
-from app.workload.parts import LAST_WORDS
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 _MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""
@@ -158,7 +158,7 @@ def _download(
         "image": extra.live_image or settings.image,
         "args": [part for pair in pairs for part in pair],
         "resources": settings.resources,
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": mounts,
     }
     if extra.access.env:
@@ -225,7 +225,7 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig) -> Json:
     common = {
         "image": source.uri.rest,
         "resources": settings.modelcar_resources,
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
     car = {
         "name": MODELCAR,
