@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from app.kube.base import Json
 from tests.contract.recordings import cases
 from tests.kserve.objects import AVAILABLE, DEFAULT_PARENT, OPTIONAL_KINDS, RBAC_KINDS, Cluster, accepted, gateway
-
-Json = dict[str, Any]
 
 SAMPLES = {case["name"]: case["objects"] for case in cases("kserve") if case.get("class") == "a"}
 """Services as upstream's samples have them."""
@@ -52,6 +51,10 @@ initContainers:
   args: ["hf://facebook/opt-125m", /mnt/models]
   resources: {requests: {cpu: 100m, memory: 100Mi}, limits: {cpu: "1", memory: 1Gi}}
   terminationMessagePolicy: FallbackToLogsOnError
+  env:
+  - {name: HF_HUB_ENABLE_HF_TRANSFER, value: "1"}
+  - {name: HF_XET_HIGH_PERFORMANCE, value: "1"}
+  - {name: HF_XET_NUM_CONCURRENT_RANGE_GETS, value: "8"}
   volumeMounts: [{name: kserve-provision-location, mountPath: /mnt/models}]
 containers:
 - name: main
