@@ -133,6 +133,7 @@ class ContainerPart(Observed):
     name: str = ""
     image: str = ""
     args: list[str] | None = None
+    security_context: Any = None
 
 
 class PodPart(Observed):
