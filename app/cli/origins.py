@@ -112,7 +112,10 @@ def _renamed(text: str, name: str, new: str) -> str:
 
 
 def neighbourhood(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Cluster:
-    """The part of a cluster that an object's hooks are told of, and those of what it makes and reads."""
+    """Return the part of a cluster that an object's hooks read, and the hooks of what it makes and reads.
+
+    A kind of which the cluster has objects is judged there, too, although none of them may be read.
+    """
     kept, waiting = Store(), [(kind, parent)]
     while waiting:
         own, document = waiting.pop()
@@ -127,7 +130,8 @@ def neighbourhood(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Clust
                 waiting.append((of, other))
             else:
                 kept[outer_key(other), inner_key(other)] = other
-    return replace(cluster, objects=kept)
+    granted = frozenset(key for key in cluster.granted if not cluster.objects.of_kind(key))
+    return replace(cluster, objects=kept, granted=granted)
 
 
 @dataclass

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import orjson
 
 from app.admission.protocol import API_VERSION
@@ -21,6 +22,7 @@ from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
+from app.kube.stored import without_nulls
 
 Progress = Callable[[int], None]
 """Called for each object of each round, with the round's number."""
@@ -29,7 +31,11 @@ Controller = Callable[[Json], Json]
 Send = Callable[[str, bytes], bytes]
 """Posts a body to a path of the service and returns the answer's body; raises on any other status than 200."""
 
+T = TypeVar("T")
+
 MAX_ROUNDS = 30
+MAX_PODS = 100
+"""Pods that a Deployment starts, whatever its files ask for."""
 _TIME = "2025-01-01T00:00:00Z"
 
 
@@ -191,7 +197,10 @@ class Cluster:
         for document in list(self.objects.values()):
             play = self.controllers.get(document["kind"])
             if play is not None and find(document["apiVersion"], document["kind"]) is None:
-                status = play(document)
+                try:
+                    status = play(document)
+                except msgspec.ValidationError:
+                    continue  # no API server holds such an object, so nothing runs
                 changed |= document.get("status") != status
                 document["status"] = status
                 if play is _workload and document["kind"] == "Deployment":
@@ -199,16 +208,16 @@ class Cluster:
         return changed
 
     def _start_pods(self, deployment: Json) -> bool:
-        before = len(self.objects)
-        metadata, template = deployment["metadata"], deployment["spec"]["template"]
-        for number in range(deployment["spec"].get("replicas", 1)):
+        before, metadata = len(self.objects), deployment["metadata"]
+        spec = _spec(deployment, _WorkloadSpec)
+        for number in range(min(spec.replicas, MAX_PODS)):
             pod = {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": {
                     "name": f"{metadata['name']}-{number}",
                     "namespace": metadata["namespace"],
-                    "labels": template["metadata"].get("labels", {}),
+                    "labels": spec.template.metadata.labels,
                 },
                 "status": {"phase": "Running", "conditions": [_condition("Ready")]},
             }
@@ -232,8 +241,30 @@ def _condition(type_: str, reason: str = "Simulated") -> Json:
     return {"type": type_, "status": "True", "reason": reason, "message": "", "lastTransitionTime": _TIME}
 
 
+class _Metadata(msgspec.Struct):
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _Template(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class _WorkloadSpec(msgspec.Struct):
+    replicas: int = 1
+    template: _Template = msgspec.field(default_factory=_Template)
+
+
+class _AttachedSpec(msgspec.Struct):
+    parents: list[Json] = msgspec.field(name="parentRefs", default_factory=list)
+
+
+def _spec(document: Json, type_: type[T]) -> T:
+    """Decode the fields of a spec that a controller reads; :class:`msgspec.ValidationError` for other types."""
+    return msgspec.convert(without_nulls(document.get("spec") or {}), type_)
+
+
 def _workload(document: Json) -> Json:
-    replicas = document["spec"].get("replicas", 1)
+    replicas = _spec(document, _WorkloadSpec).replicas
     return {
         "observedGeneration": document["metadata"]["generation"],
         "replicas": replicas,
@@ -246,7 +277,7 @@ def _workload(document: Json) -> Json:
 
 def _attached(document: Json) -> Json:
     """Routes and pools: accepted by each parent they name."""
-    references = document["spec"].get("parentRefs") or [{"name": "default"}]
+    references = _spec(document, _AttachedSpec).parents or [{"name": "default"}]
     conditions = [_condition("Accepted"), _condition("ResolvedRefs"), _condition("Programmed")]
     return {"parents": [{"parentRef": r, "controllerName": "simulated", "conditions": conditions} for r in references]}
 

@@ -35,6 +35,7 @@ from app.cli.options import DEFAULT_NAMESPACE
 from app.cli.printing import counted
 from app.cli.references import dangling
 from app.cli.sets import split
+from app.errors import ProtocolError
 from app.hooks.kind import Kind
 from app.kube import field
 from app.kube.limits import METADATA
@@ -174,8 +175,8 @@ def _together(
     document = in_cluster(manifest, namespace)
     try:
         request = kind.request(cluster.request(kind, document))
-    except (msgspec.DecodeError, ManifestError):
-        return  # its metadata is of a wrong type, which is a finding already
+    except (msgspec.DecodeError, ManifestError, ProtocolError):
+        return  # its metadata is of a wrong type, which is a finding already, or that of an object it reads
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return

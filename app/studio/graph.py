@@ -37,7 +37,6 @@ _PATIENT = frozenset({"StartupProbe"})
 _AT_REST = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended", "WaitingForMetalAgent"})
 """Reasons of Ready for which somebody asked, or somebody outside the cluster is waited for."""
 POD = "Pod.v1"
-SPEC = Path("spec")
 
 
 def places(manifests: Iterable[Manifest], namespace: str) -> Places:
@@ -138,7 +137,7 @@ class _Drawing:
         for outer, group in world.related(kind, unnamed, self._objects).items():
             own = find(*_type(outer))
             for inner in group if own is not None and not own.resource.children else ():
-                if place(document.get("spec"), inner.rpartition("/")[2], SPEC) is not None:
+                if place(document, outer.partition(".")[0], inner.rpartition("/")[2]) is not None:
                     yield outer, inner
         for rule in rules:
             outer = _kind_of(world.related_keys(kind), rule)
@@ -148,7 +147,7 @@ class _Drawing:
                 held = next((key for key in ((outer, inner), (outer, name)) if key in self._objects), None)
                 if held is not None:
                     yield held
-                elif self._looked_for((outer, inner)) and place(document.get("spec"), name, SPEC) is not None:
+                elif self._looked_for((outer, inner)) and place(document, outer.partition(".")[0], name) is not None:
                     self._needed.add(_id((outer, inner)))
                     yield self._missing((outer, inner))
 

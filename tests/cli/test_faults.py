@@ -167,6 +167,34 @@ def test_a_reference_to_nothing_is_a_warning(command: Command, name: str, hint: 
     assert command("validate", path, "--strict").status == 1
 
 
+REFERENCES = {
+    "spec.modelRef": service({"runtime": "generic", "image": "gone", "modelRef": "gone"}),
+    "spec.vllmConfig.speculative.model": service(
+        {"runtime": "vllm", "image": "gone", "vllmConfig": {"speculative": {"enabled": True, "model": "gone"}}}
+    ),
+    "spec.modelClaim.modelName": {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "Playground",
+        "metadata": {"name": "p", "labels": {"llmaz.io/model-name": "gone"}},
+        "spec": {"backendRuntimeConfig": {"version": "gone"}, "modelClaim": {"modelName": "gone"}},
+    },
+}
+OPEN_MODEL = {
+    "apiVersion": "llmaz.io/v1alpha1",
+    "kind": "OpenModel",
+    "metadata": {"name": "opt"},
+    "spec": {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}},
+}
+
+
+@pytest.mark.parametrize(("path", "document"), REFERENCES.items(), ids=list(REFERENCES))
+def test_a_reference_is_found_at_its_field(command: Command, path: str, document: Json) -> None:
+    """Other fields may have the same value."""
+    file = command.file("all.yaml", model(), OPEN_MODEL, document)
+    found = [f for f in command("validate", file, "--output", "json").json if f["id"] == "dangling-reference"]
+    assert [finding["path"] for finding in found] == [path]
+
+
 def test_a_repository_is_not_among_the_files(command: Command) -> None:
     """It cannot be: no object is called so."""
     spec = {"runtime": "vllm", "vllmConfig": {"speculative": {"enabled": True, "model": "org/small"}}}
