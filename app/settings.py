@@ -26,6 +26,16 @@ def _split(value: object) -> object:
     return value
 
 
+def _labels(value: object) -> object:
+    """Parse ``key=value,key=value``."""
+    if not isinstance(value, str):
+        return value
+    pairs = [item.strip().partition("=") for item in value.split(",") if item.strip()]
+    if not all(key and equals for key, equals, _ in pairs):
+        raise ValueError(f"{value!r} is not of the form key=value,key=value")
+    return tuple((key, text) for key, _, text in pairs)
+
+
 def _not_a_service_link(value: object) -> object:
     """Drop the address that the kubelet puts into MODELHOOKS_PORT when a Service is called ``modelhooks``.
 
@@ -60,6 +70,7 @@ AllowedPaths = Annotated[tuple[str, ...], AfterValidator(_absolute), BeforeValid
 AllowList = Annotated[tuple[str, ...] | None, BeforeValidator(_split)]
 Port = Annotated[int, BeforeValidator(_not_a_service_link), Field(ge=0, le=65535)]
 NamespacedName = Annotated[str, AfterValidator(_namespaced)]
+Labels = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_labels)]
 Trimmed = Annotated[str, BeforeValidator(_stripped)]
 
 
@@ -155,6 +166,9 @@ class Settings(BaseModel):
 
     llmkube_allowed_host_paths: AllowedPaths = ()
     """Node directories that local sources may name, by commas; empty: none."""
+
+    llmkube_gpu_sharing_pool: Labels = ()
+    """Labels of the nodes whose GPUs pods share, as `key=value` separated by commas. Empty: there is no such pool."""
 
     llmkube_queue_position: bool = True
     """Services waiting for a GPU ask for all others, to know their place; see *Watching*."""

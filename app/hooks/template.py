@@ -32,7 +32,7 @@ from app.hooks.keptfields import (
     union,
     without_rights,
 )
-from app.hooks.protocol import Inputs, Parent, SyncResponse, observed_children
+from app.hooks.protocol import Inputs, Parent, observed_children
 from app.hooks.response import is_sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
@@ -71,14 +71,16 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], sett
     """
     parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **template_inputs}
     text = _SORTED.encode({name: part for name, part in parts.items() if part})
-    asked = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
-    return Inputs(FORMAT + _shortened(text), _is_settled(parent), asked or not settings.keep_pod_templates, asked)
+    requested = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
+    return Inputs(
+        FORMAT + _shortened(text), _is_settled(parent), requested or not settings.keep_pod_templates, requested
+    )
 
 
 def keep_templates(
-    answer: SyncResponse, parent_inputs: Inputs, children: msgspec.Struct
-) -> tuple[SyncResponse, list[str]]:
-    """The answer with the templates that are to stay, and the fields in which they wait for newer ones."""
+    desired: Sequence[Json], parent_inputs: Inputs, children: msgspec.Struct
+) -> tuple[list[Json], list[str]]:
+    """Return the desired children with the templates that are to stay, and the fields that wait for newer ones."""
     there = {
         (child.kind, child.metadata.name): child
         for key, group in observed_children(children)
@@ -87,8 +89,8 @@ def keep_templates(
     }
     waiting = []
 
-    def judged(child: Any, wanted: Json) -> Json:
-        if template_of(wanted) is None or isinstance(child, Kept):
+    def judged(wanted: Json) -> Json:
+        if isinstance(wanted, Kept) or template_of(wanted) is None:
             return wanted
         found, stamped = there.get((wanted["kind"], wanted["metadata"]["name"])), _stamped(wanted, parent_inputs)
         if found is None:
@@ -98,8 +100,7 @@ def keep_templates(
             waiting.extend(_waiting(kept, wanted))
         return kept
 
-    kept = list(map(judged, answer.children, msgspec.to_builtins(answer.children)))
-    return SyncResponse(answer.status, kept, answer.resync_after_seconds), waiting
+    return list(map(judged, desired)), waiting
 
 
 def _waiting(kept: Json, wanted: Json) -> list[str]:
@@ -157,7 +158,7 @@ def without_template(wanted: Mapping[str, Any]) -> Json:
 def _stamped(wanted: Json, parent_inputs: Inputs) -> Json:
     """The workload with the digest of its inputs."""
     annotations = {**(wanted["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
-    if parent_inputs.asked and wanted["kind"] == "Service":
+    if parent_inputs.requested and wanted["kind"] == "Service":
         annotations[ROLLOUT] = LATEST
     return _annotated(wanted, annotations)
 

@@ -40,6 +40,8 @@ class Ingress(_Document):
     model_based_routing_header_name: str = ROUTING_HEADER
     model_based_routing_mode: str = "enabled"
     """``disabled`` takes the routes' matches by that header away."""
+    tls: bool = msgspec.field(default=False, name="enableLLMInferenceServiceTLS")
+    """Whether traffic inside the cluster shall be encrypted. Nothing acts on it; ``FeaturesApplied`` says so."""
 
     def check(self) -> None:
         namespace, slash, name = self.kserve_ingress_gateway.partition("/")

@@ -52,6 +52,7 @@ class ResourceRequirements(Desired):
 
     limits: dict[str, str] | None = None
     requests: dict[str, str] | None = None
+    claims: list[Json] | None = None
 
 
 class Container(Desired):
@@ -90,6 +91,7 @@ class PodSpec(Desired):
     node_selector: dict[str, str] | None = None
     affinity: Json | None = None
     topology_spread_constraints: list[Json] | None = None
+    resource_claims: list[Json] | None = None
     service_account_name: str | None = None
     automount_service_account_token: bool | None = None
 

@@ -35,6 +35,8 @@ KEEP_KEYS = "KEEP_KEYS"
 
 DOWNLOADER = "model-downloader"
 """Name of the container that fetches a model: the init container of a serving pod, the container of the Job."""
+DRAFT_DOWNLOADER = f"draft-{DOWNLOADER}"
+"""Name of the init container that fetches a draft model."""
 CACHE_VOLUME = "model-cache"
 STORAGE_VOLUME = "model-storage"
 SOURCE_VOLUME = "model-source"
@@ -149,6 +151,8 @@ PRIORITY_VALUES = {"critical": 1_000_000, "high": 100_000, "normal": 10_000, "lo
 """Values of the PriorityClasses that are installed with the family."""
 
 NVIDIA_GPU = "nvidia.com/gpu"
+MIG_PARTITION = "nvidia.com/mig-"
+"""What the resource of a MIG partition begins with; its profile follows."""
 AMD_GPU = "amd.com/gpu"
 DRI_RENDER = "devic.es/dri-render"
 INTEL_GPU = "gpu.intel.com/i915"

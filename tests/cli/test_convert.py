@@ -108,7 +108,11 @@ def test_examples(command: Command, source: str, to: str) -> None:
     assert {one.kind for one in parse(result.out, "out")} == {
         kind for _, kind in filter(None, (FAMILIES[to].service, FAMILIES[to].model))
     }
-    repository = {"llmkube": "coder-7b-instruct", "llmaz": "facebook/opt-125m", "kserve": "tiny-chat-instruct"}[source]
+    repository = {
+        "llmkube": "Qwen2.5-Coder-7B-Instruct",
+        "llmaz": "facebook/opt-125m",
+        "kserve": "Qwen2.5-0.5B-Instruct",
+    }[source]
     assert repository in result.out
 
 
@@ -116,10 +120,10 @@ def test_there_and_back_keeps_what_both_families_have(command: Command) -> None:
     """A service of KServe by way of LLMKube: address, image, replicas and requests are as they were."""
     there = translate(parse((ROOT / EXAMPLE["kserve"]).read_text(), "kserve.yaml"), "llmkube")
     (back,) = translate(manifests(*there.documents), "kserve").documents
-    assert back["spec"]["model"]["uri"] == "hf://example-org/tiny-chat-instruct"
+    assert back["spec"]["model"]["uri"] == "hf://Qwen/Qwen2.5-0.5B-Instruct"
     (container,) = back["spec"]["template"]["containers"]
-    assert container["image"] == "registry.example.com/llm/vllm-cpu:1.0"
-    assert container["resources"] == {"requests": {"cpu": "1", "memory": "8Gi"}}
+    assert container["image"] == "public.ecr.aws/q9t5s3a7/vllm-cpu-release-repo:v0.14.1"
+    assert container["resources"] == {"requests": {"cpu": "1", "memory": "4Gi"}}
 
 
 def lost(result: Translation) -> dict[str, str]:

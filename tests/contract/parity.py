@@ -69,7 +69,8 @@ class Rules:
             if "arguments" in entry and self._matches(entry, pattern, found.path, found.side, facts)
         ]
         flags = {flag for number in matching for flag in self.entries[number]["arguments"]}
-        if not flags or _without(found.upstream or (), flags) != _without(found.ours or (), flags):
+        theirs, mine = found.upstream or (), found.ours or ()
+        if not flags or _without(theirs, mine, flags) != _without(mine, theirs, flags):
             return False
         self.used.update(matching)
         return True
@@ -87,14 +88,21 @@ def _pattern(path: str) -> str:
     return escaped.replace(r"\*\*", ".*").replace(r"\*", r"[^.\[\]]*")
 
 
-def _without(encoded: tuple[str, ...], flags: set[str]) -> list[str]:
-    """The arguments without the first of each flag and its value; the flag "" is a model in front of all flags."""
+def _without(encoded: tuple[str, ...], other: tuple[str, ...], flags: set[str]) -> list[str]:
+    """The arguments without switches of these names, and without the first of each option that ``other`` has not.
+
+    Where both have it as often, the first goes from either. The flag "" is a model in front of all flags.
+    """
     arguments: list[str] = [json.loads(item) for item in encoded]
     if "" in flags and arguments and not arguments[0].startswith("-"):
         del arguments[0]
     for flag in flags.intersection(arguments):
         at = arguments.index(flag)
-        del arguments[at : at + 2 if arguments[at + 1 : at + 2] and not arguments[at + 1].startswith("-") else at + 1]
+        if arguments[at + 1 : at + 2] and not arguments[at + 1].startswith("-"):
+            if arguments.count(flag) >= other.count(json.dumps(flag)):
+                del arguments[at : at + 2]
+        else:
+            arguments = [item for item in arguments if item != flag]
     return arguments
 
 
@@ -241,15 +249,21 @@ def facts(case: Json) -> Json:
 
 
 def _kserve_facts(case: Json) -> Json:
-    """Of services: scaling, criticality, parallelism in one pod, a pipeline of no config's, a mount of no volume."""
-    text = json.dumps(case["objects"])
+    """Of services: scaling, criticality, features without effect, parallelism, pipelines, mounts of no volume."""
+    text, settings = json.dumps(case["objects"]), json.dumps(case.get("settings"))
     named = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "LLMInferenceServiceConfig"}
     specs = [o.get("spec") or {} for o in case["objects"] if o["kind"] == "LLMInferenceService"]
     workloads = [workload for spec in specs for workload in (spec, spec.get("prefill") or {})]
     alone = [one.get("parallelism") or {} for one in workloads if one.get("worker") is None]
     groups = [one.get("parallelism") or {} for one in workloads if one.get("worker") is not None]
+    bases = {ref["name"] for spec in specs for ref in spec.get("baseRefs") or ()}
     return {
+        "v0.17": case.get("version", "v0.17.0") == "v0.17.0",
+        "configMissing": not bases <= named,
+        "severalPaths": any(len(_paths(spec)) > 1 for spec in specs),
         "scales": '"scaling": {' in text,
+        "withoutEffect": any(word in text for word in _WITHOUT_EFFECT)
+        or '"enableLLMInferenceServiceTLS": true' in settings,
         "critical": '"criticality": "' in text or "-criticalit" in text,
         "parallelInOnePod": any("tensor" in one or 1 < one.get("data", 1) <= one.get("dataLocal", 1) for one in alone),
         "builtInPipeline": any("pipeline" in one for one in groups)
@@ -258,6 +272,14 @@ def _kserve_facts(case: Json) -> Json:
     }
 
 
+def _paths(spec: Json) -> set[Any]:
+    """Paths of the rules that a service writes for its route."""
+    http = ((spec.get("router") or {}).get("route") or {}).get("http") or {}
+    rules = (http.get("spec") or {}).get("rules") or ()
+    return {(match.get("path") or {}).get("value") for rule in rules for match in rule.get("matches") or ()}
+
+
+_WITHOUT_EFFECT = ("exp-dra-", "precise-prefix-cache-scorer", "token-producer", "predicted-latency-producer")
 _TEMPLATES = ("template", "worker")
 _PRESETS_VOLUMES = {"home", "dshm", "model-cache", "tls-certs"}
 
@@ -306,7 +328,7 @@ def _llmkube_facts(case: Json) -> Json:
     parallel = (service.get("vllmConfig") or {}).get("tensorParallelSize") or 0
     return {
         "gpuCount": count,
-        "sourceClass": _source_class(source),
+        "sourceClass": _source_class(model),
         "accelerator": hardware.get("accelerator", ""),
         "vendor": gpu.get("vendor", ""),
         "amd": hardware.get("accelerator") == "rocm" or gpu.get("vendor") == "amd",
@@ -316,19 +338,85 @@ def _llmkube_facts(case: Json) -> Json:
         "priorityClassName": "priorityClassName" in service,
         "replicas": service.get("replicas", 1),
         "extraMetrics": "--metrics" in (service.get("extraArgs") or ()),
-        "hubPage": re.fullmatch(r"https://huggingface\.co/[^/]+/[^/]+/?", source) is not None,
-        "engineRefuses": _engine_refuses(case, service),
+        "hubPage": re.fullmatch(rf"https://huggingface\.co/[^/]+/[^/]+{_REVISION}?/?", source) is not None,
         "slicesOfOtherNames": _has_slices_of_other_names(case),
         "severalOverrides": any(len(service.get(name) or ()) > 1 for name in ("metadataOverrides", "tensorOverrides")),
+        "engineRefuses": _engine_refuses(case, service),
         "tensorParallelAboveGPUs": name == "vllm" and parallel > max(count, 1),
+        **_newer_facts(model, service, count),
+        **_life_facts(case, service),
     }
 
 
-def _has_slices_of_other_names(case: Json) -> bool:
-    """Whether a service has EndpointSlices under other names than that of its Service, where the metal agent writes."""
-    slices = [o["metadata"] for o in case["objects"] if o["kind"] == "EndpointSlice"]
-    services = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "InferenceService"}
-    return any(o["name"] not in services and o["labels"]["kubernetes.io/service-name"] in services for o in slices)
+def _life_facts(case: Json, service: Json) -> Json:
+    """What rules ask about the cluster of a case and about the operator's settings."""
+    observed = [o for o in case["objects"] if o["kind"] in ("Deployment", "InferenceService")]
+    scaling, replicas = service.get("autoscaling") or {}, service.get("replicas", 1)
+    statuses = (case["expect"].get("status") or {}).values()
+    return {
+        "minReplicasAboveReplicas": (scaling.get("minReplicas") or 1) > (replicas or 0) > 0,
+        "resumes": bool(scaling)
+        and any(o["kind"] == "Deployment" and o["spec"].get("replicas") == 0 for o in observed),
+        "agentScheduling": any("schedulingStatus" in (o.get("status") or {}) for o in observed),
+        "intelGPUResource": (case.get("settings") or {}).get("intelGPUResource", ""),
+        "release": "v0.9" if any("mode" in s for s in statuses) else "v0.8",
+        "modelFailed": any(s.get("phase") == "Failed" for s in statuses),
+    }
+
+
+_REVISION = r"(?:/tree/[^/?#]+(?:/[^?#]*)?|/(?:resolve|blob)/[^/?#]+)"
+
+
+def _newer_facts(model: Json, service: Json, count: int) -> Json:
+    """What rules for LLMKube v0.9 ask about."""
+    gpu = (model.get("hardware") or {}).get("gpu") or {}
+    drafts = service.get("speculativeDecoding") or {}
+    sglang = service.get("sglangConfig") or {}
+    parts = (sglang.get("tensorParallelSize") or 1) * (sglang.get("dataParallelSize") or 1)
+    sizes = {
+        "vllm": (service.get("vllmConfig") or {}).get("tensorParallelSize") or 0,
+        "sglang": max(parts, sglang.get("expertParallelSize") or 0),
+    }
+    above = {name for name, size in sizes.items() if size > count > 0}
+    own = {flag.partition("=")[0] for flag in service.get("extraArgs") or ()} & {"--host", "--hostname"}
+    return {
+        "ownHost": bool(own),
+        "bindAddress": service.get("bindAddress", ""),
+        "parallelismAboveGPUs": service.get("runtime") in above,
+        "parallelismOfAnotherRuntime": bool(above - {service.get("runtime")}),
+        "protectAlways": bool((service.get("disruption") or {}).get("protectAlways")),
+        "resourceClaims": bool(gpu.get("resourceClaims")),
+        "draftModel": bool(drafts.get("draftModelRef")),
+        "gateway": bool(((service.get("endpoint") or {}).get("gateway") or {}).get("enabled")),
+        "prefetch": bool(model.get("prefetch")),
+        "hubFile": _names_file(model.get("source", "")),
+        "invalidBucket": re.fullmatch(r"s3://([^/]{0,2}(/.*)?|[^/]+/?)", model.get("source", "")) is not None,
+        "cpuOffload": ((service.get("vllmConfig") or {}).get("cpuOffloadGB") or 0) > 0,
+        "invalidProfile": _is_invalid_profile((service.get("resources") or {}).get("gpuSharing") or {}),
+    }
+
+
+def _names_file(source: str) -> bool:
+    return source.startswith("hf://") and source.removeprefix("hf://").count("/") > 1
+
+
+def _is_invalid_profile(shares: Json) -> bool:
+    return bool(shares.get("profile")) and re.fullmatch(r"[0-9]+g\.[0-9]+gb", shares["profile"]) is None
+
+
+def _source_class(model: Json) -> str:
+    source = model.get("source", "")
+    prefixes = {"pvc://": "pvc", "s3://": "s3", "/": "local", "file://": "local"}
+    page = re.fullmatch(
+        rf"https?://(?:www\.)?huggingface\.co/[^/]+/[^/]+?{_REVISION}?/?(?:[?#].*)?", source, re.IGNORECASE
+    )
+    hub = re.fullmatch(r"(?:hf://)?[A-Za-z0-9][A-Za-z0-9@_./-]*", source) and "/" in source
+    if (hub and not source.startswith(tuple(prefixes))) or (page and model.get("files")):
+        return "files" if model.get("files") or _names_file(source) else "hf"
+    if source.startswith(("http://", "https://")):
+        return "http"
+    known = (name for prefix, name in prefixes.items() if source.startswith(prefix))
+    return next(known, "invalid" if source else "none")
 
 
 def _engine_refuses(case: Json, service: Json) -> bool:
@@ -343,13 +431,11 @@ def _engine_refuses(case: Json, service: Json) -> bool:
     )
 
 
-def _source_class(source: str) -> str:
-    prefixes = {"pvc://": "pvc", "http://": "http", "https://": "http", "/": "local", "file://": "local"}
-    repository = "/" in source and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9\-_./]*", source)
-    if source.startswith("pvc://") or not repository:
-        known = (name for prefix, name in prefixes.items() if source.startswith(prefix))
-        return next(known, "invalid" if source else "none")
-    return "hf"
+def _has_slices_of_other_names(case: Json) -> bool:
+    """Whether a service has EndpointSlices under other names than that of its Service, where the metal agent writes."""
+    slices = [o["metadata"] for o in case["objects"] if o["kind"] == "EndpointSlice"]
+    services = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "InferenceService"}
+    return any(o["name"] not in services and o["labels"]["kubernetes.io/service-name"] in services for o in slices)
 
 
 def _environments(value: Any) -> Iterator[list[Json]]:

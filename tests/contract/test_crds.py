@@ -32,7 +32,7 @@ NEWER = (
     "affinity|bindAddress|disruption|endpoint\\.(gateway|nodePort)|extraVolumes|extraVolumeMounts|hotCacheMaxSize|"
     "maxPodLifetime(IdleTimeout)?Seconds|mode|modelCache|pagedSSDCache(Dir|MaxSize)|"
     "resources\\.(ephemeralStorage|gpuSharing)|revisionHistoryLimit|rolloutPolicy|sglangConfig|slo|suspend|"
-    "topologySpreadConstraints|turboQuantBits"
+    "speculativeDecoding|topologySpreadConstraints|turboQuantBits"
 )
 """Fields of an InferenceService that LLMKube v0.9 added."""
 
@@ -41,6 +41,7 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     ("models", r"status\.cacheClaim", "property"): "a Model that is made again may have to take another claim",
     ("models", r"spec\.source", "pattern"): "the same texts, with \\w and \\s written out (test_both_patterns_agree)",
     ("inferenceservices", f"spec\\.({NEWER})([.\\[].*)?", "property"): "a field of LLMKube v0.9",
+    ("inferenceservices", r"status\.(mode|acceleration|gateway).*", "property"): "a field of LLMKube v0.9",
     ("inferenceservices", r"spec\.(runtime|vllmConfig\.quantization)|status\.phase", "enum"): "values of LLMKube v0.9",
     (
         "models",
@@ -75,7 +76,7 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     ): NEWER,
     (f"{SERVICES}|{CONFIGS}", r"spec\.(model\.lora\.max|router\.(route\.(group|weight)|gateway)).*", "property"): NEWER,
     (f"{SERVICES}|{CONFIGS}", r"spec\.router\.scheduler\.(tokenizer.*|pool\.spec\.appProtocol)", "property"): NEWER,
-    (SERVICES, r"status\.address(es\[\])?\.models.*", "property"): NEWER,
+    (SERVICES, r"status\.(address(es\[\])?\.(models|origin)|appliedConfigs|workloads|router).*", "property"): NEWER,
     (f"{SERVICES}|{CONFIGS}", r".*\.(group|name)", "default"): "an empty text is what absent means",
     (f"{SERVICES}|{CONFIGS}", r".*\.matches\[\]\.path", "default"): "completed before the route is sent",
     (f"{SERVICES}|{CONFIGS}", r".*\.forwardBody\.maxSize", "format|minimum"): "an unsigned 16-bit number in Go",

@@ -17,7 +17,7 @@ from app.admission import review
 from app.cli.kinds import judged
 from app.settings import Settings
 from tests.contract import parity
-from tests.contract.recordings import FAMILIES, RECORDED, Json, replayed
+from tests.contract.recordings import RECORDED, RECORDINGS, Json, replayed
 from tests.contract.world import World
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +32,7 @@ SETTINGS = {
     "initContainerImage": "llmkube_init_container_image",
     "defaultFSGroup": "llmkube_default_fsgroup",
     "intelGPUResource": "llmkube_intel_gpu_resource",
+    "gpuSharingSharedPool": "llmkube_gpu_sharing_pool",
     "systemNamespace": "llmaz_system_namespace",
 }
 """Flags of the recorded operators, as settings. KServe's stand in a ConfigMap of the case."""
@@ -51,11 +52,11 @@ def settings(case: Json) -> Settings:
 
 
 def _ids(case: Json) -> str:
-    return str(case["name"])
+    return f"{case['recording']}:{case['name']}"
 
 
-WORLDS = [case for family in FAMILIES for case in replayed(family) if "objects" in case]
-VERDICTS = [case for family in FAMILIES for case in replayed(family) if "object" in case]
+WORLDS = [case for recording in RECORDINGS for case in replayed(recording) if "objects" in case]
+VERDICTS = [case for recording in RECORDINGS for case in replayed(recording) if "object" in case]
 
 
 @pytest.mark.parametrize("case", WORLDS, ids=_ids)
@@ -73,5 +74,5 @@ def test_verdicts(case: Json) -> None:
     """The same objects are refused, for the same fields at least."""
     kind = judged(case["object"]["apiVersion"], case["object"]["kind"])
     assert kind is not None
-    answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)))
+    answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)).body)
     assert parity.verdict(case, answer["response"], reviewed(case["family"])) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import select
 import socket
@@ -9,6 +10,7 @@ import socket
 import orjson
 import pytest
 
+from app.server.protocol import PIPELINED_MAX
 from tests.corpus.requests import REVIEW, SYNC, is_allowed, is_refused, review, sync
 from tests.service import JSON, Service, received, statuses
 
@@ -59,13 +61,17 @@ def test_a_client_that_sends_all_the_same_reads_why_it_was_refused(service: Serv
 
 
 def test_half_sent_bodies_take_no_more_than_their_share(service: Service) -> None:
-    """Whoever comes when it is used up hears 429 with a time; what fits goes on."""
+    """A client whose body gave way to others is answered 429 with a time when it sends more; what fits goes on."""
     before = service.rss()
     size = 1 << 20
     waiting = [service.socket() for _ in range(150)]
     try:
         for connection in waiting:
-            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % size + b" " * (size - 1))
+            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % size + b" " * (size // 2))
+        for _ in range(7):
+            for connection in waiting:
+                with contextlib.suppress(OSError):  # refused already
+                    connection.sendall(b" " * (size // 16))
         assert select.select(waiting, [], [], 5)[0]
         answers = [received(connection) for connection in waiting if _has_answer(connection)]
         refused = [answer for answer in answers if statuses(answer) == [429]]
@@ -160,13 +166,14 @@ def test_t22_http_1_0_is_answered_and_closed(service: Service) -> None:
 
 
 def test_t23_pipelined_requests_are_answered_in_order(service: Service) -> None:
-    """Each with its own uid, as many as may wait on one connection."""
-    bodies = [orjson.dumps(review(uid=f"r-{number}")) for number in range(16)]
+    """Each with its own uid, as many as one connection may have at once."""
+    depth = PIPELINED_MAX + 1
+    bodies = [orjson.dumps(review(uid=f"r-{number}")) for number in range(depth)]
     requests = [HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies]
     requests[-1] = requests[-1].replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
     answer = service.raw(b"".join(requests), timeout=10)
-    places = [answer.find(f'"uid":"r-{number}"'.encode()) for number in range(16)]
-    assert statuses(answer) == [200] * 16
+    places = [answer.find(f'"uid":"r-{number}"'.encode()) for number in range(depth)]
+    assert statuses(answer) == [200] * depth
     assert -1 not in places
     assert places == sorted(places)
 

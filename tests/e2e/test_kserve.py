@@ -299,7 +299,7 @@ def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
     assert _initializer(pod)["args"][2:] == ["hf://example-org/tiny-chat-legal-de", "/mnt/lora/legal-de"]
     status = cluster.get(SERVICES, "chat-with-adapters", "-n", namespace)["status"]
     names = [entry["name"] for entry in status["addresses"][0]["models"]]
-    assert names == ["example-org/tiny-chat-instruct", "legal-de", "support"]
+    assert names == ["Qwen/Qwen2.5-0.5B-Instruct", "legal-de", "support"]
     picker = _pod(cluster, namespace, "chat-with-adapters-kserve-router-scheduler")["containers"][0]
     assert "lora-affinity-scorer" in picker["args"][-1]
     only = {"spec": {"model": {"lora": {"adapters": [{"name": "support", "uri": "pvc://adapters/support/v3"}]}}}}
@@ -359,7 +359,7 @@ def test_a_newer_manifest_loses_nothing(gateway: Installation, namespace: str) -
     """Its fields are stored, and those without effect are warned of; a text stays a text in the older version."""
     cluster = gateway.cluster
     spec: dict[str, Any] = {
-        "model": {"uri": "hf://example-org/tiny-chat-instruct", "lora": {"maxRank": 16, "maxCpuAdapters": 4}},
+        "model": {"uri": "hf://Qwen/Qwen2.5-0.5B-Instruct", "lora": {"maxRank": 16, "maxCpuAdapters": 4}},
         "kvCacheOffloading": {"cpu": "10Gi"},
         "tracing": {"samplerArg": "0.5"},
         "router": {

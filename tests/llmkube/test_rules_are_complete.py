@@ -15,9 +15,8 @@ Json = dict[str, Any]
 
 EXAMPLES: dict[str, Any] = {
     "prefetch": True,
-    "hardware.gpu.resourceClaims": [{"name": "gpu", "resourceClaimName": "mine"}],
     "hardware.gpu.enabled": True,
-    "resources.gpuSharing": {"mode": "partitioned", "profile": "1g.10gb"},
+    "resources.gpuSharing.memoryLimitGiB": 8,
     "endpoint.gateway": {"gatewayRef": {"name": "g"}},
     "disruption.protectStartup": False,
     "sglangConfig.enablePrefixCaching": True,

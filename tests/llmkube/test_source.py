@@ -36,6 +36,10 @@ def test_cache_keys_are_upstreams(source: str, key: str) -> None:
         ("a/b/c/d", SourceClass.REPOSITORY),
         ("https://huggingface.co/owner/repo", SourceClass.REPOSITORY),
         ("https://huggingface.co/owner/repo/tree/main", SourceClass.REPOSITORY),
+        ("https://huggingface.co/owner/repo/tree/v2/sub/dir?x=1", SourceClass.REPOSITORY),
+        ("https://HuggingFace.co/owner/repo/resolve/v2", SourceClass.REPOSITORY),
+        ("https://www.huggingface.co/owner/repo/blob/v2/#top", SourceClass.REPOSITORY),
+        ("https://huggingface.co/owner/repo/blob/v2/m.gguf", SourceClass.HTTP),
         ("https://huggingface.co/owner/repo/resolve/main/m.gguf", SourceClass.HTTP),
         ("https://huggingface.co/datasets/x", SourceClass.HTTP),
         ("http://host/m.gguf", SourceClass.HTTP),
@@ -135,3 +139,12 @@ def test_other_sources_have_no_files() -> None:
     """Admission refuses the field there; a stored one changes nothing."""
     source = source_of(ModelSpec(source="https://example.com/m.gguf", files=["x"]))
     assert source == parse("https://example.com/m.gguf")
+
+
+@pytest.mark.parametrize(
+    ("page", "revision"),
+    [("", ""), ("/tree/main", ""), ("/tree/v2", "v2"), ("/resolve/a%2Fb", "a/b"), ("/blob/v2/", "v2")],
+)
+def test_pages_of_the_hub_name_a_revision(page: str, revision: str) -> None:
+    source = parse(f"https://huggingface.co/owner/repo{page}")
+    assert (source.repository, source.revision, source.hub_page) == ("owner/repo", revision, True)

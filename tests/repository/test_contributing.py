@@ -9,17 +9,46 @@ import pytest
 from tests.repository.test_readme import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
-ROWS = re.findall(r"^\| (\S.*\?) \| (.+) \|$", PAGE, re.MULTILINE)
+ROWS = dict(re.findall(r"^\| … (.+?) \| (.+) \|$", PAGE, re.MULTILINE))
+NEWCOMER = {
+    "tensor-parallel": "--tensor-parallel-size",
+    "add a field": "description=",
+    "add a runtime": "RUNTIMES",
+    "RollingOut": '"RollingOut"',
+    "body": "max_sync_bytes",
+    "HorizontalPodAutoscaler of llmaz": "def horizontal_pod_autoscaler",
+    "several fields": "yield",
+    "finalize": "finalizing",
+    "name of a child": "_name(",
+    "token Secret": "hf_token_secret_ref",
+    "CRDs are generated": "def custom_resource_definition",
+    "metric": "Counter(",
+    "downloader's image": "DOWNLOADER",
+    "restarts pods": "def keep_templates",
+}
+"""A word of each question that a newcomer asks, and one that a file of the answer must contain."""
 
 
-def test_ten_questions_are_answered() -> None:
-    assert len(ROWS) >= 10
+def files(answer: str) -> list[str]:
+    """The paths that an answer names."""
+    return re.findall(r"`((?:app|tools)/[^`]+)`", answer)
 
 
-@pytest.mark.parametrize(("question", "answer"), ROWS, ids=[question for question, _ in ROWS])
-def test_an_answer_names_at_most_two_files_that_are_there(question: str, answer: str) -> None:
-    """``<family>`` and ``<kind>`` stand for any."""
-    named = re.findall(r"`(app/[^`]+)`", answer)
-    assert 1 <= len(named) <= 2
-    for path in named:
+def contents(pattern: str) -> str:
+    """All files that a path stands for; ``<family>`` and ``<kind>`` stand for any."""
+    found = [path for path in ROOT.glob(re.sub(r"<\w+>", "*", pattern).rstrip("/")) if path.is_file()]
+    return "\n".join(path.read_text() for path in found)
+
+
+@pytest.mark.parametrize(("question", "answer"), ROWS.items(), ids=ROWS)
+def test_an_answer_names_at_most_two_files_that_exist(question: str, answer: str) -> None:
+    assert 1 <= len(files(answer)) <= 2
+    for path in files(answer):
         assert list(ROOT.glob(re.sub(r"<\w+>", "*", path).rstrip("/"))), path
+
+
+@pytest.mark.parametrize(("asked", "word"), NEWCOMER.items(), ids=NEWCOMER)
+def test_a_newcomers_question_leads_to_the_code(asked: str, word: str) -> None:
+    """Exactly one row answers it, and the code is in one of its files."""
+    (answer,) = (answer for question, answer in ROWS.items() if asked in question)
+    assert any(word in contents(path) for path in files(answer))

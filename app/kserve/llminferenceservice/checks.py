@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from app.hooks.sendable import clashes
-from app.kserve import lora
+from app.kserve import features, lora
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
 from app.kserve.llminferenceservice import merged, v1alpha1
@@ -346,14 +346,9 @@ def _tokens(container: Json) -> list[int]:
     return [at for at, variable in enumerate(container.get("env") or ()) if variable.get("name") in _TOKENS]
 
 
-_DRA_PREFIX = "serving.kserve.io/exp-dra-"
-
-
 def _device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
-    for key in sorted(metadata.annotations or {}):
-        if key.startswith(_DRA_PREFIX):
-            instead = "no ResourceClaimTemplate is made; claim devices in template.resourceClaims"
-            yield _no_effect(field.Path("metadata").child("annotations").key(key), instead)
+    for key in features.device_annotations(metadata):
+        yield _no_effect(field.Path("metadata").child("annotations").key(key), features.NO_CLAIM)
 
 
 def _has_model(pod: Json | None) -> bool:
@@ -541,27 +536,8 @@ def _scheduler_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
         yield _no_effect(SCHEDULER, f"with pool.ref no scheduler is created; remove {', '.join(ignored)}")
 
 
-_SIDECARS = {
-    "precise-prefix-cache-scorer": "tokenizer",
-    "token-producer": "tokenizer",
-    "predicted-latency-producer": "latency predictor",
-}
-"""Plugins of the endpoint picker that ask another server, by their type, and what they ask."""
-
-
 def _plugin_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
-    """Plugins whose server is no container of the endpoint picker's pod. KServe adds one; here users do.
-
-    A configuration that is written as a string is not parsed: deep nesting would make that cost seconds.
-    """
+    """Plugins whose server is not in the endpoint picker's pod. KServe adds one; here users do."""
     inline = scheduler.config.inline if scheduler.config is not None else None
-    plugins = inline.get("plugins") if isinstance(inline, dict) else None
-    containers = (scheduler.template or {}).get("containers") or ()
-    if any(container.get("name") != MAIN for container in containers):
-        return
-    path = SCHEDULER.child("config", "inline", "plugins")
-    for position, plugin in enumerate(plugins if isinstance(plugins, list) else ()):
-        kind = plugin.get("type") if isinstance(plugin, dict) else None
-        if isinstance(kind, str) and kind in _SIDECARS:
-            message = f"{kind} needs a {_SIDECARS[kind]}, which is not added here; add it to scheduler.template"
-            yield advice(path.index(position).child("type"), message)
+    for position, problem in features.plugins_without_server(inline, scheduler.template):
+        yield advice(SCHEDULER.child("config", "inline", "plugins").index(position).child("type"), problem)

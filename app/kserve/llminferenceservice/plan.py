@@ -9,8 +9,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve import lora
+from app.kserve.features import NO_TLS
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
@@ -164,23 +165,26 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
         yield path, keyed, value
 
 
-# Warnings of ``modelhooks validate`` for files with a service and its configs; ``PresetsCombined`` in a cluster.
+# Warnings of ``modelhooks validate`` for files with a service and what it depends on; ``PresetsCombined`` in a cluster.
 
 
 def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
-    """Warn if the service and its configs make no pods together; silent if a config is missing."""
+    """Warn of operator settings without effect, and if the service and its configs make no pods together."""
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)
     named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs
-    if is_stopped(service.metadata) or not named:
+    if is_stopped(service.metadata):
         return []
-    if any(all(one(related.configs, name, place) is None for place in places) for name in named):
-        return []
+    found: list[field.Advice] = []
     try:
         context = reconcile_context(service, request, settings)
-        workload_plan(effective_spec(service, request, context, settings).spec, context)
+        if context.operator.ingress.tls:
+            found.append(field.advice(SPEC, NO_TLS, "no-effect"))
+        is_known = all(any(get(related.configs, name, place) is not None for place in places) for name in named)
+        if named and is_known:
+            workload_plan(effective_spec(service, request, context, settings).spec, context)
     except (MissingConfigMapError, MissingAccountError):
-        return []
+        pass
     except (OperatorConfigError, CombineError, WorkloadError) as error:
-        return [field.advice(SPEC.child("baseRefs"), str(error))]
-    return []
+        found.append(field.advice(SPEC.child("baseRefs") if named else SPEC, str(error)))
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from app.kserve import features
 from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
@@ -20,13 +21,23 @@ from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceStatus,
     Reason,
 )
+from app.kserve.operator import OperatorConfig
 from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, WorkloadResult, fails
+from app.kserve.spec.effective import EffectiveSpec
 from app.kube import field
 from app.kube.conditions import Ledger, since
+from app.kube.objects import ObjectMeta
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
+_ADVISORY = (
+    ConditionType.CRITICALITY_APPLIED,
+    ConditionType.GROUP_READY,
+    ConditionType.GROUP_DEGRADED,
+    ConditionType.FEATURES_APPLIED,
+)
+"""Conditions that decide nothing, and that a stopped service has not."""
 _STOPPED = fails(Reason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 
 
@@ -39,21 +50,32 @@ def status(
         ledger.set(ConditionType.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
         ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
-        for condition in (*SCALING_CONDITIONS, ConditionType.CRITICALITY_APPLIED, ConditionType.GROUP_READY):
+        for condition in (*SCALING_CONDITIONS, *_ADVISORY):
             ledger.remove(condition)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
+    if outcome.features is not None:
+        ledger.set(ConditionType.FEATURES_APPLIED, outcome.features)
+    elif outcome.router is not None:
+        ledger.remove(ConditionType.FEATURES_APPLIED)
     ledger.set(ConditionType.READY, _ready(ledger, outcome, absent))
-    url, addresses = previous.url, previous.addresses
+    url, addresses, workloads, router = previous.url, previous.addresses, previous.workloads, previous.router
     if outcome.stopped:
-        url, addresses = "", []
-    elif outcome.router is not None and outcome.router.addresses is not None:
-        url, addresses = outcome.router.url, list(outcome.router.addresses)
+        url, addresses, workloads, router = "", [], None, None
+    elif outcome.router is not None:
+        if outcome.router.addresses is not None:
+            url, addresses = outcome.router.url, list(outcome.router.addresses)
+        if not outcome.router.failed:
+            workloads, router = outcome.parts, outcome.router.parts
+    applied = list(outcome.applied) if outcome.presets is not None else previous.applied_configs
     return LLMInferenceServiceStatus(
         url=url,
         addresses=addresses,
         annotations=dict(outcome.pins),
+        applied_configs=applied,
+        workloads=workloads,
+        router=router,
         conditions=ledger.conditions(),
         observed_generation=generation,
     )
@@ -71,6 +93,21 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
     reason = Reason.RECONCILE_MULTI_NODE_ERROR if multi_node else Reason.RECONCILE_SINGLE_NODE_ERROR
     workloads = WorkloadResult([], {condition: fails(reason, state.message)}, failed=True)
     return Outcome(pins, None, workloads, None, state)
+
+
+def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: OperatorConfig) -> ConditionState | None:
+    """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    config = scheduler.config if scheduler is not None else None
+    found = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if operator.ingress.tls else []
+    found += [
+        (Reason.DEVICES_NOT_SUPPORTED, f"annotation {key} has no effect: {features.NO_CLAIM}")
+        for key in features.device_annotations(metadata)
+    ]
+    if scheduler is not None and config is not None:
+        problems = features.plugins_without_server(config.get("inline"), scheduler.template)
+        found += [(Reason.PLUGIN_SERVER_MISSING, problem) for _, problem in problems]
+    return fails(found[0][0], "; ".join(message for _, message in found)) if found else None
 
 
 def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
@@ -156,18 +193,17 @@ def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
 
 
 class _Ledger(Ledger[Condition]):
-    """Conditions as KServe writes them: a true one has no reason and no message."""
+    """Conditions as KServe writes them: a true one has neither reason nor message, unless it is bad news."""
 
     def set(self, type_: str, state: ConditionState | None) -> None:
         """Set a condition; ``None`` means unknown."""
         word = "Unknown" if state is None else "True" if state.ok else "False"
-        failure = state if state is not None and not state.ok else None
         self._items[type_] = Condition(
             type=type_,
             status=word,
             severity="" if type_ in TOP_LEVEL else "Info",
-            reason=failure.reason if failure is not None else "",
-            message=failure.message if failure is not None else "",
+            reason=state.reason if state is not None else "",
+            message=state.message if state is not None else "",
             last_transition_time=self.time_of(type_, word),
         )
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.hooks.kept import kept_selector
-from app.hooks.protocol import SyncResponse, one
+from app.hooks.kept import as_json, kept_selector
+from app.hooks.protocol import SyncResponse, get
 from app.hooks.sendable import clashes
 from app.kube import field
 from app.kube.base import Json
@@ -35,7 +35,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _aborted(service, made, request, now)
     ready = was_ready(service.status.conditions, service.metadata.generation)
     observed = _observed(decided, request.children, made.selector, was_ready=ready)
-    children = [*made.children, *gateway.objects(decided, request.children, settings)]
+    children = as_json([*made.children, *gateway.objects(decided, request.children, settings)])
     waited = _outstanding(service, children, request, now)
     notes = [*decided.notes, *gateway.notes(decided, request.children, related)]
     return SyncResponse(
@@ -98,7 +98,7 @@ _BUILDERS = {Workload.DEPLOYMENT: _deployment, Workload.LEADER_WORKER_SET: _lead
 
 
 def _kept(decided: Plan, children: Children) -> Kept:
-    observed = one(children.deployments, decided.name, decided.namespace)
+    observed = get(children.deployments, decided.name, decided.namespace)
     if observed is None:
         return Kept({}, "")
     named = (decided.template.worker_template.get("spec") or {}).get("serviceAccountName")
@@ -108,9 +108,9 @@ def _kept(decided: Plan, children: Children) -> Kept:
 
 def _observed(decided: Plan, children: Children, selector: dict[str, str], *, was_ready: bool) -> status.WorkloadState:
     if decided.workload is Workload.DEPLOYMENT:
-        deployed = one(children.deployments, decided.name, decided.namespace)
+        deployed = get(children.deployments, decided.name, decided.namespace)
         return status.of_deployment(decided.name, deployed, selector, was_ready=was_ready)
-    return status.of_group(decided.name, one(children.leaderworkersets, decided.name, decided.namespace))
+    return status.of_group(decided.name, get(children.leaderworkersets, decided.name, decided.namespace))
 
 
 def _conflict(workload: Json) -> Cause | None:
@@ -123,7 +123,7 @@ def _conflict(workload: Json) -> Cause | None:
     )
 
 
-def _outstanding(service: Service, made: list[Any], request: Request, now: datetime) -> list[Cause]:
+def _outstanding(service: Service, made: list[Json], request: Request, now: datetime) -> list[Cause]:
     """Children that are not there, or not as asked for; of a Service that goes none is asked for."""
     if service.metadata.deletion_timestamp:
         return []

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import SyncRequest, one
+from app.hooks.protocol import SyncRequest, get
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -22,12 +22,15 @@ from app.kube.fieldclass import without_effect
 from app.kube.fit import Answer
 from app.kube.modelfields import fields
 from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
+from app.kube.rules import violations
 from app.llmkube import names
 from app.llmkube.inferenceservice import observed
 from app.llmkube.inferenceservice.fitting import fit_with
+from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
 from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, plan
 from app.llmkube.inferenceservice.types import (
     Autoscaling,
+    GPUSharing,
     InferenceServiceSpec,
     Metric,
     ModelCache,
@@ -42,8 +45,9 @@ from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
 from app.settings import Settings
-from app.workload import placement, podrules, volumes
+from app.workload import podadvice, podrules, volumes
 from app.workload.cause import Cause, Stage
+from app.workload.fieldrules import each, has, object_name
 
 Errors = list[field.Error]
 
@@ -59,6 +63,7 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
         *_endpoint(spec),
         *_overrides(spec),
         *_bind_address(spec),
+        *_speculation(spec),
         *_model_cache(spec),
         *(_autoscaling(spec.autoscaling, SPEC.child("autoscaling")) if spec.autoscaling else ()),
         *chain.from_iterable(known.errors(spec) for known in RUNTIMES.values()),
@@ -116,8 +121,26 @@ def _resources(resources: ServiceResources, path: field.Path) -> Errors:
         "gpuMemory": (resources.gpu_memory, "24Gi"),
         "ephemeralStorage": (resources.ephemeral_storage, "200Gi"),
     }
+    shares = resources.gpu_sharing or GPUSharing()
+    errors = [*violations(shares, path.child("gpuSharing"))]
+    if shares.profile and not MIG_PROFILE.fullmatch(shares.profile):
+        detail = "must be a MIG profile, for example 1g.10gb"
+        errors.append(field.invalid(path.child("gpuSharing", "profile"), shares.profile, detail))
     checked = (quantity.quantity_errors(t, path.child(n), example=e) for n, (t, e) in texts.items() if t)
-    return list(chain.from_iterable(checked))
+    return [*errors, *chain.from_iterable(checked)]
+
+
+def _speculation(spec: InferenceServiceSpec) -> Errors:
+    """LK-V-I78 and LK-V-I81."""
+    speculation, path = spec.speculative_decoding, SPEC.child("speculativeDecoding")
+    if speculation is None:
+        return []
+    errors = [*violations(speculation, path)]
+    file = speculation.draft_model or ""
+    if file.startswith("/") or ".." in file.split("/"):
+        detail = "must be the path of one of the Model's files, without '..'"
+        errors.append(field.invalid(path.child("draftModel"), file, detail))
+    return [*errors, *object_name(speculation.draft_model_ref, path.child("draftModelRef"))]
 
 
 _OVERRIDE = re.compile(r"[^=\s]{1,127}=(int|float|bool|str):(.*)", re.DOTALL)
@@ -168,7 +191,7 @@ def _model_cache(spec: InferenceServiceSpec) -> Errors:
     own, path = spec.model_cache or ModelCache(), SPEC.child("modelCache", "claimName")
     if own.claim_name and own.persistence == "Ephemeral":
         return [field.forbidden(path, "must be left out with persistence Ephemeral")]
-    return podrules.object_name(own.claim_name, path)
+    return list(object_name(own.claim_name, path))
 
 
 _URL_PATH = re.compile(r"/[^\s]*")
@@ -224,30 +247,31 @@ def _pod(spec: InferenceServiceSpec) -> Errors:
     return [
         *validate_labels(spec.pod_labels, SPEC.child("podLabels")),
         *validate_annotation_keys(spec.pod_annotations, SPEC.child("podAnnotations")),
-        *podrules.node_selector(spec.node_selector, SPEC.child("nodeSelector")),
-        *podrules.object_name(spec.runtime_class_name, SPEC.child("runtimeClassName")),
-        *podrules.object_name(spec.priority_class_name, SPEC.child("priorityClassName")),
+        *podrules.check("PodSpec.nodeSelector", spec.node_selector, SPEC.child("nodeSelector")),
+        *object_name(spec.runtime_class_name, SPEC.child("runtimeClassName")),
+        *object_name(spec.priority_class_name, SPEC.child("priorityClassName")),
     ]
 
 
 def _embedded(spec: InferenceServiceSpec) -> Errors:
     """LK-V-I59 and LK-V-K01 to LK-V-K27."""
     errors = [
-        *podrules.env(spec.env, SPEC.child("env")),
-        *podrules.tolerations(spec.tolerations, SPEC.child("tolerations")),
+        *podrules.check("Container.env", spec.env, SPEC.child("env")),
+        *podrules.check("PodSpec.tolerations", spec.tolerations, SPEC.child("tolerations")),
         *sendable.check(spec.tolerations, SPEC.child("tolerations")),
-        *podrules.pull_secrets(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
+        *podrules.check("PodSpec.imagePullSecrets", spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
+        *each(has("name", "name the Secret"))(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
     ]
     for name, items in (("env", spec.env), ("imagePullSecrets", spec.image_pull_secrets)):
         for position, item in enumerate(items):  # one by one: names that stand there twice are sent once
             errors += sendable.check(item, SPEC.child(name).index(position))
     if spec.pod_security_context:
         path = SPEC.child("podSecurityContext")
-        errors += podrules.pod_security_context(spec.pod_security_context, path)
+        errors += podrules.check("PodSpec.securityContext", spec.pod_security_context, path)
         errors += sendable.check(spec.pod_security_context, path)
     if spec.security_context:
         path = SPEC.child("securityContext")
-        errors += podrules.container_security_context(spec.security_context, path)
+        errors += podrules.check("Container.securityContext", spec.security_context, path)
         errors += sendable.check(spec.security_context, path)
     return [*errors, *_probes(spec), *_tokens(spec), *_placement(spec), *_volumes(spec)]
 
@@ -255,21 +279,22 @@ def _embedded(spec: InferenceServiceSpec) -> Errors:
 def _placement(spec: InferenceServiceSpec) -> Iterator[field.Error]:
     """LK-V-K28 to LK-V-K31."""
     if spec.affinity:
-        yield from placement.affinity(spec.affinity, SPEC.child("affinity"))
+        yield from podrules.check("PodSpec.affinity", spec.affinity, SPEC.child("affinity"))
         yield from sendable.check(spec.affinity, SPEC.child("affinity"))
     constraints, path = spec.topology_spread_constraints, SPEC.child("topologySpreadConstraints")
-    yield from placement.topology_spread(constraints, path)
+    yield from podrules.check("PodSpec.topologySpreadConstraints", constraints, path)
     yield from sendable.check(constraints, path)
 
 
 def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
     """LK-V-K32 to LK-V-K34, and LK-V-I73: what is generated must not be mixed with the user's."""
     path, known = SPEC.child("extraVolumes"), {volume.get("name") or "" for volume in spec.extra_volumes}
-    yield from volumes.volumes(spec.extra_volumes, path)
+    yield from podrules.check("PodSpec.volumes", spec.extra_volumes, path)
     yield from sendable.check(spec.extra_volumes, path)
     here = SPEC.child("extraVolumeMounts")
     finds = runtime(spec.runtime).mounts_model and not spec.skip_model_init
-    yield from volumes.mounts(spec.extra_volume_mounts, here, {*known, *(names.GENERATED_VOLUMES if finds else ())})
+    yield from volumes.mounted(spec.extra_volume_mounts, here, {*known, *(names.GENERATED_VOLUMES if finds else ())})
+    yield from podrules.check("Container.volumeMounts", spec.extra_volume_mounts, here)
     yield from sendable.check(spec.extra_volume_mounts, here)
     if not finds:
         return
@@ -292,7 +317,7 @@ def _probes(spec: InferenceServiceSpec) -> Errors:
     for purpose in _PROBES:
         value, path = getattr(overrides, purpose, None), SPEC.child("probeOverrides", purpose)
         if value is not None:
-            errors += podrules.probe(value, path, purpose)
+            errors += podrules.check(f"Container.{purpose}Probe", value, path)
             errors += sendable.check(value, path)
     return errors
 
@@ -304,7 +329,7 @@ def _tokens(spec: InferenceServiceSpec) -> Errors:
         reference = getattr(known.options(spec), "hf_token_secret_ref", None)
         if reference is not None:
             path = SPEC.child(known.config, "hfTokenSecretRef")
-            errors += podrules.key_reference(reference, path)
+            errors += podrules.check("EnvVarSource.secretKeyRef", reference, path)
             errors += sendable.check(reference, path)
     return errors
 
@@ -381,6 +406,13 @@ def _overridden(known: Runtime, spec: InferenceServiceSpec, written: Json) -> It
 
 def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
     lowest, wanted, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
+    known = runtime(spec.runtime)
+    if not autoscaling.metrics and not known.scraped:  # LK-V-I80
+        message = (
+            f"runtime {known.name} has no metric of its own: the autoscaler waits for {known.metric}; "
+            "name a metric that the server has, or cpu or memory"
+        )
+        yield advice(SPEC.child("autoscaling", "metrics"), message)
     if wanted == 0:  # LK-V-I34
         yield advice(path, "0 stops the service: autoscaling does not start it again")
     elif wanted is not None and wanted != 1 and not lowest <= wanted <= autoscaling.max_replicas:
@@ -418,7 +450,8 @@ def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
             message = "no effect: the label selects the pods of the service"
             yield advice(SPEC.child("podLabels").key(key), message, "no-effect")
     variables = [variable["name"] for variable in known.environment(spec)]
-    yield from podrules.env_warnings(spec.env, SPEC.child("env"), variables)  # LK-V-I61 and LK-V-K07
+    mounted = [volume.get("name") or "" for volume in spec.extra_volumes]
+    yield from podadvice.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
     secrets = [secret.get("name") for secret in spec.image_pull_secrets]
     for position, name in enumerate(secrets):
         if name in secrets[:position]:
@@ -426,12 +459,12 @@ def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
     overrides = spec.probe_overrides or ProbeOverrides()
     for purpose in _PROBES:
         if value := getattr(overrides, purpose):
-            yield from podrules.probe_warnings(value, SPEC.child("probeOverrides", purpose), (PORT_NAME,))
+            yield from podadvice.probe_warnings(value, SPEC.child("probeOverrides", purpose), (PORT_NAME,))
     pod, container = spec.pod_security_context, spec.security_context or {}
     if known.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
         message = "without fsGroup the downloader may not be able to write to the model's volume"
         yield advice(SPEC.child("podSecurityContext"), message)
-    yield from podrules.security_warnings(
+    yield from podadvice.security_warnings(
         pod or {}, container, SPEC.child("podSecurityContext"), SPEC.child("securityContext")
     )
 
@@ -443,23 +476,42 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
     """What does not fit together with the Model; nothing where that is not among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec
-    model = observed.decode(one(related.models, spec.model_ref, metadata.namespace))
+    model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))
     if model is None:
         return []
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
-    drafting = observed.decode(one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
+    drafting = observed.decode(get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
     wanted = plan(metadata, spec, model, drafting, operator_claim=False, settings=settings)
-    broken = [advice(SPEC, cause.text) for cause in mistakes(spec, wanted, model) if cause.stage is Stage.SPEC]
+    causes = {*mistakes(spec, wanted, model), *refusals(spec, model.spec, wanted, related, settings)}
+    broken = [
+        advice(SPEC, cause.text) for cause in sorted(causes, key=lambda cause: cause.text) if cause.stage is Stage.SPEC
+    ]
     fits = fit_with(spec, model, settings)
     if fits.answer is Answer.DOES_NOT_FIT:  # LK-7.5
         broken.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
-    return [*broken, *_with_model(spec, model.spec, wanted)]
+    return [*broken, *_with_model(spec, model.spec, wanted, settings)]
+
+
+def refusals(
+    spec: InferenceServiceSpec, model: ModelSpec, wanted: Plan, related: observed.Related, settings: Settings
+) -> Iterator[Cause]:
+    """Yield why no pods are made, and the phase is Failed: GPUs that cannot be requested, a claim that is missing."""
+    if problem := sharing_problem(model, spec, settings):
+        yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
+    if wanted.gpus.count:
+        yield from runtime(spec.runtime).parallelism(spec, wanted.gpus)
+    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in wanted.volumes)
+    if claim and mounted and related.claims is not None and get(related.claims, claim, wanted.namespace) is None:
+        text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
+        yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 
 
 def mistakes(spec: InferenceServiceSpec, wanted: Plan, model: Model) -> Iterator[Cause]:
-    """What keeps pods from ever running, so that ``Ready`` says it too (LK-6.5)."""
+    """Yield what keeps pods from ever running, so that ``Ready`` says it too (LK-6.5)."""
     known = runtime(spec.runtime)
+    yield from known.parallelism(spec, wanted.gpus)
     yield from known.mistakes(spec, wanted.gpus)
     source = source_of(model.spec)
     if known.repositories_only and not source.repository:
@@ -479,9 +531,16 @@ def mistakes(spec: InferenceServiceSpec, wanted: Plan, model: Model) -> Iterator
         yield Cause(Stage.SPEC, text, "FormatNotServable")
 
 
-def _with_model(spec: InferenceServiceSpec, model: ModelSpec, wanted: Plan) -> Iterator[Advice]:
+def _with_model(spec: InferenceServiceSpec, model: ModelSpec, wanted: Plan, settings: Settings) -> Iterator[Advice]:
     """LK-V-I40 and LK-V-X06: GPUs may be counted in both objects, and not every runtime reads all of the Model."""
     known, count = wanted.runtime, wanted.gpus.count
+    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    if claim and wanted.init and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim):
+        message = (
+            f"the model is downloaded twice: once by the Model onto {names.claim_name(spec.model_ref)}, and once onto "
+            f"{claim}; leave it out to use the Model's own claim"
+        )
+        yield advice(SPEC.child("modelCache", "claimName"), message)
     yield from known.advice_with_model(spec, model, count)
     gpu, own = model.hardware.gpu if model.hardware else None, spec.resources.gpu if spec.resources else None
     if gpu is None:

@@ -37,7 +37,7 @@ def deployment(
     """
     if not selectable(plan, observed):
         return None
-    if observed is not None and plan.gpus.count and not _strategy_is_ours(observed):
+    if observed is not None and plan.has_gpus and not _strategy_is_ours(observed):
         kept = keep_child(observed)
         return Kept(kept, spec=_with_strategy(kept, observed))
     running = observed.spec.selector.match_labels if observed else None
@@ -47,7 +47,7 @@ def deployment(
             replicas=desired_replicas(plan.replicas, _start(plan, observed, autoscaler), observed),
             selector=LabelSelector(match_labels=kept_selector(plan.selector, running, plan.pod_labels)),
             revision_history_limit=plan.history_limit,
-            strategy=RECREATE if plan.gpus.count else ROLLING_UPDATE,
+            strategy=RECREATE if plan.has_gpus else ROLLING_UPDATE,
             template=PodTemplateSpec(
                 metadata=TemplateMeta(labels=plan.pod_labels, annotations=plan.pod_annotations or None),
                 spec=_pod(plan),
@@ -87,7 +87,7 @@ def _with_strategy(kept: Kept, observed: ObservedDeployment) -> Json:
 def _pod(plan: Plan) -> PodSpec:
     return PodSpec(
         containers=[_container(plan)],
-        init_containers=[plan.init] if plan.init else None,
+        init_containers=plan.init or None,
         volumes=plan.volumes or None,
         security_context=plan.pod_security,
         priority_class_name=plan.priority_class,
@@ -96,6 +96,7 @@ def _pod(plan: Plan) -> PodSpec:
         enable_service_links=plan.runtime.service_links,
         tolerations=plan.tolerations or None,
         node_selector=plan.node_selector or None,
+        resource_claims=plan.claims or None,
         affinity=plan.affinity or None,
         topology_spread_constraints=plan.topology_spread or None,
     )
@@ -123,6 +124,7 @@ def _resources(plan: Plan) -> ResourceRequirements | None:
     """GPUs are limits, as extended resources demand; CPU and memory are requests without a limit."""
     gpus = {plan.gpus.resource: str(plan.gpus.count)} if plan.gpus.count else {}
     limits = {**gpus, **plan.limits}
-    if not limits and not plan.requests:
+    if not limits and not plan.requests and not plan.claims:
         return None
-    return ResourceRequirements(limits=limits or None, requests=plan.requests or None)
+    claims = [{"name": claim["name"]} for claim in plan.claims]
+    return ResourceRequirements(limits=limits or None, requests=plan.requests or None, claims=claims or None)

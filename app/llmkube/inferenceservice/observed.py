@@ -5,12 +5,12 @@ Source: LK-3.1, LK-5.2, LK-B-09 and LK-D.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, every, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, sorted_values, specs
 from app.hooks.reader import read_related
 from app.kube.conditions import find
 from app.kube.names import is_dns1123_subdomain
@@ -63,14 +63,14 @@ class ObservedSlice(RelatedMeta):
     endpoints: list[SliceEndpoint] | None = None
 
 
-class NeighbourStatus(Observed):
+class PeerStatus(Observed):
     phase: str = ""
 
 
-class Neighbour(RelatedMeta):
+class PeerService(RelatedMeta):
     """Another InferenceService, of any namespace: only its place in the queue matters."""
 
-    status: NeighbourStatus = msgspec.field(default_factory=NeighbourStatus)
+    status: PeerStatus = msgspec.field(default_factory=PeerStatus)
 
 
 class ObservedPriorityClass(RelatedMeta):
@@ -81,7 +81,7 @@ class Related(msgspec.Struct):
     """Related objects; ``None`` where customize did not ask for the kind."""
 
     models: ByName[RelatedResource] = msgspec.field(name="Model.inference.llmkube.dev/v1alpha1", default=None)
-    services: ByName[Neighbour] = msgspec.field(name="InferenceService.inference.llmkube.dev/v1alpha1", default=None)
+    services: ByName[PeerService] = msgspec.field(name="InferenceService.inference.llmkube.dev/v1alpha1", default=None)
     pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
     claims: ByName[ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
     slices: ByName[ObservedSlice] = msgspec.field(name="EndpointSlice.discovery.k8s.io/v1", default=None)
@@ -118,7 +118,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
 def pods_of(service: str, related: Related) -> list[ObservedPod]:
     """The service's own pods: others may have the label that they were asked for by."""
     wanted = names.service_labels(service).items()
-    return [pod for pod in every(related.pods) if wanted <= (pod.metadata.labels or {}).items()]
+    return [pod for pod in sorted_values(related.pods) if wanted <= (pod.metadata.labels or {}).items()]
 
 
 def _named(*candidates: str) -> tuple[str, ...]:
@@ -132,8 +132,8 @@ _STATUS: Decoder[ModelStatus] = Decoder(ModelStatus)
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """Why a service has to wait for its Model. Its children stay as they are meanwhile."""
+class UnusableModel:
+    """Why a service has to wait for its Model; its children stay as they are meanwhile."""
 
     phase: Phase
     cause: Cause
@@ -153,10 +153,12 @@ def decode(related: RelatedResource | None) -> Model | None:
     return Resource(related.metadata, reading.spec, status)
 
 
-def usable(name: str, related: RelatedResource | None) -> Model | Gate:
+def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
     """The Model when it is Ready, else what keeps the service from using it."""
     if related is None:
-        return Gate(Phase.FAILED, Cause(Stage.MODEL, f"Model {name} does not exist in this namespace", "ModelNotFound"))
+        return UnusableModel(
+            Phase.FAILED, Cause(Stage.MODEL, f"Model {name} does not exist in this namespace", "ModelNotFound")
+        )
     if related.metadata.deletion_timestamp:
         return _waits(f"Model {name} is being deleted; running pods are kept", "ModelTerminating")
     model = decode(related)
@@ -193,17 +195,17 @@ def _stored(model: RelatedResource) -> _Stored:
         return _Stored()
 
 
-def _waits(text: str, reason: str) -> Gate:
-    return Gate(Phase.PENDING, Cause(Stage.MODEL, text, reason))
+def _waits(text: str, reason: str) -> UnusableModel:
+    return UnusableModel(Phase.PENDING, Cause(Stage.MODEL, text, reason))
 
 
-def _unready(name: str, status: ModelStatus) -> Gate:
+def _unready(name: str, status: ModelStatus) -> UnusableModel:
     """The Model's phase and its own words. Settings that leave it without a claim fail its services too (LK-0.3)."""
     why = find(status.conditions, ConditionType.READY)
     words = why.message if why is not None and why.status != "True" else ""
     text = f"Model {name} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
     hopeless = why is not None and why.reason == Reason.INVALID_SETTINGS
-    return Gate(Phase.FAILED if hopeless else Phase.PENDING, Cause(Stage.MODEL, text, "ModelNotReady"))
+    return UnusableModel(Phase.FAILED if hopeless else Phase.PENDING, Cause(Stage.MODEL, text, "ModelNotReady"))
 
 
 def _outdated(model: Model) -> bool:
@@ -223,45 +225,55 @@ def _outdated(model: Model) -> bool:
     return other_file and judged.observed_generation < model.metadata.generation
 
 
-# The proposing model of speculative decoding. Its text alone does not tell a Model's name from a repository, so what
-# runs is never changed because a Model of that name is away for a while.
+# The draft model of speculative decoding. A name alone does not tell a Model from a repository of vLLM's, so what runs
+# is never changed because a Model of that name is missing.
+
+
+def required_draft(spec: InferenceServiceSpec, related: Related, namespace: str) -> UnusableModel | None:
+    """Return why the service has to wait for its draft Model, where the runtime takes nothing else for it."""
+    runtime = runtime_of(spec.runtime)
+    name = runtime.draft(spec)
+    if not name or not runtime.draft_is_model:
+        return None
+    draft = usable(name, get(related.models, name, namespace))
+    if not isinstance(draft, UnusableModel):
+        return None
+    return UnusableModel(draft.phase, replace(draft.cause, text=f"draft {draft.cause.text}"))
 
 
 def draft_cause(
     spec: InferenceServiceSpec, related: RelatedResource | None, observed: ObservedDeployment | None
 ) -> Cause | None:
-    """Why the children have to stay as they are, ``None`` when nothing is in the way.
+    """Return why the children have to stay as they are; ``None`` when nothing is in the way.
 
     A Model that is not Ready has no file yet where the pods would look for it. One that is gone leaves a running
-    service as it is; a new one is made with the text as it was written.
+    service as it is; a new one is made without it.
     """
     runtime = runtime_of(spec.runtime)
     name = runtime.draft(spec)
-    if not name:
+    if not name or runtime.draft_is_model:
         return None
     if related is None:
         other = runtime.draft_of(_arguments(observed)) not in ("", name)
-        return _gone(name) if is_dns1123_subdomain(name) and other else None
+        return missing_draft(spec, None, "; running pods are kept") if other else None
     model = decode(related)
     if model is not None and not related.metadata.deletion_timestamp and not _is_mounted(model):
         return None
-    gate = usable(name, related)
-    if not isinstance(gate, Gate):
+    draft = usable(name, related)
+    if not isinstance(draft, UnusableModel):
         return None
-    return Cause(Stage.MODEL, f"the proposing {gate.cause.text}", gate.cause.reason)
+    return Cause(Stage.MODEL, f"draft {draft.cause.text}", draft.cause.reason)
 
 
-def _gone(name: str) -> Cause:
-    text = f"the proposing Model {name} does not exist in this namespace; running pods are kept"
-    return Cause(Stage.MODEL, text, ServiceReason.SPECULATIVE_INVALID)
-
-
-def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None) -> Cause | None:
-    """``speculative.model`` without a slash names a Model, and there is none of that name."""
-    name = runtime_of(spec.runtime).draft(spec)
+def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, note: str = "") -> Cause | None:
+    """Return what is missing of speculative decoding: its draft model, or a Model of that name."""
+    runtime = runtime_of(spec.runtime)
+    name = runtime.draft(spec)
+    if not name and (problem := runtime.draft_problem(spec)):
+        return Cause(Stage.MODEL, problem, ServiceReason.SPECULATIVE_INVALID)
     if related is not None or not is_dns1123_subdomain(name):
         return None
-    text = f"the proposing Model {name} does not exist in this namespace"
+    text = f"draft Model {name} does not exist in this namespace{note}"
     return Cause(Stage.MODEL, text, ServiceReason.SPECULATIVE_INVALID)
 
 

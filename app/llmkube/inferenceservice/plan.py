@@ -9,8 +9,11 @@ import posixpath
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from app.kube.base import Json
 from app.kube.desired import Container, VolumeMount
+from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObjectMeta
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
@@ -25,6 +28,7 @@ from app.llmkube.download import (
     serving_mount,
     volumes,
 )
+from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector, toleration_key
 from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
@@ -85,10 +89,12 @@ class Plan:
     node_port: int | None
     history_limit: int | None
     gpus: GPURequest
+    claims: list[Json]
+    """Claims of dynamic resource allocation."""
     requests: dict[str, str]
     limits: dict[str, str]
     """Beside the GPUs'."""
-    init: Container | None
+    init: list[Container]
     volumes: list[Json]
     mounts: list[VolumeMount | Json]
     probes: Probes
@@ -101,6 +107,11 @@ class Plan:
     node_selector: dict[str, str]
     affinity: Json
     topology_spread: list[Json]
+
+    @property
+    def has_gpus(self) -> bool:
+        """Whether pods hold GPUs, counted or claimed, which a new pod may have to wait for."""
+        return bool(self.gpus.count or self.claims)
 
 
 def plan(
@@ -118,9 +129,10 @@ def plan(
     """
     runtime = runtime_of(spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
+    claims = gpu_of(model.spec).resource_claims
     mounts_model = runtime.mounts_model and not spec.skip_model_init
     main = _storage(model, spec, operator_claim, settings) if mounts_model else _FETCHED_BY_SERVER
-    draft = _draft(runtime.draft(spec), drafting, main, operator_claim, settings)
+    draft = _draft(spec, drafting, main, operator_claim, settings)
     port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
     served = _served(main, runtime, model.spec)
@@ -131,7 +143,7 @@ def plan(
         served,
         mounts_model,
         port,
-        gpus.count,
+        gpus.count or bool(claims),
         draft.name,
         main.directory,
         service_engine(spec, runtime.image),
@@ -157,9 +169,10 @@ def plan(
         node_port=spec.endpoint.node_port if spec.endpoint and spec.endpoint.type == "NodePort" else None,
         history_limit=spec.revision_history_limit,
         gpus=gpus,
+        claims=[claim.model_dump(by_alias=True, exclude_none=True) for claim in claims],
         requests={**_requests(spec, model.spec), **_disk(spec)},
         limits=_disk(spec),
-        init=main.init,
+        init=[step for step in (main.init, draft.init) if step],
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)],
         mounts=[*main.mounts, *draft.mounts, *_embedded(spec.extra_volume_mounts)],
         probes=_probes(spec, runtime, port),
@@ -169,7 +182,7 @@ def plan(
         runtime_class=spec.runtime_class_name,
         image_pull_secrets=_by_name(spec.image_pull_secrets),
         tolerations=_tolerations(spec, gpus, model.spec),
-        node_selector=spec.node_selector,
+        node_selector={**pool_selector(model.spec, spec, settings), **spec.node_selector},
         affinity=normalised(clean(spec.affinity or {})),
         topology_spread=_embedded(spec.topology_spread_constraints),
     )
@@ -212,10 +225,9 @@ def priority_class(spec: InferenceServiceSpec) -> str:
 
 def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
     """The runtime's default image, which is built for the GPU of the pod."""
-    gpu = model.hardware.gpu if model.hardware else None
     makers = {"nvidia.com": "cuda", "amd.com": "amd"}
     maker = makers.get(gpus.resource.partition("/")[0], "") if gpus.count else ""
-    return runtime.device_images.get((amd_device(gpu) if gpu else "") or maker, runtime.image)
+    return runtime.device_images.get(amd_device(gpu_of(model)) or maker, runtime.image)
 
 
 def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:
@@ -238,35 +250,6 @@ def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | Non
     )
 
 
-# GPUs.
-
-
-def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
-    """The GPUs of one pod. A service cannot ask for fewer than its Model does, not even for none."""
-    gpu = model.hardware.gpu if model.hardware else None
-    wanted = spec.resources.gpu if spec.resources else None
-    return GPURequest(count=(gpu.count if gpu else None) or wanted or 0, resource=_resource(model, settings))
-
-
-def _resource(model: ModelSpec, settings: Settings) -> str:
-    """Accelerator and vendor together name the resource; Intel wins over AMD, and both over the default."""
-    hardware, gpu = model.hardware, model.hardware.gpu if model.hardware else None
-    if gpu and (gpu.resource_name or amd_device(gpu)):
-        return gpu.resource_name or names.DRI_RENDER
-    said = (hardware.accelerator, hardware.gpu.vendor if hardware.gpu else "") if hardware else ()
-    if "intel" in said:
-        return settings.llmkube_intel_gpu_resource or names.INTEL_GPU
-    if "rocm" in said or "amd" in said:
-        return names.AMD_GPU
-    return names.DRI_RENDER if "vulkan" in said else names.NVIDIA_GPU
-
-
-def known_resources(settings: Settings) -> tuple[str, ...]:
-    """Every resource that counts as a GPU when the scheduler says that it is insufficient (LK-5.4)."""
-    fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU, names.DRI_RENDER)
-    return tuple(dict.fromkeys((*fixed, settings.llmkube_intel_gpu_resource or names.INTEL_GPU)))
-
-
 # Where a pod finds its model: volumes, mounts, the init container, the path or name on the command line (LK-3.6).
 
 
@@ -287,11 +270,12 @@ _FETCHED_BY_SERVER = Storage()
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The proposing model: what vLLM is told, and the volume it needs beside the main model's."""
+    """The draft model: its path or name on the command line, and what the pod needs for it besides the main model's."""
 
     name: str = ""
     volumes: tuple[Json, ...] = ()
     mounts: tuple[VolumeMount, ...] = ()
+    init: Container | None = None
 
 
 def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, settings: Settings) -> Storage:
@@ -303,7 +287,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
     if not source.is_file:
         return _FETCHED_BY_SERVER
     own = spec.model_cache or ModelCache()
-    fetched = _download(model, source, own, settings)
+    fetched = _download(model, model.status.cache_key, source, own, settings)
     claim = own.claim_name or _claim_of(model, operator_claim, settings)
     return Storage(
         path=fetched.path,
@@ -320,12 +304,12 @@ def _sized(volume: Json, spec: InferenceServiceSpec) -> Json:
     return {**volume, "emptyDir": {"sizeLimit": limit}} if limit and volume["name"] == names.STORAGE_VOLUME else volume
 
 
-def _download(model: Model, source: Source, own: ModelCache, settings: Settings) -> Download:
+def _download(model: Model, key: str, source: Source, own: ModelCache, settings: Settings) -> Download:
     """The download that finds what the Model's Job left: in the directory that the Model's status names.
 
     Onto a claim of the service's own, or into an empty directory, each pod fetches the file for itself.
     """
-    namespace, name, key = model.metadata.namespace, model.metadata.name, model.status.cache_key
+    namespace, name = model.metadata.namespace, model.metadata.name
     fetched = download(model.spec, source, namespace, name, settings)
     if not fetched.cached:
         return fetched
@@ -339,23 +323,37 @@ def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
     return cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
 
 
-def _draft(text: str, model: Model | None, main: Storage, operator_claim: bool, settings: Settings) -> Draft:
-    """What ``speculative.model`` means: a Model of the namespace where there is one, else what the user wrote.
+def _draft(
+    spec: InferenceServiceSpec, model: Model | None, main: Storage, operator_claim: bool, settings: Settings
+) -> Draft:
+    """Return the draft model: a Model of the namespace where the name is one, else what the user wrote.
 
-    The claim of the main model is not mounted twice.
+    The name of a Model that does not exist is no use to a server, so it is left out (LK-B-08).
     """
+    runtime = runtime_of(spec.runtime)
+    text = runtime.draft(spec)
     if not text or model is None or accelerator(model.spec) == METAL:
-        return Draft(text)
+        return Draft() if runtime.draft_is_model or is_dns1123_subdomain(text) else Draft(text)
     source = source_of(model.spec)
     if source.kind is SourceClass.REPOSITORY:
-        return Draft(source.repository)
+        return Draft() if runtime.draft_is_model else Draft(source.repository)
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
-    if source.is_file and settings.llmkube_model_cache_path and model.status.cache_key:
-        claim = _claim_of(model, operator_claim, settings)
-        inside = posixpath.join(model.status.cache_key, stored_as(source, model.metadata.name))
-        return _mounted(claim, inside, main)
-    return Draft(text)
+    key = model.status.cache_key or source.cache_key
+    fetched = _download(model, key, source, spec.model_cache or ModelCache(), settings)
+    if not fetched.cached:
+        return _downloaded(fetched, main, spec, settings)
+    return _mounted(_claim_of(model, operator_claim, settings), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)
+
+
+def _downloaded(fetched: Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Draft:
+    """Return a draft model that the pod downloads beside its main model, into the same empty directory."""
+    known = {volume["name"] for volume in main.volumes}
+    added = tuple(_sized(v, spec) for v in volumes(fetched, "", settings) if v["name"] not in known)
+    mount = serving_mount(fetched)
+    own = container(fetched, settings, spec.pod_security_context)
+    init = msgspec.structs.replace(own, name=names.DRAFT_DOWNLOADER)
+    return Draft(fetched.path, added, () if mount.name in known else (mount,), init)
 
 
 def _mounted(claim: str, inside: str, main: Storage) -> Draft:
@@ -430,8 +428,7 @@ def _by_name(references: list[Json]) -> list[Json]:
 
 def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest, model: ModelSpec) -> list[Json]:
     """The GPU's first, then the user's, with or without a GPU (LK-T-03)."""
-    key = model.hardware.gpu.toleration_key if model.hardware and model.hardware.gpu else ""
-    own = [toleration(replace(gpus, resource=key or gpus.resource))] if gpus.count else []
+    own = [toleration(replace(gpus, resource=toleration_key(model, gpus)))] if gpus.count else []
     return own + [_without_empty(clean(item)) for item in spec.tolerations]
 
 

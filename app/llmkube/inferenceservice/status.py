@@ -12,15 +12,17 @@ from datetime import datetime
 
 import msgspec
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kube import field as fields
 from app.kube.conditions import Conditions, find, seconds_since
 from app.kube.objects import ObjectMeta, ObservedPod
 from app.kube.resource import Resource
 from app.llmkube import names
-from app.llmkube.inferenceservice.observed import Gate, Neighbour, ObservedSlice, Related
+from app.llmkube.inferenceservice import diagnosis
+from app.llmkube.inferenceservice.observed import ObservedSlice, PeerService, Related, UnusableModel
 from app.llmkube.inferenceservice.plan import Plan, wanted_replicas
 from app.llmkube.inferenceservice.types import (
+    GATEWAY_HINT,
     ConditionType,
     InferenceServiceSpec,
     InferenceServiceStatus,
@@ -31,6 +33,7 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.status import stamp
 from app.llmkube.runtimes.registry import RUNTIMES, runtime
+from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, missing
@@ -51,16 +54,18 @@ NOT_WAITING = Scheduling()
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What every outcome needs besides the service itself."""
+class StatusInputs:
+    """Inputs of every status besides the service itself."""
 
     now: datetime
     effective_priority: int
     endpoint: str = ""
+    """URL of the service; empty while it has none."""
+    model_ready: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PhaseResult:
     """A phase with the numbers it stands on."""
 
     phase: Phase
@@ -75,16 +80,24 @@ class Outcome:
     """Whether pods of an earlier template are being replaced."""
 
 
-def waiting(service: Service, gate: Gate, rollout: Rollout, facts: Facts) -> InferenceServiceStatus:
-    """The Model cannot be used: no numbers, no address, and what runs is kept."""
-    stopped = [] if wanted_replicas(service.spec) else [_stopped(service.spec)]
-    outcome = Outcome(gate.phase, replicas=rollout.replicas, causes=[*stopped, gate.cause])
-    conditions = _conditions(service, facts)
-    _progress(conditions, outcome.phase, rollout.ready, 0, gate.cause.text)
-    return _status(service, outcome, conditions, facts)
+def waiting(
+    service: Service, unusable: UnusableModel, rollout: Rollout, inputs: StatusInputs
+) -> InferenceServiceStatus:
+    """Return the status of a service whose pods cannot be made: it has no address, and what runs is kept."""
+    desired = wanted_replicas(service.spec)
+    stopped = [] if desired else [_stopped(service.spec)]
+    result = PhaseResult(
+        unusable.phase,
+        desired=desired if inputs.model_ready else 0,
+        replicas=rollout.replicas,
+        causes=[*stopped, unusable.cause],
+    )
+    conditions = _conditions(service, inputs)
+    _progress(conditions, result.phase, rollout.ready, 0, unusable.cause.text)
+    return _status(service, result, conditions, inputs)
 
 
-def on_metal(service: Service, heartbeat: Heartbeat, facts: Facts) -> InferenceServiceStatus:
+def on_metal(service: Service, heartbeat: Heartbeat, inputs: StatusInputs) -> InferenceServiceStatus:
     """The agent's addresses are the replicas. What the agent wrote itself stays until Ready (LK-T-02)."""
     desired = wanted_replicas(service.spec)
     phase = _phase(service.spec, heartbeat.ready, desired)
@@ -92,10 +105,10 @@ def on_metal(service: Service, heartbeat: Heartbeat, facts: Facts) -> InferenceS
     if phase is not Phase.READY:
         scheduling = _kept_for_agent(service.status) or scheduling
     causes = [] if phase is Phase.READY else [_agent_cause(service.spec, scheduling, heartbeat.ready, desired)]
-    outcome = Outcome(phase, heartbeat.ready, desired, desired, scheduling, causes=causes)
-    conditions = _conditions(service, facts)
+    result = PhaseResult(phase, heartbeat.ready, desired, desired, scheduling, causes=causes)
+    conditions = _conditions(service, inputs)
     _progress(conditions, phase, heartbeat.ready, desired)
-    return _status(service, outcome, conditions, facts)
+    return _status(service, result, conditions, inputs)
 
 
 _WRITTEN_BY_AGENT = (SchedulingStatus.INSUFFICIENT_MEMORY, SchedulingStatus.MEMORY_CHECK_FAILED)
@@ -127,11 +140,12 @@ class Observation:
     """What may hold the pods up; nobody asks while all of them are ready and current."""
     outstanding: Sequence[Cause]
     """Children that are not there or not as they should be, or cannot be made yet, which counts in any case."""
+    pods: Sequence[ObservedPod] = ()
     missing_draft: Cause | None = None
-    """The Model that shall propose tokens does not exist."""
+    """What speculative decoding lacks."""
 
 
-def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceServiceStatus:
+def in_cluster(service: Service, seen: Observation, inputs: StatusInputs) -> InferenceServiceStatus:
     """The Deployment's pods are the replicas."""
     ready, desired = seen.rollout.ready, desired_replicas(service.spec, seen.rollout)
     phase = _phase(service.spec, ready, desired)
@@ -141,12 +155,15 @@ def in_cluster(service: Service, seen: Observation, facts: Facts) -> InferenceSe
     place = seen.queue_position if phase is Phase.WAITING_FOR_GPU else 0
     causes = _causes(service, phase, seen, desired)
     replacing = phase not in _AT_REST and not seen.outstanding and seen.rollout.replacing
-    outcome = Outcome(phase, ready, desired, seen.rollout.replicas, shown, place, causes, replacing)
-    conditions = _conditions(service, facts)
+    result = PhaseResult(phase, ready, desired, seen.rollout.replicas, shown, place, causes, replacing)
+    conditions = _conditions(service, inputs)
     _progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
     _runtime_conditions(conditions, service.spec)
     _speculation(conditions, service.spec, seen.missing_draft)
-    return _status(service, outcome, conditions, facts)
+    ready_now = phase is Phase.READY
+    diagnosis.set_transfer(conditions, seen.pods, ready=ready_now)
+    diagnosis.set_driver(conditions, seen.pods, ready=ready_now)
+    return _status(service, result, conditions, inputs)
 
 
 def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
@@ -181,7 +198,7 @@ def invalid(
 def desired_replicas(spec: InferenceServiceSpec, rollout: Rollout) -> int:
     """What the user wants; under autoscaling what the autoscaler made of it, unless the user stopped it (LK-T-17)."""
     wanted = wanted_replicas(spec)
-    return rollout.desired if spec.autoscaling and wanted and rollout.desired is not None else wanted
+    return rollout.spec_replicas if spec.autoscaling and wanted and rollout.spec_replicas is not None else wanted
 
 
 _AT_REST = (Phase.STOPPED, Phase.SUSPENDED)
@@ -219,34 +236,40 @@ def _count(ready: int, desired: int, what: str) -> Cause:
     return Cause(Stage.STARTING, f"{ready} of {desired} {what} are ready", "ReplicasNotReady")
 
 
-def _conditions(service: Service, facts: Facts) -> Conditions:
-    return Conditions(service.status.conditions, service.metadata.generation, facts.now)
+def _conditions(service: Service, inputs: StatusInputs) -> Conditions:
+    return Conditions(service.status.conditions, service.metadata.generation, inputs.now)
 
 
-def _status(service: Service, outcome: Outcome, conditions: Conditions, facts: Facts) -> InferenceServiceStatus:
-    if outcome.causes:
-        reason = ready_reason(outcome.causes, replacing=outcome.replacing)
-        message = ready_message(outcome.causes)
+def _status(
+    service: Service, result: PhaseResult, conditions: Conditions, inputs: StatusInputs
+) -> InferenceServiceStatus:
+    if result.causes:
+        reason = ready_reason(result.causes, replacing=result.replacing)
+        message = ready_message(result.causes)
         conditions.set(ConditionType.READY, False, reason, message)
     else:
-        message = f"{outcome.ready} of {outcome.desired} replicas are ready"
+        message = f"{result.ready} of {result.desired} replicas are ready"
         conditions.set(ConditionType.READY, True, Reason.INFERENCE_READY, message)
     _suspension(conditions, service.spec)
+    _gateway(conditions, service.spec)
     status = InferenceServiceStatus(
-        phase=outcome.phase,
-        ready_replicas=outcome.ready,
-        desired_replicas=outcome.desired,
-        replicas=outcome.replicas,
-        endpoint=facts.endpoint,
-        model_ready=bool(facts.endpoint),
-        scheduling_status=outcome.scheduling.status,
-        scheduling_message=outcome.scheduling.message,
-        waiting_for=outcome.scheduling.waiting_for,
-        queue_position=outcome.queue_position,
-        effective_priority=facts.effective_priority,
+        phase=result.phase,
+        ready_replicas=result.ready,
+        desired_replicas=result.desired,
+        replicas=result.replicas,
+        endpoint=inputs.endpoint,
+        model_ready=inputs.model_ready,
+        mode=mode(service.spec),
+        acceleration=service.status.acceleration,
+        gateway=service.status.gateway,
+        scheduling_status=result.scheduling.status,
+        scheduling_message=result.scheduling.message,
+        waiting_for=result.scheduling.waiting_for,
+        queue_position=result.queue_position,
+        effective_priority=inputs.effective_priority,
         conditions=conditions.list(),
     )
-    return stamp(status, service.status, facts.now)
+    return stamp(status, service.status, inputs.now)
 
 
 # Conditions by phase (LK-5.7), without the stale ones that upstream leaves behind.
@@ -290,11 +313,19 @@ def _progress(
 
 
 def _suspension(conditions: Conditions, spec: InferenceServiceSpec) -> None:
-    """``Suspended``: false only where it was true before."""
-    if spec.suspend:
-        conditions.set(ConditionType.SUSPENDED, True, Reason.SUSPENDED, "suspend is true")
-    elif conditions.get(ConditionType.SUSPENDED) is not None:
-        conditions.set(ConditionType.SUSPENDED, False, Reason.NOT_SUSPENDED, "suspend is false")
+    """Write ``Suspended``, which is always there."""
+    reason = Reason.SUSPENDED if spec.suspend else Reason.NOT_SUSPENDED
+    conditions.set(ConditionType.SUSPENDED, spec.suspend, reason, f"suspend is {str(spec.suspend).lower()}")
+
+
+def _gateway(conditions: Conditions, spec: InferenceServiceSpec) -> None:
+    """Write ``GatewayReady``, while ``endpoint.gateway`` is enabled."""
+    gateway = spec.endpoint.gateway if spec.endpoint else None
+    if gateway is None or not gateway.enabled:
+        conditions.remove(ConditionType.GATEWAY_READY)
+        return
+    message = f"endpoint.gateway has no effect: {GATEWAY_HINT}"
+    conditions.set(ConditionType.GATEWAY_READY, False, Reason.GATEWAY_NOT_INSTALLED, message)
 
 
 def _availability(conditions: Conditions, phase: Phase, ready: int, desired: int) -> None:
@@ -330,14 +361,14 @@ def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> N
 
 
 def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:
-    """``SpeculativeInvalid`` (LK-B-08): only there once the proposing Model was missing, and while one is wanted."""
+    """Write ``SpeculativeInvalid`` (LK-B-08), which is only there once a draft model was missing."""
     type_ = ConditionType.SPECULATIVE_INVALID
     if missing:
         conditions.set(type_, True, Reason.SPECULATIVE_INVALID, missing.text)
     elif not runtime(spec.runtime).draft(spec):
         conditions.remove(type_)
     elif conditions.get(type_) is not None:
-        conditions.set(type_, False, Reason.CONFIG_VALID, "the proposing model can be used")
+        conditions.set(type_, False, Reason.CONFIG_VALID, "the draft model can be used")
 
 
 # Why pods find no node, and the queue of the services that wait for a GPU (LK-5.4, LK-5.9).
@@ -359,13 +390,13 @@ def scan(pods: Iterable[ObservedPod], gpus: GPURequest, known: tuple[str, ...]) 
     return NOT_WAITING
 
 
-def queue_position(own: ObjectMeta, neighbours: Iterable[Neighbour]) -> int:
+def queue_position(own: ObjectMeta, peers: Iterable[PeerService]) -> int:
     """The place of a service that waits for a GPU among all that do: the oldest first, then by namespace and name.
 
-    It counts itself even before its own status says that it waits (LK-T-33). ``neighbours`` may be empty when nobody
+    It counts itself even before its own status says that it waits (LK-T-33). ``peers`` may be empty when nobody
     asked for them; it is the first of those it knows then.
     """
-    waiting = {_place(n.metadata) for n in neighbours if n.status.phase == Phase.WAITING_FOR_GPU}
+    waiting = {_place(n.metadata) for n in peers if n.status.phase == Phase.WAITING_FOR_GPU}
     return sorted({*waiting, _place(own)}).index(_place(own)) + 1
 
 
@@ -383,15 +414,6 @@ def missing_classes(plan: Plan, related: Related) -> Iterator[Cause]:
     known = related.runtime_classes
     if plan.runtime_class and known is not None and plan.runtime_class not in known:
         yield Cause(Stage.QUOTA, f"RuntimeClass {plan.runtime_class} does not exist", "RuntimeClassNotFound")
-
-
-def missing_cache(service: Service, plan: Plan, related: Related) -> Iterator[Cause]:
-    """A claim that ``modelCache`` names and that does not exist: no pod can be scheduled."""
-    claim = service.spec.model_cache.claim_name if service.spec.model_cache else ""
-    mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in plan.volumes)
-    if claim and mounted and related.claims is not None and one(related.claims, claim, plan.namespace) is None:
-        text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
-        yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 
 
 def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, settings: Settings) -> Iterator[Cause]:
@@ -414,7 +436,7 @@ def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, sett
 
 def _shareable(claim: str, namespace: str, related: Related, settings: Settings) -> bool:
     """Whether several nodes can mount the claim: as it says of itself where it can be seen, else as we make them."""
-    seen = one(related.claims, claim, namespace)
+    seen = get(related.claims, claim, namespace)
     modes = (seen.spec.access_modes or []) if seen else [settings.llmkube_model_cache_access_mode]
     return "ReadWriteMany" in modes
 

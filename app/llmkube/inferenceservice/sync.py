@@ -5,38 +5,41 @@ Source: LK-3.1, LK-5 and LK-D.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
-from app.hooks.kept import is_scaled_to_zero, is_true, keep_or_stop
-from app.hooks.protocol import SyncRequest, SyncResponse, every, one
+from app.hooks.kept import Kept, as_json, is_scaled_to_zero, is_true, keep_or_stop
+from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
+from app.kube.base import Json
 from app.kube.conditions import find, was_ready
 from app.kube.objects import ObservedDeployment
 from app.llmkube import names
 from app.llmkube.inferenceservice import status
-from app.llmkube.inferenceservice.checks import mistakes
+from app.llmkube.inferenceservice.checks import mistakes, refusals
 from app.llmkube.inferenceservice.children import horizontal_pod_autoscaler, pod_monitor, service
 from app.llmkube.inferenceservice.deployment import deployment, selectable
+from app.llmkube.inferenceservice.gpus import known_resources
 from app.llmkube.inferenceservice.observed import (
     Children,
-    Gate,
     Related,
+    UnusableModel,
     decode,
     draft_cause,
     missing_draft,
     pods_of,
+    required_draft,
     usable,
 )
 from app.llmkube.inferenceservice.plan import (
     Plan,
     endpoint,
-    known_resources,
     plan,
     priority_class,
     wanted_replicas,
 )
-from app.llmkube.inferenceservice.status import Facts, Observation
-from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, Service
+from app.llmkube.inferenceservice.status import Observation, StatusInputs
+from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, Phase, Service
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import runtime
@@ -52,41 +55,54 @@ Request = SyncRequest[Children, Related]
 
 def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     metadata, spec, related = resource.metadata, resource.spec, request.related or Related()
-    model = usable(spec.model_ref, one(related.models, spec.model_ref, metadata.namespace))
-    facts = Facts(now, _priority(spec, related))
-    if isinstance(model, Gate):
-        observed = one(request.children.deployments, metadata.name, metadata.namespace)
-        judged = status.waiting(resource, model, rollout(observed), facts)
-        return SyncResponse(status=judged, children=_kept(request.children, spec))
-    facts = Facts(now, facts.effective_priority, endpoint(metadata, spec, settings))
+    model = usable(spec.model_ref, get(related.models, spec.model_ref, metadata.namespace))
+    inputs = StatusInputs(now, _priority(spec, related))
+    if isinstance(model, UnusableModel):
+        return _waiting(resource, model, request, inputs)
+    if draft := required_draft(spec, related, metadata.namespace):
+        return _waiting(resource, draft, request, inputs)
+    inputs = replace(inputs, endpoint=endpoint(metadata, spec, settings), model_ready=True)
     if accelerator(model.spec) == METAL:
         slices = related.slices
-        heard = status.unheard() if slices is None else status.read_heartbeat(every(slices), now)
-        judged = status.on_metal(resource, heard, facts)
+        heard = status.unheard() if slices is None else status.read_heartbeat(sorted_values(slices), now)
+        judged = status.on_metal(resource, heard, inputs)
         return SyncResponse(status=judged, children=[], resync_after_seconds=heard.resync)
-    return _in_cluster(resource, model, request, settings, facts)
+    return _in_cluster(resource, model, request, settings, inputs)
 
 
-def _in_cluster(resource: Service, model: Model, request: Request, settings: Settings, facts: Facts) -> SyncResponse:
+def _waiting(resource: Service, unusable: UnusableModel, request: Request, inputs: StatusInputs) -> SyncResponse:
+    """Answer for a service whose pods cannot be made; those that run are kept."""
+    observed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
+    judged = status.waiting(resource, unusable, rollout(observed), inputs)
+    return SyncResponse(status=judged, children=_kept(request.children, resource.spec))
+
+
+def _in_cluster(
+    resource: Service, model: Model, request: Request, settings: Settings, inputs: StatusInputs
+) -> SyncResponse:
     """A service whose pods run here."""
     metadata, spec = resource.metadata, resource.spec
     children, related = request.children, request.related or Related()
     claim = settings.llmkube_model_cache_claim
-    drafting = one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
-    kept_claim = bool(claim) and one(related.claims, claim, metadata.namespace) is not None
+    drafting = get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
+    kept_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
     wanted = plan(metadata, spec, model, decode(drafting), kept_claim, settings)
-    observed = one(children.deployments, metadata.name, metadata.namespace)
+    refusal = next(refusals(spec, model.spec, wanted, related, settings), None)
+    if refusal:
+        unusable = UnusableModel(Phase.FAILED, refusal)
+        return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
+    observed = get(children.deployments, metadata.name, metadata.namespace)
     waits = draft_cause(spec, drafting, observed)
     desired = _kept(children, spec) if waits else _children(wanted, observed, children)
     ready = was_ready(resource.status.conditions, metadata.generation)
     reported = rollout(observed, was_ready=ready) if selectable(wanted, observed) else NOTHING
-    waited = [waits] if waits else _outstanding(resource, desired, request, facts.now)
+    waited = [waits] if waits else _outstanding(resource, desired, request, inputs.now)
     no_draft = missing_draft(spec, drafting)
     if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
-        seen = Observation(reported, status.NOT_WAITING, 0, (), waited, no_draft)
+        seen = Observation(reported, status.NOT_WAITING, 0, (), waited, missing_draft=no_draft)
     else:
         pods = pods_of(metadata.name, related)
-        queue = every(related.services) if settings.llmkube_queue_position else None
+        queue = sorted_values(related.services) if settings.llmkube_queue_position else None
         seen = Observation(
             rollout=reported,
             scheduling=status.scan(pods, wanted.gpus, (*known_resources(settings), wanted.gpus.resource)),
@@ -95,43 +111,43 @@ def _in_cluster(resource: Service, model: Model, request: Request, settings: Set
                 *mistakes(spec, wanted, model),
                 *([no_draft] if no_draft and not waits else ()),
                 *status.missing_classes(wanted, related),
-                *status.missing_cache(resource, wanted, related),
                 *status.multi_attach(wanted, pods, related, settings),
                 *(deployment_causes(observed) if observed else ()),
                 *pod_causes(pods),
             ],
             outstanding=waited,
+            pods=pods,
             missing_draft=no_draft,
         )
     return SyncResponse(
-        status=status.in_cluster(resource, seen, facts),
+        status=status.in_cluster(resource, seen, inputs),
         children=desired,
         resync_after_seconds=RESYNC if waited and not waits else None,
     )
 
 
-def kept(request: Request) -> list[Any]:
+def kept(request: Request) -> list[Kept]:
     """The children of a service with errors: as they are, without pods where they are not wanted all the same."""
     spec = request.parent.spec
     return keep_or_stop(request.children, stop=is_scaled_to_zero(spec) or is_true(spec, "suspend"))
 
 
-def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:
+def _kept(children: Children, spec: InferenceServiceSpec) -> list[Kept]:
     """The children of a service that has to wait for something else: stopping it does not."""
     return keep_or_stop(children, stop=wanted_replicas(spec) == 0)
 
 
-def _children(wanted: Plan, observed: ObservedDeployment | None, children: Children) -> list[Any]:
+def _children(wanted: Plan, observed: ObservedDeployment | None, children: Children) -> list[Json]:
     offered = [
-        deployment(wanted, observed, one(children.autoscalers, wanted.name, wanted.namespace)),
+        deployment(wanted, observed, get(children.autoscalers, wanted.name, wanted.namespace)),
         service(wanted),
         horizontal_pod_autoscaler(wanted),
         pod_monitor(wanted) if children.pod_monitors is not None else None,
     ]
-    return [child for child in offered if child is not None]
+    return as_json(child for child in offered if child is not None)
 
 
-def _outstanding(resource: Service, desired: list[Any], request: Request, now: datetime) -> list[Cause]:
+def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
     """Children of this answer that are not there, or not as it asks for."""
     found = outstanding(desired, request)
     if not found or resource.metadata.deletion_timestamp:
@@ -153,5 +169,5 @@ def _asked_since(resource: Service) -> str | None:
 
 def _priority(spec: InferenceServiceSpec, related: Related) -> int:
     """The value of the pods' PriorityClass; the level's own number where that class cannot be seen (LK-B-16)."""
-    used = one(related.priority_classes, priority_class(spec))
+    used = get(related.priority_classes, priority_class(spec))
     return names.PRIORITY_VALUES[spec.priority] if used is None else used.value

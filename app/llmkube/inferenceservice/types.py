@@ -31,6 +31,7 @@ from app.kube.base import (
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
+from app.kube.rules import Rule
 from app.llmkube.runtimes.flag import Flag, Memory
 from app.llmkube.runtimes.types import PersonaPlexConfig, SGLangConfig, TGIConfig, VLLMConfig
 
@@ -40,30 +41,33 @@ Priority = Literal["critical", "high", "normal", "low", "batch"]
 
 
 class Metric(KubeModel):
-    """One number the autoscaler looks at."""
+    """A metric that drives scaling."""
 
     type: Annotated[Literal["Pods", "Resource"], HONOURED] = Field(
         description="Pods: a metric of the pods that a metrics adapter offers. Resource: their CPU or memory."
     )
     name: Annotated[str, HONOURED] = Field(description="Name of the metric; cpu or memory for type Resource.")
     target_average_value: Annotated[str, honoured("type Pods")] = Field(
-        default="", description="Wanted average per pod as a quantity. Type Pods needs it, type Resource ignores it."
+        default="", description="Target average per pod, as a quantity. Required for type Pods."
     )
     target_average_utilization: Annotated[Int32 | None, honoured("type Resource")] = Field(
         default=None,
-        description="Wanted average in percent of the request. Type Resource needs it, type Pods ignores it.",
+        description="Target average in percent of the request. Required for type Resource.",
     )
 
 
 class Autoscaling(KubeModel):
-    """How many pods, decided by load."""
+    """Autoscaling of a service by load."""
 
     min_replicas: Annotated[Int32 | None, DEFAULTED] = Field(
-        default=1, ge=1, le=10, description="Fewest pods. An autoscaler never goes to 0."
+        default=1, ge=1, le=10, description="Minimum number of replicas. Must not be 0."
     )
-    max_replicas: Annotated[Int32, HONOURED] = Field(ge=1, le=100, description="Most pods.")
+    max_replicas: Annotated[Int32, HONOURED] = Field(
+        ge=1, le=100, description="Maximum number of replicas. Must not be less than minReplicas."
+    )
     metrics: list[Metric] = Field(
-        default_factory=list, description="What decides. Absent: requests in process, as the runtime counts them."
+        default_factory=list,
+        description="Metrics that drive scaling. Defaults to the number of in-flight requests of the runtime.",
     )
 
 
@@ -74,16 +78,19 @@ class GatewayReference(KubeModel):
     namespace: str = Field(default="", description="Namespace of the Gateway.")
 
 
+GATEWAY_HINT = "no route is made; create an AIGatewayRoute to the Service of this name"
+
+
 class EndpointGateway(KubeModel):
     """A route of Envoy AI Gateway, which is not made here."""
 
-    enabled: bool = Field(default=False, description="Whether a route is wanted.")
+    enabled: bool = Field(default=False, description="Whether a route is requested.")
     gateway_ref: GatewayReference = Field(description="The Gateway of the route.")
     model_name: str = Field(default="", description="Name of the model in requests.")
 
 
 class Endpoint(KubeModel):
-    """The Service before the pods."""
+    """The Service in front of the pods."""
 
     port: Annotated[Int32, DEFAULTED] = Field(
         default=8080,
@@ -98,27 +105,131 @@ class Endpoint(KubeModel):
         default="ClusterIP", description="How the Service is reachable."
     )
     node_port: Annotated[Int32 | None, honoured("endpoint.type NodePort")] = Field(
-        default=None, ge=30000, le=32767, description="Port of the nodes. Absent: the cluster chooses one."
+        default=None, ge=30000, le=32767, description="Port on the nodes. Allocated by the cluster if not set."
     )
-    gateway: Annotated[
-        EndpointGateway | None, no_effect("no route is made; write an AIGatewayRoute to the Service of this name")
-    ] = Field(default=None, description="No effect: a route of Envoy AI Gateway.")
+    gateway: Annotated[EndpointGateway | None, no_effect(GATEWAY_HINT)] = Field(
+        default=None, description="No effect: a route of Envoy AI Gateway."
+    )
+
+
+_PARTITIONED = "(has(self.mode) && self.mode == 'partitioned')"
+_HAS_PROFILE = "(has(self.profile) && self.profile != '')"
 
 
 class GPUSharing(KubeModel):
-    """A part of a GPU instead of whole ones."""
+    """A part of a GPU, or a GPU that pods share."""
 
-    mode: Literal["exclusive", "shared", "partitioned"] = Field(
-        default="exclusive", description="Whole GPUs, a GPU that others use as well, or a MIG partition."
+    constraints: ClassVar = (
+        Rule(
+            f"{_PARTITIONED} ? {_HAS_PROFILE} : true",
+            "profile is required with mode partitioned, for example 1g.10gb",
+            lambda sharing: sharing.mode != "partitioned" or bool(sharing.profile),
+        ),
+        Rule(
+            f"{_HAS_PROFILE} ? {_PARTITIONED} : true",
+            "profile must only be set with mode partitioned",
+            lambda sharing: not sharing.profile or sharing.mode == "partitioned",
+        ),
+        Rule(
+            "has(self.memoryLimitGiB) ? has(self.mode) && self.mode == 'shared' : true",
+            "memoryLimitGiB must only be set with mode shared",
+            lambda sharing: sharing.memory_limit_gi_b is None or sharing.mode == "shared",
+        ),
     )
-    profile: str = Field(default="", description="MIG profile of mode partitioned, such as 1g.10gb.")
-    memory_limit_gi_b: Int32 | None = Field(
-        default=None, alias="memoryLimitGiB", ge=1, description="GPU memory in mode shared, for quotas only."
+
+    mode: Annotated[Literal["exclusive", "shared", "partitioned"], DEFAULTED] = Field(
+        default="exclusive",
+        description="Sharing mode: exclusive requests whole GPUs, partitioned a MIG partition, shared a GPU of the "
+        "operator's pool. partitioned and shared require exactly one GPU.",
     )
+    profile: Annotated[str, honoured("mode partitioned")] = Field(
+        default="", description="MIG profile of mode partitioned, for example 1g.10gb."
+    )
+    memory_limit_gi_b: Annotated[Int32 | None, no_effect("nothing limits the memory of a pod on a shared GPU")] = Field(
+        default=None, alias="memoryLimitGiB", ge=1, description="No effect: GPU memory in mode shared, for quotas."
+    )
+
+
+_LLAMACPP = ("llamacpp",)
+
+SpeculationType = Literal[
+    "none",
+    "disabled",
+    "mtp",
+    "draft",
+    "draft-simple",
+    "draft-eagle3",
+    "draft-mtp",
+    "draft-dflash",
+    "draft-dspark",
+    "ngram-simple",
+    "ngram-map-k",
+    "ngram-map-k4v",
+    "ngram-mod",
+    "ngram-cache",
+]
+DRAFT_TYPES = ("draft", "draft-simple", "draft-eagle3", "draft-dflash", "draft-dspark")
+"""Types of speculative decoding that need a draft model; ``draft-mtp`` may have one."""
+_HAS_DRAFT_REF = "(has(self.draftModelRef) && self.draftModelRef != '')"
+_HAS_DRAFT_FILE = "(has(self.draftModel) && self.draftModel != '')"
+
+
+class SpeculativeDecoding(KubeModel):
+    """Speculative decoding of llama.cpp: tokens are drafted cheaply and verified by the model."""
+
+    constraints: ClassVar = (
+        Rule(
+            f"!(self.type in {list(DRAFT_TYPES)}) || {_HAS_DRAFT_REF} || {_HAS_DRAFT_FILE}",
+            "this type requires draftModelRef or draftModel",
+            lambda speculation: speculation.type not in DRAFT_TYPES or bool(speculation.draft),
+        ),
+        Rule(
+            f"self.type in {[*DRAFT_TYPES, 'draft-mtp']} || !({_HAS_DRAFT_REF} || {_HAS_DRAFT_FILE})",
+            "draftModelRef and draftModel must only be set with a type that uses a draft model",
+            lambda speculation: speculation.takes_draft or not speculation.draft,
+        ),
+        Rule(
+            f"!({_HAS_DRAFT_REF} && {_HAS_DRAFT_FILE})",
+            "draftModelRef and draftModel must not both be set",
+            lambda speculation: not (speculation.draft_model_ref and speculation.draft_model),
+        ),
+    )
+
+    type: Annotated[SpeculationType, HONOURED, Flag("--spec-type", (), _LLAMACPP)] = Field(
+        description="How tokens are drafted. draft is short for draft-simple, mtp for draft-mtp; none and disabled "
+        "switch speculative decoding off."
+    )
+    draft_model_ref: Annotated[str, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = (
+        Field(default="", description="Name of the draft Model, in the same namespace.")
+    )
+    draft_model: Annotated[str | None, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = (
+        Field(
+            default=None,
+            min_length=1,
+            max_length=253,
+            description="Draft model as one of the Model's files, by its path in the repository or below the prefix.",
+        )
+    )
+    n_draft_max: Annotated[Int32 | None, HONOURED, Flag("--spec-draft-n-max", (), _LLAMACPP)] = Field(
+        default=None, ge=1, description="Maximum number of tokens to draft. Defaults to the server's own."
+    )
+    p_min: Annotated[float | None, HONOURED, Flag("--spec-draft-p-min", (), _LLAMACPP)] = Field(
+        default=None, ge=0, le=1, description="Minimum probability of a drafted token. Defaults to the server's own."
+    )
+
+    @property
+    def draft(self) -> str:
+        """The draft model, in either form."""
+        return self.draft_model_ref or self.draft_model or ""
+
+    @property
+    def takes_draft(self) -> bool:
+        """Whether the type uses a draft model."""
+        return self.type in (*DRAFT_TYPES, "draft-mtp")
 
 
 class ServiceResources(KubeModel):
-    """What each pod asks of its node."""
+    """Resource requests of a pod."""
 
     habits: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("limits", "requests"), "write cpu, memory and gpu directly below resources; gpu: 1 asks for one GPU"
@@ -146,15 +257,7 @@ class ServiceResources(KubeModel):
         ),
         description="Request and limit of the pod's own disk space, and the size of a model's emptyDir, as a quantity.",
     )
-    gpu_sharing: Annotated[
-        GPUSharing | None,
-        no_effect(
-            "the pod gets whole GPUs; for a partition name its resource in the Model's hardware.gpu.resourceName"
-        ),
-    ] = Field(default=None, description="No effect: parts of GPUs.")
-
-
-_LLAMACPP = ("llamacpp",)
+    gpu_sharing: GPUSharing | None = Field(default=None, description="GPU sharing. Defaults to whole GPUs.")
 
 
 class RopeScaling(KubeModel):
@@ -216,22 +319,24 @@ class SLO(KubeModel):
     """A service level objective of Pyrra, which is not made here."""
 
     name: str = Field(default="", description="Name of the objective.")
-    objective: str = Field(pattern=DECIMAL_PATTERN, description="Percentage that has to be good, such as 99.5.")
+    objective: str = Field(pattern=DECIMAL_PATTERN, description="Target percentage of good requests, for example 99.5.")
     window: str = Field(
         default="28d",
         pattern=pattern("^[0-9]+[mhdw]$", "must be a duration of minutes, hours, days or weeks, for example 28d"),
-        description="Time over which it counts.",
+        description="Time window of the objective. Defaults to 28d.",
     )
-    indicator: Literal["availability", "latency"] = Field(default="availability", description="What is measured.")
-    latency_threshold: str = Field(default="", description="Seconds that a good request takes at most.")
+    indicator: Literal["availability", "latency"] = Field(
+        default="availability", description="Measured indicator. Defaults to availability."
+    )
+    latency_threshold: str = Field(default="", description="Maximum duration of a good request, in seconds.")
 
 
 class RolloutPolicy(KubeModel):
     """How long a new template waits for requests in flight."""
 
-    wait_for_idle: bool = Field(default=False, description="Whether it waits until no request is in flight.")
-    idle_timeout_seconds: int = Field(default=300, ge=0, description="How long it waits.")
-    force: bool = Field(default=False, description="Rolls at once.")
+    wait_for_idle: bool = Field(default=False, description="Whether a rollout waits until no request is in flight.")
+    idle_timeout_seconds: int = Field(default=300, ge=0, description="Maximum time to wait, in seconds.")
+    force: bool = Field(default=False, description="Whether the rollout starts at once.")
 
 
 class InferenceServiceSpec(KubeModel):
@@ -246,18 +351,20 @@ class InferenceServiceSpec(KubeModel):
     model_ref: Annotated[str, HONOURED] = Field(
         description="Name of the Model, in the same namespace. A change rolls the pods."
     )
-    runtime: Annotated[Runtime, DEFAULTED] = Field(default="llamacpp", description="The server that runs the model.")
+    runtime: Annotated[Runtime, DEFAULTED] = Field(
+        default="llamacpp", description="Server that runs the model. Defaults to llamacpp."
+    )
     replicas: Annotated[Int32 | None, DEFAULTED] = Field(
         default=1,
         ge=0,
         le=10,
-        description="Number of pods; 0 stops the service. With autoscaling only the first number.",
+        description="Number of replicas; 0 stops the service. With autoscaling, the initial number. Defaults to 1.",
     )
     suspend: Annotated[bool, HONOURED] = Field(
         default=False, description="Stops the service and keeps replicas and autoscaling as they are written."
     )
     mode: Annotated[Literal["chat", "embedding", "rerank"] | None, HONOURED] = Field(
-        default=None, description="What the model is for. llamacpp and sglang only."
+        default=None, description="Purpose of the model. llamacpp and sglang only."
     )
     image: Annotated[str, DEFAULTED] = Field(
         default="", description="Image of the server instead of the runtime's own. generic and personaplex need it."
@@ -377,33 +484,34 @@ class InferenceServiceSpec(KubeModel):
     rope_scaling: RopeScaling | None = Field(
         default=None, description="Extension of the context beyond the trained length. llamacpp only."
     )
-    resources: ServiceResources | None = Field(default=None, description="What each pod asks of its node.")
-    endpoint: Endpoint | None = Field(default=None, description="The Service before the pods.")
-    autoscaling: Autoscaling | None = Field(default=None, description="Lets load decide the number of pods.")
-    probe_overrides: ProbeOverrides | None = Field(default=None, description="Probes instead of the generated ones.")
+    speculative_decoding: SpeculativeDecoding | None = Field(
+        default=None, description="Speculative decoding. llamacpp only; vllm and sglang have it in their own options."
+    )
+    resources: ServiceResources | None = Field(default=None, description="Resource requests of each pod.")
+    endpoint: Endpoint | None = Field(default=None, description="Service in front of the pods.")
+    autoscaling: Autoscaling | None = Field(default=None, description="Autoscaling of the number of replicas.")
+    probe_overrides: ProbeOverrides | None = Field(default=None, description="Probes that replace the generated ones.")
     tolerations: Annotated[list[Toleration], PASSED_THROUGH] = Field(
-        default_factory=list, description="Taints the pods tolerate, beside the GPU's own."
+        default_factory=list, description="Tolerations of the pods, in addition to that of the GPU."
     )
     node_selector: Annotated[dict[str, str], PASSED_THROUGH] = Field(
-        default_factory=dict, description="Labels a node must have."
+        default_factory=dict, description="Node labels that the pods require."
     )
-    affinity: Annotated[Affinity | None, PASSED_THROUGH] = Field(
-        default=None, description="Nodes and neighbours that the pods want or avoid."
-    )
+    affinity: Annotated[Affinity | None, PASSED_THROUGH] = Field(default=None, description="Affinity of the pods.")
     topology_spread_constraints: Annotated[list[TopologySpreadConstraint], PASSED_THROUGH] = Field(
-        default_factory=list, description="How the pods spread over zones or nodes."
+        default_factory=list, description="Topology spread constraints of the pods."
     )
     extra_volumes: Annotated[list[Volume], PASSED_THROUGH] = Field(
-        default_factory=list, description="Volumes of the pods, beside the model's."
+        default_factory=list, description="Volumes of the pods, in addition to that of the model."
     )
     extra_volume_mounts: Annotated[list[VolumeMount], PASSED_THROUGH] = Field(
-        default_factory=list, description="Where the server's container sees them."
+        default_factory=list, description="Volume mounts of the server's container, in addition to that of the model."
     )
     revision_history_limit: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=0, description="Earlier ReplicaSets of the Deployment that are kept. Absent: 10."
+        default=None, ge=0, description="Number of earlier ReplicaSets of the Deployment to keep. Defaults to 10."
     )
-    model_cache: ModelCache | None = Field(default=None, description="Where the pods keep the model's file.")
-    disruption: Disruption | None = Field(default=None, description="Whether Karpenter may take the pods' nodes away.")
+    model_cache: ModelCache | None = Field(default=None, description="Storage of the model's file.")
+    disruption: Disruption | None = Field(default=None, description="Protection of the pods' nodes from Karpenter.")
     pod_annotations: Annotated[dict[str, str], PASSED_THROUGH] = Field(
         default_factory=dict, description="Annotations of the pods."
     )
@@ -497,9 +605,15 @@ class ConditionType(StrEnum):
     GPU_AVAILABLE = "GPUAvailable"
     """The cluster has the GPUs the pods ask for."""
     SUSPENDED = "Suspended"
-    """``suspend`` is true; false only where it was true before."""
+    """Whether ``suspend`` is true."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
-    """The Model that shall propose tokens does not exist."""
+    """Speculative decoding lacks its draft model."""
+    MODEL_TRANSFER_HEALTHY = "ModelTransferHealthy"
+    """Whether pods can download the model; only there once they could not."""
+    DRIVER_COMPATIBLE = "DriverCompatible"
+    """Whether the node's GPU driver is recent enough for the image; only there once it was not."""
+    GATEWAY_READY = "GatewayReady"
+    """Whether endpoint.gateway has its effect; only there while it is enabled."""
     MEMORY_PRESSURE = "MemoryPressure"
     """Written by the metal agent; only kept."""
 
@@ -516,7 +630,7 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     """suspend is true."""
     NOT_SUSPENDED = "NotSuspended"
-    """suspend is false again."""
+    """suspend is false."""
     CREATING = "Creating"
     """Pods are being created or become ready."""
     PENDING = "Pending"
@@ -528,13 +642,41 @@ class Reason(StrEnum):
     FAILED = "Failed"
     """Nothing will happen until somebody acts; the message says what."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
-    """The Model that shall propose tokens does not exist."""
+    """Speculative decoding lacks its draft model."""
     CONFIG_VALID = "ConfigValid"
-    """The options of the runtime, or the Model that shall propose tokens, can be used again."""
+    """The options of the runtime, or the draft model, can be used again."""
     INVALID_SPEC = "InvalidSpec"
     """The object breaks a rule; nothing is changed."""
+    GATEWAY_NOT_INSTALLED = "GatewayCRDsNotInstalled"
+    """This installation makes no routes of Envoy AI Gateway."""
     NAME_CONFLICT = "NameConflict"
     """A child cannot be created: its name is taken by an object that is not ours."""
+
+
+class TransferReason(StrEnum):
+    """Reasons of ``ModelTransferHealthy``."""
+
+    UNTRUSTED = "ModelSourceUntrusted"
+    """The certificate of the source is not trusted."""
+    UNAUTHORIZED = "ModelSourceUnauthorized"
+    """The source refuses the credentials, or the lack of them."""
+    NOT_FOUND = "ModelSourceNotFound"
+    """The source has no such file, object or bucket."""
+    OUT_OF_SPACE = "ModelTransferOutOfSpace"
+    """The volume is too small."""
+    UNREACHABLE = "ModelSourceUnreachable"
+    """No connection to the source can be made."""
+    SUCCEEDED = "ModelTransferSucceeded"
+    """The download works again."""
+
+
+class DriverReason(StrEnum):
+    """Reasons of ``DriverCompatible``."""
+
+    INSUFFICIENT = "CUDADriverInsufficient"
+    """The image needs a newer CUDA driver than the node has."""
+    STARTED = "RuntimeStarted"
+    """The server has started."""
 
 
 class SchedulingStatus(StrEnum):
@@ -554,17 +696,39 @@ class SchedulingStatus(StrEnum):
     """Written by the metal agent: it could not tell whether the model fits."""
 
 
+class Acceleration(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Use of the GPU, as another writer reports it."""
+
+    device: Annotated[str, Meta(description="GPU that the server uses.")] = ""
+    layers_offloaded: Annotated[Int32, Meta(description="Number of layers on the GPU.")] = 0
+    layers_total: Annotated[Int32, Meta(description="Number of layers of the model.")] = 0
+
+
+class GatewayStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Exposure behind a gateway, as another writer reports it."""
+
+    route_ready: Annotated[bool, Meta(description="Whether the route exists.")] = False
+    model_name: Annotated[str, Meta(description="Name of the model in requests.")] = ""
+    endpoint: Annotated[str, Meta(description="URL of the gateway.")] = ""
+    auth_enabled: Annotated[bool, Meta(description="Whether the gateway requires credentials.")] = False
+
+
 class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     """What is known of a service. Zero values are left out, as upstream does."""
 
     phase: Annotated[
         str, Meta(description="Where the service is in its life.", extra_json_schema={"enum": [str(p) for p in Phase]})
     ] = ""
-    ready_replicas: Annotated[Int32, Meta(description="Pods that are ready.")] = 0
-    desired_replicas: Annotated[Int32, Meta(description="Pods that are wanted.")] = 0
-    replicas: Annotated[Int32, Meta(description="Pods that exist.")] = 0
+    ready_replicas: Annotated[Int32, Meta(description="Number of ready replicas.")] = 0
+    desired_replicas: Annotated[Int32, Meta(description="Number of desired replicas.")] = 0
+    replicas: Annotated[Int32, Meta(description="Number of replicas.")] = 0
     endpoint: Annotated[str, Meta(description="URL of the service inside the cluster.")] = ""
     model_ready: Annotated[bool, Meta(description="Whether the Model is Ready.")] = False
+    mode: Annotated[str, Meta(description="Purpose of the model: chat, embedding or rerank.")] = ""
+    acceleration: Annotated[
+        Acceleration | None, Meta(description="Use of the GPU. Only kept: hooks do not read logs.")
+    ] = None
+    gateway: Annotated[GatewayStatus | None, Meta(description="Exposure behind a gateway. Only kept.")] = None
     last_updated: Annotated[DateTime | None, Meta(description="When another field of this status last changed.")] = None
     scheduling_status: Annotated[str, Meta(description="Why pods cannot run yet, as one word.")] = ""
     scheduling_message: Annotated[str, Meta(description="Why pods cannot run yet, in the scheduler's words.")] = ""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
+from app.hooks import sendable
 from app.kube import field, quantity
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice, without_user
 from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
-from app.kube.names import LABEL_MAX
+from app.kube.names import LABEL_MAX, is_dns1123_label
+from app.kube.rules import violations
 from app.llmkube.fit import too_large
 from app.llmkube.model.plan import accelerator, refusal
 from app.llmkube.model.types import (
@@ -35,8 +37,8 @@ from app.llmkube.source import (
     source_of,
 )
 from app.settings import Settings
-from app.workload import podrules
 from app.workload.address import HUB_HOSTS
+from app.workload.fieldrules import object_name
 
 Errors = list[field.Error]
 
@@ -52,7 +54,7 @@ def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     errors += _source(source) or _forbidden(source, settings)
     errors += _file_set(spec)
     if spec.source_secret_ref:
-        errors += podrules.object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
+        errors += object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
     if spec.hardware:
         errors += _hardware(spec.hardware, SPEC.child("hardware"))
     if spec.resources:
@@ -143,7 +145,19 @@ def _hardware(hardware: Hardware, path: field.Path) -> Errors:
 
 
 def _gpu(gpu: GPU, path: field.Path) -> Errors:
-    return _quantity(gpu.memory, path.child("memory"))
+    """LK-V-M43: claims have names of their own, and only one of two ways to a device."""
+    errors = [*_quantity(gpu.memory, path.child("memory")), *violations(gpu, path)]
+    here = path.child("resourceClaims")
+    errors += sendable.check(
+        [claim.model_dump(by_alias=True, exclude_none=True) for claim in gpu.resource_claims], here
+    )
+    for position, claim in enumerate(gpu.resource_claims):
+        if not is_dns1123_label(claim.name):
+            detail = "must be at most 63 lower case letters, digits and '-'"
+            errors.append(field.invalid(here.index(position).child("name"), claim.name, detail))
+        for name, value in claim.model_dump(by_alias=True, exclude={"name"}, exclude_none=True).items():
+            errors += object_name(value, here.index(position).child(name))
+    return errors
 
 
 def _resources(resources: ModelResources, path: field.Path) -> Errors:

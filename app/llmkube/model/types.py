@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -17,6 +17,7 @@ from app.kube.base import DateTime, Int32, Int64, KubeModel, pattern
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
+from app.kube.rules import Rule, Rules
 
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*(.+)", re.IGNORECASE)
 
@@ -73,12 +74,35 @@ class DeviceClaim(KubeModel):
     """A claim of dynamic resource allocation."""
 
     name: str = Field(description="Name of the claim in the pod.")
-    resource_claim_name: str | None = Field(default=None, description="ResourceClaim of the namespace.")
-    resource_claim_template_name: str | None = Field(default=None, description="ResourceClaimTemplate of it.")
+    resource_claim_name: str | None = Field(default=None, description="Name of a ResourceClaim, in the same namespace.")
+    resource_claim_template_name: str | None = Field(
+        default=None, description="Name of a ResourceClaimTemplate, in the same namespace."
+    )
+
+
+_ONE_CLAIM = Rules(
+    (
+        Rule(
+            "self.all(claim, has(claim.resourceClaimName) != has(claim.resourceClaimTemplateName))",
+            "each claim must set either resourceClaimName or resourceClaimTemplateName",
+            lambda claims: all(
+                (c.resource_claim_name is None) != (c.resource_claim_template_name is None) for c in claims
+            ),
+        ),
+    )
+)
 
 
 class GPU(KubeModel):
     """The GPUs of one pod."""
+
+    constraints: ClassVar = (
+        Rule(
+            "has(self.resourceName) && has(self.resourceClaims) ? self.resourceClaims == [] : true",
+            "resourceName and resourceClaims must not both be set",
+            lambda gpu: not (gpu.resource_name and gpu.resource_claims),
+        ),
+    )
 
     enabled: Annotated[bool | None, NO_EFFECT] = Field(
         default=None, description="No effect: whether a GPU is requested is decided by the counts alone."
@@ -109,10 +133,12 @@ class GPU(KubeModel):
         description="How llama.cpp reaches an AMD GPU: devic.es/dri-render is requested, and a service without an "
         "image has one that is built for it.",
     )
-    resource_claims: Annotated[
-        list[DeviceClaim],
-        no_effect("devices are requested as extended resources, by count and resourceName"),
-    ] = Field(default_factory=list, max_length=16, description="No effect: claims of dynamic resource allocation.")
+    resource_claims: Annotated[list[DeviceClaim], passed_through("to pods of the cluster"), _ONE_CLAIM] = Field(
+        default_factory=list,
+        max_length=16,
+        description="Claims of dynamic resource allocation for the devices of each pod, instead of count and "
+        "resourceName.",
+    )
     layers: Annotated[Int32 | None, defaulted("runtime llamacpp, and metal")] = Field(
         default=None, ge=-1, description="Layers that llama.cpp puts on the GPU. 0, -1 and absent mean all of them."
     )

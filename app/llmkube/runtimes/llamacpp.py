@@ -13,6 +13,7 @@ from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import Hardware, ModelSpec, layers
+from app.llmkube.runtimes import speculation
 from app.llmkube.runtimes.memory import memory_use
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
 from app.llmkube.source import SourceClass, source_of
@@ -31,7 +32,7 @@ def arguments(serving: Serving) -> list[str]:
     spec = serving.spec
     return [
         *_model(serving),
-        *("--host", serving.address),
+        *serving.listen(),
         *flag("--port", serving.port),
         *_gpu(serving),
         *serving.options(spec, "context_size"),
@@ -41,6 +42,7 @@ def arguments(serving: Serving) -> list[str]:
         *serving.options(spec, "cache_type_k", "cache_type_v", "cache_type_custom_k", "cache_type_custom_v"),
         *serving.options(spec, "moe_cpu_offload", "moe_cpu_layers", "no_kv_offload", "tensor_overrides"),
         *serving.options(spec, "batch_size", "u_batch_size", "no_warmup"),
+        *speculation.arguments(serving),
         *_reasoning(serving),
         *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
         *serving.options(spec, "metadata_overrides"),
@@ -212,11 +214,13 @@ LLAMACPP = Runtime(
     arguments=arguments,
     formats=("gguf",),
     gpu_fields={"layers": 1, "sharding": 2},
-    reads=("extraArgs", "mode", "skipModelInit"),
-    not_on_metal=("bindAddress", "skipModelInit"),
+    reads=("extraArgs", "mode", "skipModelInit", "speculativeDecoding"),
+    not_on_metal=("bindAddress", "skipModelInit", "speculativeDecoding"),
     overrides=(("moeCPULayers", "moeCPUOffload"),),
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,
+    draft=speculation.draft,
+    draft_is_model=True,
     use=use,
 )

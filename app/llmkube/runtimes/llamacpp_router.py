@@ -17,7 +17,7 @@ def arguments(serving: Serving) -> list[str]:
     return [
         *("--models-dir", MODELS_DIR),
         *flag("--port", serving.port),
-        *([] if serving.has("--host") else ["--host", serving.address]),
+        *serving.listen(),
         *switch("--metrics", not serving.has("--metrics")),
         *serving.spec.extra_args,
     ]

@@ -57,10 +57,9 @@ class Serving:
         source = source_of(self.model)
         return source.repository or source.text
 
-    @property
-    def address(self) -> str:
-        """Address that the server listens on."""
-        return self.spec.bind_address or ALL_ADDRESSES
+    def listen(self, flag: str = "--host") -> list[str]:
+        """The flag for the address that the server listens on; nothing where ``extraArgs`` have it."""
+        return [] if self.has(flag) else [flag, self.spec.bind_address or ALL_ADDRESSES]
 
     @property
     def revision(self) -> list[str]:
@@ -165,6 +164,9 @@ class Runtime:
     mistakes: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
     """Causes that keep the server from starting with the GPUs of a pod."""
 
+    parallelism: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
+    """Causes that the options ask for more GPUs than a pod has."""
+
     condition: str = ""
     """Type of the condition on ``config``; a service with another runtime has none."""
     valid: str = ""
@@ -177,6 +179,10 @@ class Runtime:
     """Draft model of speculative decoding, as the user wrote it; empty without one."""
     draft_of: Callable[[list[str]], str] = lambda _: ""
     """Draft model on the command line of a running server; empty without one."""
+    draft_problem: Callable[[InferenceServiceSpec], str] = lambda _: ""
+    """What speculative decoding lacks where it is on without a draft model; empty otherwise."""
+    draft_is_model: bool = False
+    """Whether it is the name of a Model and nothing else, which has to be Ready."""
 
     @property
     def flags(self) -> Mapping[str, Flag]:

@@ -42,7 +42,7 @@ def arguments(serving: Serving) -> list[str]:
         *serving.revision,
         *flag("--port", serving.port),
         "--enable-metrics",
-        *([] if serving.has("--host") else ["--host", serving.address]),
+        *serving.listen(),
         *([] if serving.has("--served-model-name") else ["--served-model-name", serving.spec.model_ref]),
         *serving.options(config, speculative=_speculative(serving), lora_modules=[], **_lora(config)),
         *flag("--tp-size", serving.gpus if serving.gpus > 1 and config.tensor_parallel_size is None else None),
@@ -155,18 +155,18 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
         yield advice(CONFIG.child("memFractionStatic"), "no effect without a GPU", "no-effect")
 
 
-def mistakes(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
+def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
     """SGLang needs a GPU for each part of the model, and of each copy (LK-V-X05)."""
     config = spec.sglang_config or SGLangConfig()
-    if config.tensor_parallel_size is None and config.data_parallel_size is None:
-        return
-    parts = (config.tensor_parallel_size or 1) * (config.data_parallel_size or 1)
-    if parts > max(gpus.count, 1):
-        text = (
-            f"sglangConfig.tensorParallelSize times dataParallelSize is {parts}, but a pod has {gpus.count} "
-            f"{gpus.resource}"
-        )
-        yield Cause(Stage.SPEC, text, "TensorParallelSize")
+    tensor, data, expert = config.tensor_parallel_size, config.data_parallel_size, config.expert_parallel_size
+    needed = {
+        "tensorParallelSize times dataParallelSize": (tensor or 1) * (data or 1),
+        "expertParallelSize": expert or 1,
+    }
+    for name, size in needed.items():
+        if size > max(gpus.count, 1):
+            text = f"sglangConfig.{name} is {size}, but a pod has {gpus.count} {gpus.resource}"
+            yield Cause(Stage.SPEC, text, "TensorParallelSize")
 
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
@@ -220,7 +220,7 @@ SGLANG = Runtime(
     token="HF_TOKEN",  # noqa: S106 - the name of a variable
     advice=warnings,
     advice_with_model=warnings_with_model,
-    mistakes=mistakes,
+    parallelism=parallelism,
     condition="SGLangSpecValid",
     valid="the SGLang options fit together",
     judge=judge,

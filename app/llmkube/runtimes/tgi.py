@@ -21,7 +21,7 @@ def arguments(serving: Serving) -> list[str]:
     return [
         *("--model-id", serving.source),
         *serving.revision,
-        *("--hostname", serving.address),
+        *serving.listen("--hostname"),
         *flag("--port", serving.port),
         *(serving.options(config, dtype=[]) if _decides_dtype(config) else serving.options(config)),
         *flag("--num-shard", serving.gpus if serving.gpus > 1 else None),

@@ -38,7 +38,7 @@ def arguments(serving: Serving) -> list[str]:
     spec, config = serving.spec, serving.spec.vllm_config
     return [
         serving.path or serving.source,
-        *("--host", serving.address),
+        *serving.listen(),
         *flag("--port", serving.port),
         *serving.revision,
         *(serving.options(config, speculative=_speculative(config, serving)) if config else []),
@@ -107,7 +107,7 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
         yield advice(CONFIG.child("gpuMemoryUtilization"), "no effect without a GPU", "no-effect")
 
 
-def mistakes(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
+def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
     """vLLM needs a GPU for each part of the model (LK-V-X05)."""
     parallel = spec.vllm_config.tensor_parallel_size if spec.vllm_config else None
     if parallel and parallel > max(gpus.count, 1):
@@ -115,12 +115,16 @@ def mistakes(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
         yield Cause(Stage.SPEC, text, "TensorParallelSize")
 
 
+def draft_problem(spec: InferenceServiceSpec) -> str:
+    speculative = _speculation(spec)
+    missing = speculative.enabled and not speculative.model
+    return "vllmConfig.speculative.enabled requires model; speculative decoding is left out" if missing else ""
+
+
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     """Speculative decoding that is on without a model."""
-    speculative = _speculation(spec)
-    message = "SpeculativeInvalid: vllmConfig.speculative.enabled needs model; speculative decoding is left out"
-    missing = speculative.enabled and not speculative.model
-    return (Reason.SPECULATIVE_MISSING_MODEL, message) if missing else None
+    problem = draft_problem(spec)
+    return (Reason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
 
 
 _MEMORY_FLAGS = (
@@ -142,6 +146,7 @@ VLLM = Runtime(
     container="vllm",
     image=images.VLLM,
     device_images=dict.fromkeys(("amd", "rocm", "vulkan"), images.VLLM_ROCM),
+    command=("vllm", "serve"),
     port=8000,
     health=HEALTH,
     metric="vllm:num_requests_running",
@@ -156,11 +161,12 @@ VLLM = Runtime(
     errors=lambda spec: not_below_one(spec, "vllmConfig", "tensorParallelSize", "maxModelLen"),
     advice=warnings,
     advice_with_model=warnings_with_model,
-    mistakes=mistakes,
+    parallelism=parallelism,
     condition="VLLMSpecValid",
     valid="the vLLM options fit together",
     judge=judge,
     draft=draft,
+    draft_problem=draft_problem,
     draft_of=draft_of,
     use=use,
 )

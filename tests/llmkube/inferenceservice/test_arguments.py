@@ -201,7 +201,7 @@ VLLM_ALL: Json = {
     "enableChunkedPrefill": True,
     "maxNumBatchedTokens": 8192,
     "attentionBackend": "flashinfer",
-    "speculative": {"enabled": True, "model": "draft"},
+    "speculative": {"enabled": True, "model": "org/small"},
     "enableExpertParallel": True,
     "cpuOffloadGB": 0,
     "gpuMemoryUtilization": 0.8,
@@ -279,7 +279,7 @@ CASES: dict[str, tuple[Json, Json, str]] = {
             "org/repo --host 0.0.0.0 --port 8000 --max-model-len 8192 --quantization awq --dtype bfloat16 "
             "--kv-cache-dtype turboquant_k8v4 --enable-prefix-caching --enable-chunked-prefill "
             "--max-num-batched-tokens 8192 "
-            '--attention-backend flashinfer --speculative-config {"model":"draft","num_speculative_tokens":4} '
+            '--attention-backend flashinfer --speculative-config {"model":"org/small","num_speculative_tokens":4} '
             "--enable-expert-parallel --cpu-offload-gb 0 --gpu-memory-utilization 0.8 "
             "--tensor-parallel-size 2 --max-num-seqs 8 --seed 1"
         ),
@@ -436,7 +436,7 @@ def test_unknown_runtime_is_llamacpp() -> None:
 
 
 def test_drafts_are_resolved() -> None:
-    """A proposing model that names a Model of the namespace is that Model: its repository, or its file (LK-B-09)."""
+    """A draft model that names a Model of the namespace is that Model: its repository, or its file (LK-B-09)."""
     config = {"speculative": {"enabled": True, "model": "draft"}}
     parent = service(runtime="vllm", vllmConfig=config)
     remote = sync(parent, model(), model("draft", source="org/small"))

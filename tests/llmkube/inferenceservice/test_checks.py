@@ -127,6 +127,16 @@ EMBEDDED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("LK-V-K03", env(valueFrom={}), "give exactly one of fieldRef"),
     (
+        "LK-V-K35",
+        env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "/p", "key": "k"}}),
+        "fileKeyRef.path: Invalid value",
+    ),
+    (
+        "LK-V-K35",
+        env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "a/../b", "key": "k"}}),
+        "must be a relative path without '..'",
+    ),
+    (
         "LK-V-K03",
         env(valueFrom={"secretKeyRef": {"name": "s", "key": "k"}, "configMapKeyRef": {"name": "c", "key": "k"}}),
         "give exactly one of fieldRef",
@@ -317,6 +327,8 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         "HF_TOKEN replaces the value",
     ),
     ("LK-V-I61", {**PERSONAPLEX, "env": [{"name": "NO_TORCH_COMPILE"}]}, "NO_TORCH_COMPILE replaces the value"),
+    ("LK-V-I80", {"runtime": "generic", "image": "x", "autoscaling": {"maxReplicas": 2}}, "has no metric of its own"),
+    ("LK-V-I80", {"runtime": "personaplex", "image": "x", "autoscaling": {"maxReplicas": 2}}, "no metric of its own"),
     ("LK-V-I63", {"evictionProtection": True}, "unless the Model's accelerator is metal"),
     (
         "LK-V-K07",
@@ -441,3 +453,10 @@ def test_documented_example_has_two_warnings() -> None:
         "spec.hardware.memoryBudget",
         "spec.evictionProtection",
     ]
+
+
+def test_a_volume_of_the_user_provides_a_file() -> None:
+    """LK-V-K07: ``extraVolumes`` count."""
+    variable = env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}})
+    assert "no volume that provides" in str(warned(service(**variable)))
+    assert "no volume" not in str(warned(service(**variable, extraVolumes=[{"name": "v", "emptyDir": {}}])))

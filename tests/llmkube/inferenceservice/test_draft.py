@@ -1,4 +1,4 @@
-"""The proposing model of speculative decoding (LK-B-09): what runs is never changed by a Model that is away."""
+"""The draft model of speculative decoding (LK-B-09): a missing Model never changes what runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from tests.llmkube.inferenceservice.world import applied, args, condition, kinds, model, service, sync
+from tests.llmkube.objects import errors
+from tests.llmkube.objects import service as written
 
 Json = dict[str, Any]
 
@@ -19,17 +21,17 @@ def speculating(draft: str = "draft", **spec: Any) -> Json:
 
 
 def running(draft: Json) -> tuple[Json, ...]:
-    """The children of a service whose proposing Model is ``draft``, up and ready."""
+    """The children of a service whose draft Model is ``draft``, up and ready."""
     return applied(sync(speculating(), model(), draft), Deployment=RUNNING)
 
 
 @pytest.mark.parametrize("source", [DRAFT_URL, "/mnt/d.gguf", "pvc://claim/d.gguf"])
-def test_pods_wait_for_the_proposers_file(source: str) -> None:
+def test_pods_wait_for_the_draft_file(source: str) -> None:
     """Nothing is made before the file is where the pods would look for it, and Ready says what is waited for."""
     answer = sync(speculating(), model(), model("draft", phase="Downloading", source=source))
     assert kinds(answer) == []
     assert condition(answer, "Ready")["reason"] == "ModelNotReady"
-    assert condition(answer, "Ready")["message"].startswith("the proposing Model draft is Downloading")
+    assert condition(answer, "Ready")["message"].startswith("draft Model draft is Downloading")
     assert answer["status"]["modelReady"] is True
     assert kinds(sync(speculating(), model(), model("draft", source=source))) == ["Deployment", "Service"]
 
@@ -52,16 +54,16 @@ def test_a_repository_is_not_waited_for() -> None:
     ids=["gone", "downloads again", "new source", "broken"],
 )
 def test_what_runs_goes_on(related: tuple[Json, ...]) -> None:
-    """No pod is replaced because the proposing Model is away; Ready names it."""
+    """No pod is replaced because the draft Model is away; Ready names it."""
     before = running(model("draft", source=DRAFT_URL))
     answer = sync(speculating(), model(), *related, children=before)
     assert applied(answer, before, Deployment=RUNNING) == before
     assert answer["status"]["phase"] == "Ready"
     assert condition(answer, "Ready")["status"] == "False"
-    assert condition(answer, "Ready")["message"].startswith("the proposing Model draft ")
+    assert condition(answer, "Ready")["message"].startswith("draft Model draft ")
 
 
-def test_a_proposer_that_is_being_deleted_keeps_the_pods() -> None:
+def test_a_draft_that_is_being_deleted_keeps_the_pods() -> None:
     leaving = model("draft", source="org/small")
     before = running(leaving)
     leaving["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
@@ -69,9 +71,9 @@ def test_a_proposer_that_is_being_deleted_keeps_the_pods() -> None:
     assert applied(answer, before, Deployment=RUNNING) == before
 
 
-def test_a_text_that_names_no_model_is_passed_on() -> None:
-    """A new service gets the text as it is; an edit to a repository is no missing Model."""
-    assert '--speculative-config {"model":"draft",' in args(sync(speculating(), model()))
+def test_flags_of_a_missing_draft_are_left_out() -> None:
+    """A name without a slash is a Model's; an edit to a repository is no missing Model."""
+    assert "--speculative-config" not in args(sync(speculating(), model()))
     before = running(model("draft", source=DRAFT_URL))
     assert '--speculative-config {"model":"org/new",' in args(sync(speculating("org/new"), model(), children=before))
 
@@ -88,21 +90,21 @@ def test_a_text_that_was_passed_on_stays() -> None:
 def test_a_record_that_users_broke_is_none(record: str) -> None:
     before = running(model("draft", source=DRAFT_URL))
     before[0]["metadata"]["annotations"] = {"metacontroller.k8s.io/last-applied-configuration": record}
-    assert '--speculative-config {"model":"draft",' in args(sync(speculating(), model(), children=before))
+    assert "--speculative-config" not in args(sync(speculating(), model(), children=before))
 
 
-def test_a_proposer_that_does_not_exist_has_a_condition_of_its_own() -> None:
+def test_a_draft_that_does_not_exist_has_a_condition_of_its_own() -> None:
     """It says so while the service starts, while its pods run and after the Model was deleted (LK-B-08)."""
     before = sync(speculating(), model())
     invalid = condition(before, "SpeculativeInvalid")
     assert (invalid["status"], invalid["reason"]) == ("True", "SpeculativeInvalid")
-    assert invalid["message"] == "the proposing Model draft does not exist in this namespace"
+    assert invalid["message"] == "draft Model draft does not exist in this namespace"
     assert invalid["message"] in condition(before, "Ready")["message"]
     ran = running(model("draft", source=DRAFT_URL))
     gone = sync(speculating(), model(), children=ran)
     assert condition(gone, "SpeculativeInvalid")["status"] == "True"
     assert condition(gone, "Ready")["reason"] == "SpeculativeInvalid"
-    assert condition(gone, "Ready")["message"].count("the proposing Model draft") == 1
+    assert condition(gone, "Ready")["message"].count("draft Model draft") == 1
 
 
 def test_the_condition_ends_with_its_cause() -> None:
@@ -115,3 +117,98 @@ def test_the_condition_ends_with_its_cause() -> None:
     assert condition(repaired, "SpeculativeInvalid")["status"] == "False"
     without = sync(service(runtime="vllm", status=status), model())
     assert condition(without, "SpeculativeInvalid") == {}
+
+
+def test_speculation_without_a_draft_has_the_same_condition() -> None:
+    answer = sync(service(runtime="vllm", vllmConfig={"speculative": {"enabled": True}}), model())
+    invalid = condition(answer, "SpeculativeInvalid")
+    assert (invalid["status"], invalid["reason"]) == ("True", "SpeculativeInvalid")
+    assert "speculative.enabled requires model" in invalid["message"]
+    assert "--num-speculative-tokens" not in args(answer)
+
+
+# llama.cpp, where a draft is a Model or one of the Model's files.
+
+
+def drafting(**speculation: Any) -> Json:
+    return service(speculativeDecoding={"type": "draft", **speculation})
+
+
+def test_a_draft_model_of_llamacpp_is_mounted() -> None:
+    answer = sync(
+        drafting(draftModelRef="d", nDraftMax=16, pMin=1e-05), model(), model("d", source="pvc://claim/d.gguf")
+    )
+    wanted = "--spec-type draft-simple -md /draft-model/d.gguf --spec-draft-n-max 16 --spec-draft-p-min 1e-05 "
+    assert wanted in args(answer)
+
+
+@pytest.mark.parametrize(
+    ("type_", "flag"), [("mtp", "draft-mtp"), ("ngram-mod", "ngram-mod"), ("draft-mtp", "draft-mtp")]
+)
+def test_types_without_a_draft(type_: str, flag: str) -> None:
+    answer = sync(service(speculativeDecoding={"type": type_}), model())
+    assert args(answer).endswith(f"--spec-type {flag} --metrics")
+
+
+@pytest.mark.parametrize("type_", ["none", "disabled"])
+def test_speculation_that_is_off_has_no_flags(type_: str) -> None:
+    assert "--spec" not in args(sync(service(speculativeDecoding={"type": type_, "nDraftMax": 8}), model()))
+
+
+def test_a_draft_file_lies_beside_the_models() -> None:
+    files = model(source="hf://o/r", files=["m.gguf", "d.gguf"], status={"stagedFiles": ["m.gguf", "d.gguf"]})
+    found = args(sync(drafting(draftModel="d.gguf"), files))
+    directory = found.split("--model ")[1].split("/m.gguf")[0]
+    assert f"-md {directory}/d.gguf " in found
+
+
+def test_pods_that_download_also_download_the_draft() -> None:
+    parent = drafting(draftModelRef="d")
+    parent["spec"]["modelCache"] = {"persistence": "Ephemeral"}
+    answer = sync(parent, model(), model("d", source=DRAFT_URL))
+    pod = answer["children"][0]["spec"]["template"]["spec"]
+    assert [step["name"] for step in pod["initContainers"]] == ["model-downloader", "draft-model-downloader"]
+    assert [volume["name"] for volume in pod["volumes"]] == ["model-storage"]
+    assert "-md /models/ns1-d.gguf " in args(answer)
+
+
+@pytest.mark.parametrize(
+    ("related", "phase", "reason"),
+    [
+        ((), "Failed", "ModelNotFound"),
+        ((model("d", phase="Downloading", source=DRAFT_URL),), "Pending", "ModelNotReady"),
+    ],
+    ids=["missing", "not ready"],
+)
+def test_llamacpp_waits_for_its_draft_model(related: tuple[Json, ...], phase: str, reason: str) -> None:
+    """Nothing is made, and what runs goes on."""
+    answer = sync(drafting(draftModelRef="d"), model(), *related)
+    assert kinds(answer) == []
+    assert answer["status"]["phase"] == phase
+    assert condition(answer, "Ready")["reason"] == reason
+    assert condition(answer, "Ready")["message"].startswith("draft Model d ")
+    before = applied(sync(drafting(draftModelRef="d"), model(), model("d", source=DRAFT_URL)), Deployment=RUNNING)
+    kept = sync(drafting(draftModelRef="d"), model(), *related, children=before)
+    assert applied(kept, before, Deployment=RUNNING) == before
+
+
+def test_without_the_models_volume_there_is_no_draft() -> None:
+    parent = drafting(draftModelRef="d")
+    parent["spec"] |= {"skipModelInit": True, "extraArgs": ["-m", "/x.gguf"]}
+    assert "--spec-type draft-simple -m /x.gguf" in args(sync(parent, model(), model("d", source=DRAFT_URL)))
+
+
+@pytest.mark.parametrize(
+    ("speculation", "words"),
+    [
+        ({"type": "draft"}, "this type requires draftModelRef or draftModel"),
+        ({"type": "mtp", "draftModelRef": "d"}, "must only be set with a type that uses a draft model"),
+        ({"type": "draft", "draftModelRef": "d", "draftModel": "d"}, "must not both be set"),
+        ({"type": "draft", "draftModel": "../d"}, "draftModel: Invalid value"),
+        ({"type": "draft", "draftModelRef": "D"}, "draftModelRef: Invalid value"),
+        ({"type": "eagle"}, "Unsupported value"),
+    ],
+)
+def test_rejects_speculation_that_cannot_work(speculation: Json, words: str) -> None:
+    """LK-V-I78 and LK-V-I81."""
+    assert words in str(errors(written(speculativeDecoding=speculation)))

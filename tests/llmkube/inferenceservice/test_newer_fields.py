@@ -162,7 +162,7 @@ def test_suspend_stops_and_resume_starts() -> None:
     assert replicas(resumed) == 2
     assert kinds(resumed) == ["Deployment", "Service", "HorizontalPodAutoscaler"]
     assert condition(resumed, "Suspended")["reason"] == "NotSuspended"
-    assert condition(sync(parent, model()), "Suspended") == {}
+    assert condition(sync(service(), model()), "Suspended")["status"] == "False"
 
 
 def test_suspend_works_while_the_model_is_away_or_the_spec_is_wrong() -> None:

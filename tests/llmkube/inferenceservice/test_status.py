@@ -250,7 +250,7 @@ def test_conditions_by_phase(phase: str, row: tuple[int, int, tuple[Json, ...], 
     answer = sync(parent, model(), *pods, children=deployed(parent, ready=ready))
     assert answer["status"]["phase"] == phase
     found = {c["type"]: (c["status"], c["reason"]) for c in answer["status"]["conditions"] if c["type"] != "Ready"}
-    assert found == expected
+    assert found == {**expected, "Suspended": ("False", "NotSuspended")}
 
 
 def test_conditions_while_the_model_is_away() -> None:
@@ -258,7 +258,7 @@ def test_conditions_while_the_model_is_away() -> None:
     parent = service(status={"conditions": STALE})
     children = deployed(parent, ready=1)
     missing = sync(parent, children=children)
-    assert {c["type"] for c in missing["status"]["conditions"]} == {"Degraded", "Ready"}
+    assert {c["type"] for c in missing["status"]["conditions"]} == {"Degraded", "Ready", "Suspended"}
     pending = sync(parent, model(phase="Downloading"), children=children)
     assert condition(pending, "Available")["status"] == "True"
     assert condition(pending, "Progressing")["reason"] == "Pending"
@@ -364,14 +364,14 @@ def test_vllm_spec_valid_goes_with_the_runtime() -> None:
 def test_why_not_ready_is_ordered_and_quoted() -> None:
     """What refuses pods comes first, then what the user contradicts himself in, then what pods say."""
     other = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "other"}, "value": 1}
-    parent = service(runtime="vllm", vllmConfig={"tensorParallelSize": 8}, resources={"gpu": 2})
+    parent = service(runtime="vllm", vllmConfig={"tensorParallelSize": 8})
     children = deployed(parent, ready=0)
     answer = sync(parent, model(), other, pod("a", GPU_MESSAGE), children=children)
     ready = condition(answer, "Ready")
     assert ready["reason"] == "PriorityClassNotFound"
     assert ready["message"] == (
         "PriorityClass llmkube-normal does not exist; "
-        "vllmConfig.tensorParallelSize is 8, but a pod has 2 nvidia.com/gpu; "
+        "vllmConfig.tensorParallelSize is 8, but a pod has 0 nvidia.com/gpu; "
         f"pod a: cannot be scheduled: {GPU_MESSAGE}"
     )
 

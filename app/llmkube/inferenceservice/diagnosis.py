@@ -1,0 +1,128 @@
+"""Failures of model downloads and GPU drivers, which programs watch for by a condition's reason. Source: LK-5.8.
+
+Only the output of a container tells them apart: what the tools and libraries print is matched here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from app.kube.conditions import Conditions
+from app.kube.objects import ContainerStatus, ObservedPod
+from app.llmkube import names
+from app.llmkube.inferenceservice.types import ConditionType, DriverReason, TransferReason
+from app.workload.cause import bounded, one_line
+
+MAX_QUOTE = 200
+"""Characters of a container's output that a message quotes."""
+
+_CURL = re.compile(r"\(curl (\d+)|curl: \((\d+)\)")
+"""The exit code of curl, as our downloader and curl itself print it."""
+_CURL_CODES = {
+    **dict.fromkeys((5, 6, 7, 28), TransferReason.UNREACHABLE),
+    **dict.fromkeys((51, 60, 77, 83, 90, 91), TransferReason.UNTRUSTED),
+}
+"""Exit codes that need no HTTP status. Source: https://curl.se/libcurl/c/libcurl-errors.html."""
+_HTTP = re.compile(
+    r"(?:error:?|HTTP(?:/[\d.]+)?) (\d{3})\b|\b(\d{3}) (?:client error|unauthorized|forbidden|not found)", re.IGNORECASE
+)
+"""An HTTP status, as downloaders print it."""
+_HTTP_CODES = {
+    **dict.fromkeys((401, 403, 407), TransferReason.UNAUTHORIZED),
+    **dict.fromkeys((404, 410), TransferReason.NOT_FOUND),
+}
+_S3 = re.compile(
+    r"\b(AccessDenied|ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|NoSuchBucket|NoSuchKey)\b", re.IGNORECASE
+)
+"""An error code of the S3 API. Source: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html."""
+_SYSTEM = {
+    TransferReason.UNTRUSTED: re.compile(
+        r"certificate (?:problem|verif)|self.signed certificate|issuer certificate", re.IGNORECASE
+    ),
+    TransferReason.OUT_OF_SPACE: re.compile(r"no space left on device|quota exceeded|volume is full", re.IGNORECASE),
+    TransferReason.UNREACHABLE: re.compile(
+        r"could not resolve|name or service not known|connection (?:refused|timed out)", re.IGNORECASE
+    ),
+}
+"""Errors of the system's libraries, for downloaders without exit codes of their own."""
+
+_DRIVER = re.compile(
+    r"driver (?:version|on your system) is (?:too old|insufficient)|error_?insufficient_?driver", re.IGNORECASE
+)
+"""The errors ``cudaErrorInsufficientDriver`` and ``CUDA_ERROR_INSUFFICIENT_DRIVER``, by name and in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A failure that a container's output tells, with the line that does."""
+
+    reason: str
+    line: str
+
+
+def transfer_finding(texts: Iterable[str]) -> Finding | None:
+    """Return why a download failed, by the output of downloaders."""
+    return next(filter(None, (_find(text, _transfer_reason) for text in texts)), None)
+
+
+def _transfer_reason(line: str) -> str:
+    """Return the reason that a line of a downloader's output gives, or an empty string."""
+    http, curl, s3 = _number(_HTTP, line), _number(_CURL, line), _S3.search(line)
+    if reason := _HTTP_CODES.get(http) or _CURL_CODES.get(curl):
+        return reason
+    if s3 is not None:
+        return TransferReason.NOT_FOUND if s3[1].lower().startswith("nosuch") else TransferReason.UNAUTHORIZED
+    return next((reason for reason, pattern in _SYSTEM.items() if pattern.search(line)), "")
+
+
+def _number(pattern: re.Pattern[str], line: str) -> int:
+    """Return the number that a pattern finds in one of its groups, or 0."""
+    match = pattern.search(line)
+    return int(match[1] or match[2]) if match is not None else 0
+
+
+def _driver_reason(line: str) -> str:
+    return DriverReason.INSUFFICIENT if _DRIVER.search(line) else ""
+
+
+def set_transfer(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
+    """Write ``ModelTransferHealthy``: false while a download fails, true once it no longer does."""
+    statuses = [status for pod in pods for status in pod.status.init_container_statuses or () if _downloads(status)]
+    finding = transfer_finding(_outputs(statuses))
+    finished = any(s.state.terminated is not None and s.state.terminated.exit_code == 0 for s in statuses)
+    if finding is not None:
+        message = f"the model cannot be downloaded: {finding.line}"
+        conditions.set(ConditionType.MODEL_TRANSFER_HEALTHY, False, finding.reason, message)
+    elif (ready or finished) and conditions.get(ConditionType.MODEL_TRANSFER_HEALTHY) is not None:
+        conditions.set(ConditionType.MODEL_TRANSFER_HEALTHY, True, TransferReason.SUCCEEDED, "the model is downloaded")
+
+
+def set_driver(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
+    """Write ``DriverCompatible``: false while a server ends for want of a newer driver, true once one starts."""
+    statuses = [status for pod in pods for status in pod.status.container_statuses or ()]
+    finding = next(filter(None, (_find(text, _driver_reason) for text in _outputs(statuses))), None)
+    if finding is not None:
+        message = f"the node's GPU driver is too old for the image: {finding.line}"
+        conditions.set(ConditionType.DRIVER_COMPATIBLE, False, finding.reason, message)
+    elif (ready or any(s.started for s in statuses)) and conditions.get(ConditionType.DRIVER_COMPATIBLE) is not None:
+        conditions.set(ConditionType.DRIVER_COMPATIBLE, True, DriverReason.STARTED, "the server has started")
+
+
+def _downloads(status: ContainerStatus) -> bool:
+    return status.name in (names.DOWNLOADER, names.DRAFT_DOWNLOADER)
+
+
+def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
+    """Yield the ends of the logs of containers that failed and have not succeeded since."""
+    for status in statuses:
+        ended = status.state.terminated or status.last_state.terminated
+        if ended is not None and ended.exit_code != 0 and not status.ready:
+            yield ended.message
+
+
+def _find(text: str, reason_of: Callable[[str], str]) -> Finding | None:
+    """Return the first line with a reason."""
+    lines = ((reason_of(line), line) for line in text.splitlines())
+    return next((Finding(reason, bounded(one_line(line), MAX_QUOTE)) for reason, line in lines if reason), None)

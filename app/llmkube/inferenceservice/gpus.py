@@ -1,0 +1,90 @@
+"""GPUs of a service's pods: how many of which resource, on which nodes, and why they cannot be requested.
+
+Source: LK-3.4 and LK-3.4.1.
+"""
+
+from __future__ import annotations
+
+import re
+
+from app.llmkube import names
+from app.llmkube.inferenceservice.types import GPUSharing, InferenceServiceSpec
+from app.llmkube.model.plan import amd_device
+from app.llmkube.model.types import GPU, ModelSpec
+from app.settings import Settings, variable_name
+from app.workload.parts import GPURequest
+
+MIG_PROFILE = re.compile(r"[0-9]+g\.[0-9]+gb")
+"""Profile of a MIG partition, as NVIDIA's device plugin spells it in resource names."""
+
+
+def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
+    """Return the GPUs of one pod. A service cannot request fewer than its Model does, not even none."""
+    resources = spec.resources.gpu if spec.resources else None
+    return GPURequest(gpu_of(model).count or resources or 0, _partition(spec) or _resource(model, settings))
+
+
+def gpu_of(model: ModelSpec) -> GPU:
+    """Return the Model's GPU; an empty one where it has none."""
+    return (model.hardware.gpu if model.hardware else None) or GPU()
+
+
+def sharing(spec: InferenceServiceSpec) -> GPUSharing:
+    """Return how the pods share GPUs; whole GPUs where nothing is written."""
+    return (spec.resources.gpu_sharing if spec.resources else None) or GPUSharing()
+
+
+def toleration_key(model: ModelSpec, request: GPURequest) -> str:
+    """Return the taint that pods with a GPU tolerate."""
+    return gpu_of(model).toleration_key or request.resource
+
+
+def pool_selector(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> dict[str, str]:
+    """Return the node labels of the shared pool; empty for pods that use none. AMD GPUs need no pool."""
+    shared = sharing(spec).mode == "shared" and gpu_of(model).vendor != "amd"
+    return dict(settings.llmkube_gpu_sharing_pool) if shared else {}
+
+
+def sharing_problem(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> str:
+    """Return why the pods cannot share a GPU as the spec says; empty where they can."""
+    mode, gpu = sharing(spec).mode, gpu_of(model)
+    if mode == "exclusive":
+        return ""
+    count = gpu_request(model, spec, settings).count
+    if count != 1:
+        return f"mode {mode} requires exactly one GPU, and a pod requests {count}"
+    if gpu.resource_claims:
+        return f"mode {mode} cannot be combined with hardware.gpu.resourceClaims of the Model"
+    if mode == "shared":
+        pool = settings.llmkube_gpu_sharing_pool or gpu.vendor == "amd"
+        return "" if pool else f"mode shared requires a pool of nodes ({variable_name('llmkube_gpu_sharing_pool')})"
+    if gpu.vendor != "nvidia":
+        return f"mode partitioned requires NVIDIA GPUs, and the Model has vendor {gpu.vendor}"
+    if gpu.resource_name:
+        return f"mode partitioned cannot be combined with hardware.gpu.resourceName {gpu.resource_name} of the Model"
+    return ""
+
+
+def known_resources(settings: Settings) -> tuple[str, ...]:
+    """Return every resource that counts as a GPU when the scheduler says that it is insufficient (LK-5.4)."""
+    fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU, names.DRI_RENDER)
+    return tuple(dict.fromkeys((*fixed, settings.llmkube_intel_gpu_resource or names.INTEL_GPU)))
+
+
+def _partition(spec: InferenceServiceSpec) -> str:
+    """Return the resource of a MIG partition; empty for whole GPUs."""
+    shares = sharing(spec)
+    return names.MIG_PARTITION + shares.profile if shares.mode == "partitioned" else ""
+
+
+def _resource(model: ModelSpec, settings: Settings) -> str:
+    """Return the resource of whole GPUs. Intel wins over AMD, and both over the default."""
+    gpu = gpu_of(model)
+    if gpu.resource_name or amd_device(gpu):
+        return gpu.resource_name or names.DRI_RENDER
+    said = (model.hardware.accelerator, gpu.vendor) if model.hardware else ()
+    if "intel" in said:
+        return settings.llmkube_intel_gpu_resource or names.INTEL_GPU
+    if "rocm" in said or "amd" in said:
+        return names.AMD_GPU
+    return names.DRI_RENDER if "vulkan" in said else names.NVIDIA_GPU
