@@ -26,7 +26,7 @@ EXIT_STATUS = {
     ),
     "130": "Interrupted.",
 }
-"""What every exit status means; docs/cli.md has the same table."""
+"""The meaning of each exit status; docs/cli.md has the same table."""
 
 
 @click.command(help=doc(__doc__))

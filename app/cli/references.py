@@ -19,10 +19,10 @@ EACH = "*"
 
 
 def dangling(kind: Kind[Any, Any], document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Where an object names another one of our kinds that is not there, and what was probably meant.
+    """Yield references to missing objects of the served kinds, with a suggestion.
 
-    What it names is what its customize hook asks for by name; a name that does not stand in its spec is a default, and
-    nobody's slip. Neither is what no object can be called, such as a repository's id.
+    The customize hook asks for references by name. A name that is not in the spec is a default, and a value that cannot
+    be an object's name, such as a repository ID, is not a reference.
     """
     wanted: dict[tuple[str, str], list[str]] = defaultdict(list)
     for rule in cluster.rules(kind, document):
@@ -42,7 +42,7 @@ def dangling(kind: Kind[Any, Any], document: Json, cluster: Cluster) -> Iterator
 
 
 def _kind_of(resource: str) -> str:
-    """``Model.inference.llmkube.dev/v1alpha1`` for the plural; empty where it is not one of ours."""
+    """``Model.inference.llmkube.dev/v1alpha1`` for the plural; empty if it is not served here."""
     plural, _, api_version = resource.partition(".")
     group, _, version = api_version.rpartition("/")
     for name in SERVED.get(group, {}):

@@ -27,7 +27,7 @@ from app.kube.stored import without_nulls
 Progress = Callable[[int], None]
 """Called for each object of each round, with the round's number."""
 Controller = Callable[[Json], Json]
-"""An object's status, as the controller of its kind would write it."""
+"""Returns an object's status, as the controller of its kind would write it."""
 Send = Callable[[str, bytes], bytes]
 """Posts a body to a path of the service and returns the answer's body; raises on any other status than 200."""
 
@@ -35,13 +35,13 @@ T = TypeVar("T")
 
 MAX_ROUNDS = 30
 MAX_PODS = 100
-"""Pods that a Deployment starts, whatever its files ask for."""
+"""Maximum number of pods that a Deployment starts."""
 _TIME = "2025-01-01T00:00:00Z"
 
 
 @dataclass
 class Review:
-    """What admission said to one object."""
+    """The verdict of admission on one object."""
 
     allowed: bool
     causes: list[str]
@@ -56,9 +56,9 @@ class Cluster:
     without: tuple[str, ...] = ()
     objects: Store = field(default_factory=Store)
     controllers: Mapping[str, Controller] = field(default_factory=lambda: CONTROLLERS)
-    """What plays the status of objects of each kind. That of Deployments starts pods, too."""
+    """Controllers that write the status of objects of each kind. That of Deployments starts pods, too."""
     granted: frozenset[str] = world.TAKEN_FOR_GRANTED
-    """Kinds that are left out of a request while there is no object of them."""
+    """Kinds that are left out of a request while the cluster has no object of them."""
     syncs: int = 0
     answers: dict[str, tuple[int, Json]] = field(default_factory=dict)
     """The last answer for each parent while the cluster settled, by its uid, with the hash of the request."""
@@ -66,7 +66,7 @@ class Cluster:
     """Children as they were asked for and as they were made: the same again changes nothing."""
 
     def apply(self, document: Json, namespace: str) -> Review:
-        """Store an object as the API server would: after its admission, if it is of a kind of ours."""
+        """Store an object as the API server would: after admission, if its kind is served here."""
         new = world.stored(document, namespace)
         written = judged(document.get("apiVersion", ""), document.get("kind", ""))
         reviewed = {**document, "metadata": new["metadata"]}
@@ -95,9 +95,9 @@ class Cluster:
         return Review(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
 
     def settle(self, progress: Progress = lambda _: None) -> int:
-        """Sync every parent and let the controllers work until nothing changes. Returns the number of rounds.
+        """Sync every parent and run the controllers until nothing changes. Return the number of rounds.
 
-        A parent that would be asked the same as before is not asked again: hooks are functions of what they are sent.
+        A request that equals the last one is not sent again: hooks are pure functions of the request.
         """
         for number in range(1, MAX_ROUNDS + 1):
             if not self.round(number, progress):
@@ -105,7 +105,7 @@ class Cluster:
         return MAX_ROUNDS
 
     def round(self, number: int = 1, progress: Progress = lambda _: None) -> bool:
-        """Sync every parent, and let the controllers work, once. Whether anything changed."""
+        """Sync every parent and run the controllers once. Return whether anything changed."""
         changed = False
         for kind, parent in list(self.parents()):
             progress(number)
@@ -125,7 +125,7 @@ class Cluster:
                     yield kind, document
 
     def children(self, parent: Json) -> list[Json]:
-        """What the parent owns, ordered by kind and name."""
+        """Return the objects that the parent owns, ordered by kind and name."""
         return [d for _, d in sorted(self.objects.owned_by(parent["metadata"]["uid"]).items())]
 
     def delete(self, key: tuple[str, str]) -> None:
@@ -143,7 +143,7 @@ class Cluster:
         return answer if asked == hash(body) else orjson.loads(self.send(f"{kind.resource.hook_path}/sync", body))
 
     def request(self, kind: Kind[Any, Any], parent: Json) -> bytes:
-        """What Metacontroller would post to the sync hook."""
+        """Build the body that Metacontroller would post to the sync hook."""
         return world.sync_request(kind, parent, self.objects, self.rules(kind, parent), self.without, self.granted)
 
     def rules(self, kind: Kind[Any, Any], parent: Json) -> list[Json]:
@@ -155,7 +155,7 @@ class Cluster:
         return rules
 
     def sync(self, kind: Kind[Any, Any], parent: Json) -> bool:
-        """Ask, and do what the answer says, unless the question is the last one again. Whether anything changed."""
+        """Send the request, unless it equals the last one, and apply the answer. Return whether anything changed."""
         body, uid = self.request(kind, parent), parent["metadata"]["uid"]
         if uid in self.answers and self.answers[uid][0] == hash(body):
             return False
@@ -168,7 +168,7 @@ class Cluster:
         return self._reconcile(kind, parent, answer["children"]) or not same
 
     def _reconcile(self, kind: Kind[Any, Any], parent: Json, desired: Iterable[Json]) -> bool:
-        """What Metacontroller does with an answer: create, merge with a record of what was asked for, and prune."""
+        """Do what Metacontroller does with an answer: create, merge by the record of the last answer, and prune."""
         uid, wanted, changed = parent["metadata"]["uid"], set(), False
         create_only = {c.key for c in kind.resource.children if c.update == "OnDelete"}
         for child in desired:
@@ -192,7 +192,7 @@ class Cluster:
         return changed
 
     def play(self) -> bool:
-        """Let the controllers of all other kinds work once. Whether anything changed."""
+        """Run the controllers of all other kinds once. Return whether anything changed."""
         changed = False
         for document in list(self.objects.values()):
             play = self.controllers.get(document["kind"])
@@ -200,7 +200,7 @@ class Cluster:
                 try:
                     status = play(document)
                 except msgspec.ValidationError:
-                    continue  # no API server holds such an object, so nothing runs
+                    continue  # no API server stores such an object
                 changed |= document.get("status") != status
                 document["status"] = status
                 if play is _workload and document["kind"] == "Deployment":
