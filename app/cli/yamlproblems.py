@@ -18,7 +18,7 @@ def explain(error: yaml.YAMLError, lines: Sequence[str]) -> tuple[int, int, str]
             return (
                 number,
                 1,
-                f"an unresolved merge conflict: {_shown(text)}; keep one side, remove the marks",
+                f"a merge conflict that is not resolved: {_shown(text)}; keep one side, remove the marks",
             )
     mark = getattr(error, "problem_mark", None)
     if mark is None:
