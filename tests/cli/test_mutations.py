@@ -19,8 +19,9 @@ from app.cli.kinds import SERVED, find
 from app.cli.manifests import ManifestError, parse
 from app.cli.offline import identity
 from app.cli.validate import check
+from app.kube.base import Json
 from app.settings import Settings
-from tests.cli.files import Command, Json
+from tests.cli.files import Command
 
 Place = tuple[str | int, ...]
 NAMES = [name for kinds in SERVED.values() for name in kinds]
