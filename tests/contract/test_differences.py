@@ -40,3 +40,10 @@ def test_each_has_a_row_with_a_reason() -> None:
 def test_every_family_has_its_list() -> None:
     """A list that is empty would still say so."""
     assert {file.stem for file in DIFFERENCES.glob("*.json")} == {"llmkube", "llmaz", "kserve"}
+
+
+def test_rules_about_arguments_name_them() -> None:
+    """One that permits whole command lines would hide what else differs there. Overrides join to one argument."""
+    entries = json.loads((DIFFERENCES / "llmkube.json").read_text())
+    whole = [entry for entry in entries if entry["path"].endswith("].args") and "arguments" not in entry]
+    assert [entry["when"] for entry in whole] == [{"severalOverrides": True}]
