@@ -18,7 +18,7 @@ from app import conversion
 from app.admission import protocol, review
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import Decorator, answer_decorate
-from app.hooks.kind import Kind, answer_customize, sync_answer
+from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.selftest import check
@@ -107,7 +107,7 @@ class Service(FastAPI):
         settings, clock = self.settings, self._clock
 
         def sync(body: bytes) -> SyncAnswer:
-            return sync_answer(kind, body, settings, clock())
+            return answer_sync(kind, body, settings, clock())
 
         self._add(kind, SYNC, Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(kind.resource)))
 
@@ -115,12 +115,12 @@ class Service(FastAPI):
         def customize(body: bytes) -> Plain:
             return Plain(answer_customize(kind, body, self.settings))
 
-        if kind.customize is not None:
+        if kind.hooks.customize is not None:
             self._add(kind, CUSTOMIZE, Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load))
 
     def _add_admission(self, kind: Kind[Any, Any]) -> None:
         def admit(body: bytes) -> protocol.Answer:
-            return review.review_answer(kind, body, self.settings)
+            return review.answer(kind, body, self.settings)
 
         report = reviewed(kind.resource.kind)
         self._add(kind, ADMISSION, Endpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, report))

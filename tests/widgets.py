@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Meta
 from pydantic import Field
 
-from app.hooks.kind import Kind
+from app.hooks.kept import as_json
+from app.hooks.kind import Admission, Hooks, Kind
 from app.hooks.protocol import NoObjects, RelatedRule, SyncRequest, SyncResponse
 from app.kube import field
 from app.kube.base import EnvVar, KubeModel, pattern
@@ -95,7 +96,7 @@ def sync(
     )
     conditions = Conditions(widget.status.conditions, meta.generation, now)
     conditions.set("Ready", True, "Fine")
-    return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=[deployment])
+    return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=as_json([deployment]))
 
 
 def invalid(widget: Resource[Any, WidgetStatus], errors: Sequence[field.Error], now: datetime) -> WidgetStatus:
@@ -122,14 +123,15 @@ WIDGET: Kind[WidgetSpec, WidgetStatus] = Kind(
         children=(ChildKind("apps/v1", "Deployment", "deployments"),),
         related=(RelatedKind("v1", "configmaps"),),
     ),
-    children=Children,
-    related=NoObjects,
-    sync=sync,
-    invalid=invalid,
-    validate=validate,
-    warnings=warnings,
-    template_inputs=lambda widget, *_: {"image": (widget.metadata.annotations or {}).get("image")},
-    customize=customize,
+    hooks=Hooks(
+        children=Children,
+        related=NoObjects,
+        sync=sync,
+        invalid=invalid,
+        template_inputs=lambda widget, *_: {"image": (widget.metadata.annotations or {}).get("image")},
+        customize=customize,
+    ),
+    admission=Admission(validate=validate, warnings=warnings),
 )
 
 

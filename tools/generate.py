@@ -58,12 +58,12 @@ def everything() -> Files:
     version = package_version()
     components = [*registration.components(RESOURCES), *(decorator.component for decorator in DECORATORS)]
     deployment = safe_load(DEPLOYMENT.read_text(encoding="utf-8"))
-    families = {resource.family: ".".join(resource.group.split(".")[-2:]) for resource in RESOURCES}
+    domains = {resource.family: ".".join(resource.group.split(".")[-2:]) for resource in RESOURCES}
     return {
         **manifests(RESOURCES, version),
         **decorators(DECORATORS, version),
         **family_overlays(RESOURCES),
-        **{name: _marked(name, text) for name, text in chart.files(components, families, deployment, version).items()},
+        **{name: _marked(name, text) for name, text in chart.files(components, domains, deployment, version).items()},
         **field_pages(),
         OPERATIONS: settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8")),
         "app/cli/catalogue.json": catalogue.text(ROOT),
@@ -72,11 +72,11 @@ def everything() -> Files:
 
 
 def family_overlays(resources: Sequence[CustomResource]) -> Files:
-    """An overlay per family, which is quickstart without the others, and the components that leave one out."""
-    families = list(dict.fromkeys(resource.family for resource in resources))
+    """Return an overlay per family, which is quickstart without the others, and the components that leave one out."""
+    families = by_family(resources)
     files: Files = {}
-    for family in families:
-        patches = registration.family_removal([one for one in resources if one.family == family])
+    for family, kinds in families.items():
+        patches = registration.family_removal(kinds)
         files[f"manifests/components/without-{family}/kustomization.yaml"] = _kustomization(
             [], "Component", patches=[{"target": target, "patch": yaml.dump(patch)} for target, patch in patches]
         )
@@ -85,8 +85,16 @@ def family_overlays(resources: Sequence[CustomResource]) -> Files:
     return files
 
 
+def by_family(resources: Sequence[CustomResource]) -> dict[str, list[CustomResource]]:
+    """Group kinds by their family, in the order of the families."""
+    families: dict[str, list[CustomResource]] = {}
+    for resource in resources:
+        families.setdefault(resource.family, []).append(resource)
+    return families
+
+
 def field_pages() -> Files:
-    """What becomes of every field of every kind: one page of the documentation per family."""
+    """Return the documentation of the effect of every field, one page per family."""
     from app.families import RESOURCES  # noqa: PLC0415  as above
 
     pages = {}
@@ -97,7 +105,7 @@ def field_pages() -> Files:
 
 
 def manifests(resources: Sequence[CustomResource], version: str) -> Files:
-    """What a cluster is given: a pure function of the kinds and the release."""
+    """Return the manifests of a release."""
     return {
         **crds(resources),
         **metacontroller(resources, version),
@@ -152,16 +160,18 @@ def crd(resource: CustomResource) -> str:
 
 
 def metacontroller(resources: Sequence[CustomResource], version: str) -> Files:
-    """A kustomize base, one component per optional child kind, and the rights that Metacontroller needs for each."""
+    """Return a kustomize base, a component per optional child kind, and Metacontroller's rights for each."""
     controllers = {
         f"{controller_name(r)}.yaml": _text(registration.composite_controller(r, version)) for r in resources
+    }
+    roles = {
+        "metacontroller.yaml": HEADER + yaml.dump_all(registration.metacontroller_roles()),
+        **{f"{name}.yaml": _text(registration.family_role(name, r)) for name, r in by_family(resources).items()},
     }
     files = {
         **controllers,
         "kustomization.yaml": _kustomization([*controllers, "rbac"]),
-        "rbac/kustomization.yaml": _kustomization(["metacontroller.yaml", "resources.yaml"]),
-        "rbac/metacontroller.yaml": HEADER + yaml.dump_all(registration.metacontroller_roles()),
-        "rbac/resources.yaml": _text(registration.resources_role(resources)),
+        **_below("rbac", {**roles, "kustomization.yaml": _kustomization(roles)}),
     }
     for name in registration.components(resources):
         files |= _below(f"components/{name}", component(resources, name))
@@ -176,7 +186,7 @@ def component(resources: Sequence[CustomResource], name: str) -> Files:
     ]
     return {
         "kustomization.yaml": _kustomization(["rbac.yaml"], "Component", patches=patches),
-        "rbac.yaml": _text(registration.resources_role(resources, name)),
+        "rbac.yaml": _text(registration.component_role(name, resources)),
     }
 
 

@@ -1,4 +1,4 @@
-"""How a kind is announced to a cluster: CompositeController, Metacontroller's rights, admission webhook.
+"""Registration of a kind with a cluster: CompositeController, Metacontroller's rights, admission webhook.
 
 Pure functions of :class:`app.kube.resource.CustomResource`; :mod:`tools.generate` writes the files. Reasons for the
 shapes: docs/reference/metacontroller.md, MC-7.2, MC-7.7 and MC-7.8; docs/reference/http.md, HTTP-1.4.
@@ -32,11 +32,11 @@ LABELS = {"app.kubernetes.io/part-of": NAME}
 
 
 def composite_controller(resource: CustomResource, version: str) -> Object:
-    """The registration of one kind's hooks, with the children that every cluster has.
+    """Register one kind's hooks, with the children that every cluster has.
 
-    The release is part of the URL: a new one makes Metacontroller sync every parent once. The CA is not in here:
-    ``modelhooks certs`` adds it to the live object, and applying this again leaves it there. There is no ``finalize``
-    hook and no resync period.
+    The release is part of the URL: a new one makes Metacontroller sync every parent once. The CA is left out:
+    ``modelhooks certs`` adds it to the live object, and applying the manifest again does not remove it. There is
+    neither a ``finalize`` hook nor a resync period.
     """
     hooks = {"sync": _hook(resource, "sync", version, "10s")}
     if resource.related:
@@ -56,13 +56,14 @@ def composite_controller(resource: CustomResource, version: str) -> Object:
 
 
 def family_removal(resources: Sequence[CustomResource]) -> list[tuple[Object, Object]]:
-    """Kustomize patches that remove a family's objects from an overlay, each with its target."""
+    """Return the kustomize patches that remove a family's objects from an overlay, each with its target."""
     family, kinds = resources[0].family, "CompositeController|DecoratorController|PriorityClass"
     deleted = [
-        ({"kind": "CustomResourceDefinition", "name": "|".join(crd_name(one) for one in resources)}, "apiextensions"),
+        ({"kind": "CustomResourceDefinition", "name": "|".join(map(crd_name, resources))}, "apiextensions"),
         ({"kind": kinds, "name": f"{family}-.*"}, "controllers"),
+        ({"kind": "ClusterRole", "name": _role_name(family)}, "rbac"),
     ]
-    webhooks = [{"name": name, "$patch": "delete"} for one in resources for name in webhook_names(one)]
+    webhooks = [{"name": name, "$patch": "delete"} for resource in resources for name in webhook_names(resource)]
     configuration = {"apiVersion": ADMISSION_API, "kind": "ValidatingWebhookConfiguration", "metadata": {"name": NAME}}
     return [
         *((target, {"$patch": "delete", "kind": "Any", "metadata": {"name": name}}) for target, name in deleted),
@@ -71,10 +72,10 @@ def family_removal(resources: Sequence[CustomResource]) -> list[tuple[Object, Ob
 
 
 def decorator_controller(decorator: Decorator, version: str) -> Object:
-    """The registration of a decorator, for objects that CompositeControllers have as parents too.
+    """Register a decorator of objects that are also parents of CompositeControllers.
 
-    Metacontroller's rights on parents are enough for it. Changes of the status are not ignored: a write that one of
-    them came before is not repeated, and nothing else would ask again.
+    Metacontroller's rights on parents are enough for it. Changes of the status are not ignored: a write that conflicts
+    with one of them is only repeated at the next change.
     """
     kinds = [label.resource for label in decorator.labels]
     resources = [{"apiVersion": kind.api_version, "resource": kind.plural} for kind in kinds]
@@ -130,10 +131,10 @@ _OWN_RULES = (
 
 
 def metacontroller_roles() -> list[Object]:
-    """A role that collects the others, bound to the account of Metacontroller's own manifests; what it always needs.
+    """Build the aggregated role, its binding to Metacontroller's account, and the rights that it always needs.
 
-    The collecting role states no ``rules``: they are the control plane's to write, and a later apply leaves them.
-    Leases are left out: with leader election on they are a Role in Metacontroller's own namespace.
+    The aggregated role sets no ``rules``: the control plane writes them, and applying it again leaves them. Leases are
+    left out: for leader election Metacontroller's namespace has a Role.
     """
     name = f"{NAME}-metacontroller"
     return [
@@ -146,21 +147,30 @@ def metacontroller_roles() -> list[Object]:
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
             "subjects": [{"kind": "ServiceAccount", "name": "metacontroller", "namespace": "metacontroller"}],
         },
-        _aggregated(f"{name}-own", [_rule(group, names, verbs.split()) for group, names, verbs in _OWN_RULES]),
+        _aggregated("own", [_rule(group, names, verbs.split()) for group, names, verbs in _OWN_RULES]),
     ]
 
 
-def resources_role(resources: Iterable[CustomResource], component: str = "") -> Object:
-    """Rights on parents, children, related objects, and those handed on: of the base, or what one component adds."""
+def family_role(family: str, resources: Iterable[CustomResource]) -> Object:
+    """Build the role for a family's parents, children and related objects that every cluster has."""
+    return _aggregated(family, _rules(resources, ""))
+
+
+def component_role(component: str, resources: Iterable[CustomResource]) -> Object:
+    """Build the role for the optional kinds of a component."""
+    return _aggregated(component, _rules(resources, component))
+
+
+def _rules(resources: Iterable[CustomResource], component: str) -> list[Object]:
+    """Return the rights on the kinds of a component, and those that Roles among them grant; "" is no component."""
     granted: dict[tuple[str, str], set[str]] = {}
     for resource in resources:
         for group, name, verbs in _rights(resource, component):
             granted.setdefault((group, name), set()).update(verbs.split())
-    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (group, name), given in sorted(granted.items()):
-        alike.setdefault((group, tuple(verb for verb in _VERBS if verb in given)), []).append(name)
-    rules = [_rule(group, names, verbs) for (group, verbs), names in alike.items()]
-    return _aggregated(f"{NAME}-metacontroller-{component or 'resources'}", rules)
+    equal: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (group, name), allowed in sorted(granted.items()):
+        equal.setdefault((group, tuple(verb for verb in _VERBS if verb in allowed)), []).append(name)
+    return [_rule(group, names, allowed) for (group, allowed), names in equal.items()]
 
 
 def _rights(resource: CustomResource, component: str) -> Iterator[tuple[str, str, str]]:
@@ -187,8 +197,12 @@ def _rule(group: str, names: Iterable[str], verbs: Iterable[str]) -> Object:
     return {"apiGroups": [group], "resources": list(names), "verbs": list(verbs)}
 
 
-def _aggregated(name: str, rules: list[Object]) -> Object:
-    return {**_rbac("ClusterRole", name, LABELS | AGGREGATE), "rules": rules}
+def _aggregated(part: str, rules: list[Object]) -> Object:
+    return {**_rbac("ClusterRole", _role_name(part), LABELS | AGGREGATE), "rules": rules}
+
+
+def _role_name(part: str) -> str:
+    return f"{NAME}-metacontroller-{part}"
 
 
 def _rbac(kind: str, name: str, labels: dict[str, str]) -> Object:
@@ -209,11 +223,11 @@ MATCH_CONDITIONS = {
     "not-being-deleted": "!has(object.metadata.deletionTimestamp)",
     "spec-or-annotations-changed": _CHANGED,
 }
-"""Removing a finalizer is an update: an object on its way out must never be held up by a rule about its spec."""
+"""Removing a finalizer is an update, and no rule about the spec may block a deletion."""
 
 
 def webhook_configuration(resources: Sequence[CustomResource]) -> Object:
-    """One webhook per kind and version. ``modelhooks certs`` or cert-manager adds the CA bundle to the live object."""
+    """Build one webhook per kind and version; ``modelhooks certs`` or cert-manager adds the CA to the live object."""
     return {
         "apiVersion": ADMISSION_API,
         "kind": "ValidatingWebhookConfiguration",
@@ -223,14 +237,14 @@ def webhook_configuration(resources: Sequence[CustomResource]) -> Object:
 
 
 def webhooks(resource: CustomResource) -> list[Object]:
-    """One for each version of the kind: an object is judged as it was written."""
+    """Build a webhook for each version of a kind: an object is reviewed in the version of its writer."""
     versions = (resource, *resource.older)
     policy = "Exact" if resource.older else "Equivalent"
-    return [_webhook(one, name, policy) for one, name in zip(versions, webhook_names(resource), strict=True)]
+    return [_webhook(version, name, policy) for version, name in zip(versions, webhook_names(resource), strict=True)]
 
 
 def _webhook(resource: CustomResource, name: str, policy: str) -> Object:
-    """Called for writes of our own kind only, never for deletions or statuses; so it is safe to fail closed."""
+    """Build a webhook for writes of one kind, not for deletions and statuses, so that failing closed is safe."""
     service = {"name": NAME, "namespace": NAMESPACE, "path": resource.admission_path, "port": 443}
     rule = {
         "apiGroups": [resource.group],

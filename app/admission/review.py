@@ -37,12 +37,7 @@ class Verdict:
     warnings: list[field.Advice]
 
 
-def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
-    """The encoded answer of a review. Raises as :func:`review_answer`."""
-    return review_answer(kind, body, settings).body
-
-
-def review_answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.Answer:
+def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.Answer:
     """The review's answer. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):
@@ -59,8 +54,8 @@ def review_answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> prot
 
 def _answer_other(kind: Kind[Any, Any], request: protocol.AdmissionRequest, settings: Settings) -> protocol.Answer:
     """Nothing but a creation or an update is ever refused; a deletion may be worth a warning."""
-    if request.operation == "DELETE" and kind.deleted is not None and request.kind.kind == kind.resource.kind:
-        return protocol.allow(request.uid, kind.deleted(request.name, settings))
+    if request.operation == "DELETE" and kind.admission.deleted is not None and request.kind.kind == kind.resource.kind:
+        return protocol.allow(request.uid, kind.admission.deleted(request.name, settings))
     known = request.operation in ("DELETE", "CONNECT")
     return protocol.allow(request.uid) if known else protocol.refuse(request.uid, "unknown operation")
 
@@ -108,7 +103,7 @@ def judge(
 ) -> Verdict:
     """Errors and warnings of an object's spec; on an update, errors that the old object has too are only warnings."""
     before = _Old(kind, old) if old is not None else None
-    changes = before.resource if before is not None and kind.judges_changes else None
+    changes = before.resource if before is not None and kind.admission.judges_changes else None
     judged = _judge(kind, metadata, _read(kind, reviewed), changes, settings)
     if before is None or not judged.errors:
         return judged
@@ -165,10 +160,14 @@ def _judge(
         return Verdict([*errors, *others], [*warnings, *unknown])
     if reading.fits:
         resource = Resource(metadata, reading.spec, kind.resource.status())
-        errors += kind.validate(resource, old, settings) or too_large(kind, resource, reading.text, settings)
-        errors += kind.admit(resource, settings)
-        warnings += kind.warnings(resource)
-        warnings += kind.changed(resource, old, settings) if old is not None and kind.changed is not None else []
+        errors += kind.admission.validate(resource, old, settings) or too_large(kind, resource, reading.text, settings)
+        errors += kind.admission.admit(resource, settings)
+        warnings += kind.admission.warnings(resource)
+        warnings += (
+            kind.admission.changed(resource, old, settings)
+            if old is not None and kind.admission.changed is not None
+            else []
+        )
     return Verdict(errors, warnings)
 
 
@@ -187,7 +186,7 @@ def _rest(
     found, unknown = check_embedded(spec, SPEC)
     if not found:
         resource = Resource(metadata, spec, kind.resource.status())
-        found = [*kind.validate(resource, None, settings), *kind.admit(resource, settings)]
+        found = [*kind.admission.validate(resource, None, settings), *kind.admission.admit(resource, settings)]
     about = [str(error.path) for error in reading.errors]
     return [error for error in found if not _holds(str(error.path), about)], unknown
 
@@ -213,6 +212,6 @@ def too_large(kind: Kind[Any, Any], resource: Resource[Any, Any], spec: bytes, s
     if len(spec) + annotations < SMALL and b"{{" not in spec:
         return []
     parent = Parent(kind.resource.api_version, kind.resource.kind, metadata, Raw(spec))
-    children = kind.children(**{child.name: {} for child in msgspec.structs.fields(kind.children)})
-    answer = kind.sync(resource, SyncRequest(parent, children, kind.related()), settings, _NOW)
+    children = kind.hooks.children(**{child.name: {} for child in msgspec.structs.fields(kind.hooks.children)})
+    answer = kind.hooks.sync(resource, SyncRequest(parent, children, kind.hooks.related()), settings, _NOW)
     return response.unstorable(answer)

@@ -260,11 +260,11 @@ def _values(kind: Kind[Any, Any], parent: Json, world: _World) -> list[Origin]:
     """Where the pods' values come from: as found by trying, and where that finds nothing as the kind itself says."""
     cluster, settings = neighbourhood(world.final, kind, parent), world.settings
     found = origins(cluster, kind, parent, settings, world.known)
-    if kind.explain is None:
+    if kind.offline.explain is None:
         return found
     request = kind.request(cluster.request(kind, parent))
     resource, _ = kind.decode(request.parent)
-    told = {} if resource is None else {o.path: o.source for o in kind.explain(resource, request, settings)}
+    told = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
     return [Origin(o.path, o.value, told[o.path]) if o.path in told and o.source in VAGUE else o for o in found]
 
 

@@ -85,11 +85,11 @@ def answer(
     kind: Kind[Any, Any], document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = ""
 ) -> Fit | None:
     """Whether an object's model fits; ``None`` for an object without one, or with mistakes."""
-    if kind.fit is None:
+    if kind.offline.fit is None:
         return None
     request = kind.request(cluster.request(kind, document))
     resource, errors = kind.decode(request.parent)
-    return None if resource is None or errors else kind.fit(resource, request, settings, gpu_memory)
+    return None if resource is None or errors else kind.offline.fit(resource, request, settings, gpu_memory)
 
 
 def _text(head: Json, fit: Fit) -> list[str]:

@@ -142,7 +142,7 @@ class Cluster:
 
     def rules(self, kind: Kind[Any, Any], parent: Json) -> list[Json]:
         """The customize hook's answer."""
-        if kind.customize is None:
+        if kind.hooks.customize is None:
             return []
         body = world.customize_request(kind, parent, self.without)
         rules: list[Json] = orjson.loads(self.send(f"{kind.resource.hook_path}/customize", body))["relatedResources"]

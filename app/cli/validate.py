@@ -181,9 +181,9 @@ def _together(
         return
     for path, words in dangling(kind, document, cluster):
         yield _finding(manifest, "warning", path, words, "dangling-reference")
-    if kind.cross_object_warnings is None or findings_of(kind, document, settings)[0]:
+    if kind.offline.cross_object_warnings is None or findings_of(kind, document, settings)[0]:
         return  # what breaks a rule is planned by nobody
-    for said in kind.cross_object_warnings(resource, request, settings):
+    for said in kind.offline.cross_object_warnings(resource, request, settings):
         yield _warning(manifest, said, "combination")
 
 

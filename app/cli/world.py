@@ -153,7 +153,7 @@ def related(
 
 def related_keys(kind: Kind[Any, Any]) -> tuple[str, ...]:
     """Metacontroller's keys of the kinds that a customize answer may ask for."""
-    return _names(kind.related)
+    return _names(kind.hooks.related)
 
 
 @cache

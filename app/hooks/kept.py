@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -49,6 +49,11 @@ def check_recorded(children: msgspec.Struct) -> None:
 
 class Kept(dict[str, Any]):
     """A child of an answer as it was asked for last, whatever its parent says by now."""
+
+
+def as_json(children: Iterable[Any]) -> list[Json]:
+    """Return built children, structs of :mod:`app.kube.desired` or maps, as JSON; :class:`Kept` ones as they are."""
+    return [child if isinstance(child, Kept) else msgspec.to_builtins(child) for child in children]
 
 
 def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[Kept]:

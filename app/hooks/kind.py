@@ -32,7 +32,7 @@ from app.hooks.reader import Fault, Reading, read
 from app.hooks.template import inputs, keep_templates, noted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
-from app.kube.base import KubeModel
+from app.kube.base import Json, KubeModel
 from app.kube.fit import Fit
 from app.kube.limits import check_text
 from app.kube.names import ANNOTATIONS_MAX
@@ -46,55 +46,74 @@ SpecT = TypeVar("SpecT", bound=KubeModel)
 StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True)
-class Kind(Generic[SpecT, StatusT]):
-    """One kind: what it looks like (``resource``) and what it does.
+@dataclass(frozen=True, slots=True)
+class Hooks(Generic[SpecT, StatusT]):
+    """What a kind answers to Metacontroller's hooks."""
 
-    ``validate`` gets the old object on updates only and returns every error; ``admit`` returns those that only keep an
-    object from being created or changed: what was there before goes on. ``warnings`` never refuses anything, nor do
-    ``changed`` (the new and the old object of an update) and ``deleted`` (the name of an object that goes). ``sync``
-    may rely on a valid ``spec``. ``invalid`` judges a parent that has errors: it only writes the family's own
-    conditions and ``Ready=False``/``InvalidSpec`` into the status. ``kept`` says what becomes of such a parent's
-    children: they stay as they are, unless what can be read of it says that they are to stop.
-    ``template_inputs`` returns what pod templates are made from besides the parent's spec, which is valid.
-    ``customize`` gets the spec (``None`` when it does not decode) and must not fail. ``explain`` names sources of pod
-    values that do not show when fields are changed one by one, such as built-in presets.
-    ``cross_object_warnings`` warns of what does not fit together with the related objects. Only the command line asks
-    the two.
-    """
-
-    resource: CustomResource
     children: type[msgspec.Struct]
     related: type[msgspec.Struct]
     sync: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, datetime], SyncResponse]
+    """Build the children and the status of a parent with a valid spec."""
     invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]
-    validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
-    warnings: Callable[[Resource[SpecT, StatusT]], list[fields.Advice]]
-    admit: Callable[[Resource[SpecT, StatusT], Settings], list[fields.Error]] = lambda *_: []
-    changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
-    deleted: Callable[[str, Settings], list[str]] | None = None
-    kept: Callable[[SyncRequest[Any, Any]], list[Any]] = lambda request: keep(request.children)
+    """Build the status of a parent with errors: the family's own conditions and ``Ready=False``/``InvalidSpec``."""
+    kept: Callable[[SyncRequest[Any, Any]], Sequence[Json]] = lambda request: keep(request.children)
+    """The children of such a parent: unchanged, unless the readable part of its spec stops them."""
     template_inputs: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], Mapping[str, Any]] = (
         lambda *_: {}
     )
+    """What pod templates are made from besides the parent's spec, which is valid."""
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
+    """The related objects, by the spec and the declared child kinds. Must not fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission(Generic[SpecT, StatusT]):
+    """The rules of a kind's admission webhook. Syncs obey ``validate``, too."""
+
+    validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
+    """Return every error; the old object is ``None`` except on updates."""
+    warnings: Callable[[Resource[SpecT, StatusT]], list[fields.Advice]]
+    admit: Callable[[Resource[SpecT, StatusT], Settings], list[fields.Error]] = lambda *_: []
+    """Errors that refuse a creation or a change, while syncs of stored objects go on."""
+    changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
+    """Warnings about an update, of the new and the old object."""
+    deleted: Callable[[str, Settings], list[str]] | None = None
+    """Warnings about the deletion of an object, by its name."""
+    judges_changes: bool = True
+    """Whether ``validate`` uses the old object; if not, it is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offline(Generic[SpecT, StatusT]):
+    """What only the command line and the studio use."""
+
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
+    """Sources of pod values that do not show when fields are changed one by one, such as built-in presets."""
     cross_object_warnings: (
         Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[fields.Advice]] | None
     ) = None
+    """Warnings about conflicts with the related objects."""
     fit: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, str], Fit] | None = None
-    """Whether the model fits into its GPUs; the last argument is the memory of a GPU, where no object says it."""
+    """Whether the model fits into its GPUs. The last argument: the memory of a GPU where no object names it."""
+
+
+@dataclass(frozen=True)
+class Kind(Generic[SpecT, StatusT]):
+    """A custom resource and its behaviour."""
+
+    resource: CustomResource
+    hooks: Hooks[SpecT, StatusT]
+    admission: Admission[SpecT, StatusT]
+    offline: Offline[SpecT, StatusT] = field(default_factory=Offline)
     older: tuple[Kind[Any, Any], ...] = ()
     """The kind in the older versions that it is served in: admission judges their objects as they were written."""
     upgrade: Callable[[Parent], Parent] | None = None
-    """Of a kind in an older version: its object in the version that is stored, which is the one that hooks know."""
-    judges_changes: bool = True
-    """Whether ``validate`` looks at the old object; where it does not, an update is judged without reading it."""
+    """In an older version: convert an object to the stored version, which is the one that hooks know."""
     decoder: Decoder[Any] = field(init=False)
     status_decoder: Decoder[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        body = cast("Any", SyncBody)[self.children, self.related]
+        body = cast("Any", SyncBody)[self.hooks.children, self.hooks.related]
         object.__setattr__(self, "decoder", Decoder(body))
         object.__setattr__(self, "status_decoder", Decoder(self.resource.status))
 
@@ -103,7 +122,9 @@ class Kind(Generic[SpecT, StatusT]):
         found: SyncBody[Any, Any] = decode(self.decoder, body)
         found.parent = _upgraded(self, found.parent)
         check_envelope(found, self.resource.kind, self.resource.api_version)
-        return SyncRequest(found.parent, found.children, self.related() if found.related is None else found.related)
+        return SyncRequest(
+            found.parent, found.children, self.hooks.related() if found.related is None else found.related
+        )
 
     def status_of(self, parent: Parent) -> StatusT:
         """The status last written; a fresh one where it is absent or not of our making."""
@@ -125,17 +146,13 @@ class Kind(Generic[SpecT, StatusT]):
         return Resource(parent.metadata, reading.spec, self.status_of(parent)), reading.errors
 
 
-def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> bytes:
-    """The encoded answer of a sync hook. Raises as :func:`sync_answer`."""
-    return sync_answer(kind, body, settings, now).body
-
-
-def sync_answer(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
+def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
     """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a request that cannot be answered."""
     request = kind.request(body)
     try:
         check_recorded(request.children)
-        answer, waiting = keep_templates(sync(kind, request, settings, now), request.inputs, request.children)
+        answer = sync(kind, request, settings, now)
+        answer.children, waiting = keep_templates(answer.children, request.inputs, request.children)
         if waiting:
             answer.status = noted(answer.status, waiting)
         return _encoded(kind, request, answer, waiting, settings, now)
@@ -154,14 +171,14 @@ def _encoded(
     """The answer; where a child in it could not be stored, one that keeps all as they are and says so."""
     namespace = request.parent.metadata.namespace
     try:
-        encoded = response.encode(answer, namespace)
+        encoded = response.encode(answer, namespace, waiting)
     except response.TooLarge:
-        encoded = b""
-    errors = [] if 0 < len(encoded) <= ANNOTATIONS_MAX else response.unstorable(answer)
+        encoded = None
+    errors = [] if encoded and len(encoded.body) <= ANNOTATIONS_MAX else response.unstorable(answer)
     if errors:
         resource, _ = _checked(kind, request.parent, settings)
-        answer, waiting, encoded = _keeping(kind, request, resource, errors, now), [], b""
-    return SyncAnswer(encoded or response.encode(answer, namespace), msgspec.to_builtins(answer.status), waiting)
+        return response.encode(_keeping(kind, request, resource, errors, now), namespace)
+    return encoded or response.encode(answer, namespace, waiting)
 
 
 def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:
@@ -169,9 +186,9 @@ def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Setting
     resource, errors = _checked(kind, request.parent, settings)
     if resource is None or errors:
         return _keeping(kind, request, resource, errors, now)
-    made_from = kind.template_inputs(resource, request, settings)
+    made_from = kind.hooks.template_inputs(resource, request, settings)
     request.inputs = inputs(request.parent, kind.resource.family, made_from, settings)
-    return kind.sync(resource, request, settings, now)
+    return kind.hooks.sync(resource, request, settings, now)
 
 
 def _keeping(
@@ -182,7 +199,7 @@ def _keeping(
     now: datetime,
 ) -> SyncResponse:
     judged = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-    return SyncResponse(kind.invalid(judged, errors, now), children=kind.kept(request))
+    return SyncResponse(kind.hooks.invalid(judged, errors, now), children=kind.hooks.kept(request))
 
 
 def _checked(
@@ -208,7 +225,7 @@ def _judged(kind: Kind[Any, Any], text: bytes, metadata: ObjectMeta, settings: S
         raise ProtocolError(f"parent.spec {reading.fault.value}")
     if reading.spec is None or reading.errors:
         return reading.spec, reading.errors
-    errors = kind.validate(Resource(metadata, reading.spec, kind.resource.status()), None, settings)
+    errors = kind.admission.validate(Resource(metadata, reading.spec, kind.resource.status()), None, settings)
     return reading.spec, errors
 
 
@@ -219,7 +236,7 @@ def _is_sound(judged: Judged) -> bool:
 def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
     """A customize hook's answer. It never fails for a user's mistake: deletion waits for it too (MC-6)."""
     request = decode(_CUSTOMIZE, body)
-    if kind.customize is None:
+    if kind.hooks.customize is None:
         return response.encode_related([])
     parent = _upgraded(kind, request.parent)
     reading = kind.read(parent.spec)
@@ -228,7 +245,7 @@ def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> b
     if reading.spec is None:
         return response.encode_related([])
     resource = Resource(parent.metadata, reading.spec, kind.status_of(parent))
-    rules = kind.customize(resource, request.declared, settings)
+    rules = kind.hooks.customize(resource, request.declared, settings)
     return response.encode_related([_as_asked(rule, parent, request.parent) for rule in rules])
 
 

@@ -5,7 +5,7 @@ The rules are MC-1. Only what a decision needs is decoded; ``managedFields`` nev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -123,8 +123,7 @@ class SyncResponse(msgspec.Struct):
 
     status: Any
     """A status struct, or a map."""
-    children: list[Any]
-    """Structs of :mod:`app.kube.desired`, or maps."""
+    children: Sequence[Json]
     resync_after_seconds: float | None = None
 
 
@@ -134,7 +133,7 @@ class SyncAnswer:
 
     body: bytes
     status: Json
-    waiting: list[str] = field(default_factory=list)
+    waiting: Sequence[str] = ()
     """The fields of kept pod templates that wait for newer ones."""
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from app.errors import ResponseError
-from app.hooks.protocol import RelatedRule, SyncResponse
+from app.hooks.protocol import RelatedRule, SyncAnswer, SyncResponse
 from app.hooks.sendable import is_int64, merge_key, merge_key_clash
 from app.kube import field
+from app.kube.base import Json
 from app.kube.conditions import printable
 from app.kube.decode import SPEC
 from app.kube.names import ANNOTATIONS_MAX
@@ -29,8 +30,8 @@ _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
-def encode(response: SyncResponse, namespace: str) -> bytes:
-    """The answer's bytes. Raises :class:`ResponseError` for an answer that must not be sent. Its children are maps."""
+def encode(response: SyncResponse, namespace: str, waiting: Sequence[str] = ()) -> SyncAnswer:
+    """Encode an answer. Raises :class:`ResponseError` for one that must not be sent."""
     status = printable(msgspec.to_builtins(response.status))
     _check_children(response.children, namespace)
     _check_values(status, "status", merged=False)
@@ -40,7 +41,7 @@ def encode(response: SyncResponse, namespace: str) -> bytes:
     encoded = _ENCODER.encode(answer)
     if len(encoded) > MAX_ANSWER_BYTES:
         raise TooLarge(f"the answer would have {len(encoded)} bytes, at most {MAX_ANSWER_BYTES} are sent")
-    return encoded
+    return SyncAnswer(encoded, status, waiting)
 
 
 class TooLarge(ResponseError):
@@ -76,10 +77,10 @@ def is_sendable(value: Any) -> bool:
     return True
 
 
-def _check_children(children: list[Any], namespace: str) -> None:
+def _check_children(children: Sequence[Json], namespace: str) -> None:
     seen = set()
     for child in children:
-        if not isinstance(child, dict) or not child.get("kind") or not child.get("apiVersion"):
+        if not child or not child.get("kind") or not child.get("apiVersion"):
             raise ResponseError("a child without apiVersion or kind")
         metadata = child.get("metadata") or {}
         name = metadata.get("name")

@@ -32,7 +32,7 @@ from app.hooks.keptfields import (
     union,
     without_rights,
 )
-from app.hooks.protocol import Inputs, Parent, SyncResponse, observed_children
+from app.hooks.protocol import Inputs, Parent, observed_children
 from app.hooks.response import is_sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
@@ -76,9 +76,9 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], sett
 
 
 def keep_templates(
-    answer: SyncResponse, parent_inputs: Inputs, children: msgspec.Struct
-) -> tuple[SyncResponse, list[str]]:
-    """The answer with the templates that are to stay, and the fields in which they wait for newer ones."""
+    desired: Sequence[Json], parent_inputs: Inputs, children: msgspec.Struct
+) -> tuple[list[Json], list[str]]:
+    """Return the desired children with the templates that are to stay, and the fields that wait for newer ones."""
     there = {
         (child.kind, child.metadata.name): child
         for key, group in observed_children(children)
@@ -87,8 +87,8 @@ def keep_templates(
     }
     waiting = []
 
-    def judged(child: Any, wanted: Json) -> Json:
-        if template_of(wanted) is None or isinstance(child, Kept):
+    def judged(wanted: Json) -> Json:
+        if isinstance(wanted, Kept) or template_of(wanted) is None:
             return wanted
         found, stamped = there.get((wanted["kind"], wanted["metadata"]["name"])), _stamped(wanted, parent_inputs)
         if found is None:
@@ -98,8 +98,7 @@ def keep_templates(
             waiting.extend(_waiting(kept, wanted))
         return kept
 
-    kept = list(map(judged, answer.children, msgspec.to_builtins(answer.children)))
-    return SyncResponse(answer.status, kept, answer.resync_after_seconds), waiting
+    return list(map(judged, desired)), waiting
 
 
 def _waiting(kept: Json, wanted: Json) -> list[str]:

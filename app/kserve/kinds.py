@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from app.hooks.kind import Kind
+from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
 from app.kserve.conversion import upgrade
 from app.kserve.llminferenceservice import checks as service_checks
@@ -124,28 +124,27 @@ LLM_INFERENCE_SERVICE_CONFIG = replace(
 _KINDS: tuple[Kind[Any, Any], ...] = (
     Kind(
         resource=LLM_INFERENCE_SERVICE,
-        children=Children,
-        related=Related,
-        sync=service.sync,
-        invalid=service.invalid,
-        kept=service.kept,
-        validate=service_checks.validate,
-        warnings=service_checks.warnings,
-        template_inputs=template_inputs,
-        customize=customize,
-        explain=explain,
-        cross_object_warnings=cross_object_warnings,
+        hooks=Hooks(
+            children=Children,
+            related=Related,
+            sync=service.sync,
+            invalid=service.invalid,
+            kept=service.kept,
+            template_inputs=template_inputs,
+            customize=customize,
+        ),
+        admission=Admission(validate=service_checks.validate, warnings=service_checks.warnings),
+        offline=Offline(explain=explain, cross_object_warnings=cross_object_warnings),
     ),
     Kind(
         resource=LLM_INFERENCE_SERVICE_CONFIG,
-        children=NoObjects,
-        related=NoObjects,
-        sync=config.sync,
-        invalid=config.invalid,
-        validate=config_checks.validate,
-        warnings=config_checks.warnings,
-        changed=config_checks.update_warnings,
-        deleted=config_checks.delete_warnings,
+        hooks=Hooks(children=NoObjects, related=NoObjects, sync=config.sync, invalid=config.invalid),
+        admission=Admission(
+            validate=config_checks.validate,
+            warnings=config_checks.warnings,
+            changed=config_checks.update_warnings,
+            deleted=config_checks.delete_warnings,
+        ),
     ),
 )
 

@@ -23,7 +23,7 @@ _PATH_PLAIN = "-._~$&+,/:;=@"
 
 
 class InvalidURL(ValueError):
-    """Go cannot parse the URL; the message stands after a field path."""
+    """Go cannot parse the URL; the message follows a field path."""
 
 
 def parse(text: str) -> Address:
@@ -36,21 +36,21 @@ def parse(text: str) -> Address:
     tail = question + query + (hash_ + _escape(fragment, fragment=True) if fragment else "")
     if not rest.startswith("/"):
         if scheme:
-            return Address(f"{scheme}:{rest}{tail}", scheme)
+            return Address(f"{scheme}:{rest}{tail}")
         if ":" in rest.partition("/")[0]:
             raise InvalidURL("the first segment of the path must not contain a colon")
-        return Address(_escape(rest) + tail, "")
+        return Address(_escape(rest) + tail)
     authority = ""
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         host, slash, path = rest[2:].partition("/")
         rest = slash + path
         authority = "//" + _authority(host) if host or rest else ""
     start = f"{scheme}:" if scheme else ""
-    return Address(f"{start}{authority}{_escape(rest)}{tail}", scheme)
+    return Address(f"{start}{authority}{_escape(rest)}{tail}")
 
 
 def url_problem(text: str) -> str:
-    """Why Go cannot parse the URL, or an empty string."""
+    """Return why Go cannot parse the URL, or an empty string."""
     try:
         parse(text)
     except InvalidURL as error:
@@ -59,9 +59,9 @@ def url_problem(text: str) -> str:
 
 
 def _split_scheme(text: str) -> tuple[str, str]:
-    found = _SCHEME.match(text)
-    if found:
-        return found[1].lower(), text[found.end() :]
+    match = _SCHEME.match(text)
+    if match:
+        return match[1].lower(), text[match.end() :]
     if text.startswith(":"):
         raise InvalidURL("the scheme is required")
     return "", text
@@ -111,7 +111,7 @@ def _check_escapes(text: str) -> None:
 
 
 def _escape(text: str, fragment: bool = False) -> str:
-    """A path (or fragment) as it is written back: as it came where that is well formed, else escaped anew."""
+    """Return a path or fragment as Go writes it: unchanged if it is well formed, otherwise escaped again."""
     _check_escapes(text)
     if _PATH_AS_WRITTEN.fullmatch(text):
         return text

@@ -52,4 +52,4 @@ def _has_pods(spec: Json, *side: str) -> bool:
 
 def _account(spec: Json, *side: str) -> str:
     named = (find(spec, (*side, pod, "serviceAccountName")) for pod in ("template", "worker"))
-    return next(filter(None, named), "default")
+    return next((name for name in named if isinstance(name, str) and name), "default")

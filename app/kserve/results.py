@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.kserve.llminferenceservice.types import Address
+from app.kserve.llminferenceservice.types import Address, AppliedConfig, Router, Workloads
 from app.kube.conditions import Condition
 from app.workload.cause import Cause, Stage, one_line
 from app.workload.waiting import NOTHING, Outstanding
@@ -18,7 +18,7 @@ from app.workload.waiting import NOTHING, Outstanding
 
 @dataclass(frozen=True, slots=True)
 class ConditionState:
-    """Whether one condition holds and, when not, why. A true one says nothing."""
+    """Whether one condition holds and, when not, why. A true one has no reason, unless it is bad news."""
 
     ok: bool
     reason: str = ""
@@ -68,6 +68,8 @@ class RouterResult:
     url: str = ""
     addresses: Sequence[Address] | None = ()
     """``None``: they and ``url`` stay as they were."""
+    parts: Router | None = None
+    """``status.router``; it counts unless the phase failed."""
     causes: Sequence[Cause] = ()
     failed: bool = False
     """The phase stopped before its end."""
@@ -90,5 +92,9 @@ class Outcome:
     stopped: bool = False
     outstanding: Outstanding = NOTHING
     """Children that the answer asks for and that are not there, or not as it wants them."""
+    applied: Sequence[AppliedConfig] = ()
+    """Configs of the effective spec; none where it could not be combined."""
+    parts: Workloads | None = None
+    """``status.workloads``; ``None``: it stays as it was."""
     features: ConditionState | None = None
     """``FeaturesApplied``, if something has no effect; it counts only where the router phase was reached."""

@@ -1,6 +1,6 @@
-"""Where a model or an adapter can come from: the forms of addresses, and what to write instead of any other.
+"""Addresses of models and adapters: their forms, and the form to write instead of any other.
 
-Source: KS-3.7 and KS-3.7.1. The mistakes named here would only show when Kubernetes refuses the pod, or when the
+Source: KS-3.7 and KS-3.7.1. Without these checks the mistakes only show when Kubernetes refuses the pod, or when the
 download finds nothing (HTTP-X02, HTTP-X35 and HTTP-X36).
 """
 
@@ -17,7 +17,7 @@ from app.workload.address import Address, Form
 
 
 class Provider(StrEnum):
-    """Who has the files, which decides how they are fetched and with which credentials."""
+    """Storage of the files, which decides how they are fetched and with which credentials."""
 
     HF = "hf"
     S3 = "s3"
@@ -32,7 +32,7 @@ class Provider(StrEnum):
 
     @property
     def downloads(self) -> bool:
-        """Whether the storage initializer fetches the files; the others are mounted."""
+        """True if the storage initializer fetches the files; otherwise they are mounted."""
         return self not in (Provider.CLAIM, Provider.IMAGE)
 
 
@@ -40,49 +40,50 @@ _BY_SCHEME = {
     "hf": Provider.HF,
     "s3": Provider.S3,
     "gs": Provider.GS,
+    "https": Provider.WEB,
+    "http": Provider.WEB,
     "hdfs": Provider.HDFS,
     "webhdfs": Provider.HDFS,
     "pvc": Provider.CLAIM,
     "oci": Provider.IMAGE,
 }
-SCHEMES = ("hf", "s3", "gs", "https", "http", "hdfs", "webhdfs", "pvc", "oci")
-"""Those that the storage initializer, or a mount, understands."""
+SCHEMES = tuple(_BY_SCHEME)
 
 _AZURE = re.compile(r"[^.]+\.(?:(blob|file)\.core\.windows\.net|z[0-9]{1,2}\.(blob|file)\.storage\.azure\.net)")
 _GIT = re.compile(r"https://.+\.git")
 
 
 def provider(uri: Address) -> Provider:
-    """Of an address whose scheme is one of :data:`SCHEMES`, as the storage initializer tells them apart."""
-    if uri.scheme in _BY_SCHEME:
+    """Return the provider as the storage initializer chooses it; the scheme must be one of :data:`SCHEMES`."""
+    if uri.scheme != "https":
         return _BY_SCHEME[uri.scheme]
-    azure = _AZURE.fullmatch(uri.authority) if uri.scheme == "https" else None
+    azure = _AZURE.fullmatch(uri.authority)
     if azure is not None:
         return Provider.AZURE_BLOB if "blob" in azure.groups() else Provider.AZURE_FILES
     return Provider.GIT if _GIT.match(uri.text) else Provider.WEB
 
 
 def shown(address: str) -> str:
-    """An address as a message may have it, without what may be a password or a token."""
+    """Return an address for a message, without user, password and query."""
     before, question, _ = without_user(address).partition("?")
     return f"{before}?…" if question else before
 
 
-# What cannot be fetched.
+# Addresses that are refused.
 
 
 def problem(uri: Address, *, enabled: bool) -> str:
-    """Why nothing can be fetched from an address, and what to write; empty where something may be.
+    """Return why an address cannot be used and the form to write instead, or an empty string.
 
-    ``enabled``: whether the storage initializer fetches, and not the container itself.
+    ``enabled``: the storage initializer fetches the model, not the container itself.
     """
-    if not uri.has_authority:
+    if not uri.scheme:
         return "the address needs a scheme, as in hf://organisation/model"
     if not enabled:
         return host_problem(uri)
     if uri.scheme not in SCHEMES:
-        meant = _meant(uri)
-        remedy = f"write {meant}" if meant else f"use {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
+        corrected = _corrected(uri)
+        remedy = f"write {corrected}" if corrected else f"use {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
         return (
             f"{uri.scheme}:// is not supported, {remedy}; or set storageInitializer.enabled to false, if the container "
             "fetches the model itself"
@@ -91,12 +92,12 @@ def problem(uri: Address, *, enabled: bool) -> str:
 
 
 def problem_of(text: str, *, enabled: bool) -> str:
-    """As :func:`problem`, of a text; empty for one that is no URL, of which the rule about URLs speaks."""
+    """Like :func:`problem`, for a string; empty if it is not a valid URL, which another rule reports."""
     return "" if url_problem(text) else problem(parse(text), enabled=enabled)
 
 
 def host_problem(uri: Address) -> str:
-    """Why nothing may be fetched from the host, whoever fetches; empty for schemes without one."""
+    """Return why nothing may be fetched from the host; empty for schemes without a host."""
     return address.safe_host(uri) if uri.scheme in ("http", "https", "oci") else ""
 
 
@@ -111,11 +112,11 @@ _OTHER_NAMES = {
 }
 
 
-def _meant(uri: Address) -> str:
-    """The same place in a form that can be fetched; empty where there is none."""
+def _corrected(uri: Address) -> str:
+    """Return the same location in a supported form, or an empty string."""
     if uri.scheme in ("abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"):
-        named = _ABFS.fullmatch(uri.rest)
-        parts = named.groupdict() if named else {"account": "<account>", "container": "<container>", "path": "<path>"}
+        match = _ABFS.fullmatch(uri.rest)
+        parts = match.groupdict() if match else {"account": "<account>", "container": "<container>", "path": "<path>"}
         return "https://{account}.blob.core.windows.net/{container}/{path}".format(**parts)
     if uri.scheme in _OTHER_NAMES:
         return f"{_OTHER_NAMES[uri.scheme]}://{uri.rest}"
@@ -147,7 +148,7 @@ def _digest(uri: Address) -> str:
 
 
 def _hdfs(uri: Address) -> str:
-    """All of the address is a path, so that a host in it would be its first directory."""
+    """Refuse a host: the whole address is a path, and a host would be its first directory."""
     first = uri.rest.lstrip("/").partition("/")[0]
     if not first:
         return "the path is required"
@@ -180,15 +181,11 @@ def _url_form(example: str, *checks: address.Check) -> Form:
 _FORMS = {
     Provider.HF: Form("hf://<organisation>/<model>", (address.no_parent_directory,)),
     # Upper case letters pass: S3 buckets from before 2018 have them.
-    Provider.S3: Form("s3://<bucket>/<path>", (address.head("bucket"), _bucket_only, address.no_parent_directory)),
-    Provider.GS: Form(
-        "gs://<bucket>/<path>",
-        (
-            address.head("bucket"),
-            _bucket_only,
-            address.head("bucket", "up to 222 lower case letters, digits, '-', '_' and '.'", _GS_BUCKET.fullmatch),
-            address.no_parent_directory,
-        ),
+    Provider.S3: address.bucket_form("s3", _bucket_only, address.head("bucket")),
+    Provider.GS: address.bucket_form(
+        "gs",
+        _bucket_only,
+        address.head("bucket", "up to 222 lower case letters, digits, '-', '_' and '.'", _GS_BUCKET.fullmatch),
     ),
     Provider.HDFS: Form("hdfs://<path below the root>", (_hdfs, address.no_parent_directory)),
     Provider.AZURE_BLOB: _url_form("https://<account>.blob.core.windows.net/<container>/<path>", _azure),
@@ -207,11 +204,11 @@ _FORMS = {
 }
 
 
-# What will be fetched, and is probably not meant.
+# Addresses that are accepted with a warning.
 
 
 def doubt_of(text: str, *, own_command: bool) -> str:
-    """Why what is fetched may not be what is meant; ``own_command``: the server is told by its user what to serve."""
+    """Return why the files may not be the intended ones; ``own_command``: the user sets the server's command."""
     if url_problem(text):
         return ""
     uri = parse(text)
@@ -223,6 +220,6 @@ def doubt_of(text: str, *, own_command: bool) -> str:
         return ""
     return (
         f"one file is fetched, to /mnt/models/{uri.path.rpartition('/')[2]}, and the server of the preset reads a "
-        "directory: archive the model as .tar, .tar.gz, .tgz or .zip, which is unpacked, or give container main a "
-        "command of its own"
+        "directory: archive the model as .tar, .tar.gz, .tgz or .zip, which is unpacked, or set the command of "
+        "container main"
     )

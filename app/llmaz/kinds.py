@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.hooks.kind import Kind
+from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
 from app.kube.resource import (
     AUTOSCALERS,
@@ -128,47 +128,42 @@ _BACKEND_RUNTIME = Validity[BackendRuntimeStatus]("Playgrounds can use the runti
 KINDS = (
     Kind(
         resource=OPEN_MODEL,
-        children=NoObjects,
-        related=NoObjects,
-        sync=_OPEN_MODEL.sync,
-        invalid=_OPEN_MODEL.invalid,
-        validate=openmodel.validate,
-        warnings=openmodel.warnings,
+        hooks=Hooks(children=NoObjects, related=NoObjects, sync=_OPEN_MODEL.sync, invalid=_OPEN_MODEL.invalid),
+        admission=Admission(validate=openmodel.validate, warnings=openmodel.warnings),
     ),
     Kind(
         resource=BACKEND_RUNTIME,
-        children=NoObjects,
-        related=NoObjects,
-        sync=_BACKEND_RUNTIME.sync,
-        invalid=_BACKEND_RUNTIME.invalid,
-        validate=backendruntime.validate,
-        warnings=backendruntime.warnings,
+        hooks=Hooks(
+            children=NoObjects, related=NoObjects, sync=_BACKEND_RUNTIME.sync, invalid=_BACKEND_RUNTIME.invalid
+        ),
+        admission=Admission(validate=backendruntime.validate, warnings=backendruntime.warnings),
     ),
     Kind(
         resource=PLAYGROUND,
-        children=playground_observed.Children,
-        related=playground_observed.Related,
-        sync=playground_sync.sync,
-        invalid=invalid,
-        kept=kept,
-        validate=playground.validate,
-        warnings=playground.warnings,
-        template_inputs=playground_observed.template_inputs,
-        customize=playground_observed.customize,
-        cross_object_warnings=playground.against_related,
+        hooks=Hooks(
+            children=playground_observed.Children,
+            related=playground_observed.Related,
+            sync=playground_sync.sync,
+            invalid=invalid,
+            kept=kept,
+            template_inputs=playground_observed.template_inputs,
+            customize=playground_observed.customize,
+        ),
+        admission=Admission(validate=playground.validate, warnings=playground.warnings),
+        offline=Offline(cross_object_warnings=playground.against_related),
     ),
     Kind(
         resource=SERVICE,
-        children=service_observed.Children,
-        related=service_observed.Related,
-        sync=service_sync.sync,
-        invalid=invalid,
-        kept=kept,
-        validate=service.validate,
-        warnings=service.warnings,
-        changed=service.update_warnings,
-        template_inputs=service_observed.template_inputs,
-        customize=service_observed.customize,
-        cross_object_warnings=service.against_related,
+        hooks=Hooks(
+            children=service_observed.Children,
+            related=service_observed.Related,
+            sync=service_sync.sync,
+            invalid=invalid,
+            kept=kept,
+            template_inputs=service_observed.template_inputs,
+            customize=service_observed.customize,
+        ),
+        admission=Admission(validate=service.validate, warnings=service.warnings, changed=service.update_warnings),
+        offline=Offline(cross_object_warnings=service.against_related),
     ),
 )

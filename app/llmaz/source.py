@@ -16,8 +16,8 @@ from app.llmaz.openmodel.types import ModelHub, ModelSource
 from app.workload import address
 from app.workload.address import Address, Form
 
-_LONGEST_REFERENCE = 512
-"""More than any registry takes."""
+_MAX_REFERENCE = 512
+"""Characters; more than any registry accepts."""
 
 
 class SourceError(ValueError):
@@ -147,42 +147,36 @@ def _tuple(items: list[str] | None) -> tuple[str, ...] | None:
 
 def parse_uri(uri: str) -> Source:
     """Parse an address with exactly one ``://``; its scheme may be in upper case. Raises :class:`SourceError`."""
-    found = address.split(uri)
+    parsed = Address(uri)
     if uri.count("://") != 1:
         raise SourceError("must be <protocol>://<address>, with exactly one ://")
-    if found.scheme not in _FORMS:
+    if parsed.scheme not in _FORMS:
         raise SourceError(f"unknown protocol; must be one of {', '.join(_FORMS)}")
-    form, build = _FORMS[found.scheme]
-    if problem := form.problem(found):
+    form, build = _FORMS[parsed.scheme]
+    if problem := form.problem(parsed):
         raise SourceError(problem)
-    return build(found)
-
-
-_OSS = re.compile(r"([^./]+)\.([^/]+)/(.+)", re.DOTALL)
-"""The bucket ends at the first dot, the endpoint at the first slash."""
-
-
-def _oss_parts(uri: Address) -> str:
-    """The client asks ``<bucket>.<endpoint>``, or the endpoint where that is an address."""
-    found = _OSS.fullmatch(uri.rest)
-    if found is None:
-        return "bucket, endpoint and path are required"
-    endpoint = without_port(found[2])
-    if problem := refusal(endpoint):
-        return f"endpoint {endpoint} {problem}"
-    host = f"{found[1]}.{endpoint}"
-    return f"{host} {FORBIDDEN}" if is_metadata_host(host) else ""
+    return build(parsed)
 
 
 def _oss(uri: Address) -> ObjectStore:
-    bucket, _, rest = uri.rest.partition(".")
-    endpoint, _, key = rest.partition("/")
-    return ObjectStore("oss", bucket, endpoint, key, uri.text)
+    bucket, _, endpoint = uri.head.partition(".")
+    return ObjectStore(uri.scheme, bucket, endpoint, uri.key, uri.text)
+
+
+def _oss_endpoint(uri: Address) -> str:
+    """Check the host of the requests: ``<bucket>.<endpoint>``, or the endpoint if that is an IP address."""
+    store = _oss(uri)
+    if not (store.bucket and store.endpoint and store.key):
+        return "bucket, endpoint and path are required"
+    endpoint = without_port(store.endpoint)
+    if problem := refusal(endpoint):
+        return f"endpoint {endpoint} {problem}"
+    host = f"{store.bucket}.{endpoint}"
+    return f"{host} {FORBIDDEN}" if is_metadata_host(host) else ""
 
 
 def _bucket(uri: Address) -> ObjectStore:
-    bucket, _, key = uri.rest.partition("/")
-    return ObjectStore("gcs" if uri.scheme == "gs" else uri.scheme, bucket, "", key, uri.text)
+    return ObjectStore("gcs" if uri.scheme == "gs" else uri.scheme, uri.head, "", uri.key, uri.text)
 
 
 _PART = r"[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
@@ -195,9 +189,9 @@ _IMAGE_DIRECTORY = "/models"
 """Directory of the weights, as in KServe's images (LZ-2.2)."""
 
 
-def _image_parts(uri: Address) -> str:
+def _image_reference(uri: Address) -> str:
     reference, _, path = uri.rest.partition("#")
-    if len(reference) > _LONGEST_REFERENCE or not _REFERENCE.fullmatch(reference):
+    if len(reference) > _MAX_REFERENCE or not _REFERENCE.fullmatch(reference):
         return "the image reference is not valid"
     if path and (not path.startswith("/") or {".", ".."} & set(path.split("/"))):
         return "what follows the # must be an absolute path in the image, without . and .."
@@ -212,27 +206,24 @@ def _image(uri: Address) -> Image:
 
 
 def _mountable(uri: Address) -> str:
-    """Kubernetes mounts no path with a colon, and the node's root would hide the container's own."""
+    """Refuse what Kubernetes cannot mount: a colon, and the node's root, which would hide the container's own."""
     return "" if uri.rest.strip("/") and ":" not in uri.rest else "the path must not be / or contain a colon"
 
 
-def _bucket_form(scheme: str) -> Form:
-    return Form(f"{scheme}://<bucket>/<path>", (address.head("bucket"), address.path, address.no_parent_directory))
-
-
+_BUCKET_CHECKS = (address.head("bucket"), address.path)
 _FORMS: dict[str, tuple[Form, Callable[[Address], Source]]] = {
-    "gcs": (_bucket_form("gcs"), _bucket),
-    "gs": (_bucket_form("gs"), _bucket),
+    "gcs": (address.bucket_form("gcs", *_BUCKET_CHECKS), _bucket),
+    "gs": (address.bucket_form("gs", *_BUCKET_CHECKS), _bucket),
     "oci": (
         Form(
             "oci://<image>, for example oci://registry.example.com/models/llama:v1, with # and the directory of the "
             f"weights if that is not {_IMAGE_DIRECTORY}",
-            (_image_parts,),
+            (_image_reference,),
         ),
         _image,
     ),
-    "oss": (Form("oss://<bucket>.<endpoint>/<path>", (_oss_parts, address.no_parent_directory)), _oss),
-    "s3": (_bucket_form("s3"), _bucket),
+    "oss": (Form("oss://<bucket>.<endpoint>/<path>", (_oss_endpoint, address.no_parent_directory)), _oss),
+    "s3": (address.bucket_form("s3", *_BUCKET_CHECKS), _bucket),
     Ollama.protocol: (
         Form(f"{Ollama.protocol}://<model>, for example {Ollama.protocol}://qwen2:0.5b", (address.anything,)),
         lambda uri: Ollama(uri.rest, uri.text),

@@ -9,9 +9,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from app.hooks.kept import is_scaled_to_zero, keep_or_stop
+from app.hooks.kept import Kept, is_scaled_to_zero, keep_or_stop
 from app.hooks.protocol import NoObjects, SyncRequest, SyncResponse
 from app.kube import field
+from app.kube.base import Json
 from app.kube.conditions import Condition, Conditions, since
 from app.kube.resource import Resource
 from app.settings import Settings
@@ -91,7 +92,7 @@ def no_replicas() -> int:
     return 0
 
 
-def kept(request: SyncRequest[Any, Any]) -> list[Any]:
+def kept(request: SyncRequest[Any, Any]) -> list[Kept]:
     """The children while it is not known what they should be: as they are, without replicas where the spec wants none.
 
     Read from the spec as it came, whatever is wrong with the rest of it.
@@ -106,10 +107,10 @@ _CHANGING = (ROLLING_OUT, CHANGE_REFUSED)
 
 
 def outstanding_causes(
-    answered: Sequence[Any], request: SyncRequest[Any, Any], previous: Sequence[Condition], now: datetime
+    desired: Sequence[Json], request: SyncRequest[Any, Any], previous: Sequence[Condition], now: datetime
 ) -> list[Cause]:
     """Why the observed children are not those of the answer; ``Ready`` tells since when that is waited for."""
-    found = outstanding(answered, request)
+    found = outstanding(desired, request)
     if not found:
         return []
     return [

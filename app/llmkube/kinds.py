@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.hooks.kind import Kind
+from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.kube.resource import (
     AUTOSCALERS,
     DEPLOYMENTS,
@@ -98,29 +98,34 @@ INFERENCE_SERVICE = CustomResource(
 KINDS = (
     Kind(
         resource=MODEL,
-        children=model_observed.Children,
-        related=model_observed.Related,
-        sync=model.sync,
-        invalid=model.invalid,
-        validate=model_checks.validate,
-        warnings=model_checks.warnings,
-        admit=model_checks.admit,
-        customize=model_observed.customize,
-        judges_changes=False,
+        hooks=Hooks(
+            children=model_observed.Children,
+            related=model_observed.Related,
+            sync=model.sync,
+            invalid=model.invalid,
+            customize=model_observed.customize,
+        ),
+        admission=Admission(
+            validate=model_checks.validate,
+            warnings=model_checks.warnings,
+            admit=model_checks.admit,
+            judges_changes=False,
+        ),
     ),
     Kind(
         resource=INFERENCE_SERVICE,
-        children=inferenceservice_observed.Children,
-        related=inferenceservice_observed.Related,
-        sync=inferenceservice.sync,
-        invalid=invalid,
-        kept=inferenceservice.kept,
-        validate=inferenceservice_checks.validate,
-        warnings=inferenceservice_checks.warnings,
-        template_inputs=inferenceservice_observed.template_inputs,
-        customize=inferenceservice_observed.customize,
-        cross_object_warnings=inferenceservice_checks.warnings_with_related,
-        fit=fit,
-        judges_changes=False,
+        hooks=Hooks(
+            children=inferenceservice_observed.Children,
+            related=inferenceservice_observed.Related,
+            sync=inferenceservice.sync,
+            invalid=invalid,
+            kept=inferenceservice.kept,
+            template_inputs=inferenceservice_observed.template_inputs,
+            customize=inferenceservice_observed.customize,
+        ),
+        admission=Admission(
+            validate=inferenceservice_checks.validate, warnings=inferenceservice_checks.warnings, judges_changes=False
+        ),
+        offline=Offline(cross_object_warnings=inferenceservice_checks.warnings_with_related, fit=fit),
     ),
 )

@@ -98,19 +98,19 @@ class Source:
 
 def parse(text: str) -> Source:
     """The source that a string names. Schemes are case-sensitive, in the order of LK-2.1. See :func:`source_of`."""
+    uri = Address(text)
     if text.startswith(PVC_SCHEME):
-        claim, _, path = text.removeprefix(PVC_SCHEME).partition("/")
-        return Source(text, SourceClass.PVC, claim=claim, path=path)
+        return Source(text, SourceClass.PVC, claim=uri.head, path=uri.key)
     if text.startswith(BUCKET_SCHEME):
-        return Source(text, SourceClass.S3, path=text.removeprefix(BUCKET_SCHEME).partition("/")[2])
+        return Source(text, SourceClass.S3, path=uri.key)
     if text.startswith((HUB_SCHEME, "https://", "http://")):
-        found, on_hub = address.hub_repository(address.split(text)), text.startswith(HUB_SCHEME)
-        if found is None:
+        repository, on_hub = address.hub_repository(uri), text.startswith(HUB_SCHEME)
+        if repository is None:
             return Source(text, SourceClass.INVALID if on_hub else SourceClass.HTTP)
-        kind = SourceClass.FILES if found.file else SourceClass.REPOSITORY
-        files = (found.file,) if found.file else ()
-        revision = found.revision if on_hub else unquote(found.revision)
-        return Source(text, kind, "", "", found.name, revision, files, hub_page=not on_hub)
+        kind = SourceClass.FILES if repository.file else SourceClass.REPOSITORY
+        files = (repository.file,) if repository.file else ()
+        revision = repository.revision if on_hub else unquote(repository.revision)
+        return Source(text, kind, "", "", repository.name, revision, files, hub_page=not on_hub)
     if text.startswith((FILE_SCHEME, "/")):
         return Source(text, SourceClass.LOCAL, path=text.removeprefix(FILE_SCHEME))
     if "/" in text and _REPOSITORY.fullmatch(text):
@@ -177,10 +177,8 @@ def cached_path(source: Source, model: str) -> str:
 
 def ephemeral_path(source: Source, namespace: str, model: str) -> str:
     """Path of the file inside a pod that downloads into an empty directory of its own."""
-    own = f"{namespace}-{model}"
-    return (
-        posixpath.join(MODELS_DIR, own, source.files[0]) if source.files else posixpath.join(MODELS_DIR, f"{own}.gguf")
-    )
+    stem = posixpath.join(MODELS_DIR, f"{namespace}-{model}")
+    return posixpath.join(stem, source.files[0]) if source.files else f"{stem}.gguf"
 
 
 def _url(url: Address) -> str:
@@ -197,8 +195,8 @@ def _url(url: Address) -> str:
         return "port must be between 1 and 65535"
     if parts.netloc.count("@") > 1 or any(char.isspace() or char == "\\" for char in parts.netloc):
         return "the host of the URL is ambiguous"
-    found = misspelt(host(url.text))
-    return f"host {host(url.text)} {found}" if found else ""
+    reason = misspelt(host(url.text))
+    return f"host {host(url.text)} {reason}" if reason else ""
 
 
 def _is_port(parts: SplitResult) -> bool:
@@ -209,8 +207,7 @@ def _is_port(parts: SplitResult) -> bool:
 
 
 def _key(url: Address) -> str:
-    _, _, key = url.rest.partition("/")
-    if set(key.split("/")) & {".", ".."} or not key.isprintable():
+    if set(url.key.split("/")) & {".", ".."} or not url.key.isprintable():
         return "the key must not contain '.', '..' or control characters"
     return ""
 
@@ -235,4 +232,4 @@ def problem(source: Source) -> str:
         return SOURCE_FORM
     form = _PREFIX if source.kind is SourceClass.S3 and source.files else _FORMS.get(source.kind, Form(""))
     text = FILE_SCHEME + source.path if source.kind is SourceClass.LOCAL else source.text
-    return form.problem(address.split(text))
+    return form.problem(Address(text))

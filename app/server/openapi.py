@@ -146,7 +146,7 @@ def _schemas(kind: Kind[Any, Any]) -> Json:
         ),
         SYNC.component(resource, "Response"): _ref("SyncResponse"),
     }
-    if kind.customize is not None:
+    if kind.hooks.customize is not None:
         found[CUSTOMIZE.component(resource, "Request")] = _object({"controller": {"type": "object"}, "parent!": parent})
         found[CUSTOMIZE.component(resource, "Response")] = _ref("CustomizeResponse")
     return found
@@ -314,10 +314,10 @@ def _examples(kind: Kind[Any, Any], kinds: Sequence[Kind[Any, Any]], settings: S
     children: Json = {_group(child.api_version, child.kind): {} for child in resource.children if not child.optional}
     request = {"controller": {}, "parent": parent, "children": children, "related": related, "finalizing": False}
     calls = [
-        (SYNC.component(resource, ""), request, lambda body: answer_sync(kind, body, settings, now)),
+        (SYNC.component(resource, ""), request, lambda body: answer_sync(kind, body, settings, now).body),
         *_admission(kind, parent, settings),
     ]
-    if kind.customize is not None:
+    if kind.hooks.customize is not None:
         asking = {"controller": {}, "parent": parent}
         calls.append((CUSTOMIZE.component(resource, ""), asking, lambda body: answer_customize(kind, body, settings)))
     return _called(calls)
@@ -340,7 +340,7 @@ def _admission(kind: Kind[Any, Any], document: Json, settings: Settings) -> list
             "object": document,
         },
     }
-    return [(ADMISSION.component(resource, ""), reviewed, lambda body: review.answer(kind, body, settings))]
+    return [(ADMISSION.component(resource, ""), reviewed, lambda body: review.answer(kind, body, settings).body)]
 
 
 _UID = "705ab4f5-6393-11e8-b7cc-42010a800002"

@@ -25,7 +25,7 @@ from app.kube.stored import Decoder
 from app.kube.yaml import dump
 from app.studio.models import Edge, Graph, Node, Role, State
 from app.workload.cause import Cause, Stage
-from app.workload.pods import Trouble, counts, troubles
+from app.workload.pods import PodProblem, counts, pod_problems
 from app.workload.ready import claim_cause, deployment_causes, job_causes, pod_causes, ready_message
 
 Key = tuple[str, str]
@@ -324,10 +324,10 @@ _VARIABLES = {
 # States of objects that are not ours.
 
 
-def troubled(pod: Json) -> list[Trouble]:
+def troubled(pod: Json) -> list[PodProblem]:
     """What is wrong with a pod that is not ready, but for what only takes its time."""
     found = _observed(ObservedPod, pod)
-    return [t for t in troubles(found) if t.stage is not Stage.STARTING] if counts(found) else []
+    return [t for t in pod_problems(found) if t.stage is not Stage.STARTING] if counts(found) else []
 
 
 def _state(document: Json, pods: Sequence[Json]) -> tuple[State, str]:

@@ -18,23 +18,27 @@ class Address:
     """``<scheme>://<user>@<host>:<port>/<path>?<query>#<fragment>``, of which most parts may be absent."""
 
     text: str
-    scheme: str
-    """In lower case; empty when there is none."""
+
+    @property
+    def scheme(self) -> str:
+        """The scheme in lower case; empty without ``://``."""
+        scheme, separator, _ = self.text.partition("://")
+        return scheme.lower() if separator else ""
 
     @property
     def rest(self) -> str:
-        """What follows ``://``."""
+        """Everything after ``://``."""
         return self.text.partition("://")[2]
 
     @property
-    def has_authority(self) -> bool:
-        """Whether there is a ``://``."""
-        return "://" in self.text
+    def head(self) -> str:
+        """A bucket, a claim, or a host with user and port: everything before the first slash."""
+        return self.rest.partition("/")[0]
 
     @property
-    def head(self) -> str:
-        """What stands before the first slash: a bucket, a claim, or a host with user and port."""
-        return self.rest.partition("/")[0]
+    def key(self) -> str:
+        """A key of a bucket, or a path in a claim: everything after the first slash."""
+        return self.rest.partition("/")[2]
 
     @property
     def authority(self) -> str:
@@ -48,18 +52,12 @@ class Address:
 
     @property
     def path(self) -> str:
-        """What follows the first slash, without query and fragment."""
+        """The path of a URL, without the first slash, query and fragment."""
         return _until(r"[?#]", self.rest).partition("/")[2]
 
 
 def _until(pattern: str, text: str) -> str:
     return re.split(pattern, text, maxsplit=1)[0]
-
-
-def split(text: str) -> Address:
-    """The address as it is written."""
-    scheme, separator, _ = text.partition("://")
-    return Address(text, scheme.lower() if separator else "")
 
 
 Check = Callable[[Address], str]
@@ -75,12 +73,12 @@ class Form:
 
     def problem(self, address: Address) -> str:
         """The first check that fails, and the form to write instead; empty where all pass."""
-        found = next(filter(None, (check(address) for check in self.checks)), "")
-        return f"{found}; write {self.example}" if found else ""
+        problem = next(filter(None, (check(address) for check in self.checks)), "")
+        return f"{problem}; write {self.example}" if problem else ""
 
 
 def head(name: str, rule: str = "", is_valid: Callable[[str], object] = bool) -> Check:
-    """Return a check of the part before the first slash: ``rule`` says what it must be."""
+    """Return a check of the part before the first slash: ``rule`` is what it must be."""
 
     def check(address: Address) -> str:
         if not address.head:
@@ -96,50 +94,55 @@ claim = head(
 
 
 def anything(address: Address) -> str:
-    """There is something behind ``://``."""
+    """Require anything after ``://``."""
     return "" if address.rest else "what follows :// is required"
 
 
 def path(address: Address) -> str:
-    """There is something behind the first slash."""
-    return "" if address.rest.partition("/")[2] else "the path is required"
+    """Require a key."""
+    return "" if address.key else "the path is required"
 
 
 def relative_path(address: Address) -> str:
-    """One slash stands before the path."""
-    return "the path must not start with '/'" if address.rest.partition("/")[2].startswith("/") else ""
+    """Require a single slash before the path."""
+    return "the path must not start with '/'" if address.key.startswith("/") else ""
 
 
 def absolute_path(address: Address) -> str:
-    """The path follows ``://`` at once."""
+    """Require the path directly after ``://``."""
     return "" if address.rest.startswith("/") else "the path must be absolute"
 
 
 def no_parent_directory(address: Address) -> str:
-    """No segment of the path is ``..``; in the query of a URL it may be."""
+    """Refuse ``..`` as a segment, except in the query of a URL."""
     rest = _until(r"[?#]", address.rest) if address.scheme in ("http", "https") else address.rest
     return "the path must not contain '..'" if ".." in re.split(r"[/?#]", rest) else ""
 
 
 def no_user(address: Address) -> str:
-    """A password in an address would stand in the pod, in its status and in logs."""
+    """Refuse a user: the pod, its status and logs would show the password."""
     if "@" in _until(r"[/?#]", address.rest):
         return "the address must not contain a user or password; put credentials in a Secret of the ServiceAccount"
     return ""
 
 
 def safe_host(address: Address) -> str:
-    """The host is not link-local, and no metadata service of a cloud (:mod:`app.kube.hosts`)."""
+    """Refuse link-local hosts and the metadata services of clouds (:mod:`app.kube.hosts`)."""
     name = without_port(address.authority)
-    found = refusal(name) if name else ""
-    return f"host {name} {found}" if found else ""
+    problem = refusal(name) if name else ""
+    return f"host {name} {problem}" if problem else ""
+
+
+def bucket_form(scheme: str, *checks: Check) -> Form:
+    """Return the form of an address in an object store."""
+    return Form(f"{scheme}://<bucket>/<path>", (*checks, no_parent_directory))
 
 
 HUB_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")
 _HUB_AREAS = frozenset(
     {"datasets", "spaces", "docs", "models", "api", "collections", "papers", "blog", "organizations"}
 )
-"""First segments of the Hub's own pages: what follows them is not the name of a model repository."""
+"""First segments of the Hub's own pages, which are not model repositories."""
 _HUB_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)(?:@([^/\s@]+))?(?:/(\S.*))?", re.ASCII)
 _HUB_PAGE = re.compile(r"([\w.-]+/[\w.-]+?)/?(?:/(?:(?:resolve|blob)/([^/]+)|tree/([^/]+)(?:/.*)?)/?)?", re.ASCII)
 
@@ -156,13 +159,13 @@ class HubRepository:
 
 
 def hub_repository(address: Address) -> HubRepository | None:
-    """The repository of ``hf://owner/name[@revision][/file]``, or of the address of its page in a browser.
+    """Return the repository of ``hf://owner/name[@revision][/file]``, or of the address of its page in a browser.
 
-    A page is that of the repository, a revision (``/resolve/``, ``/blob/``) or a folder (``/tree/``), not of a file.
+    The page shows the repository, a revision (``/resolve/``, ``/blob/``) or a folder (``/tree/``), not a file.
     """
     if address.scheme == "hf":
-        found = _HUB_REPOSITORY.fullmatch(address.rest)
-        return HubRepository(found[1], found[2] or "", found[3] or "") if found else None
+        match = _HUB_REPOSITORY.fullmatch(address.rest)
+        return HubRepository(match[1], match[2] or "", match[3] or "") if match else None
     page = _HUB_PAGE.fullmatch(address.path) if address.host in HUB_HOSTS else None
     if page is None or page[1].partition("/")[0] in _HUB_AREAS:
         return None

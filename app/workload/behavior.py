@@ -1,4 +1,4 @@
-"""How fast a HorizontalPodAutoscaler scales: rules for ``behavior``, and how it is stored. Source: LZ-N23, KS-A12."""
+"""Rules for the ``behavior`` of a HorizontalPodAutoscaler, and its stored form. Source: LZ-N23, KS-A12."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.kube.stored import clean
 _SELECT_POLICIES = ("Max", "Min", "Disabled")
 _POLICIES = ("Pods", "Percent")
 MAX_WINDOW, MAX_PERIOD = 3600, 1800
-"""Seconds: the longest that scaling looks back, and the longest period of one policy."""
+"""Maximum stabilization window and maximum period of a policy, in seconds."""
 
 
 def check_behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
-    """What the API server would refuse when the autoscaler is made, long after the user is gone."""
+    """Return the errors that the API server would find only when the autoscaler is created, after admission."""
     for way in ("scaleUp", "scaleDown"):
         rules = (behavior or {}).get(way)
         if isinstance(rules, dict):
@@ -25,7 +25,7 @@ def check_behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Er
 
 
 def _check_rules(rules: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
-    """Kubernetes' own bounds on how fast to scale."""
+    """Apply the bounds of Kubernetes."""
     window, select, tolerance = (rules.get(key) for key in ("stabilizationWindowSeconds", "selectPolicy", "tolerance"))
     if window is not None and not 0 <= window <= MAX_WINDOW:
         yield field.invalid(path.child("stabilizationWindowSeconds"), window, f"must be between 0 and {MAX_WINDOW}")
@@ -49,7 +49,7 @@ def _check_policy(policy: dict[str, Any], path: field.Path) -> Iterator[field.Er
 
 
 def stored_behavior(behavior: Json | None) -> Json | None:
-    """The behavior as the API server stores it; one that is empty stands for the defaults, and is sent as it is."""
+    """Return the behavior as the API server stores it. An empty one means the defaults and is sent unchanged."""
     if behavior is None:
         return None
     return {way: _stored_rules(rules) for way, rules in behavior.items() if rules is not None}

@@ -1,4 +1,4 @@
-"""The vocabulary of *why not ready*: one cause, its place in a pod's life, and the words it may use."""
+"""A cause of *not ready*: its stage of a pod's life, its message and its reason."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from enum import IntEnum
 
 
 class Stage(IntEnum):
-    """What holds a pod up; the order of a message's causes, which is that of a pod's life but for the first."""
+    """The stage at which a pod is held up. Causes are sorted by it: the first is quota, then comes a pod's life."""
 
     QUOTA = 0
-    """Pods are refused before they exist: quota, or another rule of the API server. Nothing else matters until then."""
+    """Pods cannot be created: quota, or another rule of the API server."""
     SPEC = 1
-    """What the user wrote contradicts something else in the cluster."""
+    """The spec conflicts with another object."""
     MODEL = 2
     """The weights: missing, being downloaded, failed."""
     CLAIM = 3
     """A volume claim is missing or has no volume."""
     SCHEDULING = 4
-    """No node takes the pod."""
+    """No node fits the pod."""
     IMAGE = 5
     """An image cannot be pulled."""
     CONFIGURATION = 6
-    """A container cannot be made: a Secret or ConfigMap is missing, or the command."""
+    """A container cannot be created: a Secret, a ConfigMap or the command is missing."""
     CRASH = 7
-    """A container ends although it should not."""
+    """A container exits unexpectedly."""
     PROBE = 8
-    """A container runs and does not answer its probe."""
+    """A container runs and fails its probe."""
     STARTING = 9
-    """Nothing is wrong yet, it only takes its time."""
+    """Nothing has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing that keeps a workload from being ready.
+    """A reason why a workload is not ready.
 
-    ``text`` is for people and names the object; ``reason`` is one PascalCase word for programs, fit for a condition.
+    ``text`` is a message that names the object; ``reason`` is a valid reason of a condition, in PascalCase.
     """
 
     stage: Stage
@@ -49,15 +49,15 @@ _BLANKS = re.compile(r"\s+")
 
 
 def reason_word(text: str, default: str) -> str:
-    """``text`` where a condition may have it as its reason (``OutOfnvidia.com/gpu`` is none), else ``default``."""
+    """Return ``text`` if it is a valid reason of a condition (unlike ``OutOfnvidia.com/gpu``), else ``default``."""
     return text if len(text) <= 1024 and _REASON.fullmatch(text) else default
 
 
 def one_line(text: str) -> str:
-    """``text`` with every run of blanks and line ends as one blank."""
+    """Replace every run of white space by one space."""
     return _BLANKS.sub(" ", text).strip()
 
 
 def bounded(text: str, limit: int) -> str:
-    """``text``, cut with an ellipsis when it is longer."""
+    """Truncate ``text`` with an ellipsis if it is longer than ``limit``."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

@@ -1,7 +1,7 @@
-"""What is wrong with one pod, from what its kubelet and the scheduler report of it.
+"""Problems of one pod, from what its kubelet and the scheduler report.
 
 Waiting reasons are the kubelet's own words (``ImagePullBackOff``, ``CreateContainerConfigError``, ...). Where it
-alternates between several for one trouble, one is chosen, so that a message does not flicker.
+alternates between several for one problem, one is chosen, so that a message does not flicker.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, Co
 from app.workload.cause import Stage, one_line, reason_word
 
 MAX_CONTAINERS = 100
-"""Containers of a pod whose state is looked at."""
+"""Maximum number of containers of a pod that are examined."""
 MAX_OUTPUT = 300
-"""How much of a container's last words is quoted: their end, where the error stands."""
+"""Maximum length of a quoted termination message: its end, where the error is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """What is wrong with a pod, without its name, so that equal troubles of many pods become one cause."""
+class PodProblem:
+    """A problem of a pod, without the pod's name, so that equal problems of many pods become one cause."""
 
     stage: Stage
     reason: str
@@ -30,7 +30,7 @@ class Trouble:
 
 
 def counts(pod: ObservedPod) -> bool:
-    """Whether the pod is one that should be ready and is not: ready, finished and deleted ones do not count."""
+    """Report whether the pod should be ready and is not; ready, finished and deleted pods do not count."""
     if pod.metadata.deletion_timestamp or pod.status.phase == "Succeeded":
         return False
     for condition in pod.status.conditions or ():
@@ -46,13 +46,13 @@ LWS_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
 """Labels that the Job controller writes on pods; the second is the older one."""
 _REVISIONS = ("leaderworkerset.sigs.k8s.io/template-revision-hash", "pod-template-hash")
-"""Labels that tell which template a pod was made from, by LeaderWorkerSets and Deployments."""
+"""Labels with the revision of a pod's template, of LeaderWorkerSets and Deployments."""
 
 
 def newest_first(pods: Iterable[ObservedPod]) -> list[list[ObservedPod]]:
-    """The pods of one workload by the template they were made from, those of the present one first.
+    """Group the pods of one workload by pod template, those of the current template first.
 
-    That is the one whose first pod is the youngest: a lost pod of an earlier template may be made anew at any time.
+    It is the one whose first pod is the youngest: a lost pod of an earlier template may be replaced at any time.
     """
     revisions: dict[str, list[ObservedPod]] = {}
     for pod in pods:
@@ -65,7 +65,7 @@ def _begun(pods: list[ObservedPod]) -> str:
     return min(pod.metadata.creation_timestamp or "" for pod in pods)
 
 
-def troubles(pod: ObservedPod) -> list[Trouble]:
+def pod_problems(pod: ObservedPod) -> list[PodProblem]:
     """The troubles of one pod that is not ready; at least one."""
     status = pod.status
     if status.phase == "Failed":
@@ -74,15 +74,15 @@ def troubles(pod: ObservedPod) -> list[Trouble]:
     if scheduled is not None and scheduled.status == "False":
         return [_unscheduled(scheduled)]
     first, others = status.init_container_statuses or [], status.container_statuses or []
-    init = [found for container in first[:MAX_CONTAINERS] if (found := _init(container))]
+    init = [problem for container in first[:MAX_CONTAINERS] if (problem := _init(container))]
     if init:
         return init
-    main = [found for container in others[:MAX_CONTAINERS] if (found := _main(container))]
+    main = [problem for container in others[:MAX_CONTAINERS] if (problem := _main(container))]
     return main or [_otherwise(pod)]
 
 
 def failures(pod: ObservedPod) -> Iterator[str]:
-    """How the containers of a Job's pod ended."""
+    """Describe the failed containers of a Job's pod."""
     for status in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ())):
         ended = status.state.terminated or status.last_state.terminated
         if ended is not None and ended.exit_code != 0:
@@ -92,15 +92,15 @@ def failures(pod: ObservedPod) -> Iterator[str]:
 _REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
 
 
-def _failed(pod: ObservedPod) -> Trouble:
-    """A pod that will not run again: evicted, or refused by the node it was bound to."""
+def _failed(pod: ObservedPod) -> PodProblem:
+    """Problem of a pod that will not run again: evicted, or refused by its node."""
     reason, message = pod.status.reason, one_line(pod.status.message)
     if reason.startswith("OutOf") or reason in _REFUSED_BY_NODE:
         text = f"was refused by its node ({reason}): {message}"
-        return Trouble(Stage.SCHEDULING, reason_word(reason, "RefusedByNode"), text)
+        return PodProblem(Stage.SCHEDULING, reason_word(reason, "RefusedByNode"), text)
     if reason:
-        return Trouble(Stage.CRASH, reason_word(reason, "PodFailed"), f"failed ({reason}): {message}")
-    return Trouble(Stage.CRASH, "PodFailed", "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}")
+        return PodProblem(Stage.CRASH, reason_word(reason, "PodFailed"), f"failed ({reason}): {message}")
+    return PodProblem(Stage.CRASH, "PodFailed", "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}")
 
 
 _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
@@ -108,18 +108,18 @@ _UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zo
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
 
 
-def _unscheduled(condition: Condition) -> Trouble:
-    """What the scheduler says. It has several wordings for volumes: no volume at all, and one that no node reaches."""
+def _unscheduled(condition: Condition) -> PodProblem:
+    """Problem that the scheduler reports. For volumes it has two messages: unbound, or not reachable from a node."""
     message = one_line(condition.message)
     if _NO_CLAIM.search(message):
-        return Trouble(Stage.CLAIM, "ClaimNotFound", f"cannot be scheduled: {message}")
+        return PodProblem(Stage.CLAIM, "ClaimNotFound", f"cannot be scheduled: {message}")
     if _UNBOUND.search(message):
-        return Trouble(Stage.CLAIM, "ClaimNotBound", f"cannot be scheduled, a volume claim is not bound: {message}")
+        return PodProblem(Stage.CLAIM, "ClaimNotBound", f"cannot be scheduled, a volume claim is not bound: {message}")
     if _UNREACHABLE.search(message):
         text = f"cannot be scheduled, no fitting node reaches its volume: {message}"
-        return Trouble(Stage.CLAIM, "VolumeUnreachable", text)
+        return PodProblem(Stage.CLAIM, "VolumeUnreachable", text)
     reason = reason_word(condition.reason, "Unschedulable")
-    return Trouble(Stage.SCHEDULING, reason, f"cannot be scheduled: {message or reason}")
+    return PodProblem(Stage.SCHEDULING, reason, f"cannot be scheduled: {message or reason}")
 
 
 _IMAGE_REASONS = frozenset(
@@ -136,8 +136,8 @@ _SETTING_UP = frozenset({"", "ContainerCreating", "PodInitializing"})
 _BACK_OFF = re.compile(r'^Back-off pulling image "[^"]*": (?:ErrImagePull: )?')
 
 
-def _init(status: ContainerStatus) -> Trouble | None:
-    """An init container that holds the pod up; ``None`` for one that is done or waits for its turn."""
+def _init(status: ContainerStatus) -> PodProblem | None:
+    """Problem of an init container; ``None`` if it is done or has not been started."""
     waiting, running, ended = status.state.waiting, status.state.running, status.state.terminated
     if (ended is not None and ended.exit_code == 0) or (running is not None and status.started):
         return None  # done, or a sidecar that has started
@@ -148,11 +148,11 @@ def _init(status: ContainerStatus) -> Trouble | None:
         return None if waiting.reason in _SETTING_UP else _waiting(status, waiting, "init container")
     if running is None:
         return None
-    return Trouble(Stage.STARTING, "Initializing", f"init container {status.name} is running")
+    return PodProblem(Stage.STARTING, "Initializing", f"init container {status.name} is running")
 
 
-def _main(status: ContainerStatus) -> Trouble | None:
-    """A container that is not ready; ``None`` for one that is, or of which nothing is known yet."""
+def _main(status: ContainerStatus) -> PodProblem | None:
+    """Problem of a container that is not ready; ``None`` if it is ready or has no state yet."""
     if status.ready:
         return None
     crash = _crash(status, "container")
@@ -164,29 +164,29 @@ def _main(status: ContainerStatus) -> Trouble | None:
     if status.state.running is None:
         return None
     if status.started is False:
-        return Trouble(Stage.PROBE, "StartupProbe", f"container {status.name} runs, its startup probe fails so far")
-    return Trouble(Stage.PROBE, "ReadinessProbeFailed", f"container {status.name} runs, its readiness probe fails")
+        return PodProblem(Stage.PROBE, "StartupProbe", f"container {status.name} runs, its startup probe fails so far")
+    return PodProblem(Stage.PROBE, "ReadinessProbeFailed", f"container {status.name} runs, its readiness probe fails")
 
 
-def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> Trouble:
-    """A container that was never made."""
+def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> PodProblem:
+    """Problem of a container that could not be created."""
     message = one_line(waiting.message)
     if waiting.reason in _IMAGE_REASONS:
         words = _BACK_OFF.sub("", message)
         reason = "ImagePullBackOff" if waiting.reason == "ErrImagePull" else waiting.reason
-        return Trouble(Stage.IMAGE, reason, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "))
+        return PodProblem(Stage.IMAGE, reason, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "))
     text = f"{what} {status.name} cannot be made ({waiting.reason}): {message}".rstrip(": ")
-    return Trouble(Stage.CONFIGURATION, reason_word(waiting.reason, "CreateContainerError"), text)
+    return PodProblem(Stage.CONFIGURATION, reason_word(waiting.reason, "CreateContainerError"), text)
 
 
 _NEVER_RAN = ("StartError", "ContainerCannotRun")
-"""The command does not exist in the image, or may not be run."""
+"""The command does not exist in the image, or must not be run."""
 
 
-def _crash(status: ContainerStatus, what: str) -> Trouble | None:
-    """A container that ended, now or the last time: while it runs again it has not proved anything yet.
+def _crash(status: ContainerStatus, what: str) -> PodProblem | None:
+    """Problem of a container that terminated, now or before its last restart: a restart proves nothing yet.
 
-    An end without an error says nothing: one that keeps ending so is told by its waiting to be started again.
+    Exit code 0 alone is no problem; a container that keeps exiting so is in ``CrashLoopBackOff``.
     """
     ended = status.state.terminated or _before(status)
     if ended is None:
@@ -195,24 +195,24 @@ def _crash(status: ContainerStatus, what: str) -> Trouble | None:
         return _ended_well(status, what)
     text = f"{what} {status.name} {_ending(ended)}"
     if ended.reason == "OOMKilled":
-        return Trouble(Stage.CRASH, "OOMKilled", text)
+        return PodProblem(Stage.CRASH, "OOMKilled", text)
     if ended.reason in _NEVER_RAN:
-        return Trouble(Stage.CONFIGURATION, ended.reason, text)
-    return Trouble(Stage.CRASH, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff", text)
+        return PodProblem(Stage.CONFIGURATION, ended.reason, text)
+    return PodProblem(Stage.CRASH, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff", text)
 
 
-def _ended_well(status: ContainerStatus, what: str) -> Trouble | None:
+def _ended_well(status: ContainerStatus, what: str) -> PodProblem | None:
     waiting = status.state.waiting
     if waiting is not None and waiting.reason == "CrashLoopBackOff":
         text = f"{what} {status.name} ends again and again, without an error; a server has to go on running"
-        return Trouble(Stage.CRASH, waiting.reason, text)
+        return PodProblem(Stage.CRASH, waiting.reason, text)
     if status.state.terminated is not None:
-        return Trouble(Stage.STARTING, "ContainerRestarting", f"{what} {status.name} is about to be started again")
+        return PodProblem(Stage.STARTING, "ContainerRestarting", f"{what} {status.name} is about to be started again")
     return None
 
 
 def _before(status: ContainerStatus) -> ContainerStateTerminated | None:
-    """How the container ended last, unless it waits for something else than its turn to start again."""
+    """Return the last termination, unless the container waits for something other than its restart."""
     waiting = status.state.waiting
     if waiting is not None and waiting.reason not in ("CrashLoopBackOff", *_SETTING_UP):
         return None
@@ -220,19 +220,19 @@ def _before(status: ContainerStatus) -> ContainerStateTerminated | None:
 
 
 def _ending(ended: ContainerStateTerminated) -> str:
-    """``was killed, out of memory (exit code 137)``; ``exited with code 1: its last words``."""
+    """``was killed, out of memory (exit code 137)``; ``exited with code 1: <message>``."""
     if ended.reason == "OOMKilled":
         return f"was killed, out of memory (exit code {ended.exit_code})"
     why = f" ({ended.reason})" if ended.reason and ended.reason != "Error" else ""
-    words = _last_words(ended.message)
-    return f"exited with code {ended.exit_code}{why}" + (f": {words}" if words else "")
+    message = _message_end(ended.message)
+    return f"exited with code {ended.exit_code}{why}" + (f": {message}" if message else "")
 
 
-def _otherwise(pod: ObservedPod) -> Trouble:
-    """A pod of which no container is at fault."""
+def _otherwise(pod: ObservedPod) -> PodProblem:
+    """Problem of a pod whose containers have none."""
     status = pod.status
     if any(c.state.waiting is not None for c in status.container_statuses or ()):
-        return Trouble(
+        return PodProblem(
             Stage.STARTING,
             "ContainerCreating",
             "containers are being made; if this lasts, its events tell which volume cannot be attached or mounted",
@@ -242,29 +242,31 @@ def _otherwise(pod: ObservedPod) -> Trouble:
     if containers and all(container.ready for container in containers):
         return _held_back(pod)
     if status.phase == "Running" and ready is not None and ready.message:
-        return Trouble(Stage.PROBE, reason_word(ready.reason, "NotReady"), f"is not ready: {one_line(ready.message)}")
+        return PodProblem(
+            Stage.PROBE, reason_word(ready.reason, "NotReady"), f"is not ready: {one_line(ready.message)}"
+        )
     if is_true(status.conditions, "PodScheduled"):
-        return Trouble(Stage.STARTING, "PodStarting", "has a node and is about to start")
-    return Trouble(Stage.STARTING, "PodPending", "waits for the scheduler")
+        return PodProblem(Stage.STARTING, "PodStarting", "has a node and is about to start")
+    return PodProblem(Stage.STARTING, "PodPending", "waits for the scheduler")
 
 
-def _held_back(pod: ObservedPod) -> Trouble:
-    """A pod that is not ready although its containers are: a readiness gate is closed, or its node is lost."""
+def _held_back(pod: ObservedPod) -> PodProblem:
+    """Problem of a pod whose containers are ready: a closed readiness gate, or a lost node."""
     for gate in pod.spec.readiness_gates or ():
         condition = find(pod.status.conditions, gate.condition_type)
         if condition is None or condition.status != "True":
             why = f": {one_line(condition.message)}" if condition is not None and condition.message else ""
             text = f"its containers are ready, but its readiness gate {gate.condition_type} is not{why}"
-            return Trouble(Stage.PROBE, "ReadinessGatesNotReady", text)
+            return PodProblem(Stage.PROBE, "ReadinessGatesNotReady", text)
     ready = find(pod.status.conditions, "Ready")
     if ready is not None and ready.message:
         text = f"its containers are ready, but it is not: {one_line(ready.message)}"
-        return Trouble(Stage.PROBE, reason_word(ready.reason, "NotReady"), text)
+        return PodProblem(Stage.PROBE, reason_word(ready.reason, "NotReady"), text)
     node = f"node {pod.spec.node_name}" if pod.spec.node_name else "its node"
-    return Trouble(Stage.PROBE, "NodeNotReady", f"its containers are ready, but {node} is not ready")
+    return PodProblem(Stage.PROBE, "NodeNotReady", f"its containers are ready, but {node} is not ready")
 
 
-def _last_words(text: str) -> str:
-    """The end of a container's last words, on one line."""
+def _message_end(text: str) -> str:
+    """Return the end of a termination message, on one line."""
     line = one_line(text[-4 * MAX_OUTPUT :])
     return line if len(line) <= MAX_OUTPUT else "…" + line[1 - MAX_OUTPUT :].lstrip()

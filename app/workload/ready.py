@@ -1,7 +1,7 @@
-"""Why a workload is not ready: causes read from observed objects, in the order in which a pod lives.
+"""Why a workload is not ready: causes from observed objects, in the order of a pod's life.
 
-Every family's ``Ready`` condition carries the text this module makes. The texts are the cluster's
-own words where there are any. Nothing counts restarts or seconds: a message only changes when the trouble does.
+The message of every family's ``Ready`` condition is built here, from the cluster's own messages where there are any.
+It has no number of restarts or seconds, so it changes only when the problem does.
 
 Use::
 
@@ -19,24 +19,24 @@ from itertools import islice
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
-from app.workload.pods import Trouble, counts, failures, newest_first, troubles
+from app.workload.pods import PodProblem, counts, failures, newest_first, pod_problems
 from app.workload.rollout import ROLLING_OUT
 
 MAX_CAUSES = 8
-"""Causes that a message spells out; the others are only counted."""
-MAX_TROUBLES = 4000
-"""Troubles of pods that are looked at in one revision: of all containers of some hundred pods."""
+"""Maximum number of causes in a message; the others are only counted."""
+MAX_PROBLEMS = 4000
+"""Maximum number of pod problems that are examined in one revision."""
 MAX_TEXT = 600
-"""Length of one cause's text."""
+"""Maximum length of one cause."""
 
 
 def ordered(causes: Iterable[Cause]) -> list[Cause]:
-    """The causes as a pod lives, then by text; each one once."""
+    """Sort causes by stage, then by message, without duplicates."""
     return sorted(dict.fromkeys(causes), key=lambda cause: (cause.stage, cause.text, cause.reason))
 
 
 def ready_message(causes: Iterable[Cause]) -> str:
-    """One line for the ``Ready`` condition: every cause, in order, separated by semicolons, of bounded length."""
+    """Build the message of ``Ready``: the causes in order, separated by semicolons, of bounded length."""
     sequence = ordered(causes)
     texts = [bounded(cause.text, MAX_TEXT) for cause in sequence[:MAX_CAUSES]]
     rest = len(sequence) - MAX_CAUSES
@@ -46,9 +46,9 @@ def ready_message(causes: Iterable[Cause]) -> str:
 
 
 def ready_reason(causes: Iterable[Cause], default: str = "NotReady", *, replacing: bool = False) -> str:
-    """The reason of the first cause; of a rollout that is replacing something, that it is one.
+    """Return the reason of the first cause, or ``RollingOut`` while pods are being replaced.
 
-    Whatever its pods suffer from, what was there before may still serve. A mistake of the user's comes before that.
+    The previous pods may still serve then. A mistake in the spec takes precedence.
     """
     sequence = ordered(causes)
     if replacing and not any(cause.stage is Stage.SPEC for cause in sequence):
@@ -60,7 +60,7 @@ def ready_reason(causes: Iterable[Cause], default: str = "NotReady", *, replacin
 
 
 def deployment_causes(deployment: ObservedDeployment) -> list[Cause]:
-    """What a Deployment says of itself: pods that are refused, a rollout that takes too long, a status that lags."""
+    """Causes in a Deployment's conditions: refused pods, and a rollout that exceeds its deadline."""
     name, conditions, causes = deployment.metadata.name, deployment.status.conditions, []
     refused = find(conditions, "ReplicaFailure")
     if refused is not None and refused.status == "True":
@@ -76,7 +76,7 @@ _RANDOM_POD = re.compile(r'^(?:Error creating: )?pods "[^"]*" is forbidden: ')
 
 
 def _refused(name: str, condition: Condition) -> Cause:
-    """Pods that cannot be created. The name of the refused pod is random, hence left out."""
+    """Cause of pods that cannot be created, without the random name of the refused pod."""
     message = _RANDOM_POD.sub("", one_line(condition.message))
     reason = "QuotaExceeded" if "exceeded quota" in message else reason_word(condition.reason, "FailedCreate")
     return Cause(Stage.QUOTA, f"Deployment {name} cannot create pods: {message}", reason)
@@ -86,7 +86,7 @@ def _refused(name: str, condition: Condition) -> Cause:
 
 
 def claim_cause(name: str, claim: ObservedClaim | None) -> Cause | None:
-    """Why a PersistentVolumeClaim cannot be used, ``None`` when it can. A claim that is absent says so."""
+    """Return why a PersistentVolumeClaim cannot be used; ``None`` if it can."""
     if claim is None:
         return Cause(Stage.CLAIM, f"PersistentVolumeClaim {name} does not exist", "ClaimNotFound")
     if claim.status.phase == "Bound":
@@ -97,14 +97,14 @@ def claim_cause(name: str, claim: ObservedClaim | None) -> Cause | None:
 
 
 def job_causes(job: ObservedJob, pods: Iterable[ObservedPod], stage: Stage = Stage.MODEL) -> list[Cause]:
-    """Why a Job has not completed: its failure with its pods' last words, else what holds up its pods."""
+    """Causes of a Job that has not completed: its failure and termination messages, or its pods' problems."""
     if is_true(job.status.conditions, "Complete"):
         return []
     failed = find(job.status.conditions, "Failed")
     if failed is None or failed.status != "True":
         return pod_causes(pods)
-    words = sorted({words for pod in pods for words in failures(pod)})
-    detail = "; ".join([one_line(failed.message), *words]).strip("; ")
+    messages = sorted({message for pod in pods for message in failures(pod)})
+    detail = "; ".join([one_line(failed.message), *messages]).strip("; ")
     text = f"Job {job.metadata.name} failed" + (f": {detail}" if detail else "")
     return [Cause(stage, text, reason_word(failed.reason, "JobFailed"))]
 
@@ -113,22 +113,22 @@ def job_causes(job: ObservedJob, pods: Iterable[ObservedPod], stage: Stage = Sta
 
 
 def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
-    """Why the pods of one workload are not ready. Pods that are ready, finished or being deleted count for nothing.
+    """Causes of pods of one workload that are not ready; ready, finished and deleted pods have none.
 
-    Pods of an earlier template count only when those of the present one have no trouble: they are on their way out.
-    Pods with the same trouble make one cause: ``pod a: …``, or ``3 pods: …``.
+    Pods of an earlier template count only if those of the current one have no problem: they are being replaced.
+    Pods with the same problem make one cause: ``pod a: …``, or ``3 pods: …``.
     """
     return next((causes for revision in newest_first(pods) if (causes := _revision_causes(revision))), [])
 
 
 def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
-    shown = ((trouble, pod) for pod in pods if counts(pod) for trouble in dict.fromkeys(troubles(pod)))
-    found: dict[Trouble, list[str]] = {}
-    for trouble, pod in islice(shown, MAX_TROUBLES):
-        found.setdefault(trouble, []).append(pod.metadata.name)
+    shown = ((problem, pod) for pod in pods if counts(pod) for problem in dict.fromkeys(pod_problems(pod)))
+    names_by_problem: dict[PodProblem, list[str]] = {}
+    for problem, pod in islice(shown, MAX_PROBLEMS):
+        names_by_problem.setdefault(problem, []).append(pod.metadata.name)
     return ordered(
-        Cause(trouble.stage, one_line(f"{_pods(names)}: {trouble.text}"), trouble.reason)
-        for trouble, names in found.items()
+        Cause(problem.stage, one_line(f"{_pods(names)}: {problem.text}"), problem.reason)
+        for problem, names in names_by_problem.items()
     )
 
 

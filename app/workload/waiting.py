@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from app.hooks.protocol import Inputs, SyncRequest, observed_children
 from app.hooks.template import stays, without_template
+from app.kube.base import Json
 from app.kube.conditions import seconds_since
 from app.kube.objects import ObservedObject, last_applied
 from app.workload.cause import Cause, Stage
@@ -32,7 +31,7 @@ class Outstanding:
     absent: Sequence[str] = ()
     """Not observed."""
     pending: Sequence[str] = ()
-    """Observed, and not as the answer wants them."""
+    """Observed, and different from the answer."""
 
     def __bool__(self) -> bool:
         return bool(self.absent or self.pending)
@@ -41,35 +40,35 @@ class Outstanding:
 NOTHING = Outstanding()
 
 
-def outstanding(answered: Sequence[Any], request: SyncRequest[Any, Any]) -> Outstanding:
+def outstanding(desired: Sequence[Json], request: SyncRequest[Any, Any]) -> Outstanding:
     """Compare the desired children with the observed ones; the result has the order of the answer.
 
     Metadata and ``spec.replicas`` are ignored, because other clients write them. So are children without a record,
     which were just taken over, and children that the answer does not have.
     """
-    there = {
+    observed = {
         (child.kind, child.metadata.name): child
         for _, group in observed_children(request.children)
         for child in group.values()
     }
     absent, pending = [], []
-    for wanted in msgspec.to_builtins(answered):
-        identity = wanted["kind"], wanted["metadata"]["name"]
-        child = there.get(identity)
-        if child is None:
+    for child in desired:
+        identity = child["kind"], child["metadata"]["name"]
+        current = observed.get(identity)
+        if current is None:
             absent.append(" ".join(identity))
-        elif (record := last_applied(child)) is not None and _differ(wanted, record, child, request.inputs):
+        elif (record := last_applied(current)) is not None and _differ(child, record, current, request.inputs):
             pending.append(" ".join(identity))
     return Outstanding(absent, pending) if absent or pending else NOTHING
 
 
-def _differ(wanted: dict[str, Any], record: dict[str, Any], child: ObservedObject, inputs: Inputs) -> bool:
-    if stays(child, wanted, inputs):
-        wanted, record = without_template(wanted), without_template(record)
-    return _substance(wanted) != _substance(record)
+def _differ(desired: Json, record: Json, child: ObservedObject, inputs: Inputs) -> bool:
+    if stays(child, desired, inputs):
+        desired, record = without_template(desired), without_template(record)
+    return _substance(desired) != _substance(record)
 
 
-def _substance(child: dict[str, Any]) -> dict[str, Any]:
+def _substance(child: Json) -> Json:
     """The fields of a child that only its owner writes."""
     rest = {key: value for key, value in child.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     spec = rest.get("spec")
@@ -96,7 +95,7 @@ def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list
 def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> list[Cause]:
     """Return a cause for each absent child, such as ``Service chat``; ``since`` as above."""
     if timed_out(since, now):
-        return [Cause(Stage.SPEC, _taken(child), "NameConflict") for child in absent]
+        return [Cause(Stage.SPEC, _name_conflict(child), "NameConflict") for child in absent]
     return [Cause(Stage.STARTING, f"{child} is being created", "Creating") for child in absent]
 
 
@@ -106,7 +105,7 @@ def timed_out(since: str | None, now: datetime) -> bool:
     return age is not None and age > CHILD_TIMEOUT_SECONDS
 
 
-def _taken(child: str) -> str:
+def _name_conflict(child: str) -> str:
     return (
         f"{child} cannot be created: another object has that name (delete or rename it), or the "
         "API server refuses what was asked for (see the events of this object)"

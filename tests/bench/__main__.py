@@ -107,7 +107,7 @@ def _slope() -> None:
     assert kind is not None
     settings, now = Settings(), utc_now()
     few, many = payloads.inference_service_sync(10), payloads.inference_service_sync(110)
-    ours = [_time(lambda body=body: answer_sync(kind, body, settings, now)) for body in (few, many)]
+    ours = [_time(lambda body=body: answer_sync(kind, body, settings, now).body) for body in (few, many)]
     plain = [_time(lambda body=body: orjson.loads(body)) for body in (few, many)]
     ratio = (ours[1] - ours[0]) / (plain[1] - plain[0])
     print(f"slope per observed pod {ratio:.2f} x orjson.loads of the same bytes (target 0.35)", flush=True)
@@ -118,7 +118,7 @@ def _largest() -> None:
     path, body = settled.llm_inference_service()
     kind = next(k for k in KINDS if f"{k.resource.hook_path}/sync" == path)
     settings, now = Settings(), utc_now()
-    ours, plain = _time(lambda: answer_sync(kind, body, settings, now)), _time(lambda: orjson.loads(body))
+    ours, plain = _time(lambda: answer_sync(kind, body, settings, now).body), _time(lambda: orjson.loads(body))
     size = len(body) / 1024
     print(
         f"largest sync (KServe, {size:.0f} KiB) {ours / plain:.1f} x orjson.loads of the same request (target 12)",

@@ -260,7 +260,11 @@ def _kserve_facts(case: Json) -> Json:
     workloads = [workload for spec in specs for workload in (spec, spec.get("prefill") or {})]
     alone = [one.get("parallelism") or {} for one in workloads if one.get("worker") is None]
     groups = [one.get("parallelism") or {} for one in workloads if one.get("worker") is not None]
+    bases = {ref["name"] for spec in specs for ref in spec.get("baseRefs") or ()}
     return {
+        "v0.17": case.get("version", "v0.17.0") == "v0.17.0",
+        "configMissing": not bases <= named,
+        "severalPaths": any(len(_paths(spec)) > 1 for spec in specs),
         "scales": '"scaling": {' in text,
         "withoutEffect": any(word in text for word in _WITHOUT_EFFECT)
         or '"enableLLMInferenceServiceTLS": true' in settings,
@@ -270,6 +274,13 @@ def _kserve_facts(case: Json) -> Json:
         and not any(name.endswith("pipeline-parallel") for name in named),
         "mountWithoutVolume": any(_mounts_nothing(one.get(key) or {}) for one in workloads for key in _TEMPLATES),
     }
+
+
+def _paths(spec: Json) -> set[Any]:
+    """Paths of the rules that a service writes for its route."""
+    http = ((spec.get("router") or {}).get("route") or {}).get("http") or {}
+    rules = (http.get("spec") or {}).get("rules") or ()
+    return {(match.get("path") or {}).get("value") for rule in rules for match in rule.get("matches") or ()}
 
 
 _WITHOUT_EFFECT = ("exp-dra-", "precise-prefix-cache-scorer", "token-producer", "predicted-latency-producer")

@@ -76,7 +76,7 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     ): NEWER,
     (f"{SERVICES}|{CONFIGS}", r"spec\.(model\.lora\.max|router\.(route\.(group|weight)|gateway)).*", "property"): NEWER,
     (f"{SERVICES}|{CONFIGS}", r"spec\.router\.scheduler\.(tokenizer.*|pool\.spec\.appProtocol)", "property"): NEWER,
-    (SERVICES, r"status\.address(es\[\])?\.models.*", "property"): NEWER,
+    (SERVICES, r"status\.(address(es\[\])?\.(models|origin)|appliedConfigs|workloads|router).*", "property"): NEWER,
     (f"{SERVICES}|{CONFIGS}", r".*\.(group|name)", "default"): "an empty text is what absent means",
     (f"{SERVICES}|{CONFIGS}", r".*\.matches\[\]\.path", "default"): "completed before the route is sent",
     (f"{SERVICES}|{CONFIGS}", r".*\.forwardBody\.maxSize", "format|minimum"): "an unsigned 16-bit number in Go",

@@ -74,5 +74,5 @@ def test_verdicts(case: Json) -> None:
     """The same objects are refused, for the same fields at least."""
     kind = judged(case["object"]["apiVersion"], case["object"]["kind"])
     assert kind is not None
-    answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)))
+    answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)).body)
     assert parity.verdict(case, answer["response"], reviewed(case["family"])) == []

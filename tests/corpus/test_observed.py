@@ -107,7 +107,7 @@ def filled(document: Any, whole: Any) -> Any:
 
 def objects(kind: Kind[Any, Any], request: Json) -> Iterator[tuple[Path, inspect.Type]]:
     """Where each observed object is, and its type; kinds of which there is none get one with every field."""
-    for part, type_ in (("children", kind.children), ("related", kind.related)):
+    for part, type_ in (("children", kind.hooks.children), ("related", kind.hooks.related)):
         for field in cast("inspect.StructType", inspect.type_info(type_)).fields:
             shape = cast("inspect.DictType", essence(field.type)).value_type
             group = request[part].setdefault(field.encode_name, {})
@@ -191,9 +191,9 @@ def test_null_is_missing_in_every_observed_field(cluster: Cluster, kind: Kind[An
     for path, shape in found:
         if is_identity(path) or not exists(request, path[:-1]):
             continue
-        missing = answer_sync(kind, changed(request, path, ...), SETTINGS, NOW)
-        assert answer_sync(kind, changed(request, path, None), SETTINGS, NOW) == missing, path
-        for answer in (missing, answer_sync(kind, changed(request, path, zero(shape)), SETTINGS, NOW)):
+        missing = answer_sync(kind, changed(request, path, ...), SETTINGS, NOW).body
+        assert answer_sync(kind, changed(request, path, None), SETTINGS, NOW).body == missing, path
+        for answer in (missing, answer_sync(kind, changed(request, path, zero(shape)), SETTINGS, NOW).body):
             assert says_why(orjson.loads(answer)), path
         tried += 1
     assert tried > 20

@@ -59,7 +59,7 @@ def test_depth_in_a_related_object_is_no_fault_of_ours(kind: Kind[Any, Any], clu
     request = orjson.loads(cluster.request(kind, parent(kind, spec)))
     for body in with_deep_parts(request):
         try:
-            answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW))
+            answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW).body)
         except ProtocolError:
             continue
         assert isinstance(answer["children"], list)
@@ -72,7 +72,7 @@ def test_a_deep_config_is_named_as_the_cause(cluster: Cluster) -> None:
     request = orjson.loads(cluster.request(kind, parent(kind, spec)))
     configs = request["related"]["LLMInferenceServiceConfig.serving.kserve.io/v1alpha2"]
     configs["ns/there"]["spec"]["template"] = nested(600, maps=True)
-    answer = orjson.loads(answer_sync(kind, encoded(request), SETTINGS, NOW))
+    answer = orjson.loads(answer_sync(kind, encoded(request), SETTINGS, NOW).body)
     ready = next(c for c in answer["status"]["conditions"] if c["type"] == "Ready")
     assert ready["status"] == "False"
     assert "nested too deeply" in ready["message"]
@@ -110,7 +110,7 @@ def test_what_json_cannot_say_is_no_fault_of_ours(kind: Kind[Any, Any], beyond: 
         owner[key] = before
         seen += 1
         try:
-            answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW))
+            answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW).body)
         except ProtocolError:
             continue
         assert isinstance(answer["children"], list)

@@ -9,6 +9,7 @@ import socket
 import orjson
 import pytest
 
+from app.server.protocol import PIPELINED_MAX
 from tests.corpus.requests import REVIEW, SYNC, is_allowed, is_refused, review, sync
 from tests.service import JSON, Service, received, statuses
 
@@ -160,13 +161,14 @@ def test_t22_http_1_0_is_answered_and_closed(service: Service) -> None:
 
 
 def test_t23_pipelined_requests_are_answered_in_order(service: Service) -> None:
-    """Each with its own uid, as many as may wait on one connection."""
-    bodies = [orjson.dumps(review(uid=f"r-{number}")) for number in range(16)]
+    """Each with its own uid, as many as one connection may have at once."""
+    depth = PIPELINED_MAX + 1
+    bodies = [orjson.dumps(review(uid=f"r-{number}")) for number in range(depth)]
     requests = [HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies]
     requests[-1] = requests[-1].replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
     answer = service.raw(b"".join(requests), timeout=10)
-    places = [answer.find(f'"uid":"r-{number}"'.encode()) for number in range(16)]
-    assert statuses(answer) == [200] * 16
+    places = [answer.find(f'"uid":"r-{number}"'.encode()) for number in range(depth)]
+    assert statuses(answer) == [200] * depth
     assert -1 not in places
     assert places == sorted(places)
 

@@ -19,7 +19,7 @@ def child(**over: Any) -> dict[str, Any]:
 
 def test_status_and_children_are_always_there() -> None:
     """An answer without them would delete every child."""
-    assert orjson.loads(encode(SyncResponse({}, []), "ns")) == {"status": {}, "children": []}
+    assert orjson.loads(encode(SyncResponse({}, []), "ns").body) == {"status": {}, "children": []}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_is_refused(children: list[Any]) -> None:
 def test_strings_of_a_status_can_be_shown(text: str, shown: str) -> None:
     """Names and messages of other objects are in it, and `kubectl` prints them as they are."""
     status = {"conditions": [{"message": text}], "url": text}
-    assert orjson.loads(encode(SyncResponse(status, []), "ns"))["status"] == {
+    assert orjson.loads(encode(SyncResponse(status, []), "ns").body)["status"] == {
         "conditions": [{"message": shown}],
         "url": shown,
     }
@@ -75,8 +75,8 @@ def test_a_null_in_status_is_refused() -> None:
 
 def test_the_same_answer_has_the_same_bytes() -> None:
     """Key order of maps does not matter."""
-    one = encode(SyncResponse({"a": 1, "b": 2}, [child()]), "ns")
-    assert one == encode(SyncResponse({"b": 2, "a": 1}, [child()]), "ns")
+    one = encode(SyncResponse({"a": 1, "b": 2}, [child()]), "ns").body
+    assert one == encode(SyncResponse({"b": 2, "a": 1}, [child()]), "ns").body
 
 
 @pytest.mark.parametrize(

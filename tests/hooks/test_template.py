@@ -29,7 +29,7 @@ def synced(parent: Json, *children: Json, kind: Widgets = WIDGET, settings: Sett
     """One sync's answer."""
     observed = {f"ns/{child['metadata']['name']}": child for child in children}
     body = {"parent": parent, "children": {"Deployment.apps/v1": observed}, "related": {}, "finalizing": False}
-    answer: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), settings, NOW))
+    answer: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), settings, NOW).body)
     return answer
 
 
@@ -170,13 +170,13 @@ def test_a_template_that_the_merge_would_change_is_left_out() -> None:
 
 def _another(widget: Any, request: Any, settings: Settings, now: datetime) -> SyncResponse:
     """The same, with a template that differs in what no user asked for."""
-    answer = WIDGET.sync(widget, request, settings, now)
+    answer = WIDGET.hooks.sync(widget, request, settings, now)
     (deployment,) = answer.children
-    deployment.spec.template.spec.containers[0].args = ["--new-default"]
+    deployment["spec"]["template"]["spec"]["containers"][0]["args"] = ["--new-default"]
     return answer
 
 
-NEXT = replace(WIDGET, sync=_another)
+NEXT = replace(WIDGET, hooks=replace(WIDGET.hooks, sync=_another))
 
 
 def ready(answer: Json) -> str:
@@ -272,7 +272,8 @@ def test_a_change_that_a_release_did_not_see_that_noted_nothing_is_made() -> Non
 def test_a_release_may_look_at_more_than_the_one_before() -> None:
     """As long as there is nothing to see, nothing is another input."""
     empty: Json = {"accounts": {}, "claims": [], "tls": None}
-    more = replace(NEXT, template_inputs=lambda *given: {**WIDGET.template_inputs(*given), **empty})
+    hooks = replace(NEXT.hooks, template_inputs=lambda *given: {**WIDGET.hooks.template_inputs(*given), **empty})
+    more = replace(NEXT, hooks=hooks)
     before = after(widget(), answered(widget()))
     assert template(after(widget(), before, more)) == template(before)
 

@@ -73,7 +73,7 @@ def test_all_that_is_read_is_weighed() -> None:
     read = {
         info.encode_name
         for kind in KINDS
-        for group in (kind.children, kind.related)
+        for group in (kind.hooks.children, kind.hooks.related)
         for objects in msgspec.structs.fields(group)
         for object_ in structs(msgspec.inspect.type_info(objects.type))
         for info in object_.fields

@@ -225,13 +225,6 @@ def test_every_pod_of_a_group_loads_them() -> None:
     assert all(args(found)[:2] == ["--enable-lora", MODULES] for found in pods)
 
 
-def test_the_addresses_name_the_models() -> None:
-    cluster = Cluster(service(model={**model(adapter("b"), adapter("a")), "name": "base"}))
-    cluster.sync()
-    (address,) = cluster.answer["status"]["addresses"]
-    assert [entry["name"] for entry in address["models"]] == ["base", "a", "b"]
-
-
 def test_a_base_brings_adapters() -> None:
     """The list is one value: the last one that writes it wins."""
     base = config(model={"lora": {"adapters": [adapter("x")], "maxRank": 8}})

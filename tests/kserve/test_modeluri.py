@@ -21,7 +21,7 @@ from app.kserve.modeluri import InvalidURL, parse
         ("hf://a/{{ .Spec.Model.Name }}", "hf://a/%7B%7B%20.Spec.Model.Name%20%7D%7D", "hf"),
         ("s3://bucket/key?versionId=1", "s3://bucket/key?versionId=1", "s3"),
         ("s3://bucket/a[1]", "s3://bucket/a[1]", "s3"),
-        ("hf://", "hf:", "hf"),
+        ("hf://", "hf:", ""),
         ("llama", "llama", ""),
         ("", "", ""),
     ],

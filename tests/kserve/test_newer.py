@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.kserve.objects import Cluster, Json, admit, config, customize, fields, gateway, service
+from tests.kserve.objects import AVAILABLE, Cluster, Json, admit, config, customize, fields, gateway, service
 from tests.kserve.workload.test_artifacts import container, operator
 from tests.kserve.workload.test_workloads import DP, group, template
 
@@ -237,6 +237,44 @@ def test_named_rules_keep_the_matches_of_all_adapters() -> None:
     sent = [match["headers"][0] for match in models["matches"]]
     assert [header["value"].rpartition("/")[2] for header in sent] == ["demo", "a", "b"]
     assert {header["name"] for header in sent} == {"X-Gateway-Model-Name"}
+
+
+def test_status_lists_what_belongs_to_the_service() -> None:
+    """With where each address comes from, and the names that requests may use there."""
+    adapters = [{"name": "sql", "uri": "hf://a/b"}]
+    parent = service(
+        model={"uri": "hf://a/b", "name": "m", "lora": {"adapters": adapters}},
+        baseRefs=[{"name": "base"}],
+        router={"scheduler": {}, "gateway": {}},
+    )
+    cluster = Cluster(parent, named_rules(GLOBAL_HEADER), gateway())
+    cluster.settle()
+    cluster.report("Deployment", "demo-kserve", **AVAILABLE)
+    status = cluster.sync()["status"]
+    assert status["url"] == "http://203.0.113.1/default/demo"
+    origin = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "kserve-ingress-gateway"}
+    qualified = [{"name": f"publishers/default/models/{name}"} for name in ("m", "sql")]
+    routed, own = status["addresses"][1], status["addresses"][0]
+    assert own["models"] == [qualified[0], {"name": "m"}, qualified[1], {"name": "sql"}]
+    assert routed["url"] == "http://203.0.113.1/v1/models"
+    assert own["origin"] == {**origin, "namespace": "kserve"}
+    (at,) = status["router"]["gateways"]
+    assert [route["name"] for route in at["httpRoutes"]] == ["demo-kserve-route"]
+    assert status["router"]["scheduler"]["inferencePool"]["name"] == "demo-inference-pool"
+    assert status["workloads"]["primary"] == {
+        "apiGroup": "apps",
+        "kind": "Deployment",
+        "name": "demo-kserve",
+        "readyReplicas": 1,
+    }
+    assert status["workloads"]["scheduler"]["name"] == "demo-kserve-router-scheduler"
+    assert [(config["name"], config["source"]) for config in status["appliedConfigs"]][-2:] == [
+        ("kserve-config-llm-template", "Preset"),
+        ("base", "UserRef"),
+    ]
+    parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
+    stopped = cluster.sync()["status"]
+    assert not {"workloads", "router", "url", "addresses"} & stopped.keys()
 
 
 def test_a_header_of_a_config_is_judged_after_rendering() -> None:

@@ -223,7 +223,7 @@ TAKEN: list[Json] = [
     main(volumeMounts=[{"name": "dshm", "mountPath": "/x"}, {"name": "kserve-provision-location", "mountPath": "/y"}]),
     main(livenessProbe={"periodSeconds": 30}, readinessProbe={"initialDelaySeconds": 0, "periodSeconds": 0}),
     main(securityContext={"seccompProfile": {"type": ""}}),
-    main(env=[{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}}]),
+    main(env=[{"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}}]),
     main(ports=[{"containerPort": 9000, "name": "metrics", "protocol": "TCP", "hostPort": 0}]),
     {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["10.0.0.10", "fd00::1"]}},
     {"tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoSchedule"}]},

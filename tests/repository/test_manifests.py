@@ -296,7 +296,7 @@ def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")
 @pytest.mark.parametrize("family", ["llmkube", "llmaz", "kserve"])
 def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
-    """The overlay quickstart without the definitions, hooks, webhooks and PriorityClasses of the others."""
+    """The overlay quickstart without definitions, hooks, webhooks, rights and PriorityClasses of the others."""
     overlay = MANIFESTS / "overlays" / family
     done = subprocess.run(["kubectl", "kustomize", overlay], capture_output=True, text=True, check=True)
     built = list(yaml.safe_load_all(done.stdout))
@@ -309,6 +309,10 @@ def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
         name for resource in own for name in webhook_names(resource)
     }
     assert ("llmkube-normal" in names["PriorityClass"]) == (family == "llmkube")
+    role = next(o for o in built if o["metadata"]["name"] == f"modelhooks-metacontroller-{family}")
+    children = {child.plural for resource in own for child in resource.children if not child.optional}
+    assert children <= {plural for rule in role["rules"] for plural in rule["resources"]}
+    assert _metacontroller_groups(built).isdisjoint({resource.group for resource in RESOURCES} - {r.group for r in own})
     assert "Deployment" in names
     short_names = [
         name
@@ -317,6 +321,13 @@ def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
         for name in o["spec"]["names"].get("shortNames", [])
     ]
     assert len(short_names) == len(set(short_names))
+
+
+def _metacontroller_groups(manifests: list[Json]) -> set[str]:
+    """API groups on which Metacontroller has rights."""
+    label = "rbac.modelhooks.dev/aggregate-to-metacontroller"
+    roles = [manifest for manifest in manifests if label in manifest["metadata"].get("labels", {})]
+    return {group for role in roles for rule in role["rules"] for group in rule["apiGroups"]}
 
 
 def test_the_chart_links_to_what_kustomize_has() -> None:

@@ -1,5 +1,7 @@
 """Commands in the README and the docs: each one exists, names files that exist, and those of the README run in CI."""
 
+import json
+import os
 import re
 import shlex
 import subprocess
@@ -79,7 +81,10 @@ def _modelhooks(arguments: list[str]) -> None:
     assert cli.main([*arguments, "--help"]) == 0
 
 
-KUBECTL = {"apply", "create", "delete", "diff", "get", "label", "patch", "replace", "rollout", "scale", "wait"}
+KUBECTL = {
+    *("apply", "create", "delete", "diff", "get", "label", "patch", "port-forward", "replace", "rollout", "scale"),
+    "wait",
+}
 
 
 def _kubectl(arguments: list[str]) -> None:
@@ -98,21 +103,94 @@ def _helm(arguments: list[str]) -> None:
     assert arguments[1] == "modelhooks"
 
 
-CHECKS = {"helm": _helm, "make": _make, "modelhooks": _modelhooks, "kubectl": _kubectl}
+def _docker(arguments: list[str]) -> None:
+    """The image's name is the one in the manifests, and the context is this tree."""
+    deployment = yaml.safe_load((ROOT / "manifests/base/deployment.yaml").read_text())
+    image = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
+    assert arguments == ["build", "-t", image, "."]
+
+
+def _kind(arguments: list[str]) -> None:
+    """Of one cluster, which gets the image that was built."""
+    assert arguments[-2:] == ["--name", "models"]
+    if arguments[0] == "load":
+        _docker(["build", "-t", arguments[2], "."])
+    else:
+        assert arguments[:2] in (["create", "cluster"], ["delete", "cluster"])
+
+
+def _curl(arguments: list[str]) -> None:
+    """A chat with an OpenAI-compatible server behind a forwarded port."""
+    address, flag, body = arguments
+    assert re.fullmatch(r"http://localhost:808\d/v1/chat/completions", address)
+    assert flag == "--json"
+    assert json.loads(body)["messages"][0]["role"] == "user"
+
+
+CHECKS = {
+    "curl": _curl,
+    "docker": _docker,
+    "helm": _helm,
+    "kind": _kind,
+    "kubectl": _kubectl,
+    "make": _make,
+    "modelhooks": _modelhooks,
+}
 
 
 def test_the_readmes_make_targets_run_in_ci() -> None:
     script = (ROOT / ".ci" / "run").read_text()
-    wanted = [
-        words[1]
-        for page, command in ALL
-        if page.name == "README.md"
-        for words in _pipeline(command)
-        if words[0] == "make"
-    ]
+    targets = re.findall(r"`?\bmake ([a-z]+)\b", (ROOT / "README.md").read_text())
+    assert {"demo", "test", "studio"} <= {*targets}
+    assert {"demo", "test", "studio"} <= set(re.findall(r"^make (\w+)", script, re.MULTILINE))
 
-    assert wanted == ["demo", "test", "studio"]
-    assert set(wanted) <= set(re.findall(r"^make (\w+)", script, re.MULTILINE))
+
+def test_the_readmes_manifest_is_the_example_that_it_applies() -> None:
+    readme = (ROOT / "README.md").read_text()
+    example = (ROOT / "examples/llmkube/quickstart.yaml").read_text()
+    assert "kubectl apply -f examples/llmkube/quickstart.yaml" in readme
+    _, _, manifest = example.partition("\n")
+    assert f"```yaml\n{manifest}```" in readme
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/howto/ci.md"])
+def test_the_actions_inputs_are_those_of_the_action(page: str) -> None:
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    (block,) = re.findall(r"^```yaml\n(- uses: .*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    (step,) = yaml.safe_load(block)
+    assert step["with"].keys() <= inputs.keys()
+
+
+def test_metacontrollers_manifests_have_the_documented_release_and_flags() -> None:
+    """Those of ``docs/install.md``, which has the oldest release that is supported."""
+    overlay = yaml.safe_load((ROOT / "manifests/metacontroller/kustomization.yaml").read_text())
+    install = (ROOT / "docs/install.md").read_text()
+    (patch,) = overlay["patches"]
+    values = {one["path"].rpartition("/")[2]: one["value"] for one in yaml.safe_load(patch["patch"])}
+    (flags,) = re.findall(r"^```\n(--client-go-qps.*)\n```", install, re.MULTILINE)
+    assert set(flags.split()) <= set(values["args"])
+    release = overlay["resources"][0].partition("?ref=v")[2]
+    assert values["image"].endswith(f":v{release}")
+    (oldest,) = re.findall(r"^\| Metacontroller \| \*\*([\d.]+) or newer", install, re.MULTILINE)
+    assert [int(part) for part in release.split(".")] >= [int(part) for part in oldest.split(".")]
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/howto").glob("*.md")), ids=lambda page: page.stem)
+def test_a_how_to_page_answers_with_manifests_that_are_valid(page: Path) -> None:
+    """Its title is a question, and each example that it links to is accepted, with settings that the page names."""
+    text = page.read_text()
+    assert re.match(r"# How do I .*\?\n", text)
+    linked = sorted({page.parent / link for link in re.findall(r"\]\((\S+\.yaml)\)", text) if "/examples/" in link})
+    if linked:
+        done = subprocess.run(
+            [sys.executable, "-m", "app.cli", "validate", *linked],
+            cwd=ROOT,
+            env={**os.environ, "MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/var/lib/models"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_readmes_offline_commands_succeed() -> None:
@@ -129,11 +207,15 @@ def test_the_readmes_offline_commands_succeed() -> None:
 
 
 def test_the_readmes_table_has_every_kind() -> None:
-    """Group, version, children, hook and webhook of each, as they are."""
-    rows = re.findall(
-        r"^\| (\w+) \| `(.+?)` \| (.+?) \| `(.+?)` \| `(.+?)` \|$", (ROOT / "README.md").read_text(), re.MULTILINE
-    )
-    assert rows == [(r.kind, _versions(r), _children(r.children), r.hook_path, r.admission_path) for r in RESOURCES]
+    """Group, version and children of each."""
+    rows = re.findall(r"^\| (\w+) \| `(.+?)` \| (.+?) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert rows == [(r.kind, _versions(r), _children(r.children)) for r in RESOURCES]
+
+
+def test_the_paths_of_every_kind_are_documented() -> None:
+    page = (ROOT / "docs/reference/http.md").read_text()
+    rows = re.findall(r"^\| (\w+) \| `(.+?)` \| `(.+?)` \| `(.+?)` \|$", page, re.MULTILINE)
+    assert rows == [(r.kind, _versions(r), r.hook_path, r.admission_path) for r in RESOURCES]
 
 
 def _versions(resource: CustomResource) -> str:

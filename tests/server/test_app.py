@@ -67,7 +67,7 @@ HOOKS = {CONVERSION_PATH, *(f"{decorator.hook_path}/sync" for decorator in DECOR
     for path in (
         f"{kind.resource.hook_path}/sync",
         *(version.resource.admission_path for version in (kind, *kind.older)),
-        *([f"{kind.resource.hook_path}/customize"] if kind.customize is not None else []),
+        *([f"{kind.resource.hook_path}/customize"] if kind.hooks.customize is not None else []),
     )
 }
 

@@ -56,7 +56,7 @@ def test_the_files_of_one_kind() -> None:
         "metacontroller/kustomization.yaml",
         "metacontroller/rbac/kustomization.yaml",
         "metacontroller/rbac/metacontroller.yaml",
-        "metacontroller/rbac/resources.yaml",
+        "metacontroller/rbac/toys.yaml",
         "metacontroller/toys-widgets.yaml",
     ]
 
@@ -110,7 +110,7 @@ def test_a_kind_without_children_has_a_list_that_components_can_add_to() -> None
 
 
 def test_metacontrollers_rights_are_those_it_needs() -> None:
-    base = rules(read("metacontroller/rbac/resources.yaml"))
+    base = rules(read("metacontroller/rbac/toys.yaml"))
     children = "get list watch create update patch delete"
     assert base == (
         granted("toys.example.dev", "widgets", "get list watch update")

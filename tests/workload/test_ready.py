@@ -14,8 +14,8 @@ from app.workload.cause import Cause, Stage, reason_word
 from app.workload.pods import MAX_CONTAINERS
 from app.workload.ready import (
     MAX_CAUSES,
+    MAX_PROBLEMS,
     MAX_TEXT,
-    MAX_TROUBLES,
     claim_cause,
     deployment_causes,
     job_causes,
@@ -523,5 +523,5 @@ def test_as_many_troubles_as_a_message_can_tell_of() -> None:
     found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=broken) for n in range(100)])
     assert len(found) == MAX_CONTAINERS
     many = [container(name="c", state=waiting("ErrImagePull")), container(name="d", state=waiting("ErrImagePull"))]
-    found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=many) for n in range(MAX_TROUBLES)])
-    assert [cause.text.partition(":")[0] for cause in found] == [f"{MAX_TROUBLES // 2} pods"] * 2
+    found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=many) for n in range(MAX_PROBLEMS)])
+    assert [cause.text.partition(":")[0] for cause in found] == [f"{MAX_PROBLEMS // 2} pods"] * 2

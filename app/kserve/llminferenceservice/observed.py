@@ -92,6 +92,7 @@ class PathMatch(Observed):
 
 class RouteMatch(Observed):
     path: PathMatch | None = None
+    headers: list[Any] | None = None
 
 
 class RouteRule(Observed):

@@ -31,7 +31,12 @@ from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
-_ADVISORY = (ConditionType.CRITICALITY_APPLIED, ConditionType.GROUP_READY, ConditionType.FEATURES_APPLIED)
+_ADVISORY = (
+    ConditionType.CRITICALITY_APPLIED,
+    ConditionType.GROUP_READY,
+    ConditionType.GROUP_DEGRADED,
+    ConditionType.FEATURES_APPLIED,
+)
 """Conditions that decide nothing, and that a stopped service has not."""
 _STOPPED = fails(Reason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 
@@ -55,15 +60,22 @@ def status(
     elif outcome.router is not None:
         ledger.remove(ConditionType.FEATURES_APPLIED)
     ledger.set(ConditionType.READY, _ready(ledger, outcome, absent))
-    url, addresses = previous.url, previous.addresses
+    url, addresses, workloads, router = previous.url, previous.addresses, previous.workloads, previous.router
     if outcome.stopped:
-        url, addresses = "", []
-    elif outcome.router is not None and outcome.router.addresses is not None:
-        url, addresses = outcome.router.url, list(outcome.router.addresses)
+        url, addresses, workloads, router = "", [], None, None
+    elif outcome.router is not None:
+        if outcome.router.addresses is not None:
+            url, addresses = outcome.router.url, list(outcome.router.addresses)
+        if not outcome.router.failed:
+            workloads, router = outcome.parts, outcome.router.parts
+    applied = list(outcome.applied) if outcome.presets is not None else previous.applied_configs
     return LLMInferenceServiceStatus(
         url=url,
         addresses=addresses,
         annotations=dict(outcome.pins),
+        applied_configs=applied,
+        workloads=workloads,
+        router=router,
         conditions=ledger.conditions(),
         observed_generation=generation,
     )
@@ -181,18 +193,17 @@ def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
 
 
 class _Ledger(Ledger[Condition]):
-    """Conditions as KServe writes them: a true one has no reason and no message."""
+    """Conditions as KServe writes them: a true one has neither reason nor message, unless it is bad news."""
 
     def set(self, type_: str, state: ConditionState | None) -> None:
         """Set a condition; ``None`` means unknown."""
         word = "Unknown" if state is None else "True" if state.ok else "False"
-        failure = state if state is not None and not state.ok else None
         self._items[type_] = Condition(
             type=type_,
             status=word,
             severity="" if type_ in TOP_LEVEL else "Info",
-            reason=failure.reason if failure is not None else "",
-            message=failure.message if failure is not None else "",
+            reason=state.reason if state is not None else "",
+            message=state.message if state is not None else "",
             last_transition_time=self.time_of(type_, word),
         )
 

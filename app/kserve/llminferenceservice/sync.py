@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
-from app.hooks.kept import is_scaled_to_zero, keep
+from app.hooks.kept import Kept, as_json, is_scaled_to_zero, keep
 from app.hooks.protocol import SyncResponse
 from app.kserve.llminferenceservice.observed import Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import effective_spec, is_stopped, pins_of
@@ -21,10 +20,12 @@ from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
 from app.kserve.results import CONDITION_TRUE, Outcome, fails
 from app.kserve.router.sync import route_requests
-from app.kserve.spec.merge import CombineError
+from app.kserve.spec.merge import CombineError, MissingConfigError
 from app.kserve.spec.parallelism import parallelism_conflicts
+from app.kserve.workload.status import workload_parts
 from app.kserve.workload.sync import make_workloads, pods_by_workload
 from app.kube import field
+from app.kube.base import Json
 from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
@@ -45,7 +46,8 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     try:
         effective = effective_spec(service, request, context, settings)
     except CombineError as error:
-        state = fails(Reason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
+        missing = isinstance(error, MissingConfigError)
+        state = fails(Reason.CONFIG_NOT_FOUND if missing else Reason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         return _answer(service, Outcome(pins, state, None, None), kept(request), now)
     workloads = make_workloads(effective.spec, context)
     conflicts = [
@@ -53,15 +55,24 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     ]
     workloads = replace(workloads, causes=[*workloads.causes, *conflicts])
     if workloads.failed:
-        children = _kept(request, effective.document)
-        return _answer(service, Outcome(pins, CONDITION_TRUE, workloads, None), children, now)
+        outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.applied)
+        return _answer(service, outcome, _kept(request, effective.document), now)
     router = route_requests(effective.spec, context, settings)
     picker_causes = [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
     router = replace(router, causes=[*router.causes, *picker_causes])
-    children = [*workloads.children, *router.children]
+    children = as_json([*workloads.children, *router.children])
     waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
     features = features_state(service.metadata, effective.spec, context.operator)
-    outcome = Outcome(pins, CONDITION_TRUE, workloads, router, outstanding=waiting, features=features)
+    outcome = Outcome(
+        pins,
+        CONDITION_TRUE,
+        workloads,
+        router,
+        outstanding=waiting,
+        applied=effective.applied,
+        parts=workload_parts(effective.spec, context),
+        features=features,
+    )
     return _answer(service, outcome, children, now)
 
 
@@ -78,12 +89,12 @@ def invalid(
     return status(service.status, service.metadata.generation, outcome, now)
 
 
-def kept(request: Request) -> list[Any]:
+def kept(request: Request) -> list[Kept]:
     """Keep the children of a service that cannot be reconciled; stopping and ``replicas: 0`` still work."""
     return _kept(request, bytes(request.parent.spec))
 
 
-def _kept(request: Request, spec: bytes | dict[str, Any]) -> list[Any]:
+def _kept(request: Request, spec: bytes | Json) -> list[Kept]:
     metadata = request.parent.metadata
     if is_stopped(metadata):
         return []
@@ -95,6 +106,6 @@ def _kept(request: Request, spec: bytes | dict[str, Any]) -> list[Any]:
     return keep(request.children, lambda child: child.metadata.name in idle)
 
 
-def _answer(service: Service, outcome: Outcome, children: list[Any], now: datetime) -> SyncResponse:
+def _answer(service: Service, outcome: Outcome, children: Sequence[Json], now: datetime) -> SyncResponse:
     new_status = status(service.status, service.metadata.generation, outcome, now)
     return SyncResponse(new_status, children, RESYNC if outcome.outstanding else None)

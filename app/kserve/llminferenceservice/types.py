@@ -605,7 +605,9 @@ class ConditionType(StrEnum):
     WORKLOADS_READY = "WorkloadsReady"
     ROUTER_READY = "RouterReady"
     GROUP_READY = "GroupReady"
-    """All services of the group serve the same models. It decides nothing."""
+    """The service shares requests with those of its group. It decides nothing."""
+    GROUP_DEGRADED = "GroupDegraded"
+    """True if a service of the group serves other models, absent otherwise. It decides nothing."""
     PRESETS_COMBINED = "PresetsCombined"
     """The effective spec could be computed."""
     MAIN_WORKLOAD_READY = "MainWorkloadReady"
@@ -658,6 +660,8 @@ class Reason(StrEnum):
     """A document of the ConfigMap inferenceservice-config cannot be read; nothing was changed."""
     COMBINE_BASE_ERROR = "CombineBaseError"
     """A preset or baseRef is missing, does not render, or makes an invalid spec; nothing was changed."""
+    CONFIG_NOT_FOUND = "ConfigNotFound"
+    """A baseRef or a preset does not exist; nothing was changed."""
     RECONCILE_MULTI_NODE_ERROR = "ReconcileMultiNodeWorkloadError"
     RECONCILE_SINGLE_NODE_ERROR = "ReconcileSingleNodeWorkloadError"
     RECONCILE_SCALING_ERROR = "ReconcileScalingError"
@@ -718,24 +722,137 @@ class ServedModel(msgspec.Struct, rename="camel", frozen=True):
     name: Annotated[str, Meta(description="Name of the base model or of an adapter.")]
 
 
+class ObjectIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """An object that belongs to the service, or that the service depends on."""
+
+    group: Annotated[str, Meta(description="API group; empty for the core group.")]
+    kind: Annotated[str, Meta(description="Kind of the object.")]
+    name: Annotated[str, Meta(description="Name of the object.")]
+    namespace: Annotated[str, Meta(description="Namespace of the object. Defaults to that of the service.")] = ""
+
+
 class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """One place where the service answers."""
 
-    name: Annotated[str, Meta(description="gateway-external, gateway-internal or internal.")] = ""
+    name: Annotated[
+        str,
+        Meta(
+            description="gateway-external, gateway-internal or internal; with the suffix -model-routing if requests "
+            "are routed by the name of the model."
+        ),
+    ] = ""
     url: Annotated[str, Meta(description="The URL.")] = ""
     ca_certs: Annotated[str, Meta(description="CA certificates to trust there, PEM.")] = msgspec.field(
         default="", name="CACerts"
     )
     audience: Annotated[str, Meta(description="OIDC audience of the address.")] = ""
+    origin: Annotated[ObjectIdentity | None, Meta(description="Gateway that the address is of.")] = None
     models: Annotated[
-        list[ServedModel], Meta(description="The base model and its LoRA adapters, where there are adapters.")
+        list[ServedModel], Meta(description="Names of the model and of its LoRA adapters that requests may use there.")
     ] = msgspec.field(default_factory=list)
+
+
+class WorkloadIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A workload of the service."""
+
+    kind: Annotated[str, Meta(description="Kind of the workload.")]
+    name: Annotated[str, Meta(description="Name of the workload.")]
+    api_group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
+    ready_replicas: Annotated[
+        int, Meta(description="Number of available replicas.", extra_json_schema={"format": "int32"})
+    ] = 0
+
+
+class Workloads(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """Workloads of the service, and the Service in front of them."""
+
+    primary: Annotated[WorkloadIdentity | None, Meta(description="Model servers that decode.")] = None
+    prefill: Annotated[WorkloadIdentity | None, Meta(description="Model servers that prefill.")] = None
+    scheduler: Annotated[WorkloadIdentity | None, Meta(description="The endpoint picker.")] = None
+    service: Annotated[WorkloadIdentity | None, Meta(description="Service in front of the model servers.")] = None
+
+
+class RouterGateway(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A Gateway that routes of the service are attached to."""
+
+    group: Annotated[str, Meta(description="API group of the Gateway.")]
+    kind: Annotated[str, Meta(description="Kind of the Gateway.")]
+    name: Annotated[str, Meta(description="Name of the Gateway.")]
+    namespace: Annotated[str, Meta(description="Namespace of the Gateway.")] = ""
+    listeners: Annotated[list[str], Meta(description="Listeners that the routes are attached to. Defaults to all.")] = (
+        msgspec.field(default_factory=list)
+    )
+    http_routes: Annotated[list[ObjectIdentity], Meta(description="HTTPRoutes of the service at this Gateway.")] = (
+        msgspec.field(default_factory=list)
+    )
+
+
+class RouterScheduler(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """The endpoint picker's pool and Service."""
+
+    inference_pool: Annotated[ObjectIdentity | None, Meta(description="InferencePool of the service.")] = None
+    service: Annotated[ObjectIdentity | None, Meta(description="Service of the endpoint picker.")] = None
+
+
+class MemberBackend(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """Where routes send the requests of a member."""
+
+    name: Annotated[str, Meta(description="Name of the InferencePool or Service.")]
+    group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
+    kind: Annotated[str, Meta(description="InferencePool or Service.")] = "Service"
+    port: Annotated[int, Meta(description="Port of the model server.", extra_json_schema={"format": "int32"})] = 0
+
+
+class RouterMember(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A service of the routing group that gets a part of the requests."""
+
+    name: Annotated[str, Meta(description="Name of the service.")]
+    weight: Annotated[int, Meta(description="Share of the requests.", extra_json_schema={"format": "int32"})]
+    stopped: Annotated[bool, Meta(description="Whether the service is stopped, and gets no requests.")] = False
+    backend_ref: Annotated[MemberBackend | None, Meta(description="Pool or Service of the member.")] = None
+
+
+class RouterGroup(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """The routing group of the service."""
+
+    name: Annotated[str, Meta(description="Name of the group.")]
+    members: Annotated[list[RouterMember], Meta(description="Services that share the requests, by name.")] = (
+        msgspec.field(default_factory=list)
+    )
+
+
+class Router(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """How requests reach the service."""
+
+    gateways: Annotated[list[RouterGateway], Meta(description="Gateways of the service's routes.")] = msgspec.field(
+        default_factory=list
+    )
+    scheduler: Annotated[RouterScheduler | None, Meta(description="The endpoint picker.")] = None
+    group: Annotated[RouterGroup | None, Meta(description="The routing group.")] = None
+
+
+class ConfigSource(StrEnum):
+    """Why a config applies to a service."""
+
+    PRESET = "Preset"
+    USER_REF = "UserRef"
+    """The service's ``baseRefs`` name it."""
+
+
+class AppliedConfig(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A config that the effective spec is combined from."""
+
+    name: Annotated[str, Meta(description="Name of the config.")]
+    source: Annotated[ConfigSource, Meta(description="Preset, or UserRef if the service names it.")]
+    namespace: Annotated[str, Meta(description="Namespace of the config; empty for a built-in preset.")] = ""
 
 
 class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     """What was seen of a service."""
 
-    url: Annotated[str, Meta(description="The first URL that is reachable from outside.")] = ""
+    url: Annotated[
+        str, Meta(description="URL that is reachable from outside, that of the service's own path first.")
+    ] = ""
     addresses: Annotated[list[Address], Meta(description="Every URL of the service.")] = msgspec.field(
         default_factory=list
     )
@@ -743,6 +860,11 @@ class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=Tr
     annotations: Annotated[
         dict[str, str], Meta(description="Names of the presets that the service was started with.")
     ] = msgspec.field(default_factory=dict)
+    applied_configs: Annotated[
+        list[AppliedConfig], Meta(description="Configs that the effective spec is combined from, the strongest last.")
+    ] = msgspec.field(default_factory=list)
+    workloads: Annotated[Workloads | None, Meta(description="Workloads of the service.")] = None
+    router: Annotated[Router | None, Meta(description="How requests reach the service.")] = None
     conditions: Annotated[list[Condition], Meta(description="The conditions, by type.")] = msgspec.field(
         default_factory=list
     )

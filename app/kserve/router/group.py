@@ -9,7 +9,7 @@ from app.kserve.gatewayapi import ROOT_PATH
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import POOL_GROUP, PUBLIC_PORT, STOP, Names
-from app.kserve.results import CONDITION_TRUE, ConditionState, fails
+from app.kserve.results import ConditionState
 from app.kube.base import Json
 from app.kube.conditions import is_true
 
@@ -22,6 +22,7 @@ class Member:
     weight: int
     backend: Json
     """Its pool or its Service, as a route refers to it."""
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,13 @@ class Group:
     """Names of those that serve other models, and so get none of its requests."""
 
     @property
-    def state(self) -> ConditionState:
+    def degraded(self) -> ConditionState | None:
+        """``GroupDegraded``; ``None`` if all services of the group serve the same models."""
         if not self.divergent:
-            return CONDITION_TRUE
+            return None
         names = ", ".join(self.divergent)
-        return fails(Reason.MEMBER_DIVERGENCE, f"{names}: other models are served there, so no requests are sent to it")
+        message = f"{names}: other models are served there, so no requests are sent to it"
+        return ConditionState(True, Reason.MEMBER_DIVERGENCE, message)
 
 
 def group_of(
@@ -63,7 +66,7 @@ def group_of(
         if peer.models != models:
             divergent.append(name)
         elif stopped or all(holds) or (any(holds) and backend["name"] in present):
-            members.append(Member(name, 0 if stopped else route.weight or 0, backend))
+            members.append(Member(name, 0 if stopped else route.weight or 0, backend, stopped))
     return Group(sorted(members, key=lambda member: member.name), sorted(divergent))
 
 

@@ -17,9 +17,10 @@ from app.hooks.protocol import one
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import Address, ConditionType, Reason, ServedModel
 from app.kserve.names import PUBLIC_PORT, Names
-from app.kserve.results import ConditionState, RouterResult, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, RouterResult, fails
 from app.kserve.router import scheduler
 from app.kserve.router.objectives import Objective, inference_objective, objectives
+from app.kserve.router.parts import router_parts
 from app.kserve.router.scheduler import inference_pool
 from app.kserve.router.status import (
     criticality_state,
@@ -29,7 +30,7 @@ from app.kserve.router.status import (
     scheduler_state,
     stranger_causes,
 )
-from app.kserve.router.urls import GatewayView, URLError, addresses, urls
+from app.kserve.router.urls import MODEL_ROUTING, GatewayView, URLError, choose, discover
 from app.kserve.router.view import RouterError, RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.children import current, outlived
@@ -76,6 +77,7 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext, settings: Set
         states=work.states,
         url=work.url,
         addresses=work.addresses,
+        parts=None if work.failed else router_parts(work.view),
         causes=work.causes,
         failed=work.failed,
     )
@@ -140,7 +142,7 @@ def _identity(child: Any) -> tuple[str, str, str]:
 def _schedule(work: _Work) -> None:
     """The endpoint picker with its Service and its pool."""
     view = work.view
-    wanted = view.made_scheduler
+    wanted = view.spec.picker
     if wanted is None:
         work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = None
         return
@@ -220,27 +222,33 @@ def _expose(work: _Work) -> None:
         cluster_domain=work.settings.cluster_domain,
     )
     try:
-        found = [url for spec in specs for url in urls(spec, view.namespace, context)]
+        found = {address.url: address for spec in specs for address in discover(spec, view.namespace, context)}
     except URLError as error:
         raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
-    work.url, listed = addresses(found, work.settings.cluster_domain)
-    work.addresses = _with_models(listed, view)
     if not found:
         _within(work)
+        return
+    listed = [found[url] for url in sorted(found)]
+    work.url = choose(listed, f"/{view.namespace}/{view.names.service}")
+    work.addresses = [msgspec.structs.replace(address, models=_models(view, address)) for address in listed]
 
 
 def _within(work: _Work) -> None:
     """The address inside the cluster, which every service has."""
     address = workload_address(work.view.names, work.view.namespace, work.settings.cluster_domain)
-    work.url, work.addresses = address.url, _with_models([address], work.view)
+    work.url, work.addresses = address.url, [address]
 
 
-def _with_models(listed: list[Address], view: RouterView) -> list[Address]:
-    """Where there are adapters, each address says which models it answers for (KS-3.13)."""
-    if not view.adapters or view.spec.model is None:
-        return listed
-    models = [ServedModel(view.spec.model.name or view.names.service), *map(ServedModel, view.adapters)]
-    return [msgspec.structs.replace(address, models=models) for address in listed]
+def _models(view: RouterView, address: Address) -> list[ServedModel]:
+    """Return the names that requests may use at an address; where services share a path, only qualified ones."""
+    prefix = f"publishers/{view.namespace}/models/"
+    base = view.spec.model.name if view.spec.model is not None else None
+    is_shared = address.name.endswith(MODEL_ROUTING)
+    return [
+        ServedModel(name)
+        for model in (base or view.names.service, *view.adapters)
+        for name in (prefix + model, *(() if is_shared else (model,)))
+    ]
 
 
 def workload_address(names: Names, namespace: str, cluster_domain: str) -> Address:
@@ -254,4 +262,5 @@ def _judge(work: _Work) -> None:
     work.states[ConditionType.INFERENCE_POOL_READY] = pool_state(view)
     work.states[ConditionType.GATEWAYS_READY] = gateways_state(view)
     work.states[ConditionType.HTTP_ROUTES_READY] = routes_state(view)
-    work.states[ConditionType.GROUP_READY] = view.group.state if view.group is not None else None
+    work.states[ConditionType.GROUP_READY] = CONDITION_TRUE if view.group is not None else None
+    work.states[ConditionType.GROUP_DEGRADED] = view.group.degraded if view.group is not None else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from app.hooks.protocol import every, one
 from app.kserve.llminferenceservice.observed import Gateway, Listener, ParentReference, RouteRule, RouteSpec
-from app.kserve.llminferenceservice.types import Address
-from app.kserve.names import GATEWAY_NAME_LABEL
+from app.kserve.llminferenceservice.types import Address, ObjectIdentity
+from app.kserve.names import GATEWAY_GROUP, GATEWAY_NAME_LABEL
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import RelatedMeta
 
@@ -43,28 +44,45 @@ class GatewayView:
         return one(self.gateways, reference.name, namespace if reference.namespace is None else reference.namespace)
 
 
-def urls(route: RouteSpec, namespace: str, context: GatewayView) -> list[str]:
-    """Every URL of a route, in the order of its parents. Raises :class:`URLError`."""
-    found: list[str] = []
-    path = _path(route.rules or [])
+def discover(route: RouteSpec, namespace: str, context: GatewayView) -> list[Address]:
+    """Return every address of a route, in the order of its parents. Raises :class:`URLError`."""
+    found: dict[str, Address] = {}
+    paths = _paths(route.rules or [])
     for reference in route.parent_refs or ():
         gateway = context.gateway(reference, namespace)
         if gateway is None:
             raise URLError(f"Gateway {reference.namespace or namespace}/{reference.name} does not exist")
         listeners = _listeners(gateway, reference.section_name, context.url_scheme)
-        found += _external(gateway, listeners, route.hostnames or [], path, context.wildcard_hostname)
+        hosts = _external(gateway, listeners, route.hostnames or [], context.wildcard_hostname)
         service = _service_of(gateway, context.services)
         if service:
-            host = f"{service}.{gateway.metadata.namespace}.svc.{context.cluster_domain}"
-            found.append(_url(listeners[0], host, path))
-    return list(dict.fromkeys(found))
+            hosts.append((listeners[0], f"{service}.{gateway.metadata.namespace}.svc.{context.cluster_domain}"))
+        origin = ObjectIdentity(GATEWAY_GROUP, "Gateway", gateway.metadata.name, gateway.metadata.namespace)
+        for listener, host in hosts:
+            name = host_name(host, context.cluster_domain)
+            for path in paths:
+                url = _url(listener, host, path)
+                found.setdefault(url, Address(name + MODEL_ROUTING * (path == "/"), url, origin=origin))
+    return list(found.values())
 
 
-def addresses(urls: Iterable[str], cluster_domain: str) -> tuple[str, list[Address]]:
-    """The first URL that is reachable from outside, else the first of all; and every URL with its kind, sorted."""
-    named = [Address(name=_name(url, cluster_domain), url=url) for url in sorted(set(urls))]
-    best = sorted(named, key=lambda address: address.name != EXTERNAL)
-    return (best[0].url if best else ""), named
+MODEL_ROUTING = "-model-routing"
+"""End of the name of an address at the root, which all services of a Gateway share (KS-4.8)."""
+
+
+def choose(addresses: Sequence[Address], own_path: str) -> str:
+    """Return the URL to show: external ones first, then those below the service's own path, then the shortest path."""
+
+    def order(address: Address) -> tuple[bool, bool, int, int]:
+        path = urlsplit(address.url).path
+        return (
+            not address.name.startswith(EXTERNAL),
+            not path.startswith(own_path),
+            path.count("/"),
+            len(path),
+        )
+
+    return min(addresses, key=order).url if addresses else ""
 
 
 # Listeners.
@@ -87,14 +105,14 @@ def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[Li
 
 
 def _external(
-    gateway: Gateway, listeners: Sequence[Listener], hostnames: Sequence[str], path: str, wildcard: str
-) -> list[str]:
+    gateway: Gateway, listeners: Sequence[Listener], hostnames: Sequence[str], wildcard: str
+) -> list[tuple[Listener, str]]:
     values = [address.value for address in gateway.status.addresses or () if _is_host(address.value)]
     if not gateway.status.addresses:
         return []
     named = [name for name in hostnames if name and name != "*"]
     return [
-        _url(listener, host, path)
+        (listener, host)
         for listener in listeners
         for host in sorted(named or _listener_host(listener, wildcard) or values[:MAX_ADDRESSES])
     ]
@@ -148,24 +166,37 @@ def _url(listener: Listener, host: str, path: str) -> str:
     return f"{scheme}://{bracketed}{port}{path}"
 
 
-def _path(rules: Sequence[RouteRule]) -> str:
-    """The path that most requests go below: of the rules with a Service behind them, else of all."""
+def _paths(rules: Sequence[RouteRule]) -> list[str]:
+    """Return the paths that requests go below: of rules with a Service behind them, else of all.
+
+    Rules that look at headers are apart from the others: without the header, requests do not get there.
+    """
     plain = [rule for rule in rules if any((b.kind or "Service") == "Service" for b in rule.backend_refs or ())]
-    paths = _paths(plain) or _paths([rule for rule in rules if rule not in plain])
-    return min(paths, key=lambda path: (path.count("/"), len(path)), default="/")
+    paths = _topmost(plain) or _topmost([rule for rule in rules if rule not in plain])
+    return paths or ["/"]
 
 
-def _paths(rules: Iterable[RouteRule]) -> list[str]:
-    return [
-        "/" if match.path.value is None else match.path.value
-        for rule in rules
-        for match in rule.matches or ()
-        if match.path is not None
-    ]
+def _topmost(rules: Iterable[RouteRule]) -> list[str]:
+    found: dict[bool, set[str]] = {False: set(), True: set()}
+    for rule in rules:
+        for match in rule.matches or ():
+            if match.path is not None:
+                found[bool(match.headers)].add("/" if match.path.value is None else match.path.value)
+    topmost = {path for paths in found.values() for path in paths if not any(_below(path, o) for o in paths)}
+    return sorted(topmost)[:MAX_PATHS]
 
 
-def _name(url: str, cluster_domain: str) -> str:
-    host = _host(url).lower()
+MAX_PATHS = 16
+"""Paths of a route that addresses are made of: as many as it may have rules."""
+
+
+def _below(path: str, other: str) -> bool:
+    return path != other and path.startswith(other.rstrip("/") + "/")
+
+
+def host_name(host: str, cluster_domain: str) -> str:
+    """Return what an address of a host is called, by who can reach it."""
+    host = host.removeprefix("[").removesuffix("]").lower()
     if host.endswith(cluster_domain):
         return GATEWAY_INTERNAL
     try:
@@ -174,11 +205,3 @@ def _name(url: str, cluster_domain: str) -> str:
         local = host == "localhost" or host.endswith((".local", ".localhost", ".internal"))
         return INTERNAL if local else EXTERNAL
     return INTERNAL if any(address in network for network in _PRIVATE) else EXTERNAL
-
-
-def _host(url: str) -> str:
-    """The host of a URL that :func:`_url` made."""
-    authority = url.partition("://")[2].partition("/")[0]
-    if authority.startswith("["):
-        return authority[1:].partition("]")[0]
-    return authority.partition(":")[0]

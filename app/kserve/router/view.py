@@ -174,12 +174,6 @@ class RouterView:
         return self.pool_ref or self.names.pool
 
     @property
-    def made_scheduler(self) -> EffectiveScheduler | None:
-        """The scheduler, where there is an endpoint picker to make for it."""
-        wanted = self.scheduler
-        return wanted if wanted is not None and wanted.template is not None and not self.pool_ref else None
-
-    @property
     def rbac_declared(self) -> bool:
         children = self.children
         return None not in (children.service_accounts, children.roles, children.role_bindings)

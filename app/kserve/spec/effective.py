@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from app.hooks.sendable import check as sendable
 from app.hooks.sendable import passes
 from app.kserve.llminferenceservice import types
+from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
 from app.kserve.names import PIN_PREFIX, Names
 from app.kserve.operator import OperatorConfig
@@ -28,7 +29,7 @@ from app.kserve.spec.complete import (
     without_certificates,
 )
 from app.kserve.spec.find import choose_presets
-from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, keyed, source_of
+from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
 from app.kserve.spec.parallelism import with_parallelism
 from app.kserve.spec.render import rendered
@@ -76,6 +77,15 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
     model: EffectiveModel | None = Field(None, description="Which model is served.")
     router: EffectiveRouter | None = Field(None, description="How requests reach the model.")
 
+    @property
+    def picker(self) -> EffectiveScheduler | None:
+        """The scheduler, if there is an endpoint picker to make for it."""
+        scheduler = self.router.scheduler if self.router is not None else None
+        if scheduler is None or scheduler.template is None:
+            return None
+        reference = scheduler.pool.ref if scheduler.pool is not None else None
+        return None if reference is not None and reference.name else scheduler
+
 
 # The pipeline.
 
@@ -91,6 +101,8 @@ class Effective:
     """In merge order: the last one that has a value wins."""
     templated: bool
     """Whether it has texts that were rendered and are no preset's."""
+    applied: tuple[AppliedConfig, ...]
+    """``status.appliedConfigs``."""
     untraced: Json
     """The document before ``tracing`` added to its pods."""
 
@@ -142,6 +154,8 @@ class Merged:
     document: Json
     data: ServiceData
     """What its templates are rendered with."""
+    presets: int
+    """Number of layers that are presets; they come first."""
     pipelines: set[str]
     """The workloads whose pods a preset starts as a pipeline."""
 
@@ -161,7 +175,7 @@ def merge_layers(inputs: CombineInputs) -> Merged:
     operator = inputs.operator
     header = operator.ingress.model_based_routing_header_name
     data = ServiceData(inputs.metadata, merged, operator.system_namespace, operator.gateway, header=header)
-    return Merged(layers, merged, data, presets.pipelines(chosen))
+    return Merged(layers, merged, data, len(chosen), presets.pipelines(chosen))
 
 
 def combine(inputs: CombineInputs) -> Effective:
@@ -178,7 +192,13 @@ def combine(inputs: CombineInputs) -> Effective:
     untraced = without_certificates(document, Names(inputs.metadata.name).certificates)
     untraced = with_parallelism(untraced, merged.pipelines)
     document = traced(untraced, inputs.metadata)
-    return Effective(_typed(document), document, merged.layers, templated, untraced)
+    return Effective(_typed(document), document, merged.layers, templated, _applied(merged), untraced)
+
+
+def _applied(merged: Merged) -> tuple[AppliedConfig, ...]:
+    configs = merged.layers[:-1]
+    sources = [ConfigSource.PRESET if n < merged.presets else ConfigSource.USER_REF for n in range(len(configs))]
+    return tuple(AppliedConfig(c.name, source, c.namespace) for c, source in zip(configs, sources, strict=True))
 
 
 def _adapters(document: Json) -> list[str]:
@@ -210,7 +230,7 @@ def _config(inputs: CombineInputs, name: str) -> Layer:
     layer = inputs.find_config(name) if name else None
     if layer is None:
         where = f"{inputs.metadata.namespace} nor in {inputs.operator.system_namespace}"
-        raise CombineError(
+        raise MissingConfigError(
             f"LLMInferenceServiceConfig {name!r} is neither in namespace {where}" if name else "a baseRef has no name"
         )
     return layer
@@ -223,7 +243,7 @@ def _preset(inputs: CombineInputs, suffix: str) -> Layer:
         name = inputs.pins.get(PIN_PREFIX + suffix) or name
     layer = inputs.find_config(name)
     if layer is None:
-        raise CombineError(f"preset {name} does not exist")
+        raise MissingConfigError(f"preset {name} does not exist")
     return layer
 
 

@@ -48,9 +48,10 @@ class ConfigFinder:
             found = one(self._configs, name, namespace)
             if found is not None:
                 source = f"LLMInferenceServiceConfig {namespace}/{name}"
-                return annotated(_checked(source, bytes(found.spec)), found.metadata)
+                checked = annotated(_checked(source, bytes(found.spec)), found.metadata)
+                return replace(checked, name=name, namespace=namespace)
         preset = presets.PRESETS.get(name.removeprefix(self._prefix)) if name.startswith(self._prefix) else None
-        return Layer(f"preset {name}", preset) if preset is not None else None
+        return Layer(f"preset {name}", preset, name=name) if preset is not None else None
 
     def scheduler_config(self, name: str, key: str) -> str:
         """A scheduler configuration (KS-2.5). Raises :class:`CombineError`."""

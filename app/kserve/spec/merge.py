@@ -32,6 +32,10 @@ class CombineError(Exception):
         super().__init__("; ".join(reasons))
 
 
+class MissingConfigError(CombineError):
+    """A config or a preset that the spec refers to does not exist."""
+
+
 class MissingConfigMapError(CombineError):
     """A ConfigMap that the spec refers to does not exist."""
 
@@ -46,6 +50,10 @@ class Layer:
     """Whether ``$patch`` stands in it."""
     raw: bytes = b""
     """What a user wrote, in JSON; empty for a preset."""
+    name: str = ""
+    """Of the config; empty for the service's own spec."""
+    namespace: str = ""
+    """Of the config; empty for a built-in preset too."""
 
 
 def keyed(document: Any, segments: Sequence[str | int]) -> list[str | tuple[str, Any]]:

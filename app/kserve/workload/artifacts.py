@@ -66,7 +66,7 @@ def artifact(uri: str, *, enabled: bool, modelcar: bool) -> Artifact:
         raise ArtifactError(f"{named}: {error}") from None
     if not uri:
         raise ArtifactError("the service has no model: set model.uri to an address, as in hf://organisation/model")
-    if not parsed.has_authority:
+    if not parsed.scheme:
         raise ArtifactError(f"invalid model URI {shown(uri)!r}: write hf://, s3://, pvc:// or oci:// and a path")
     found = problem(parsed, enabled=enabled)
     if found:

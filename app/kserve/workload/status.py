@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from app.kserve.llminferenceservice.types import Reason
+from app.hooks.protocol import one
+from app.kserve.llminferenceservice.observed import ReconcileContext
+from app.kserve.llminferenceservice.types import Reason, WorkloadIdentity, Workloads, WorkloadSpec
+from app.kserve.names import LEADER_WORKER_SET_API
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
+from app.kserve.spec.effective import EffectiveSpec
 from app.kube.conditions import find
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.cause import Stage
@@ -18,7 +22,7 @@ def deployment_state(deployment: ObservedDeployment | None, *, was_ready: bool =
     if available.status != "True":
         return by_condition(available)
     progress = rollout(deployment, was_ready=was_ready)
-    if not progress.seen:
+    if not progress.up_to_date:
         return fails(Reason.PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out")
     return _rolled_out("Deployment", deployment.metadata.name, progress)
 
@@ -38,7 +42,33 @@ def _rolled_out(kind: str, name: str, progress: Rollout) -> ConditionState:
 
     One that counts no pods at all is believed by its condition.
     """
-    if progress.current or (progress.seen and not progress.counts):
+    if progress.current or (progress.up_to_date and not progress.counts):
         return CONDITION_TRUE
     cause = rolling_out(kind, name, progress)
     return fails(cause.reason, cause.text, Stage.PROBE)
+
+
+def workload_parts(spec: EffectiveSpec, context: ReconcileContext) -> Workloads:
+    """Build ``status.workloads``."""
+    names, prefill = context.names, spec.prefill
+    prefill_names = (names.multi_node_prefill, names.prefill)
+    return Workloads(
+        primary=_model_servers(spec, context, names.multi_node, names.main),
+        prefill=_model_servers(prefill, context, *prefill_names) if prefill is not None else None,
+        scheduler=_deployment(context, names.scheduler) if spec.picker is not None else None,
+        service=WorkloadIdentity("Service", names.workload_service),
+    )
+
+
+def _model_servers(spec: WorkloadSpec, context: ReconcileContext, group: str, name: str) -> WorkloadIdentity:
+    if spec.worker is None:
+        return _deployment(context, name)
+    observed = one(context.children.leader_worker_sets, group, context.metadata.namespace)
+    ready = observed.status.ready_replicas if observed is not None else 0
+    return WorkloadIdentity("LeaderWorkerSet", group, LEADER_WORKER_SET_API.partition("/")[0], ready)
+
+
+def _deployment(context: ReconcileContext, name: str) -> WorkloadIdentity:
+    observed = context.deployment(name)
+    available = observed.status.available_replicas if observed is not None else 0
+    return WorkloadIdentity("Deployment", name, "apps", available)

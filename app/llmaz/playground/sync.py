@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from app.hooks.kept import as_json
 from app.hooks.protocol import SyncResponse, one
 from app.llmaz.playground import status
 from app.llmaz.playground.children import horizontal_pod_autoscaler, service
@@ -24,7 +25,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
         judged = aborted(playground.status, decided, now, replicas=playground.spec.replicas)
         return SyncResponse(status=judged, children=kept(request))
     autoscaler = horizontal_pod_autoscaler(decided)
-    children = [service(decided), *([autoscaler] if autoscaler else [])]
+    children = as_json([service(decided), *([autoscaler] if autoscaler else [])])
     deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
     waited = [] if deleted else outstanding_causes(children, request, conditions, now)
     observed = one(request.children.services, decided.name, decided.namespace)

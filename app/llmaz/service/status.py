@@ -31,7 +31,7 @@ class WorkloadState:
     @property
     def available(self) -> bool:
         """Whether there is a workload with exactly the wanted replicas, all of them new and available."""
-        wanted = self.rollout.wanted
+        wanted = self.rollout.desired
         return self.there and self.rollout.current and wanted in (0, self.rollout.replicas)
 
 
@@ -83,7 +83,7 @@ def _ready(
     notes: list[str],
 ) -> None:
     if observed.available and not outstanding:
-        progress = f"{observed.rollout.ready} of {observed.rollout.wanted} replicas are ready"
+        progress = f"{observed.rollout.ready} of {observed.rollout.desired} replicas are ready"
         conditions.set(ConditionType.READY, True, Reason.SERVICE_READY, with_notes(progress, notes))
         return
     causes = outstanding or [*observed.causes, *pod_causes(every(pods))]

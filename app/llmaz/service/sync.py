@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.hooks.kept import kept_selector
+from app.hooks.kept import as_json, kept_selector
 from app.hooks.protocol import SyncResponse, one
 from app.hooks.sendable import clashes
 from app.kube import field
@@ -35,7 +35,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _aborted(service, made, request, now)
     ready = was_ready(service.status.conditions, service.metadata.generation)
     observed = _observed(decided, request.children, made.selector, was_ready=ready)
-    children = [*made.children, *gateway.objects(decided, request.children, settings)]
+    children = as_json([*made.children, *gateway.objects(decided, request.children, settings)])
     waited = _outstanding(service, children, request, now)
     notes = [*decided.notes, *gateway.notes(decided, request.children, related)]
     return SyncResponse(
@@ -123,7 +123,7 @@ def _conflict(workload: Json) -> Cause | None:
     )
 
 
-def _outstanding(service: Service, made: list[Any], request: Request, now: datetime) -> list[Cause]:
+def _outstanding(service: Service, made: list[Json], request: Request, now: datetime) -> list[Cause]:
     """Children that are not there, or not as asked for; of a Service that goes none is asked for."""
     if service.metadata.deletion_timestamp:
         return []

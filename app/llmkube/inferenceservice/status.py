@@ -198,7 +198,7 @@ def invalid(
 def desired_replicas(spec: InferenceServiceSpec, rollout: Rollout) -> int:
     """What the user wants; under autoscaling what the autoscaler made of it, unless the user stopped it (LK-T-17)."""
     wanted = wanted_replicas(spec)
-    return rollout.desired if spec.autoscaling and wanted and rollout.desired is not None else wanted
+    return rollout.spec_replicas if spec.autoscaling and wanted and rollout.spec_replicas is not None else wanted
 
 
 _AT_REST = (Phase.STOPPED, Phase.SUSPENDED)

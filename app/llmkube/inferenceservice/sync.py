@@ -5,12 +5,13 @@ Source: LK-3.1, LK-5 and LK-D.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
-from app.hooks.kept import is_scaled_to_zero, is_true, keep_or_stop
+from app.hooks.kept import Kept, as_json, is_scaled_to_zero, is_true, keep_or_stop
 from app.hooks.protocol import SyncRequest, SyncResponse, every, one
+from app.kube.base import Json
 from app.kube.conditions import find, was_ready
 from app.kube.objects import ObservedDeployment
 from app.llmkube import names
@@ -125,28 +126,28 @@ def _in_cluster(
     )
 
 
-def kept(request: Request) -> list[Any]:
+def kept(request: Request) -> list[Kept]:
     """The children of a service with errors: as they are, without pods where they are not wanted all the same."""
     spec = request.parent.spec
     return keep_or_stop(request.children, stop=is_scaled_to_zero(spec) or is_true(spec, "suspend"))
 
 
-def _kept(children: Children, spec: InferenceServiceSpec) -> list[Any]:
+def _kept(children: Children, spec: InferenceServiceSpec) -> list[Kept]:
     """The children of a service that has to wait for something else: stopping it does not."""
     return keep_or_stop(children, stop=wanted_replicas(spec) == 0)
 
 
-def _children(wanted: Plan, observed: ObservedDeployment | None, children: Children) -> list[Any]:
+def _children(wanted: Plan, observed: ObservedDeployment | None, children: Children) -> list[Json]:
     offered = [
         deployment(wanted, observed, one(children.autoscalers, wanted.name, wanted.namespace)),
         service(wanted),
         horizontal_pod_autoscaler(wanted),
         pod_monitor(wanted) if children.pod_monitors is not None else None,
     ]
-    return [child for child in offered if child is not None]
+    return as_json(child for child in offered if child is not None)
 
 
-def _outstanding(resource: Service, desired: list[Any], request: Request, now: datetime) -> list[Cause]:
+def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
     """Children of this answer that are not there, or not as it asks for."""
     found = outstanding(desired, request)
     if not found or resource.metadata.deletion_timestamp:

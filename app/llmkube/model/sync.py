@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from app.hooks.kept import keep, keep_child
+from app.hooks.kept import as_json, keep, keep_child
 from app.hooks.protocol import SyncRequest, SyncResponse, every, one
 from app.kube import field
+from app.kube.base import Json
 from app.kube.desired import Job
 from app.kube.objects import ObservedClaim
 from app.kube.resource import Resource
@@ -45,7 +46,7 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     judged = judge.outcome(decided, observed, model.status, now)
     status = judge.status(decided, model.metadata, observed, judged, model.status, now)
     if model.metadata.deletion_timestamp:
-        return SyncResponse(status, list(keep(request.children)))
+        return SyncResponse(status, keep(request.children))
     fetching_job = _job(decided, observed, related, model.status, settings, now)
     children = _children(decided, observed, request.children, fetching_job, settings)
     return SyncResponse(status, children, judged.resync)
@@ -129,19 +130,19 @@ def _job(
 
 def _children(
     plan: Plan, observed: Observation, present: Children, wanted: Job | None, settings: Settings
-) -> list[Any]:
+) -> Sequence[Json]:
     """The wanted Job, and every claim: a claim is never taken away.
 
     Jobs of earlier sources go; a claim that the source does not need any more may still be mounted, and holds data.
     """
     if observed.problem:
-        return list(keep(present))
+        return keep(present)
     children: list[Any] = [keep_child(kept) for kept in every(present.claims) if kept.metadata.name != plan.claim]
     if wanted is None:
-        return children
+        return as_json(children)
     if plan.makes_claim:
         children.append(claim(plan, settings))
-    return [*children, wanted]
+    return as_json([*children, wanted])
 
 
 def invalid(

@@ -294,7 +294,7 @@ def test_reasons_are_upstreams() -> None:
     assert not known & NOT_HERE.keys()
     ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled", "ParallelismContradicted"}
     ours |= {"NoScheduler", "NotRouted", "UnknownCriticality", "MemberDivergence"}
-    ours |= {"TLSNotSupported", "DevicesNotSupported", "PluginServerMissing"}
+    ours |= {"ConfigNotFound", "TLSNotSupported", "DevicesNotSupported", "PluginServerMissing"}
     later = {"ReconcileScalingError", "HPAProgressing", "ScaledObjectProgressing"}
     assert known - REASONS - set(ConditionType) == ours | later
 

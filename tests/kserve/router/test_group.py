@@ -88,9 +88,10 @@ def test_other_models_are_not_served_by_the_group() -> None:
     peer["spec"]["model"]["lora"] = {"adapters": [{"name": "a", "uri": "hf://a/b"}]}
     cluster = shared(peer)
     assert weights(cluster) == {"demo-inference-pool": 30}
-    assert cluster.says("GroupReady") == "MemberDivergence"
-    found = cluster.condition("GroupReady")
+    assert cluster.says("GroupReady") == "True"
+    found = cluster.condition("GroupDegraded")
     assert found is not None
+    assert (found["status"], found["reason"]) == ("True", "MemberDivergence")
     assert found["message"].startswith("other: ")
     assert cluster.says("RouterReady") != "MemberDivergence"
 

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from app.kserve.llminferenceservice.observed import Gateway, RouteSpec
-from app.kserve.router.urls import GatewayView, URLError, addresses, urls
+from app.kserve.llminferenceservice.types import Address, ObjectIdentity
+from app.kserve.router.urls import GatewayView, URLError, choose, discover, host_name
 from app.kube.objects import RelatedMeta
 from tests.kserve.objects import Json
 
@@ -46,7 +47,7 @@ def found(
     view = GatewayView(
         {"gw/g": gateway(*(listeners or (HTTP,)), values=values)}, related, scheme, "inference", "cluster.local"
     )
-    return urls(spec, "default", view)
+    return [address.url for address in discover(spec, "default", view)]
 
 
 def rule(*paths: str | None, pool: bool = False) -> Json:
@@ -72,10 +73,13 @@ VECTORS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "pools alone": (
         found(rules=[rule("/n/s/v1/completions", pool=True), rule("/n/s/v1/chat/completions", pool=True)]),
-        ["http://203.0.113.1/n/s/v1/completions"],
+        ["http://203.0.113.1/n/s/v1/chat/completions", "http://203.0.113.1/n/s/v1/completions"],
     ),
     "a match without a path": (found(rules=[rule(None, "/n/s")]), ["http://203.0.113.1/n/s"]),
-    "the shortest of equally deep paths": (found(rules=[rule("/long"), rule("/ab")]), ["http://203.0.113.1/ab"]),
+    "several paths": (
+        found(rules=[rule("/long"), rule("/ab")]),
+        ["http://203.0.113.1/ab", "http://203.0.113.1/long"],
+    ),
     "https": (found(HTTPS), ["https://203.0.113.1/"]),
     "TLS": (found({**HTTPS, "protocol": "TLS"}), ["https://203.0.113.1/"]),
     "IPv6": (found(values=["2001:db8::1"]), ["http://[2001:db8::1]/"]),
@@ -166,21 +170,36 @@ def test_what_makes_urls_impossible(listeners: list[Json], parent: Json, named: 
 )
 def test_what_a_url_is_called(host: str, name: str) -> None:
     """By who can reach it; loopback is nobody's private network."""
-    url, (address,) = addresses([f"http://{host}/"], "cluster.local")
-    assert address.name == name
-    assert url == address.url
+    assert host_name(host.rpartition(":")[0] if host.endswith(":8080") else host, "cluster.local") == name
 
 
-def test_addresses_are_sorted_and_the_first_external_one_is_the_url() -> None:
-    """As plain text, each once."""
-    listed = ["https://b.example.com/", "http://192.168.1.1/", "http://a.example.com/", "https://b.example.com/"]
-    url, named = addresses(listed, "cluster.local")
-    assert url == "http://a.example.com/"
-    assert [address.url for address in named] == [
-        "http://192.168.1.1/",
-        "http://a.example.com/",
-        "https://b.example.com/",
+def test_url_of_a_service() -> None:
+    """External first, then the service's own path, then the shortest path; as in the sorted list otherwise."""
+    listed = [
+        Address("internal", "http://192.168.1.1/default/demo"),
+        Address("gateway-external", "http://a.example.com/x/y"),
+        Address("gateway-external", "http://b.example.com/x"),
+        Address("gateway-external-model-routing", "http://c.example.com/"),
     ]
+    assert choose(listed, "/default/demo") == "http://c.example.com/"
+    own = Address("gateway-external", "http://d.example.com/default/demo")
+    assert choose([*listed, own], "/default/demo") == own.url
+    assert choose(listed[:3], "/default/demo") == "http://b.example.com/x"
+    assert choose(listed[:1], "/default/demo") == listed[0].url
+
+
+def test_addresses_of_all_rules() -> None:
+    """A path for each place that requests go below, with the Gateway that it is of."""
+    header = {"path": {"value": "/"}, "headers": [{"name": "X-Model", "value": "m"}]}
+    rules = [rule("/n/s"), rule("/n/s/v1/chat"), rule("/publishers/n/models/m"), {**rule(), "matches": [header]}]
+    spec = msgspec.convert({"parentRefs": [PARENT], "rules": rules}, RouteSpec)
+    listed = discover(spec, "n", GatewayView({"gw/g": gateway(HTTP)}, {}, "", "inference", "cluster.local"))
+    assert [(address.name, address.url.removeprefix("http://203.0.113.1")) for address in listed] == [
+        ("gateway-external-model-routing", "/"),
+        ("gateway-external", "/n/s"),
+        ("gateway-external", "/publishers/n/models/m"),
+    ]
+    assert {address.origin for address in listed} == {ObjectIdentity("gateway.networking.k8s.io", "Gateway", "g", "gw")}
 
 
 @pytest.mark.parametrize(
@@ -199,5 +218,5 @@ def test_addresses_are_bounded() -> None:
 
 
 def test_nothing_found() -> None:
-    """No URL, no address."""
-    assert addresses([], "cluster.local") == ("", [])
+    """No URL."""
+    assert choose([], "/default/demo") == ""

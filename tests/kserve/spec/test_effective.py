@@ -29,8 +29,11 @@ def problem(cluster: Cluster) -> str:
     cluster.sync()
     found = cluster.condition("PresetsCombined")
     assert found is not None
-    assert (found["status"], found["reason"]) == ("False", "CombineBaseError")
-    assert cluster.says("Ready") == "CombineBaseError"
+    assert found["status"] == "False"
+    assert cluster.says("Ready") == found["reason"]
+    assert found["reason"] == (
+        "ConfigNotFound" if "LLMInferenceServiceConfig '" in found["message"] else "CombineBaseError"
+    )
     return str(found["message"])
 
 
@@ -524,7 +527,7 @@ def test_a_running_service_is_kept_when_its_base_goes() -> None:
     cluster.related.clear()
     cluster.sync()
     assert cluster.answer["children"] == before
-    assert cluster.says("Ready") == "CombineBaseError"
+    assert cluster.says("Ready") == "ConfigNotFound"
 
 
 # Sources.

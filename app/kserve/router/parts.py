@@ -1,0 +1,74 @@
+"""``status.router``: Gateways, endpoint picker and routing group of a service. Source: KS-6.5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.kserve.llminferenceservice.observed import ParentReference
+from app.kserve.llminferenceservice.types import (
+    MemberBackend,
+    ObjectIdentity,
+    Router,
+    RouterGateway,
+    RouterGroup,
+    RouterMember,
+    RouterScheduler,
+)
+from app.kserve.names import GATEWAY_GROUP, POOL_GROUP, PUBLIC_PORT
+from app.kserve.router.group import Member
+from app.kserve.router.view import RouterView
+
+
+def router_parts(view: RouterView) -> Router | None:
+    """Build ``status.router``; ``None`` without a route that is attached to a Gateway."""
+    attached: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for route, parent in _parents(view):
+        namespace = view.namespace if parent.namespace is None else parent.namespace
+        listeners, routes = attached.setdefault((namespace, parent.name), ([], []))
+        if parent.section_name and parent.section_name not in listeners:
+            listeners.append(parent.section_name)
+        if route not in routes:
+            routes.append(route)
+    if not attached:
+        return None
+    gateways = [
+        RouterGateway(
+            GATEWAY_GROUP,
+            "Gateway",
+            name,
+            namespace,
+            listeners=listeners,
+            http_routes=[ObjectIdentity(GATEWAY_GROUP, "HTTPRoute", route, view.namespace) for route in routes],
+        )
+        for (namespace, name), (listeners, routes) in attached.items()
+    ]
+    return Router(gateways, _scheduler(view), _group(view))
+
+
+def _parents(view: RouterView) -> Iterator[tuple[str, ParentReference]]:
+    """Yield each route of the service with each of its parents."""
+    if view.children.routes is None:
+        return
+    if view.managed_spec is not None:
+        yield from ((view.names.route, parent) for parent in view.managed_spec.parent_refs or ())
+    for route in view.referenced_routes():
+        yield from ((route.metadata.name, parent) for parent in route.spec.parent_refs or ())
+
+
+def _scheduler(view: RouterView) -> RouterScheduler | None:
+    if view.scheduler is None:
+        return None
+    pool = ObjectIdentity(POOL_GROUP, "InferencePool", view.pool)
+    return RouterScheduler(pool, ObjectIdentity("", "Service", view.names.scheduler_service))
+
+
+def _group(view: RouterView) -> RouterGroup | None:
+    route = view.router.route if view.router is not None else None
+    if view.group is None or route is None:
+        return None
+    return RouterGroup(route.group or "", [_member(member) for member in view.group.members])
+
+
+def _member(member: Member) -> RouterMember:
+    backend = MemberBackend(**member.backend, port=PUBLIC_PORT)
+    return RouterMember(member.name, member.weight, member.stopped, backend)
