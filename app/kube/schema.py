@@ -1,7 +1,7 @@
 """From our types to a CustomResourceDefinition: pydantic specs and msgspec statuses as a structural OpenAPI v3 schema.
 
 What pydantic and msgspec write is JSON Schema; the API server takes a narrower language in which every type stands
-where its field stands. Source: HTTP-2.3 and HTTP-2.4. :mod:`app.kube.structural` checks the result.
+where its field stands. Source: HTTP-2.3 and HTTP-2.4. A test checks the result.
 """
 
 from __future__ import annotations

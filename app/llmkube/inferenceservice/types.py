@@ -342,6 +342,7 @@ class RolloutPolicy(KubeModel):
 class InferenceServiceSpec(KubeModel):
     """One model, served."""
 
+    synonyms: ClassVar[Mapping[str, str]] = {"ggml": "llamacpp", "llama": "llamacpp"}
     habits: ClassVar[Mapping[str, str]] = {
         "template": "pods are described by fields of spec itself, such as spec.image, spec.args, spec.env and "
         "spec.resources",

@@ -6,6 +6,7 @@ Source: LK-1.2 and LK-1.3.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
@@ -185,6 +186,14 @@ class SecretReference(KubeModel):
 
 class ModelSpec(KubeModel):
     """One set of weights."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "amd": "rocm",
+        "apple": "metal",
+        "gpu": "cuda",
+        "mps": "metal",
+        "nvidia": "cuda",
+    }
 
     source: Annotated[str, HONOURED] = Field(
         pattern=SOURCE_PATTERN,
