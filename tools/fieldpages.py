@@ -142,7 +142,7 @@ def page(family: str, kinds: Sequence[tuple[CustomResource, FieldTable]]) -> str
 _MEANINGS = {
     Use.HONOURED: "it decides something.",
     Use.DEFAULTED: "it decides something, and there is a default where it is absent.",
-    Use.PASSED_THROUGH: "it is handed on as it is written; Kubernetes or the server judges it.",
+    Use.PASSED_THROUGH: "it is copied unchanged; Kubernetes or the server judges it.",
     Use.NO_EFFECT: "it is accepted, because existing manifests have it, and does nothing; admission warns of it.",
 }
 

@@ -1,7 +1,7 @@
-"""What the documentation's site has beside docs/: the repository's own pages, with their links made to fit.
+"""A hook of MkDocs (mkdocs.yml): add the repository's own pages to the site, and adapt links between files.
 
-A hook of MkDocs, named in mkdocs.yml. On GitHub the same files are read where they lie, so the links in them stay as
-they are; here those into the repository that are no pages lose their target and keep their text.
+On GitHub the same files are read in place, so their links stay unchanged. On the site a link to an example leads to its
+manifest at the end of the page, and a link to any other file outside the site keeps only its text.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[1]
 PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 
+_IMAGE_OF_DOCS = re.compile(r"(!\[[^\]]*\]\()docs/")
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -27,21 +28,37 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite links between docs/ and the rest of the repository."""
+    """Rewrite links between docs/ and the rest of the repository, and append the examples that the page links to."""
     inside = page.file.src_uri not in PAGES.values()
     base = ROOT / "docs" / page.file.src_uri if inside else ROOT / page.file.src_uri
+    examples: dict[str, None] = {}
+    if page.file.src_uri.startswith("decisions/"):
+        page.meta["search"] = {"boost": 0.5}
 
     def link(match: re.Match[str]) -> str:
         text, target, anchor = match[1], match[2], match[3] or ""
         if not target or ":" in target:
             return match[0]
-        wanted = (base.parent / target).resolve()
-        if not wanted.is_relative_to(ROOT):
+        resolved = (base.parent / target).resolve()
+        if not resolved.is_relative_to(ROOT):
             return match[0]
-        place = wanted.relative_to(ROOT).as_posix()
+        place = resolved.relative_to(ROOT).as_posix()
+        if place.startswith("examples/") and resolved.is_file():
+            examples[place] = None
+            return f"[{text}](#{_anchor(place)})"
         found = PAGES.get(place, place.removeprefix("docs/") if place.startswith("docs/") else "")
         if found not in files.src_uris:
             return text
         return f"[{text}]({'../' * page.file.src_uri.count('/')}{found}{anchor})"
 
-    return _LINK.sub(link, markdown)
+    linked = _LINK.sub(link, markdown if inside else _IMAGE_OF_DOCS.sub(r"\1", markdown))
+    return linked + "".join(_manifest(place) for place in examples)
+
+
+def _anchor(place: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", place)
+
+
+def _manifest(place: str) -> str:
+    """An example as a section of a page."""
+    return f"\n\n## {place} {{: #{_anchor(place)} }}\n\n```yaml\n{(ROOT / place).read_text()}```\n"

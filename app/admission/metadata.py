@@ -18,11 +18,10 @@ from app.kube.objects import ObjectMeta
 
 
 def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObjectMeta, list[field.Error]]:
-    """The typed metadata and what is wrong with it. The API server has checked it, other callers have not.
+    """Return the typed metadata and its errors. The API server has checked it, other callers have not.
 
-    Metacontroller's own keys are its to set on the children it makes, of which some are of our kinds; and they stay
-    when an object is orphaned, so only a new object without a controller may not have them. What is larger than any
-    object's is not looked into.
+    Metacontroller sets its own keys on children, some of which are of our kinds, and the keys remain when an object is
+    orphaned. So they are refused only on a new object without a controller. Metadata that is too large is not read.
     """
     text = bytes(raw)
     try:
@@ -44,12 +43,14 @@ class _Identity(msgspec.Struct, rename="camel"):
 
 
 def _identity(text: bytes) -> ObjectMeta:
-    """What an answer needs of metadata that is too large to be read."""
+    """Decode only the fields that an answer needs, of metadata that is too large."""
     try:
-        found = msgspec.json.decode(text, type=_Identity)
+        identity = msgspec.json.decode(text, type=_Identity)
     except msgspec.DecodeError:
         return ObjectMeta()
-    return ObjectMeta(found.name, found.generate_name, found.namespace, deletion_timestamp=found.deletion_timestamp)
+    return ObjectMeta(
+        identity.name, identity.generate_name, identity.namespace, deletion_timestamp=identity.deletion_timestamp
+    )
 
 
 def _validate(metadata: ObjectMeta, *, reserved: bool) -> Iterator[field.Error]:
@@ -69,7 +70,7 @@ def _validate(metadata: ObjectMeta, *, reserved: bool) -> Iterator[field.Error]:
 
 
 def _repaired(text: bytes) -> tuple[ObjectMeta, list[field.Error]]:
-    """What can be read of metadata with wrong types, and an error for each of them."""
+    """Return the valid part of metadata with wrong types, and an error for each of them."""
     try:
         parts = msgspec.json.decode(text, type=MetadataParts)
     except msgspec.DecodeError:

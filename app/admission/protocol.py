@@ -1,4 +1,4 @@
-"""The ``admission.k8s.io/v1`` protocol: requests in, and the two answers that go out.
+"""The ``admission.k8s.io/v1`` protocol: requests and the two kinds of answers.
 
 Source: HTTP-1. Every review is answered with HTTP 200 and its own uid; a denial carries a ``Status``
 with one cause per mistake *and* all of them in its message: kubectl prints the causes only for a single object.
@@ -24,7 +24,7 @@ MAX_WARNING = 240
 
 
 class GroupVersionKind(msgspec.Struct):
-    """What a rule of the webhook configuration asked for, which may be another version than the user sent."""
+    """The kind of a rule of the webhook configuration; the user may have sent another version."""
 
     group: str = ""
     version: str = ""
@@ -32,7 +32,7 @@ class GroupVersionKind(msgspec.Struct):
 
 
 class ReviewedObject(msgspec.Struct, rename="camel"):
-    """The object under review; what it consists of is judged, not assumed."""
+    """The object under review, before its parts are validated."""
 
     api_version: str = ""
     kind: str = ""
@@ -42,7 +42,7 @@ class ReviewedObject(msgspec.Struct, rename="camel"):
 
 
 class AdmissionRequest(msgspec.Struct, rename="camel"):
-    """``old_object`` is there on updates; ``name`` may be empty for an object with ``generateName``."""
+    """The request of a review. ``old_object`` is set on updates; ``name`` may be empty beside ``generateName``."""
 
     uid: str
     operation: str = ""
@@ -64,13 +64,13 @@ def decode(body: bytes) -> AdmissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The encoded answer of a review, and what metrics and the log tell of it."""
+    """The encoded answer of a review, and the facts for metrics and the log."""
 
     body: bytes
     uid: str
     warnings: int = 0
     reasons: frozenset[str] = frozenset()
-    """Of a denial: the types of its mistakes, or why the review was refused as a whole."""
+    """Of a denial: the types of its errors, or the reason why the whole review was refused."""
 
     @property
     def allowed(self) -> bool:
@@ -78,12 +78,12 @@ class Answer:
 
 
 def allow(uid: str, warnings: Sequence[str] = ()) -> Answer:
-    """The answer that lets the request pass; warnings are shown to the user either way."""
+    """Build the answer that allows the request; the user sees the warnings."""
     return _answer(uid, {"allowed": True}, warnings)
 
 
 def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()) -> Answer:
-    """422 ``Invalid`` with every mistake, at most :data:`field.MAX_SHOWN` of them and a count of the others."""
+    """Build the denial 422 ``Invalid`` with up to :data:`field.MAX_SHOWN` errors and the number of the others."""
     unique = list(dict.fromkeys(errors))
     shown = unique[: field.MAX_SHOWN]
     causes = [{"reason": error.type.value, "message": error.body, "field": str(error.path)} for error in shown]
@@ -103,7 +103,7 @@ def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], wa
 
 
 def refuse(uid: str, message: str) -> Answer:
-    """400 ``BadRequest``: the review contradicts itself or names something that is not served here."""
+    """Build the denial 400 ``BadRequest``: the review contradicts itself or is about a kind that is not served."""
     status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": message}
     return _answer(uid, {"allowed": False, "status": status}, (), frozenset({"BadRequest"}))
 
@@ -118,6 +118,6 @@ def _answer(
 
 
 def _one_line(text: str) -> str:
-    """A warning travels in an HTTP header: one printable line."""
+    """Make a warning one printable line, because it is sent in an HTTP header."""
     line = str(text) if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
     return line if len(line) <= MAX_WARNING else line[: MAX_WARNING - 1] + "…"

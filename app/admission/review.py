@@ -31,14 +31,14 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with an object, and what its user should know."""
+    """Errors and warnings of an object."""
 
     errors: list[field.Error]
     warnings: list[field.Advice]
 
 
 def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.Answer:
-    """The review's answer. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
+    """Answer a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):
         return _answer_other(kind, request, settings)
@@ -53,11 +53,12 @@ def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.An
 
 
 def _answer_other(kind: Kind[Any, Any], request: protocol.AdmissionRequest, settings: Settings) -> protocol.Answer:
-    """Nothing but a creation or an update is ever refused; a deletion may be worth a warning."""
+    """Answer other operations than creations and updates: never refused, a deletion may have warnings."""
     if request.operation == "DELETE" and kind.admission.deleted is not None and request.kind.kind == kind.resource.kind:
         return protocol.allow(request.uid, kind.admission.deleted(request.name, settings))
-    known = request.operation in ("DELETE", "CONNECT")
-    return protocol.allow(request.uid) if known else protocol.refuse(request.uid, "unknown operation")
+    if request.operation in ("DELETE", "CONNECT"):
+        return protocol.allow(request.uid)
+    return protocol.refuse(request.uid, "unknown operation")
 
 
 def _answer_object(
@@ -84,7 +85,7 @@ def _metadata(reviewed: protocol.ReviewedObject, *, created: bool = True) -> tup
 
 
 def _mismatch(request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, metadata: ObjectMeta) -> str:
-    """Why request and object do not belong together, or an empty text."""
+    """Return the difference between request and object, or an empty string."""
     if reviewed.kind and reviewed.kind != request.kind.kind:
         return "request.kind and object.kind differ"
     if request.namespace and metadata.namespace and request.namespace != metadata.namespace:
@@ -101,23 +102,23 @@ def judge(
     old: protocol.ReviewedObject | None,
     settings: Settings,
 ) -> Verdict:
-    """Errors and warnings of an object's spec; on an update, errors that the old object has too are only warnings."""
+    """Judge an object's spec; on an update, errors that the old object has too become warnings."""
     before = _Old(kind, old) if old is not None else None
     changes = before.resource if before is not None and kind.admission.judges_changes else None
-    judged = _judge(kind, metadata, _read(kind, reviewed), changes, settings)
-    if before is None or not judged.errors:
-        return judged
-    known = set(_judge(kind, before.metadata, before.reading, None, settings).errors)
+    verdict = _judge(kind, metadata, _read(kind, reviewed), changes, settings)
+    if before is None or not verdict.errors:
+        return verdict
+    old_errors = set(_judge(kind, before.metadata, before.reading, None, settings).errors)
     stale = [
         field.advice(error.path, f"{error.body} (unchanged from before; accepted)")
-        for error in judged.errors
-        if error in known
+        for error in verdict.errors
+        if error in old_errors
     ]
-    return Verdict([error for error in judged.errors if error not in known], [*stale, *judged.warnings])
+    return Verdict([error for error in verdict.errors if error not in old_errors], [*stale, *verdict.warnings])
 
 
 class _Old:
-    """The object before an update, read when it is asked for."""
+    """The object before an update, read on first use."""
 
     def __init__(self, kind: Kind[Any, Any], document: protocol.ReviewedObject) -> None:
         self._kind = kind
@@ -133,14 +134,14 @@ class _Old:
 
     @property
     def resource(self) -> Resource[Any, Any] | None:
-        """For rules about changes; ``None`` where it is not valid by today's schema."""
+        """The typed object, for rules about changes; ``None`` if the current schema refuses it."""
         if self.reading.spec is None:
             return None
         return Resource(self.metadata, self.reading.spec, self._kind.resource.status())
 
 
 def _read(kind: Kind[Any, Any], reviewed: protocol.ReviewedObject) -> Reading[Any]:
-    """Raises :class:`ProtocolError` for what is no JSON."""
+    """Read a spec. Raises :class:`ProtocolError` if it is not valid JSON."""
     reading = kind.read(reviewed.spec)
     if reading.fault is Fault.JSON:
         raise ProtocolError("the object is not valid JSON")
@@ -174,38 +175,38 @@ def _judge(
 def _rest(
     kind: Kind[Any, Any], metadata: ObjectMeta, reading: Reading[Any], settings: Settings
 ) -> tuple[list[field.Error], list[field.Advice]]:
-    """What the rules find in the part of a spec that the schema has no complaint about, and what is unknown in it.
+    """Apply the rules to the part of a spec that the schema accepts, and list its unknown fields.
 
-    Not when the complaints alone are more than anybody is shown, nor for a spec that could not be read.
+    Skipped if the schema's errors alone fill the answer, and for a spec that could not be read.
     """
     if reading.document is None or len(reading.errors) >= field.MAX_SHOWN:
         return [], []
     spec = decode_rest(reading.document, kind.resource.spec, reading.errors)
     if spec is None:
         return [], []
-    found, unknown = check_embedded(spec, SPEC)
-    if not found:
+    errors, unknown = check_embedded(spec, SPEC)
+    if not errors:
         resource = Resource(metadata, spec, kind.resource.status())
-        found = [*kind.admission.validate(resource, None, settings), *kind.admission.admit(resource, settings)]
-    about = [str(error.path) for error in reading.errors]
-    return [error for error in found if not _holds(str(error.path), about)], unknown
+        errors = [*kind.admission.validate(resource, None, settings), *kind.admission.admit(resource, settings)]
+    refused = [str(error.path) for error in reading.errors]
+    return [error for error in errors if not _is_refused(str(error.path), refused)], unknown
 
 
-def _holds(path: str, refused: list[str]) -> bool:
-    """Whether something at or below ``path`` was refused: without it, a rule about ``path`` misjudges."""
+def _is_refused(path: str, refused: list[str]) -> bool:
+    """Report whether a value at or below ``path`` was refused, without which rules about ``path`` are wrong."""
     return any(place == path or place.startswith((f"{path}.", f"{path}[")) for place in refused)
 
 
 SMALL = 32 * 1024
-"""Bytes of an object without templates whose children always fit: they hold twice what is in it, and some constants."""
+"""Size in bytes up to which the children of an object without templates always fit: at most twice as large."""
 
 _NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 def too_large(kind: Kind[Any, Any], resource: Resource[Any, Any], spec: bytes, settings: Settings) -> list[field.Error]:
-    """An error for each child that could not be stored; a sync says the same of it.
+    """Return an error for each child that could not be stored, as a sync does.
 
-    Children that depend on other objects, as those of a service on its base, are only known to a sync.
+    Children that depend on other objects, such as a service's base, are only known to a sync.
     """
     metadata = resource.metadata
     annotations = sum(len(key) + len(value) for key, value in (metadata.annotations or {}).items())

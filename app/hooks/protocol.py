@@ -22,7 +22,7 @@ RelatedT = TypeVar("RelatedT", bound=msgspec.Struct)
 ObjectT = TypeVar("ObjectT")
 
 ABSENT = Raw(b"null")
-"""What stands for a part that is not there: null and no field at all are the same."""
+"""An absent field: the same as null."""
 
 
 class Parent(Observed):
@@ -44,15 +44,15 @@ class NoObjects(msgspec.Struct):
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """What the pod templates of a parent's workloads are made from, and whether they may stay (:mod:`.template`)."""
+    """Inputs of a parent's pod templates, and whether templates may be kept (:mod:`.template`)."""
 
     digest: str = ""
     settled: bool = False
-    """Whether whoever wrote the status had seen the parent as it is now: then a difference is not the user's."""
+    """True if the status is about the parent's current generation: then a difference is not the user's."""
     latest: bool = True
-    """Whether templates are always written as they would be by now."""
-    asked: bool = False
-    """Whether that is what the parent's annotation says; a workload with a hook of its own hears of it, too."""
+    """True if templates are never kept."""
+    requested: bool = False
+    """True if the parent's annotation requests that; children of our kinds get the annotation, too."""
 
 
 class SyncBody(msgspec.Struct, Generic[ChildrenT, RelatedT]):
@@ -70,7 +70,7 @@ class SyncBody(msgspec.Struct, Generic[ChildrenT, RelatedT]):
 
 @dataclass(slots=True)
 class SyncRequest(Generic[ChildrenT, RelatedT]):
-    """One call of a sync hook, as the kinds see it: the body, and the inputs of the pod templates."""
+    """A call of a sync hook as the kinds get it: the body, and the inputs of the pod templates."""
 
     parent: Parent
     children: ChildrenT
@@ -79,7 +79,7 @@ class SyncRequest(Generic[ChildrenT, RelatedT]):
 
 
 class ControllerSpec(msgspec.Struct, rename={"child_resources": "childResources"}):
-    """Which child kinds the CompositeController declares: customize has no ``children`` to see it by."""
+    """The child kinds that the CompositeController declares: a customize request has no ``children``."""
 
     child_resources: list[ChildResource] | None = None
 
@@ -129,7 +129,7 @@ class SyncResponse(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class SyncAnswer:
-    """The encoded answer of a sync hook, and what metrics tell of it."""
+    """The encoded answer of a sync hook, and the facts for metrics."""
 
     body: bytes
     status: Json
@@ -141,23 +141,23 @@ ByName = dict[str, ObjectT] | None
 """The objects of one kind by namespace and name; ``None`` where it is not declared, or was not asked for."""
 
 
-def one(group: Mapping[str, ObjectT] | None, name: str, namespace: str = "") -> ObjectT | None:
-    """The object of that name, from one kind's objects in a request; cluster-scoped ones have no namespace."""
+def get(group: Mapping[str, ObjectT] | None, name: str, namespace: str = "") -> ObjectT | None:
+    """Return an object of one kind by name and namespace, which is empty for cluster-scoped objects."""
     return None if group is None else group.get(f"{namespace}/{name}" if namespace else name)
 
 
-def every(group: Mapping[str, ObjectT] | None) -> list[ObjectT]:
-    """All objects of one kind, ordered by key."""
+def sorted_values(group: Mapping[str, ObjectT] | None) -> list[ObjectT]:
+    """Return all objects of one kind, sorted by key."""
     return [] if not group else [group[key] for key in sorted(group)]
 
 
 def specs(group: Mapping[str, Parent] | None) -> dict[str, Raw]:
-    """The specs of one kind's objects in a request, by key."""
-    return {key: found.spec for key, found in (group or {}).items()}
+    """Return the specs of one kind's objects, by key."""
+    return {key: item.spec for key, item in (group or {}).items()}
 
 
 def observed_children(children: msgspec.Struct) -> Iterable[tuple[str, Mapping[str, ObservedObject]]]:
-    """The outer key and the objects of every declared child kind."""
+    """Return the outer key and the objects of every declared child kind."""
     for name, key in _keys(type(children)):
         group = getattr(children, name)
         if group is not None:

@@ -71,8 +71,10 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], sett
     """
     parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **template_inputs}
     text = _SORTED.encode({name: part for name, part in parts.items() if part})
-    asked = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
-    return Inputs(FORMAT + _shortened(text), _is_settled(parent), asked or not settings.keep_pod_templates, asked)
+    requested = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
+    return Inputs(
+        FORMAT + _shortened(text), _is_settled(parent), requested or not settings.keep_pod_templates, requested
+    )
 
 
 def keep_templates(
@@ -156,7 +158,7 @@ def without_template(wanted: Mapping[str, Any]) -> Json:
 def _stamped(wanted: Json, parent_inputs: Inputs) -> Json:
     """The workload with the digest of its inputs."""
     annotations = {**(wanted["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
-    if parent_inputs.asked and wanted["kind"] == "Service":
+    if parent_inputs.requested and wanted["kind"] == "Service":
         annotations[ROLLOUT] = LATEST
     return _annotated(wanted, annotations)
 

@@ -14,11 +14,12 @@ from app.kube.names import is_label_value
 from app.llmaz.arguments import PIPELINE_PARALLEL, TENSOR_PARALLEL
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.workload import podrules
-from app.workload.placement import PREFERRED, REQUIRED
 
 FLAVORS = SPEC.child("inferenceConfig", "flavors")
 INSTANCE_TYPE = "INSTANCE-TYPE"
 _INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 _GPU = re.compile(r"[^/]+/gpu|google\.com/tpu|habana\.ai/gaudi|gpu\.intel\.com/(i915|xe)")
 """Resources of which each one is a whole device that an engine can split a model over. Slices of one are not."""
@@ -33,7 +34,9 @@ def of(spec: OpenModelSpec) -> tuple[Flavor, ...]:
 def unusable(flavors: Iterable[Flavor]) -> Iterator[field.Error]:
     """Validate the node selectors."""
     for position, flavor in enumerate(flavors):
-        yield from podrules.node_selector(flavor.node_selector or {}, FLAVORS.index(position).child("nodeSelector"))
+        yield from podrules.check(
+            "PodSpec.nodeSelector", flavor.node_selector, FLAVORS.index(position).child("nodeSelector")
+        )
 
 
 def wanted(flavors: Iterable[Flavor], claimed: Sequence[str]) -> list[Flavor]:
@@ -121,12 +124,12 @@ def add_affinity(pod: Json, wanted: Nodes) -> None:
     affinity = pod.get("affinity", {})
     node = dict(affinity.get("nodeAffinity", {}))
     if not wanted.others:
-        required = node.get(REQUIRED, {})
-        node[REQUIRED] = {**required, "nodeSelectorTerms": _both(required.get("nodeSelectorTerms"), wanted.selectors)}
+        required = node.get(_REQUIRED, {})
+        node[_REQUIRED] = {**required, "nodeSelectorTerms": _both(required.get("nodeSelectorTerms"), wanted.selectors)}
     ranked = wanted.selectors if wanted.others else wanted.selectors[:-1]
     if ranked:
         preferred = ({"weight": _FIRST_WEIGHT >> rank, "preference": _term(s)} for rank, s in enumerate(ranked))
-        node[PREFERRED] = [*node.get(PREFERRED, ()), *preferred]
+        node[_PREFERRED] = [*node.get(_PREFERRED, ()), *preferred]
     pod["affinity"] = {**affinity, "nodeAffinity": node}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.hooks.reader import read_yaml
 from app.kube.objects import ObservedConfigMap
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE
@@ -26,7 +26,7 @@ class GlobalConfig:
 
 def read(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> GlobalConfig | Cause:
     """The configuration; our defaults where there is none; a cause where there is one that cannot be read."""
-    found = one(group, CONFIG_MAP, settings.llmaz_system_namespace)
+    found = get(group, CONFIG_MAP, settings.llmaz_system_namespace)
     text = (found.data or {}).get(CONFIG_KEY) if found is not None else None
     if text is None:
         return GlobalConfig()

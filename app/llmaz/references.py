@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.hooks.protocol import RelatedResource, one
+from app.hooks.protocol import RelatedResource, get
 from app.hooks.reader import read_related
 from app.kube import field
 from app.kube.base import Json
@@ -64,7 +64,7 @@ def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> lis
     """The models of these names in this order, or what is wrong with the first that cannot be had."""
     found = []
     for name in names:
-        resource = one(group, name)
+        resource = get(group, name)
         if resource is None:
             return Cause(Stage.MODEL, f"OpenModel {name} does not exist", Obstacle.MODEL_NOT_FOUND)
         model = _model(resource, bytes(resource.spec))
@@ -85,7 +85,7 @@ class Runtime:
 
 def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime | Cause:
     """The BackendRuntime of that name, or what is wrong with it."""
-    resource = one(group, name)
+    resource = get(group, name)
     if resource is None:
         return Cause(Stage.SPEC, f"BackendRuntime {name} does not exist", Obstacle.BACKEND_RUNTIME_NOT_FOUND)
     found = _runtime(bytes(resource.spec))

@@ -1,149 +1,87 @@
-"""Rules for where pods go: affinity, and how they spread. What Kubernetes refuses, or never finds a node for.
-
-As in :mod:`app.workload.podrules`, types were checked before, and ``null`` counts as absent.
-"""
+"""Rules between the fields that say on which nodes pods run: tolerations, affinity, and how pods spread."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 
 from app.kube import field
-from app.kube.names import is_label_value, key_problem
-from app.workload.podrules import Json, is_integer
+from app.workload.fieldrules import Errors, Json, Rule, label_key, label_value, one_of
 
-Errors = Iterator[field.Error]
-
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def affinity(value: Json, path: field.Path) -> Errors:
-    """LK-V-K28 to LK-V-K30."""
-    node = value.get("nodeAffinity") or {}
-    here = path.child("nodeAffinity")
-    required = node.get(REQUIRED)
-    if required is not None:
-        terms, place = required.get("nodeSelectorTerms") or (), here.child(REQUIRED, "nodeSelectorTerms")
-        if not terms:
-            yield field.required(place, "give at least one term")
-        for position, term in enumerate(terms):
-            yield from _node_term(term or {}, place.index(position))
-    for position, preferred in enumerate(node.get(PREFERRED) or ()):
-        place = here.child(PREFERRED).index(position)
-        yield from _weight(preferred, place)
-        yield from _node_term(preferred.get("preference") or {}, place.child("preference"))
-    for name in ("podAffinity", "podAntiAffinity"):
-        yield from _pod_affinity(value.get(name) or {}, path.child(name))
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+TOLERATION_OPERATORS = ("Exists", "Equal", "Lt", "Gt")
+LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
-def _weight(item: Json, path: field.Path) -> Errors:
-    if not 1 <= (item.get("weight") or 0) <= 100:
-        yield field.invalid(path.child("weight"), item.get("weight") or 0, "must be between 1 and 100, inclusive")
+def _is_integer(value: str) -> bool:
+    """Return whether ``Gt`` and ``Lt`` can compare with the value: a whole number that fits 64 bits."""
+    return _INTEGER.fullmatch(value) is not None and -(2**63) <= int(value) < 2**63
 
 
-_NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+def toleration(item: Json, path: field.Path) -> Errors:
+    """LK-V-K08."""
+    key, operator, value = item.get("key"), item.get("operator") or "Equal", item.get("value") or ""
+    here = path.child("value")
+    if key:
+        yield from label_key(key, path.child("key"))
+    if operator != "Exists" and not key and operator in TOLERATION_OPERATORS:
+        yield field.invalid(path.child("operator"), operator, "must be Exists when key is empty")
+    if operator == "Exists" and value:
+        yield field.invalid(here, value, "must be left out with operator Exists")
+    if operator == "Equal":
+        yield from label_value(value, here)
+    if operator in ("Gt", "Lt") and not _is_integer(value):
+        yield field.invalid(here, value, f"must be an integer in quotes with operator {operator}")
+    effect = item.get("effect") or ""
+    if item.get("tolerationSeconds") is not None and effect in ("", "NoSchedule", "PreferNoSchedule"):
+        yield field.invalid(path.child("effect"), effect, "must be NoExecute when tolerationSeconds is set")
 
 
-def _node_term(term: Json, path: field.Path) -> Errors:
-    for position, requirement in enumerate(term.get("matchExpressions") or ()):
-        here = path.child("matchExpressions").index(position)
-        if problem := key_problem(requirement.get("key") or ""):
-            yield field.invalid(here.child("key"), requirement.get("key") or "", problem)
-        yield from _values(requirement, here, _NODE_OPERATORS)
-    for position, requirement in enumerate(term.get("matchFields") or ()):
-        here = path.child("matchFields").index(position)
-        if requirement.get("key") != "metadata.name":
-            yield field.not_supported(here.child("key"), requirement.get("key") or "", ["metadata.name"])
-        if requirement.get("operator") not in ("In", "NotIn"):
-            yield field.not_supported(here.child("operator"), requirement.get("operator") or "", ["In", "NotIn"])
-        if len(requirement.get("values") or ()) != 1:
-            yield field.required(here.child("values"), "must have exactly one value")
+def requirement(operators: Sequence[str]) -> Rule:
+    """LK-V-K29: a requirement of a label, with one of the operators."""
+
+    def check(item: Json, path: field.Path) -> Errors:
+        operator, values, here = item.get("operator") or "", item.get("values") or (), path.child("values")
+        yield from label_key(item.get("key") or "", path.child("key"))
+        if operator not in operators:
+            yield field.not_supported(path.child("operator"), operator, operators)
+        elif operator in ("Gt", "Lt"):
+            if [_is_integer(value or "") for value in values] != [True]:
+                yield field.invalid(here, list(values), f"must be one integer in quotes with operator {operator}")
+        elif operator in ("In", "NotIn"):
+            if not values:
+                yield field.required(here, f"must have a value with operator {operator}")
+            for position, value in enumerate(values):
+                yield from label_value(value or "", here.index(position))
+        elif values:
+            yield field.forbidden(here, f"must be left out with operator {operator}")
+
+    return check
 
 
-def _values(requirement: Json, path: field.Path, operators: Sequence[str]) -> Errors:
-    operator, values, here = requirement.get("operator"), requirement.get("values") or (), path.child("values")
-    if operator not in operators:
-        yield field.not_supported(path.child("operator"), operator or "", operators)
-    elif operator in ("Gt", "Lt"):
-        if [is_integer(value or "") for value in values] != [True]:
-            yield field.invalid(here, list(values), f"must be one integer in quotes with operator {operator}")
-    elif operator in ("In", "NotIn"):
-        if not values:
-            yield field.required(here, f"must have a value with operator {operator}")
-        for position, value in enumerate(values):
-            if not is_label_value(value or ""):
-                yield field.invalid(here.index(position), value, "must be a label value")
-    elif values:
-        yield field.forbidden(here, f"must be left out with operator {operator}")
+def node_field(item: Json, path: field.Path) -> Errors:
+    """LK-V-K29: the only field of a node that can be selected by is its name."""
+    yield from one_of("metadata.name", empty=False)(item.get("key") or "", path.child("key"))
+    yield from one_of("In", "NotIn", empty=False)(item.get("operator") or "", path.child("operator"))
+    if len(item.get("values") or ()) != 1:
+        yield field.required(path.child("values"), "must have exactly one value")
 
 
-def _pod_affinity(value: Json, path: field.Path) -> Errors:
-    terms = [
-        (term or {}, path.child(REQUIRED).index(position)) for position, term in enumerate(value.get(REQUIRED) or ())
-    ]
-    for position, preferred in enumerate(value.get(PREFERRED) or ()):
-        here = path.child(PREFERRED).index(position)
-        yield from _weight(preferred, here)
-        terms.append((preferred.get("podAffinityTerm") or {}, here.child("podAffinityTerm")))
-    for term, here in terms:
-        yield from _topology_key(term, here)
-        for name in ("labelSelector", "namespaceSelector"):
-            yield from _label_selector(term.get(name) or {}, here.child(name))
-
-
-def _topology_key(item: Json, path: field.Path) -> Errors:
-    key, here = item.get("topologyKey") or "", path.child("topologyKey")
-    if not key:
-        yield field.required(here, "name a label of the nodes, such as kubernetes.io/hostname")
-    elif problem := key_problem(key):
-        yield field.invalid(here, key, problem)
-
-
-def _label_selector(selector: Json, path: field.Path) -> Errors:
-    for key, value in (selector.get("matchLabels") or {}).items():
-        if problem := key_problem(key):
-            yield field.invalid(path.child("matchLabels"), key, problem)
-        if not is_label_value(value or ""):
-            yield field.invalid(path.child("matchLabels").key(key), value, "must be a label value")
-    for position, requirement in enumerate(selector.get("matchExpressions") or ()):
-        here = path.child("matchExpressions").index(position)
-        if problem := key_problem(requirement.get("key") or ""):
-            yield field.invalid(here.child("key"), requirement.get("key") or "", problem)
-        yield from _values(requirement, here, _LABEL_OPERATORS)
-
-
-_UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
-
-
-def topology_spread(constraints: Sequence[Json], path: field.Path) -> Errors:
+def spread(constraint: Json, path: field.Path) -> Errors:
     """LK-V-K31."""
-    seen = set()
-    for position, constraint in enumerate(constraints):
-        here = path.index(position)
-        yield from _topology_key(constraint, here)
-        if (constraint.get("maxSkew") or 0) < 1:
-            yield field.invalid(here.child("maxSkew"), constraint.get("maxSkew") or 0, "must be at least 1")
-        action = constraint.get("whenUnsatisfiable")
-        if action not in _UNSATISFIABLE:
-            yield field.not_supported(here.child("whenUnsatisfiable"), action or "", _UNSATISFIABLE)
-        pair = (constraint.get("topologyKey"), action)
-        if pair in seen:
-            detail = "an earlier constraint has the same topologyKey and whenUnsatisfiable"
-            yield field.duplicate(here, f"{pair[0]}, {pair[1]}", detail)
-        seen.add(pair)
-        yield from _domains(constraint, here)
-        yield from _label_selector(constraint.get("labelSelector") or {}, here.child("labelSelector"))
-
-
-def _domains(constraint: Json, path: field.Path) -> Errors:
-    least = constraint.get("minDomains")
-    if least is not None and least < 1:
-        yield field.invalid(path.child("minDomains"), least, "must be at least 1")
-    elif least is not None and constraint.get("whenUnsatisfiable") == "ScheduleAnyway":
-        yield field.invalid(path.child("minDomains"), least, "may only be set when whenUnsatisfiable is DoNotSchedule")
-    for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-        if constraint.get(name) not in (None, "Honor", "Ignore"):
-            yield field.not_supported(path.child(name), constraint[name], ["Honor", "Ignore"])
+    minimum = constraint.get("minDomains") or 0
+    if minimum > 0 and constraint.get("whenUnsatisfiable") == "ScheduleAnyway":
+        detail = "may only be set when whenUnsatisfiable is DoNotSchedule"
+        yield field.invalid(path.child("minDomains"), minimum, detail)
     if constraint.get("matchLabelKeys") and constraint.get("labelSelector") is None:
         yield field.forbidden(path.child("matchLabelKeys"), "must be left out without labelSelector")
+
+
+def spread_pairs(constraints: Sequence[Json], path: field.Path) -> Errors:
+    """LK-V-K31: each topologyKey once with each whenUnsatisfiable."""
+    pairs = [(one.get("topologyKey"), one.get("whenUnsatisfiable")) for one in constraints if one]
+    for position, pair in enumerate(pairs):
+        if pair in pairs[:position]:
+            detail = "an earlier constraint has the same topologyKey and whenUnsatisfiable"
+            yield field.duplicate(path.index(position), f"{pair[0]}, {pair[1]}", detail)

@@ -66,7 +66,7 @@ def _begun(pods: list[ObservedPod]) -> str:
 
 
 def pod_problems(pod: ObservedPod) -> list[PodProblem]:
-    """The troubles of one pod that is not ready; at least one."""
+    """Return the problems of one pod that is not ready; at least one."""
     status = pod.status
     if status.phase == "Failed":
         return [_failed(pod)]
@@ -186,7 +186,7 @@ _NEVER_RAN = ("StartError", "ContainerCannotRun")
 def _crash(status: ContainerStatus, what: str) -> PodProblem | None:
     """Problem of a container that terminated, now or before its last restart: a restart proves nothing yet.
 
-    Exit code 0 alone is no problem; a container that keeps exiting so is in ``CrashLoopBackOff``.
+    Exit code 0 alone does not count; a container that keeps exiting so is in ``CrashLoopBackOff``.
     """
     ended = status.state.terminated or _before(status)
     if ended is None:

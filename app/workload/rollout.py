@@ -27,7 +27,7 @@ class Rollout:
     """Replicas of the current template."""
     available: int
     up_to_date: bool
-    """Whether the status is about the current generation."""
+    """True if the status is about the current generation."""
 
     @property
     def counts(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import select
 import socket
@@ -60,13 +61,17 @@ def test_a_client_that_sends_all_the_same_reads_why_it_was_refused(service: Serv
 
 
 def test_half_sent_bodies_take_no_more_than_their_share(service: Service) -> None:
-    """Whoever comes when it is used up hears 429 with a time; what fits goes on."""
+    """A client whose body gave way to others is answered 429 with a time when it sends more; what fits goes on."""
     before = service.rss()
     size = 1 << 20
     waiting = [service.socket() for _ in range(150)]
     try:
         for connection in waiting:
-            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % size + b" " * (size - 1))
+            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % size + b" " * (size // 2))
+        for _ in range(7):
+            for connection in waiting:
+                with contextlib.suppress(OSError):  # refused already
+                    connection.sendall(b" " * (size // 16))
         assert select.select(waiting, [], [], 5)[0]
         answers = [received(connection) for connection in waiting if _has_answer(connection)]
         refused = [answer for answer in answers if statuses(answer) == [429]]

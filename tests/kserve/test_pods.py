@@ -8,7 +8,7 @@ import pytest
 
 from app.kserve.spec import presets
 from app.kube.field import Path
-from app.workload import wholepod
+from app.workload import podrules, wholepod
 from tests.kserve.objects import Cluster, Json, admit, config, fields, service
 
 GPU = "nvidia.com/gpu"
@@ -254,5 +254,6 @@ def test_the_presets_obey_every_rule() -> None:
         for side in (preset, preset.get("prefill") or {}, (preset.get("router") or {}).get("scheduler") or {}):
             for key in ("template", "worker"):
                 pod, path = side.get(key) or {}, Path(suffix).child(key)
-                found += [*wholepod.check(pod, path), *wholepod.amounts(pod, path), *wholepod.missing(pod, path, {})]
+                found += [*podrules.check(podrules.POD, pod, path), *wholepod.amounts(pod, path)]
+                found += wholepod.missing(pod, path, {})
     assert [error for error in found if "{{" not in error.body] == []

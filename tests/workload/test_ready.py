@@ -1,4 +1,4 @@
-"""Why a workload is not ready: one test per kind of trouble, and the form of the message."""
+"""Why a workload is not ready: one test per kind of problem, and the form of the message."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
 
 @pytest.mark.parametrize(("status", "stage", "reason", "words"), PODS.values(), ids=PODS.keys())
 def test_one_pod(status: dict[str, Any], stage: Stage, reason: str, words: str) -> None:
-    """Each trouble of a pod becomes one cause at its stage, in the cluster's own words."""
+    """Each problem of a pod becomes one cause at its stage, in the cluster's own words."""
     (cause,) = pod_causes([pod(**{"phase": "Pending", **status})])
     assert (cause.stage, cause.reason) == (stage, reason)
     assert words in cause.text
@@ -305,8 +305,8 @@ def test_started_sidecar_holds_nothing_up() -> None:
     assert cause.reason == "ReadinessProbeFailed"
 
 
-def test_equal_troubles_become_one_cause() -> None:
-    """Pods with the same trouble are counted, not listed."""
+def test_equal_problems_become_one_cause() -> None:
+    """Pods with the same problem are counted, not listed."""
     crash: dict[str, Any] = {
         "phase": "Running",
         "containerStatuses": [container(state=terminated(1, message="bad flag"))],
@@ -318,7 +318,7 @@ def test_equal_troubles_become_one_cause() -> None:
     ]
 
 
-def test_last_words_are_their_end() -> None:
+def test_quotes_the_end_of_a_termination_message() -> None:
     """Of a long log the last line is quoted, where the error stands, on one line."""
     log = "loading weights\n" * 400 + "RuntimeError: CUDA out of memory"
     (cause,) = pod_causes([pod(phase="Running", containerStatuses=[container(state=terminated(1, message=log))])])
@@ -328,7 +328,7 @@ def test_last_words_are_their_end() -> None:
 
 
 def test_message_does_not_flicker_while_a_container_restarts() -> None:
-    """Dead, waiting and running again after the same crash give the same text: a message changes with the trouble."""
+    """Dead, waiting and running again after the same crash give the same text: a message changes with the problem."""
     ended = terminated(1, message="bad flag")
     states = [(ended, None), (waiting("CrashLoopBackOff", "back-off 20s"), ended), (RUNNING, ended)]
     texts = {
@@ -367,7 +367,7 @@ def test_deployment(given_: dict[str, Any], stage: Stage, reason: str, text: str
 
 
 def test_healthy_deployment_says_nothing() -> None:
-    """A Deployment without trouble is no cause."""
+    """A Deployment without a problem has no cause."""
     assert deployment_causes(deployment(condition("Available", "True"), condition("Progressing", "True"))) == []
 
 
@@ -380,7 +380,7 @@ def test_claim() -> None:
     assert reasons == ["ClaimNotFound", "ClaimNotBound", "ClaimLost"]
 
 
-def test_failed_job_repeats_its_pods_last_words() -> None:
+def test_failed_job_repeats_termination_messages() -> None:
     """A Job that gave up says why: its own words and those of its containers."""
     failed = job(condition("Failed", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
     pods = [pod("p", "Failed", containerStatuses=[container("model-downloader", terminated(65, message="wrong SHA"))])]
@@ -517,7 +517,7 @@ def test_the_reason_of_an_update_is_that_it_is_one() -> None:
     assert ready_reason([mistake, *causes], replacing=True) == "Contradiction"
 
 
-def test_as_many_troubles_as_a_message_can_tell_of() -> None:
+def test_limits_the_problems_in_a_message() -> None:
     """Each is looked at for itself, so those of thousands of pods would take longer than a sync may."""
     broken = [container(name=f"c{n}", state=waiting(f"Reason{n}")) for n in range(MAX_CONTAINERS + 1)]
     found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=broken) for n in range(100)])

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import combine_inputs
 from app.kserve.names import (
@@ -66,7 +66,7 @@ def _beginning(values: dict[str, str] | None, beginnings: tuple[str, ...]) -> di
 
 
 def _operator_documents(context: ReconcileContext) -> dict[str, str]:
-    found = one(context.related.config_maps, OPERATOR_CONFIG, context.operator.system_namespace)
+    found = get(context.related.config_maps, OPERATOR_CONFIG, context.operator.system_namespace)
     data = found.data if found is not None else None
     return {key: text for key, text in (data or {}).items() if key in DOCUMENTS}
 
@@ -74,6 +74,6 @@ def _operator_documents(context: ReconcileContext) -> dict[str, str]:
 def _account(context: ReconcileContext, name: str) -> list[Any]:
     """What downloads take from a ServiceAccount: its annotations about S3, and the names of its Secrets."""
     found = context.account(name)
-    if found is None or one(context.children.service_accounts, name, context.metadata.namespace) is not None:
+    if found is None or get(context.children.service_accounts, name, context.metadata.namespace) is not None:
         return []
     return [_beginning(found.metadata.annotations, (EKS_ROLE, S3_PREFIX)), found.secrets]

@@ -36,7 +36,7 @@ from app.kube.modelfields import check_embedded
 from app.kube.names import reserved_keys
 from app.kube.podspec import normalised
 from app.kube.rules import broken, violations
-from app.workload import wholepod
+from app.workload import podrules, wholepod
 from app.workload.behavior import check_behavior
 
 ROUTER = SPEC.child("router")
@@ -65,7 +65,7 @@ def _rendered_route(effective: Effective) -> Iterator[field.Error]:
 
 def _whole(pod: Json, path: field.Path) -> Iterator[field.Error]:
     """Everything that Kubernetes would say of a pod with which nothing is merged any more, but for the model."""
-    yield from wholepod.check(pod, path)
+    yield from podrules.check(podrules.POD, pod, path)
     yield from wholepod.amounts(pod, path)
     yield from wholepod.missing(pod, path, {}, MODEL_VOLUMES)
 
@@ -257,7 +257,7 @@ def pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Mistakes that no base can mend: it may have what is required, and a text to be rendered may become anything."""
     for written, path in templates(spec):
         pod = normalised(written or {})
-        found = chain(wholepod.check(pod, path), wholepod.amounts(pod, path))
+        found = chain(podrules.check(podrules.POD, pod, path), wholepod.amounts(pod, path))
         yield from (e for e in found if OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
 
 

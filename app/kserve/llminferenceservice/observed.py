@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, one
+from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, get
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
 from app.kserve.llminferenceservice.types import (
     ConditionType,
@@ -305,20 +305,20 @@ class ReconcileContext:
     def has_common_bundle(self) -> bool:
         """Whether the namespace has a CA bundle that is mounted, because the service has no copy of its own."""
         namespace = self.metadata.namespace
-        own = one(self.children.config_maps, self.names.ca_bundle, namespace) is not None
-        return not own and one(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
+        own = get(self.children.config_maps, self.names.ca_bundle, namespace) is not None
+        return not own and get(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
 
     def deployment(self, name: str) -> ObservedDeployment | None:
-        return one(self.children.deployments, name, self.metadata.namespace)
+        return get(self.children.deployments, name, self.metadata.namespace)
 
     def account(self, name: str) -> ServiceAccount | None:
-        return one(self.related.service_accounts, name, self.metadata.namespace)
+        return get(self.related.service_accounts, name, self.metadata.namespace)
 
 
 def reconcile_context(service: Service, request: Request, settings: Settings) -> ReconcileContext:
     """Build the context of a sync. Raises :class:`OperatorConfigError`."""
     related, system = request.related or Related(), settings.kserve_system_namespace
-    config_map = one(related.config_maps, OPERATOR_CONFIG, system)
+    config_map = get(related.config_maps, OPERATOR_CONFIG, system)
     operator = operator_config(None if config_map is None else config_map.data or {}, system)
     metadata, status = service.metadata, service.status
     ready = since(status.conditions, ConditionType.READY, "True") is not None

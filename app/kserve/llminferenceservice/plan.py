@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve import lora
 from app.kserve.features import NO_TLS
 from app.kserve.llminferenceservice.merged import check_effective
@@ -180,7 +180,7 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
         context = reconcile_context(service, request, settings)
         if context.operator.ingress.tls:
             found.append(field.advice(SPEC, NO_TLS, "no-effect"))
-        is_known = all(any(one(related.configs, name, place) is not None for place in places) for name in named)
+        is_known = all(any(get(related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:
             workload_plan(effective_spec(service, request, context, settings).spec, context)
     except (MissingConfigMapError, MissingAccountError):

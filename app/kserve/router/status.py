@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve.llminferenceservice.observed import ObservedPool, ObservedRoute, ParentReference
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import (
@@ -50,7 +50,7 @@ def pool_state(view: RouterView) -> ConditionState | None:
     if view.pool_ref:
         if view.related.pools is None:  # a preset names it, so it was not asked for
             return CONDITION_TRUE
-        pool = one(view.related.pools, view.pool_ref, view.namespace)
+        pool = get(view.related.pools, view.pool_ref, view.namespace)
         if pool is None:
             text = f"InferencePool {view.namespace}/{view.pool_ref} does not exist"
             raise RouterError(ConditionType.INFERENCE_POOL_READY, Reason.INFERENCE_POOL_FETCH_ERROR, text)
@@ -59,7 +59,7 @@ def pool_state(view: RouterView) -> ConditionState | None:
     if wanted.template is None or wanted.pool is None or wanted.pool.spec is None:
         text = f"InferencePool {name} cannot be created: the scheduler has no template or no pool.spec"
         return fails(Reason.INFERENCE_POOL_FETCH_ERROR, text, Stage.SPEC)
-    managed = one(view.children.pools, name, view.namespace)
+    managed = get(view.children.pools, name, view.namespace)
     if managed is None:
         return fails(Reason.WAITING_FOR_GATEWAY, f"InferencePool {name} does not exist yet")
     return _judged_pool(managed)
@@ -101,7 +101,7 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
 
 def stranger_causes(view: RouterView) -> list[Cause]:
     """A pool of the user's own that selects other pods than ours (KS-7.6)."""
-    pool = one(view.related.pools, view.pool_ref, view.namespace) if view.pool_ref else None
+    pool = get(view.related.pools, view.pool_ref, view.namespace) if view.pool_ref else None
     if pool is None:
         return []
     role = ROLE_DECODE if view.spec.prefill is not None else ROLE_BOTH
@@ -141,12 +141,12 @@ def routes_state(view: RouterView) -> ConditionState | None:
     if view.children.routes is None:
         return fails(Reason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
     routes: dict[str, ObservedRoute | None] = {
-        name: one(view.related.routes, name, view.namespace)
+        name: get(view.related.routes, name, view.namespace)
         for name in view.route_refs
         if view.related.routes is not None  # else a preset names it, so it was not asked for
     }
     if not view.route_refs and view.http.spec is not None:
-        routes[view.names.route] = one(view.children.routes, view.names.route, view.namespace)
+        routes[view.names.route] = get(view.children.routes, view.names.route, view.namespace)
     waiting = [name for name, route in routes.items() if route is None or not is_route_ready(route)]
     if not waiting:
         return CONDITION_TRUE

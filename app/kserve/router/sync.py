@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from app.hooks.kept import keep_child
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import Address, ConditionType, Reason, ServedModel
 from app.kserve.names import PUBLIC_PORT, Names
@@ -146,7 +146,7 @@ def _schedule(work: _Work) -> None:
     if wanted is None:
         work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = None
         return
-    observed = one(view.children.deployments, view.names.scheduler, view.namespace)
+    observed = get(view.children.deployments, view.names.scheduler, view.namespace)
     plan = scheduler.plan_scheduler(
         view.names,
         view.namespace,

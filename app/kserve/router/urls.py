@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from app.hooks.protocol import every, one
+from app.hooks.protocol import get, sorted_values
 from app.kserve.llminferenceservice.observed import Gateway, Listener, ParentReference, RouteRule, RouteSpec
 from app.kserve.llminferenceservice.types import Address, ObjectIdentity
 from app.kserve.names import GATEWAY_GROUP, GATEWAY_NAME_LABEL
@@ -41,7 +41,7 @@ class GatewayView:
 
     def gateway(self, reference: ParentReference, namespace: str) -> Gateway | None:
         """The Gateway that a route of ``namespace`` refers to."""
-        return one(self.gateways, reference.name, namespace if reference.namespace is None else reference.namespace)
+        return get(self.gateways, reference.name, namespace if reference.namespace is None else reference.namespace)
 
 
 def discover(route: RouteSpec, namespace: str, context: GatewayView) -> list[Address]:
@@ -144,14 +144,14 @@ def _service_of(gateway: Gateway, services: Mapping[str, RelatedMeta] | None) ->
     name, namespace = gateway.metadata.name, gateway.metadata.namespace
     labelled = [
         service.metadata.name
-        for service in every(services)
+        for service in sorted_values(services)
         if service.metadata.namespace == namespace
         and is_dns1123_subdomain(service.metadata.name)
         and (service.metadata.labels or {}).get(GATEWAY_NAME_LABEL) == name
     ]
     if labelled:
         return min(labelled)
-    return name if one(services, name, namespace) is not None else ""
+    return name if get(services, name, namespace) is not None else ""
 
 
 # URLs.

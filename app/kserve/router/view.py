@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from app.hooks.protocol import every, one
+from app.hooks.protocol import get, sorted_values
 from app.kserve import lora
 from app.kserve.llminferenceservice.observed import (
     Children,
@@ -93,7 +93,7 @@ class RouterView:
         if self.http is None or self.http.refs or self.http.spec is None:
             return None
         managed_pool = self.scheduler is not None and not self.pool_ref
-        observed = one(self.children.routes, self.names.route, self.namespace)
+        observed = get(self.children.routes, self.names.route, self.namespace)
         spec, group = self.http.spec, self.group
         if group is not None:
             spec = shared(spec, f"/{self.namespace}/{self.names.service}", self._backends, group.members)
@@ -118,8 +118,8 @@ class RouterView:
             Member(self.names.service, route.weight, backend),
             route.group,
             frozenset((name or self.names.service, *self.adapters)),
-            every(self.related.peers),
-            one(self.children.routes, self.names.route, self.namespace),
+            sorted_values(self.related.peers),
+            get(self.children.routes, self.names.route, self.namespace),
         )
 
     @cached_property
@@ -134,7 +134,7 @@ class RouterView:
 
     def referenced_routes(self) -> list[ObservedRoute]:
         """Those of the user's own HTTPRoutes that exist."""
-        found = (one(self.related.routes, name, self.namespace) for name in self.route_refs)
+        found = (get(self.related.routes, name, self.namespace) for name in self.route_refs)
         return [route for route in found if route is not None]
 
     # Gateways.
@@ -146,7 +146,7 @@ class RouterView:
         return [ParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
 
     def gateway(self, reference: ParentReference) -> Gateway | None:
-        return one(self.related.gateways, reference.name, self._namespace_of(reference))
+        return get(self.related.gateways, reference.name, self._namespace_of(reference))
 
     def gateway_text(self, references: Iterable[ParentReference]) -> str:
         """The Gateways by name, each once."""
@@ -191,7 +191,7 @@ def check_references(view: RouterView, states: dict[str, ConditionState | None])
         return
     _require_gateways(view, view.gateway_refs, ConditionType.GATEWAYS_READY)
     states[ConditionType.GATEWAYS_READY] = None
-    missing = [name for name in view.route_refs if one(view.related.routes, name, view.namespace) is None]
+    missing = [name for name in view.route_refs if get(view.related.routes, name, view.namespace) is None]
     if missing and view.related.routes is not None:  # those of a preset are not asked for, and nothing waits for them
         text = ", ".join(f"HTTPRoute {view.namespace}/{name}" for name in missing)
         raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.REFS_INVALID, f"{text} does not exist")

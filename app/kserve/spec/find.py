@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from app.hooks.protocol import Parent, one
+from app.hooks.protocol import Parent, get
 from app.hooks.reader import read_related
 from app.kserve.conversion import with_criticality
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
@@ -45,7 +45,7 @@ class ConfigFinder:
 
     def config(self, name: str) -> Layer | None:
         for namespace in self._namespaces:
-            found = one(self._configs, name, namespace)
+            found = get(self._configs, name, namespace)
             if found is not None:
                 source = f"LLMInferenceServiceConfig {namespace}/{name}"
                 checked = annotated(_checked(source, bytes(found.spec)), found.metadata)
@@ -56,9 +56,9 @@ class ConfigFinder:
     def scheduler_config(self, name: str, key: str) -> str:
         """A scheduler configuration (KS-2.5). Raises :class:`CombineError`."""
         own, system = self._namespaces
-        config_map = one(self._config_maps, name, own)
+        config_map = get(self._config_maps, name, own)
         if config_map is None and name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX):
-            config_map = one(self._config_maps, name, system)
+            config_map = get(self._config_maps, name, system)
         where = f'spec.router.scheduler.config.ref: ConfigMap "{own}/{name}"'
         if config_map is None:
             raise MissingConfigMapError(f"{where} not found")

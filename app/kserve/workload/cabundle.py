@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from app.hooks.kept import keep_child
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.names import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE, component_labels
 from app.kserve.workload.children import metadata
@@ -28,7 +28,7 @@ def ca_bundle_children(context: ReconcileContext) -> list[Json]:
         return []
     copied = _copy(context)
     if isinstance(copied, Cause):
-        there = one(context.children.config_maps, context.ca_bundle, context.metadata.namespace)
+        there = get(context.children.config_maps, context.ca_bundle, context.metadata.namespace)
         return [] if there is None else [keep_child(there)]
     return [copied]
 
@@ -39,7 +39,7 @@ def ca_bundle_causes(context: ReconcileContext) -> list[Cause]:
     if name == context.names.ca_bundle:
         copied = _copy(context)
         return [copied] if isinstance(copied, Cause) else []
-    if one(context.related.config_maps, name, namespace) is not None:
+    if get(context.related.config_maps, name, namespace) is not None:
         return []
     source = f"{context.operator.system_namespace}/{context.operator.storage_initializer.ca_bundle_config_map_name}"
     if name != GLOBAL_CA_BUNDLE:
@@ -55,7 +55,7 @@ def ca_bundle_causes(context: ReconcileContext) -> list[Cause]:
 def _copy(context: ReconcileContext) -> Json | Cause:
     """The ConfigMap to be made, or why there is none."""
     system, source = context.operator.system_namespace, context.operator.storage_initializer.ca_bundle_config_map_name
-    found = one(context.related.config_maps, source, system)
+    found = get(context.related.config_maps, source, system)
     if found is None:
         return _cause(f"ConfigMap {system}/{source} does not exist, {_NAMED}")
     text = (found.data or {}).get(KEY)

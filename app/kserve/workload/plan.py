@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.hooks.kept import kept_selector
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve import lora
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason, WorkloadSpec
@@ -225,7 +225,7 @@ class _Planner:
 
     def _group(self, side: Side) -> GroupPlan:
         service, spec = self._context.metadata.name, side.spec
-        observed = one(self._context.children.leader_worker_sets, side.group_name, self._context.metadata.namespace)
+        observed = get(self._context.children.leader_worker_sets, side.group_name, self._context.metadata.namespace)
         live = observed.spec.leader_worker_template if observed is not None else None
         account = self._group_account(side)
         annotations = laid_over(self._passed.group_annotations, side.annotations)

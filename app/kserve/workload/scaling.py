@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.hooks.kept import keep_child
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, KEDASpec, Reason, WVASpec
 from app.kserve.names import (
@@ -101,7 +101,7 @@ def scaling_children(plan: ScalingPlan, context: ReconcileContext) -> list[Json]
     if context.children.scaled_objects is None:
         return found
     if context.operator.autoscaling.problem:
-        observed = one(context.children.scaled_objects, plan.scaler, namespace)
+        observed = get(context.children.scaled_objects, plan.scaler, namespace)
         return found if observed is None else [*found, keep_child(observed)]
     made = _scaled_object(plan, plan.wva.keda, context.operator.autoscaling.prometheus, namespace)
     return [*found, {**made, "metadata": metadata(plan.scaler, namespace, labels)}]
@@ -198,7 +198,7 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
     if keda and context.operator.autoscaling.problem:
         text = f"ConfigMap {OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {context.operator.autoscaling.problem}"
         return fails(Reason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
-    observed = one(declared, plan.scaler, context.metadata.namespace)
+    observed = get(declared, plan.scaler, context.metadata.namespace)
     said = observed.status.conditions if observed is not None else None
     found = [c for type_ in (("Ready",) if keda else _HPA_CONDITIONS) if (c := find(said, type_)) is not None]
     judged = [condition for condition in found if condition.status in ("True", "False")]

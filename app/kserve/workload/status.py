@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import Reason, WorkloadIdentity, Workloads, WorkloadSpec
 from app.kserve.names import LEADER_WORKER_SET_API
@@ -63,7 +63,7 @@ def workload_parts(spec: EffectiveSpec, context: ReconcileContext) -> Workloads:
 def _model_servers(spec: WorkloadSpec, context: ReconcileContext, group: str, name: str) -> WorkloadIdentity:
     if spec.worker is None:
         return _deployment(context, name)
-    observed = one(context.children.leader_worker_sets, group, context.metadata.namespace)
+    observed = get(context.children.leader_worker_sets, group, context.metadata.namespace)
     ready = observed.status.ready_replicas if observed is not None else 0
     return WorkloadIdentity("LeaderWorkerSet", group, LEADER_WORKER_SET_API.partition("/")[0], ready)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.hooks.protocol import every, one
+from app.hooks.protocol import get, sorted_values
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
@@ -64,7 +64,7 @@ def _workload_states(plan: WorkloadPlan, context: ReconcileContext) -> dict[str,
         main = group.name == names.multi_node
         condition = ConditionType.WORKER_WORKLOAD_READY if main else ConditionType.PREFILL_WORKER_WORKLOAD_READY
         groups = context.children.leader_worker_sets
-        observed = one(groups, group.name, context.metadata.namespace)
+        observed = get(groups, group.name, context.metadata.namespace)
         found[condition] = _NO_GROUPS if groups is None else leader_worker_set_state(observed)
     return found
 
@@ -81,7 +81,7 @@ def _workload_causes(plan: WorkloadPlan, context: ReconcileContext) -> list[Caus
 def pods_by_workload(context: ReconcileContext, *, scheduler: bool) -> list[list[ObservedPod]]:
     """Pods of the endpoint picker, or those of each model server: a LeaderWorkerSet's, or a Deployment's."""
     found: dict[str, list[ObservedPod]] = {}
-    for pod in every(context.related.pods):
+    for pod in sorted_values(context.related.pods):
         labels = pod.metadata.labels or {}
         if labels.get(PART_OF) != PART_OF_VALUE:  # somebody else's of the same name
             continue

@@ -28,7 +28,7 @@ from app.llmaz.checks import accelerator_warnings, under_upstreams_path
 from app.llmaz.names import PORT_NAME
 from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
-from app.workload import podrules
+from app.workload import podadvice, podrules
 
 PRESETS = SPEC.child("recommendedConfigs")
 
@@ -43,12 +43,12 @@ def probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
 
 def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
     """What no pod or autoscaler can be made with, whatever the Playground says."""
-    yield from podrules.env(spec.envs or [], SPEC.child("envs"))
+    yield from podrules.check("Container.env", spec.envs, SPEC.child("envs"))
     for name, probe in probes(spec).items():
         if probe is not None:
-            yield from podrules.probe(probe, SPEC.child(f"{name}Probe"), name)
+            yield from podrules.check(f"Container.{name}Probe", probe, SPEC.child(f"{name}Probe"))
             yield from sendable.check(probe, SPEC.child(f"{name}Probe"))
-    yield from podrules.lifecycle(spec.lifecycle or {}, SPEC.child("lifecycle"))
+    yield from podrules.check("Container.lifecycle", spec.lifecycle, SPEC.child("lifecycle"))
     yield from sendable.check(spec.lifecycle, SPEC.child("lifecycle"))
     for position, variable in enumerate(spec.envs or ()):
         yield from sendable.check(variable, SPEC.child("envs").index(position))
@@ -91,9 +91,9 @@ def warnings(runtime: BackendRuntime) -> list[field.Advice]:
     found: list[field.Advice] = [*_image(spec), *_not_rendered(spec)]
     for position, config in enumerate(spec.recommended_configs or ()):
         found += _preset(config, PRESETS.index(position))
-    found += podrules.env_warnings(spec.envs or [], SPEC.child("envs"))
+    found += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
     for name, probe in probes(spec).items():
-        found += podrules.probe_warnings(probe or {}, SPEC.child(f"{name}Probe"), (PORT_NAME,))
+        found += podadvice.probe_warnings(probe or {}, SPEC.child(f"{name}Probe"), (PORT_NAME,))
     if preset(spec, DEFAULT_PRESET) is None:
         found.append(
             field.advice(PRESETS, f"there is no preset named {DEFAULT_PRESET}, so Playgrounds have to set configName")

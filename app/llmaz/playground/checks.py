@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from app.hooks import sendable
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.names import is_dns1123_subdomain
@@ -29,7 +29,7 @@ from app.llmaz.playground.plan import plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, models
 from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
-from app.workload import podrules
+from app.workload import podadvice, podrules
 from app.workload.cause import Cause, Stage
 
 CONFIG = SPEC.child("backendRuntimeConfig")
@@ -72,7 +72,7 @@ def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
         for where, detail in low_limits(config.resources, path):
             yield field.forbidden(where, detail)
     yield from check_resources(config.resources, path)
-    yield from podrules.env(config.envs or [], CONFIG.child("envs"))
+    yield from podrules.check("Container.env", config.envs, CONFIG.child("envs"))
     for position, variable in enumerate(config.envs or ()):
         yield from sendable.check(variable, CONFIG.child("envs").index(position))
 
@@ -107,7 +107,7 @@ def warnings(playground: Playground) -> list[field.Advice]:
         found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     if spec.backend_runtime_config is not None:
         found += _config_warnings(spec.backend_runtime_config)
-        found += podrules.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
+        found += podadvice.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
     if spec.elastic_config is not None:
         found += _elastic_warnings(spec, spec.elastic_config)
     return found
@@ -151,7 +151,7 @@ def against_related(playground: Playground, request: Request, settings: Settings
     related, spec = request.related or Related(), playground.spec
     claim, path = models(spec), SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
     names = [model.name for model in main_first(claim.models or [])]
-    if not names or any(one(related.models, name) is None for name in names):
+    if not names or any(get(related.models, name) is None for name in names):
         return []
     found = references.models(related.models, names)
     if isinstance(found, Cause):
@@ -161,7 +161,7 @@ def against_related(playground: Playground, request: Request, settings: Settings
         for note in flavors.notes(found[0].name, found[0].flavors, claim.inference_flavors or [])
     ]
     backend = DEFAULT_BACKEND if spec.backend_runtime_config is None else spec.backend_runtime_config.backend_name
-    if one(related.runtimes, backend) is None:
+    if get(related.runtimes, backend) is None:
         return advice
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):

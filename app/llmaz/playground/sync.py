@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from app.hooks.kept import as_json
-from app.hooks.protocol import SyncResponse, one
+from app.hooks.protocol import SyncResponse, get
 from app.llmaz.playground import status
 from app.llmaz.playground.children import horizontal_pod_autoscaler, service
 from app.llmaz.playground.observed import Children, Related, Request
@@ -28,7 +28,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     children = as_json([service(decided), *([autoscaler] if autoscaler else [])])
     deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
     waited = [] if deleted else outstanding_causes(children, request, conditions, now)
-    observed = one(request.children.services, decided.name, decided.namespace)
+    observed = get(request.children.services, decided.name, decided.namespace)
     return SyncResponse(
         status=status.judged(playground.status, observed, waited, decided.notes, now),
         children=children,
@@ -39,9 +39,9 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
 def _conflict(playground: Playground, children: Children, related: Related) -> Cause | None:
     """Row 1: a Service of this name that another object controls, or none does. It is never among our children."""
     metadata = playground.metadata
-    if one(children.services, metadata.name, metadata.namespace) is not None:
+    if get(children.services, metadata.name, metadata.namespace) is not None:
         return None
-    other = one(related.services, metadata.name, metadata.namespace)
+    other = get(related.services, metadata.name, metadata.namespace)
     if other is None or any(o.controller and o.uid == metadata.uid for o in other.metadata.owner_references or ()):
         return None
     text = f"Service {metadata.name} exists and does not belong to this Playground; delete it, or rename the Playground"

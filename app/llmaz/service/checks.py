@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.hooks.sendable import merge_key
 from app.kube import field
 from app.kube.base import Json
@@ -49,7 +49,7 @@ from app.llmaz.service.types import (
     percent,
 )
 from app.settings import Settings
-from app.workload import wholepod
+from app.workload import podrules
 from app.workload.cause import Cause
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
@@ -145,7 +145,7 @@ def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Err
     pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
     yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
-    yield from wholepod.check(pod, spec)
+    yield from podrules.check(podrules.POD, pod, spec)
 
 
 def _mounts(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
@@ -310,7 +310,7 @@ def against_related(service: Service, request: Request, settings: Settings) -> l
     """Why nothing would be made, or what to know of it; nothing where a model is not among the objects."""
     related, claims = request.related or Related(), service.spec.model_claims
     claimed = (claims.models if claims is not None else None) or []
-    if not claimed or any(one(related.models, model.name) is None for model in claimed):
+    if not claimed or any(get(related.models, model.name) is None for model in claimed):
         return []
     decided = plan(service, request.children, related, settings)
     path = SPEC.child("modelClaims")

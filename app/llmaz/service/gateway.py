@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.hooks.protocol import every, one
+from app.hooks.protocol import get, sorted_values
 from app.kube.base import Json
 from app.kube.conditions import find
 from app.kube.objects import ObservedConditions
@@ -81,12 +81,12 @@ def _object(plan: Plan, api_version: str, kind: str, spec: Json) -> Json:
 def notes(plan: Plan, children: Children, related: Related) -> Iterator[str]:
     """Why requests by the model's name may not arrive here, while the Service itself works."""
     for group in (children.ai_backends, children.routes):
-        observed = one(group, gateway_objects(plan.name), plan.namespace)
+        observed = get(group, gateway_objects(plan.name), plan.namespace)
         refused = None if observed is None else find(observed.status.conditions, "NotAccepted")
         if observed is not None and refused is not None and refused.status == "True":
             yield f"the gateway does not accept {observed.kind} {observed.metadata.name}: {refused.message}"
-    own = one(children.routes, gateway_objects(plan.name), plan.namespace)
-    first = min(every(related.routes), key=_precedence, default=None)
+    own = get(children.routes, gateway_objects(plan.name), plan.namespace)
+    first = min(sorted_values(related.routes), key=_precedence, default=None)
     if own is not None and first is not None and _precedence(first) < _precedence(own):
         yield (
             f"the gateway sends requests for model {plan.models[0].name} to AIGatewayRoute "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kube.objects import ObservedLeaderWorkerSet
 from app.llmaz import flavors, globalconfig, references
 from app.llmaz.claims import ModelClaims, main_first
@@ -74,7 +74,7 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     config = globalconfig.read(related.configmaps, settings)
     if isinstance(config, Cause):
         return config
-    observed = one(children.leaderworkersets, metadata.name, metadata.namespace)
+    observed = get(children.leaderworkersets, metadata.name, metadata.namespace)
     workload = _workload(spec.workload_template, observed)
     if workload is Workload.LEADER_WORKER_SET and children.leaderworkersets is None:
         return _required(metadata.name)

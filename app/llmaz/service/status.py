@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.hooks.protocol import every
+from app.hooks.protocol import sorted_values
 from app.kube.conditions import Conditions
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, ObservedPod
 from app.llmaz.service.types import ConditionType, Reason, ServiceStatus
@@ -86,7 +86,7 @@ def _ready(
         progress = f"{observed.rollout.ready} of {observed.rollout.desired} replicas are ready"
         conditions.set(ConditionType.READY, True, Reason.SERVICE_READY, with_notes(progress, notes))
         return
-    causes = outstanding or [*observed.causes, *pod_causes(every(pods))]
+    causes = outstanding or [*observed.causes, *pod_causes(sorted_values(pods))]
     if not causes:
         causes = [rolling_out(observed.kind, observed.name, observed.rollout)]
     reason = ready_reason(causes, replacing=observed.rollout.replacing and not outstanding)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from app.hooks.kept import as_json, kept_selector
-from app.hooks.protocol import SyncResponse, one
+from app.hooks.protocol import SyncResponse, get
 from app.hooks.sendable import clashes
 from app.kube import field
 from app.kube.base import Json
@@ -98,7 +98,7 @@ _BUILDERS = {Workload.DEPLOYMENT: _deployment, Workload.LEADER_WORKER_SET: _lead
 
 
 def _kept(decided: Plan, children: Children) -> Kept:
-    observed = one(children.deployments, decided.name, decided.namespace)
+    observed = get(children.deployments, decided.name, decided.namespace)
     if observed is None:
         return Kept({}, "")
     named = (decided.template.worker_template.get("spec") or {}).get("serviceAccountName")
@@ -108,9 +108,9 @@ def _kept(decided: Plan, children: Children) -> Kept:
 
 def _observed(decided: Plan, children: Children, selector: dict[str, str], *, was_ready: bool) -> status.WorkloadState:
     if decided.workload is Workload.DEPLOYMENT:
-        deployed = one(children.deployments, decided.name, decided.namespace)
+        deployed = get(children.deployments, decided.name, decided.namespace)
         return status.of_deployment(decided.name, deployed, selector, was_ready=was_ready)
-    return status.of_group(decided.name, one(children.leaderworkersets, decided.name, decided.namespace))
+    return status.of_group(decided.name, get(children.leaderworkersets, decided.name, decided.namespace))
 
 
 def _conflict(workload: Json) -> Cause | None:

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import SyncRequest, one
+from app.hooks.protocol import SyncRequest, get
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -45,8 +45,9 @@ from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
 from app.settings import Settings
-from app.workload import placement, podrules, volumes
+from app.workload import podadvice, podrules, volumes
 from app.workload.cause import Cause, Stage
+from app.workload.fieldrules import each, has, object_name
 
 Errors = list[field.Error]
 
@@ -139,7 +140,7 @@ def _speculation(spec: InferenceServiceSpec) -> Errors:
     if file.startswith("/") or ".." in file.split("/"):
         detail = "must be the path of one of the Model's files, without '..'"
         errors.append(field.invalid(path.child("draftModel"), file, detail))
-    return [*errors, *podrules.object_name(speculation.draft_model_ref, path.child("draftModelRef"))]
+    return [*errors, *object_name(speculation.draft_model_ref, path.child("draftModelRef"))]
 
 
 _OVERRIDE = re.compile(r"[^=\s]{1,127}=(int|float|bool|str):(.*)", re.DOTALL)
@@ -190,7 +191,7 @@ def _model_cache(spec: InferenceServiceSpec) -> Errors:
     own, path = spec.model_cache or ModelCache(), SPEC.child("modelCache", "claimName")
     if own.claim_name and own.persistence == "Ephemeral":
         return [field.forbidden(path, "must be left out with persistence Ephemeral")]
-    return podrules.object_name(own.claim_name, path)
+    return list(object_name(own.claim_name, path))
 
 
 _URL_PATH = re.compile(r"/[^\s]*")
@@ -246,30 +247,31 @@ def _pod(spec: InferenceServiceSpec) -> Errors:
     return [
         *validate_labels(spec.pod_labels, SPEC.child("podLabels")),
         *validate_annotation_keys(spec.pod_annotations, SPEC.child("podAnnotations")),
-        *podrules.node_selector(spec.node_selector, SPEC.child("nodeSelector")),
-        *podrules.object_name(spec.runtime_class_name, SPEC.child("runtimeClassName")),
-        *podrules.object_name(spec.priority_class_name, SPEC.child("priorityClassName")),
+        *podrules.check("PodSpec.nodeSelector", spec.node_selector, SPEC.child("nodeSelector")),
+        *object_name(spec.runtime_class_name, SPEC.child("runtimeClassName")),
+        *object_name(spec.priority_class_name, SPEC.child("priorityClassName")),
     ]
 
 
 def _embedded(spec: InferenceServiceSpec) -> Errors:
     """LK-V-I59 and LK-V-K01 to LK-V-K27."""
     errors = [
-        *podrules.env(spec.env, SPEC.child("env")),
-        *podrules.tolerations(spec.tolerations, SPEC.child("tolerations")),
+        *podrules.check("Container.env", spec.env, SPEC.child("env")),
+        *podrules.check("PodSpec.tolerations", spec.tolerations, SPEC.child("tolerations")),
         *sendable.check(spec.tolerations, SPEC.child("tolerations")),
-        *podrules.pull_secrets(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
+        *podrules.check("PodSpec.imagePullSecrets", spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
+        *each(has("name", "name the Secret"))(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
     ]
     for name, items in (("env", spec.env), ("imagePullSecrets", spec.image_pull_secrets)):
         for position, item in enumerate(items):  # one by one: names that stand there twice are sent once
             errors += sendable.check(item, SPEC.child(name).index(position))
     if spec.pod_security_context:
         path = SPEC.child("podSecurityContext")
-        errors += podrules.pod_security_context(spec.pod_security_context, path)
+        errors += podrules.check("PodSpec.securityContext", spec.pod_security_context, path)
         errors += sendable.check(spec.pod_security_context, path)
     if spec.security_context:
         path = SPEC.child("securityContext")
-        errors += podrules.container_security_context(spec.security_context, path)
+        errors += podrules.check("Container.securityContext", spec.security_context, path)
         errors += sendable.check(spec.security_context, path)
     return [*errors, *_probes(spec), *_tokens(spec), *_placement(spec), *_volumes(spec)]
 
@@ -277,21 +279,22 @@ def _embedded(spec: InferenceServiceSpec) -> Errors:
 def _placement(spec: InferenceServiceSpec) -> Iterator[field.Error]:
     """LK-V-K28 to LK-V-K31."""
     if spec.affinity:
-        yield from placement.affinity(spec.affinity, SPEC.child("affinity"))
+        yield from podrules.check("PodSpec.affinity", spec.affinity, SPEC.child("affinity"))
         yield from sendable.check(spec.affinity, SPEC.child("affinity"))
     constraints, path = spec.topology_spread_constraints, SPEC.child("topologySpreadConstraints")
-    yield from placement.topology_spread(constraints, path)
+    yield from podrules.check("PodSpec.topologySpreadConstraints", constraints, path)
     yield from sendable.check(constraints, path)
 
 
 def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
     """LK-V-K32 to LK-V-K34, and LK-V-I73: what is generated must not be mixed with the user's."""
     path, known = SPEC.child("extraVolumes"), {volume.get("name") or "" for volume in spec.extra_volumes}
-    yield from volumes.volumes(spec.extra_volumes, path)
+    yield from podrules.check("PodSpec.volumes", spec.extra_volumes, path)
     yield from sendable.check(spec.extra_volumes, path)
     here = SPEC.child("extraVolumeMounts")
     finds = runtime(spec.runtime).mounts_model and not spec.skip_model_init
-    yield from volumes.mounts(spec.extra_volume_mounts, here, {*known, *(names.GENERATED_VOLUMES if finds else ())})
+    yield from volumes.mounted(spec.extra_volume_mounts, here, {*known, *(names.GENERATED_VOLUMES if finds else ())})
+    yield from podrules.check("Container.volumeMounts", spec.extra_volume_mounts, here)
     yield from sendable.check(spec.extra_volume_mounts, here)
     if not finds:
         return
@@ -314,7 +317,7 @@ def _probes(spec: InferenceServiceSpec) -> Errors:
     for purpose in _PROBES:
         value, path = getattr(overrides, purpose, None), SPEC.child("probeOverrides", purpose)
         if value is not None:
-            errors += podrules.probe(value, path, purpose)
+            errors += podrules.check(f"Container.{purpose}Probe", value, path)
             errors += sendable.check(value, path)
     return errors
 
@@ -326,7 +329,7 @@ def _tokens(spec: InferenceServiceSpec) -> Errors:
         reference = getattr(known.options(spec), "hf_token_secret_ref", None)
         if reference is not None:
             path = SPEC.child(known.config, "hfTokenSecretRef")
-            errors += podrules.key_reference(reference, path)
+            errors += podrules.check("EnvVarSource.secretKeyRef", reference, path)
             errors += sendable.check(reference, path)
     return errors
 
@@ -448,7 +451,7 @@ def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
             yield advice(SPEC.child("podLabels").key(key), message, "no-effect")
     variables = [variable["name"] for variable in known.environment(spec)]
     mounted = [volume.get("name") or "" for volume in spec.extra_volumes]
-    yield from podrules.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
+    yield from podadvice.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
     secrets = [secret.get("name") for secret in spec.image_pull_secrets]
     for position, name in enumerate(secrets):
         if name in secrets[:position]:
@@ -456,12 +459,12 @@ def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
     overrides = spec.probe_overrides or ProbeOverrides()
     for purpose in _PROBES:
         if value := getattr(overrides, purpose):
-            yield from podrules.probe_warnings(value, SPEC.child("probeOverrides", purpose), (PORT_NAME,))
+            yield from podadvice.probe_warnings(value, SPEC.child("probeOverrides", purpose), (PORT_NAME,))
     pod, container = spec.pod_security_context, spec.security_context or {}
     if known.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
         message = "without fsGroup the downloader may not be able to write to the model's volume"
         yield advice(SPEC.child("podSecurityContext"), message)
-    yield from podrules.security_warnings(
+    yield from podadvice.security_warnings(
         pod or {}, container, SPEC.child("podSecurityContext"), SPEC.child("securityContext")
     )
 
@@ -473,12 +476,12 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
     """What does not fit together with the Model; nothing where that is not among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec
-    model = observed.decode(one(related.models, spec.model_ref, metadata.namespace))
+    model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))
     if model is None:
         return []
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
-    drafting = observed.decode(one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
+    drafting = observed.decode(get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
     wanted = plan(metadata, spec, model, drafting, operator_claim=False, settings=settings)
     causes = {*mistakes(spec, wanted, model), *refusals(spec, model.spec, wanted, related, settings)}
     broken = [
@@ -500,7 +503,7 @@ def refusals(
         yield from runtime(spec.runtime).parallelism(spec, wanted.gpus)
     claim = spec.model_cache.claim_name if spec.model_cache else ""
     mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in wanted.volumes)
-    if claim and mounted and related.claims is not None and one(related.claims, claim, wanted.namespace) is None:
+    if claim and mounted and related.claims is not None and get(related.claims, claim, wanted.namespace) is None:
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
         yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from app.hooks.protocol import SyncRequest, one
+from app.hooks.protocol import SyncRequest, get
 from app.kube.fit import Answer, Fit
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.fit import Question, Shape, Use, judge
@@ -27,7 +27,7 @@ def fit(service: Service, request: SyncRequest[Any, Any], settings: Settings, gp
     ``gpu_memory``: a quantity for GPUs of which neither object says how large they are.
     """
     spec, related = service.spec, request.related
-    model = decode(one(related.models if related else None, spec.model_ref, service.metadata.namespace))
+    model = decode(get(related.models if related else None, spec.model_ref, service.metadata.namespace))
     if model is None:
         return Fit(Answer.CANNOT_KNOW, f"Model {spec.model_ref} is not known", ())
     return fit_with(spec, model, settings, gpu_memory)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, every, one, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, sorted_values, specs
 from app.hooks.reader import read_related
 from app.kube.conditions import find
 from app.kube.names import is_dns1123_subdomain
@@ -118,7 +118,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
 def pods_of(service: str, related: Related) -> list[ObservedPod]:
     """The service's own pods: others may have the label that they were asked for by."""
     wanted = names.service_labels(service).items()
-    return [pod for pod in every(related.pods) if wanted <= (pod.metadata.labels or {}).items()]
+    return [pod for pod in sorted_values(related.pods) if wanted <= (pod.metadata.labels or {}).items()]
 
 
 def _named(*candidates: str) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ def required_draft(spec: InferenceServiceSpec, related: Related, namespace: str)
     name = runtime.draft(spec)
     if not name or not runtime.draft_is_model:
         return None
-    draft = usable(name, one(related.models, name, namespace))
+    draft = usable(name, get(related.models, name, namespace))
     if not isinstance(draft, UnusableModel):
         return None
     return UnusableModel(draft.phase, replace(draft.cause, text=f"draft {draft.cause.text}"))

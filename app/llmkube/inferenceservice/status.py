@@ -12,7 +12,7 @@ from datetime import datetime
 
 import msgspec
 
-from app.hooks.protocol import one
+from app.hooks.protocol import get
 from app.kube import field as fields
 from app.kube.conditions import Conditions, find, seconds_since
 from app.kube.objects import ObjectMeta, ObservedPod
@@ -436,7 +436,7 @@ def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, sett
 
 def _shareable(claim: str, namespace: str, related: Related, settings: Settings) -> bool:
     """Whether several nodes can mount the claim: as it says of itself where it can be seen, else as we make them."""
-    seen = one(related.claims, claim, namespace)
+    seen = get(related.claims, claim, namespace)
     modes = (seen.spec.access_modes or []) if seen else [settings.llmkube_model_cache_access_mode]
     return "ReadWriteMany" in modes
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from app.hooks.kept import Kept, as_json, is_scaled_to_zero, is_true, keep_or_stop
-from app.hooks.protocol import SyncRequest, SyncResponse, every, one
+from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
 from app.kube.base import Json
 from app.kube.conditions import find, was_ready
 from app.kube.objects import ObservedDeployment
@@ -55,7 +55,7 @@ Request = SyncRequest[Children, Related]
 
 def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     metadata, spec, related = resource.metadata, resource.spec, request.related or Related()
-    model = usable(spec.model_ref, one(related.models, spec.model_ref, metadata.namespace))
+    model = usable(spec.model_ref, get(related.models, spec.model_ref, metadata.namespace))
     inputs = StatusInputs(now, _priority(spec, related))
     if isinstance(model, UnusableModel):
         return _waiting(resource, model, request, inputs)
@@ -64,7 +64,7 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
     inputs = replace(inputs, endpoint=endpoint(metadata, spec, settings), model_ready=True)
     if accelerator(model.spec) == METAL:
         slices = related.slices
-        heard = status.unheard() if slices is None else status.read_heartbeat(every(slices), now)
+        heard = status.unheard() if slices is None else status.read_heartbeat(sorted_values(slices), now)
         judged = status.on_metal(resource, heard, inputs)
         return SyncResponse(status=judged, children=[], resync_after_seconds=heard.resync)
     return _in_cluster(resource, model, request, settings, inputs)
@@ -72,7 +72,7 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
 
 def _waiting(resource: Service, unusable: UnusableModel, request: Request, inputs: StatusInputs) -> SyncResponse:
     """Answer for a service whose pods cannot be made; those that run are kept."""
-    observed = one(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
+    observed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
     judged = status.waiting(resource, unusable, rollout(observed), inputs)
     return SyncResponse(status=judged, children=_kept(request.children, resource.spec))
 
@@ -84,14 +84,14 @@ def _in_cluster(
     metadata, spec = resource.metadata, resource.spec
     children, related = request.children, request.related or Related()
     claim = settings.llmkube_model_cache_claim
-    drafting = one(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
-    kept_claim = bool(claim) and one(related.claims, claim, metadata.namespace) is not None
+    drafting = get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
+    kept_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
     wanted = plan(metadata, spec, model, decode(drafting), kept_claim, settings)
     refusal = next(refusals(spec, model.spec, wanted, related, settings), None)
     if refusal:
         unusable = UnusableModel(Phase.FAILED, refusal)
         return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
-    observed = one(children.deployments, metadata.name, metadata.namespace)
+    observed = get(children.deployments, metadata.name, metadata.namespace)
     waits = draft_cause(spec, drafting, observed)
     desired = _kept(children, spec) if waits else _children(wanted, observed, children)
     ready = was_ready(resource.status.conditions, metadata.generation)
@@ -102,7 +102,7 @@ def _in_cluster(
         seen = Observation(reported, status.NOT_WAITING, 0, (), waited, missing_draft=no_draft)
     else:
         pods = pods_of(metadata.name, related)
-        queue = every(related.services) if settings.llmkube_queue_position else None
+        queue = sorted_values(related.services) if settings.llmkube_queue_position else None
         seen = Observation(
             rollout=reported,
             scheduling=status.scan(pods, wanted.gpus, (*known_resources(settings), wanted.gpus.resource)),
@@ -139,7 +139,7 @@ def _kept(children: Children, spec: InferenceServiceSpec) -> list[Kept]:
 
 def _children(wanted: Plan, observed: ObservedDeployment | None, children: Children) -> list[Json]:
     offered = [
-        deployment(wanted, observed, one(children.autoscalers, wanted.name, wanted.namespace)),
+        deployment(wanted, observed, get(children.autoscalers, wanted.name, wanted.namespace)),
         service(wanted),
         horizontal_pod_autoscaler(wanted),
         pod_monitor(wanted) if children.pod_monitors is not None else None,
@@ -169,5 +169,5 @@ def _asked_since(resource: Service) -> str | None:
 
 def _priority(spec: InferenceServiceSpec, related: Related) -> int:
     """The value of the pods' PriorityClass; the level's own number where that class cannot be seen (LK-B-16)."""
-    used = one(related.priority_classes, priority_class(spec))
+    used = get(related.priority_classes, priority_class(spec))
     return names.PRIORITY_VALUES[spec.priority] if used is None else used.value

@@ -37,8 +37,8 @@ from app.llmkube.source import (
     source_of,
 )
 from app.settings import Settings
-from app.workload import podrules
 from app.workload.address import HUB_HOSTS
+from app.workload.fieldrules import object_name
 
 Errors = list[field.Error]
 
@@ -54,7 +54,7 @@ def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     errors += _source(source) or _forbidden(source, settings)
     errors += _file_set(spec)
     if spec.source_secret_ref:
-        errors += podrules.object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
+        errors += object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
     if spec.hardware:
         errors += _hardware(spec.hardware, SPEC.child("hardware"))
     if spec.resources:
@@ -156,7 +156,7 @@ def _gpu(gpu: GPU, path: field.Path) -> Errors:
             detail = "must be at most 63 lower case letters, digits and '-'"
             errors.append(field.invalid(here.index(position).child("name"), claim.name, detail))
         for name, value in claim.model_dump(by_alias=True, exclude={"name"}, exclude_none=True).items():
-            errors += podrules.object_name(value, here.index(position).child(name))
+            errors += object_name(value, here.index(position).child(name))
     return errors
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from app.hooks.kept import as_json, keep, keep_child
-from app.hooks.protocol import SyncRequest, SyncResponse, every, one
+from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
 from app.kube import field
 from app.kube.base import Json
 from app.kube.desired import Job
@@ -40,7 +40,7 @@ Request = SyncRequest[Children, Related]
 def sync(model: Model, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """The Job and the claim a Model needs, and how far it is."""
     related = request.related or Related()
-    shared = one(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
+    shared = get(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
     decided = _plan(model, shared is not None, request.children, related, settings)
     observed = _observe(decided, request.children, related, model.status, settings)
     judged = judge.outcome(decided, observed, model.status, now)
@@ -62,31 +62,35 @@ def _plan(model: Model, shared: bool, children: Children, related: Related, sett
     if not usual.makes_claim:
         return usual
     other = plan(metadata, model.spec, shared, settings, taken=True)
-    chosen = one(children.claims, other.claim, other.namespace) or attempts(every(children.jobs), other.job)
-    plain = one(related.claims, usual.claim, usual.namespace)
+    chosen = get(children.claims, other.claim, other.namespace) or attempts(sorted_values(children.jobs), other.job)
+    plain = get(related.claims, usual.claim, usual.namespace)
     return other if chosen or (plain and is_earlier_models(plain, metadata)) else usual
 
 
 def _observe(
     plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings
 ) -> Observation:
-    tried = [found for found in attempts(every(children.jobs), plan.job) if not found[1].metadata.deletion_timestamp]
+    tried = [
+        found for found in attempts(sorted_values(children.jobs), plan.job) if not found[1].metadata.deletion_timestamp
+    ]
     attempt, wanted = tried[0] if tried else (1, None)
     if plan.source.kind is SourceClass.PVC:
-        claim = one(related.claims, plan.source.claim, plan.namespace)
+        claim = get(related.claims, plan.source.claim, plan.namespace)
     else:
-        claim = one(children.claims if plan.makes_claim else related.claims, plan.claim, plan.namespace)
+        claim = get(children.claims if plan.makes_claim else related.claims, plan.claim, plan.namespace)
     storage_class = (claim.spec.storage_class_name if claim else None) or ""
-    bound_by = one(related.classes, storage_class)
+    bound_by = get(related.classes, storage_class)
     return Observation(
         job=wanted,
         attempt=attempt,
-        pods=pods_of(names.attempt_name(plan.job, attempt), every(related.pods)) if plan.job else (),
-        serving=fetching(plan.download.path, every(related.pods)) if plan.download and plan.download.refresh else (),
+        pods=pods_of(names.attempt_name(plan.job, attempt), sorted_values(related.pods)) if plan.job else (),
+        serving=fetching(plan.download.path, sorted_values(related.pods))
+        if plan.download and plan.download.refresh
+        else (),
         refreshes=plan.download is not None and plan.download.refresh,
         claim=claim,
         binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
-        nodes=None if related.nodes is None else every(related.nodes),
+        nodes=None if related.nodes is None else sorted_values(related.nodes),
         problem=_problem(plan, wanted, claim, previous, settings),
         notes=tuple(_notes(plan, claim, related)),
     )
@@ -94,7 +98,7 @@ def _observe(
 
 def _notes(plan: Plan, claim: ObservedClaim | None, related: Related) -> Iterator[str]:
     """What is worth knowing of the Model's claims, and of a source that is only kept."""
-    plain, pods = one(related.claims, names.claim_name(plan.name), plan.namespace), every(related.pods)
+    plain, pods = get(related.claims, names.claim_name(plan.name), plan.namespace), sorted_values(related.pods)
     if plan.second_claim and plain is not None:
         yield f"the claim of an earlier Model of this name: {going(plain.metadata.name, pods)}"
     if claim is not None and claim.metadata.deletion_timestamp:
@@ -123,7 +127,7 @@ def _job(
     there = observed.job
     if there is not None and not judge.retry_due(there, observed.attempt, previous, now):
         return job(plan, plan.download, observed.attempt, told(there), settings)
-    pods = None if related.pods is None else every(related.pods)
+    pods = None if related.pods is None else sorted_values(related.pods)
     kept = keys_to_keep(plan, previous.cache_key, there, pods, settings)
     return job(plan, plan.download, observed.attempt + (there is not None), kept, settings)
 
@@ -137,7 +141,9 @@ def _children(
     """
     if observed.problem:
         return keep(present)
-    children: list[Any] = [keep_child(kept) for kept in every(present.claims) if kept.metadata.name != plan.claim]
+    children: list[Any] = [
+        keep_child(kept) for kept in sorted_values(present.claims) if kept.metadata.name != plan.claim
+    ]
     if wanted is None:
         return as_json(children)
     if plan.makes_claim:

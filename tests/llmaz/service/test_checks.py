@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
     ),
     "pods that end": (
         service(worker=pods(restartPolicy="Never", activeDeadlineSeconds=60)),
-        [f"{WORKER}.spec.restartPolicy", f"{WORKER}.spec.activeDeadlineSeconds"],
+        [f"{WORKER}.spec.activeDeadlineSeconds", f"{WORKER}.spec.restartPolicy"],
     ),
     "no percentage": (rollout(maxUnavailable="half"), [f"{ROLLOUT}.maxUnavailable"]),
     "no pods per replica": (service(workload={"size": 0}), ["spec.workloadTemplate.size"]),

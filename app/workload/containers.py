@@ -1,0 +1,170 @@
+"""Rules between the fields of a container, and of what is in it: its environment, probes, ports and rights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from app.kube import field
+from app.kube.names import key_problem
+from app.workload.fieldrules import Errors, Json, Rule, is_port_name, matching, not_empty, port_number
+
+# Environment.
+
+
+def variable(value: Json, path: field.Path) -> Errors:
+    """LK-V-K02."""
+    if value.get("value") and value.get("valueFrom") is not None:
+        yield field.invalid(path.child("valueFrom"), "", "may not be set beside a value; remove one of them")
+
+
+def variable_source(source: Json, path: field.Path) -> Errors:
+    """LK-V-K03."""
+    if sum(value is not None for value in source.values()) != 1:
+        detail = "give exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef"
+        yield field.invalid(path, "", detail)
+
+
+_FIELD_PATHS = (
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
+_SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
+
+
+def field_reference(reference: Json, path: field.Path) -> Errors:
+    """LK-V-K05. A downward API volume accepts other fields than a variable, so this is a variable's rule."""
+    if reference.get("apiVersion") not in (None, "", "v1"):
+        yield field.not_supported(path.child("apiVersion"), reference["apiVersion"], ["v1"])
+    name, here = reference.get("fieldPath") or "", path.child("fieldPath")
+    subscript = _SUBSCRIPT.fullmatch(name)
+    if not name:
+        yield field.required(here)
+    elif subscript:
+        if problem := key_problem(subscript[2]):
+            yield field.invalid(here, name, problem)
+    elif name not in _FIELD_PATHS:
+        supported = (*_FIELD_PATHS, "metadata.labels['<key>']", "metadata.annotations['<key>']")
+        yield field.not_supported(here, name, supported)
+
+
+_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+
+
+def resource_reference(reference: Json, path: field.Path) -> Errors:
+    """LK-V-K06. The divisor's form was checked with its type."""
+    resource, here = reference.get("resource") or "", path.child("resource")
+    kind, _, name = resource.partition(".")
+    if not resource:
+        yield field.required(here)
+    elif kind not in ("limits", "requests") or (name not in _RESOURCES and not name.startswith("hugepages-")):
+        yield field.not_supported(here, resource, [f"{k}.{n}" for k in ("limits", "requests") for n in _RESOURCES])
+
+
+# Probes and lifecycle hooks.
+
+
+def one_handler(handlers: Sequence[str], detail: str = "") -> Rule:
+    """Require exactly one handler; an unknown object may be a handler of a newer Kubernetes."""
+
+    def check(value: Json, path: field.Path) -> Errors:
+        names = [name for name in handlers if value.get(name) is not None]
+        if len(names) > 1:
+            yield field.forbidden(path.child(names[1]), f"{names[0]} is set as well; set exactly one of them")
+        elif not names and not any(isinstance(item, Mapping) for item in value.values()):
+            yield field.required(path, f"give one of {', '.join(handlers)}{detail}")
+
+    return check
+
+
+def readiness(probe: Json, path: field.Path) -> Errors:
+    """LK-V-K13."""
+    grace = probe.get("terminationGracePeriodSeconds")
+    if grace is not None:
+        detail = "must not be set for readiness probes"
+        yield field.invalid(path.child("terminationGracePeriodSeconds"), grace, detail)
+
+
+def liveness(probe: Json, path: field.Path) -> Errors:
+    """LK-V-K12, for startup probes too."""
+    if (probe.get("successThreshold") or 1) > 1:
+        yield field.invalid(path.child("successThreshold"), probe["successThreshold"], "must be 1")
+
+
+def port(value: int | str, path: field.Path) -> Errors:
+    """LK-V-K14: a number, or the name of one of the container's ports."""
+    if not isinstance(value, str):
+        yield from port_number(value, path)
+    elif not is_port_name(value):
+        detail = "must be a number from 1 to 65535, or the name of a port of the container"
+        yield field.invalid(path, value, detail)
+
+
+header_name = matching(re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+").fullmatch, "must be the name of an HTTP header")
+
+# Ports.
+
+
+def port_names(ports: Sequence[Json], path: field.Path) -> Errors:
+    """Each name once."""
+    first: dict[str, field.Path] = {}
+    for position, item in enumerate(ports):
+        name, here = (item or {}).get("name"), path.index(position).child("name")
+        if name in first and is_port_name(name):
+            error = field.duplicate(here, name, "another port of the container has this name")
+            yield replace(error, against=first[name])
+        if name:
+            first.setdefault(name, here)
+
+
+# Rights.
+
+
+def privilege_escalation(context: Json, path: field.Path) -> Errors:
+    """LK-V-K23."""
+    if context.get("allowPrivilegeEscalation") is not False:
+        return
+    here, added = path.child("allowPrivilegeEscalation"), (context.get("capabilities") or {}).get("add") or ()
+    if context.get("privileged"):
+        error = field.invalid(here, value=False, detail="must not be false when privileged is true")
+        yield replace(error, against=path.child("privileged"))
+    if "CAP_SYS_ADMIN" in added:
+        error = field.invalid(here, value=False, detail="must not be false when CAP_SYS_ADMIN is added")
+        yield replace(error, against=path.child("capabilities", "add"))
+
+
+def local_profile(profile: Json, path: field.Path) -> Errors:
+    """LK-V-K16 and LK-V-K17: a file of the node goes with type Localhost, and only with it."""
+    type_, local, here = profile.get("type"), profile.get("localhostProfile"), path.child("localhostProfile")
+    if type_ == "Localhost" and not local:
+        yield field.required(here, "must be set when type is Localhost")
+    if type_ != "Localhost" and local is not None:
+        yield field.invalid(here, local, "may only be set when type is Localhost")
+
+
+_SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
+sysctl_name = not_empty(
+    rule=matching(
+        lambda name: len(name) <= 253 and _SYSCTL.fullmatch(name),
+        "must be the name of a sysctl, such as net.core.somaxconn",
+    )
+)
+"""LK-V-K26. Two sysctls of one name are found by :mod:`app.hooks.sendable`."""
+
+_SIDECAR_FIELDS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+
+
+def sidecar(container: Json, path: field.Path) -> Errors:
+    """An init container with probes or hooks must be one that keeps running."""
+    name = next((key for key in _SIDECAR_FIELDS if container.get(key) is not None), "")
+    if name and not container.get("restartPolicy"):
+        detail = f"{name} is for init containers that go on: set Always"
+        yield replace(field.required(path.child("restartPolicy"), detail), against=path.child(name))

@@ -1,0 +1,147 @@
+"""Rules for one value of a pod, by themselves and combined; :mod:`app.workload.podrules` says which field has which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from ipaddress import ip_address
+from typing import Any
+
+from app.kube import field
+from app.kube.names import is_dns1123_label, is_dns1123_subdomain, is_label_value, key_problem
+
+Json = Mapping[str, Any]
+Errors = Iterable[field.Error]
+Rule = Callable[[Any, field.Path], Errors]
+
+
+def all_of(*rules: Rule) -> Rule:
+    """Apply several rules to one value."""
+    return lambda value, path: (error for rule in rules for error in rule(value, path))
+
+
+def each(rule: Rule) -> Rule:
+    """Apply a rule to each item of a list."""
+
+    def check(items: Iterable[Any], path: field.Path) -> Errors:
+        for position, item in enumerate(items):
+            if item is not None:
+                yield from rule(item, path.index(position))
+
+    return check
+
+
+def not_empty(detail: str = "", rule: Rule | None = None) -> Rule:
+    """Require a value that is not empty and obeys ``rule``."""
+
+    def check(value: Any, path: field.Path) -> Errors:
+        if not value:
+            return [field.required(path, detail)]
+        return rule(value, path) if rule else []
+
+    return check
+
+
+def has(name: str, detail: str = "") -> Rule:
+    """Require a member of an object that Kubernetes' schema has as optional."""
+
+    def check(value: Json, path: field.Path) -> Errors:
+        return [] if value.get(name) else [field.required(path.child(name), detail)]
+
+    return check
+
+
+def one_of(*supported: str, empty: bool = True) -> Rule:
+    """Accept these strings and, as Kubernetes does for most fields, an empty one for the default."""
+
+    def check(value: str, path: field.Path) -> Errors:
+        return [] if value in supported or (empty and not value) else [field.not_supported(path, value, supported)]
+
+    return check
+
+
+def between(lowest: int, highest: int) -> Rule:
+    detail = f"must be between {lowest} and {highest}, inclusive"
+    return lambda value, path: [] if lowest <= value <= highest else [field.invalid(path, value, detail)]
+
+
+def at_least(lowest: int) -> Rule:
+    detail = f"must be at least {lowest}"
+    return lambda value, path: [] if value >= lowest else [field.invalid(path, value, detail)]
+
+
+def at_most_items(limit: int) -> Rule:
+    return lambda items, path: [field.too_many(path, len(items), limit)] if len(items) > limit else []
+
+
+def forbidden(detail: str) -> Rule:
+    """Refuse any value but an empty one."""
+    return lambda value, path: [field.forbidden(path, detail)] if value else []
+
+
+def matching(accepts: Callable[[str], object], detail: str) -> Rule:
+    """Require a string of a certain form."""
+    return lambda value, path: [] if accepts(value) else [field.invalid(path, value, detail)]
+
+
+_SERVICE_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def is_port_name(name: str) -> bool:
+    """Return whether a port can have that name (``IANA_SVC_NAME``)."""
+    return len(name) <= 15 and _SERVICE_NAME.fullmatch(name) is not None
+
+
+def leaves_its_root(path: str) -> bool:
+    """Return whether a path of a file is absolute or goes up."""
+    return path.startswith("/") or ".." in path.split("/")
+
+
+def _is_ip_address(value: str) -> bool:
+    try:
+        ip_address(value)
+    except ValueError:
+        return False
+    return True
+
+
+object_name = matching(
+    lambda name: not name or is_dns1123_subdomain(name),
+    "must be the name of an object: lower case letters, digits, '-' and '.'",
+)
+"""The name of another object, or an empty string."""
+dns_label = matching(
+    lambda name: not name or is_dns1123_label(name), "must be at most 63 lower case letters, digits and '-'"
+)
+port_name = matching(
+    lambda name: not name or is_port_name(name),
+    "must be at most 15 lower case letters, digits and single '-' between them, with at least one letter",
+)
+label_value = matching(is_label_value, "must be a label value")
+relative_path = matching(lambda path: not leaves_its_root(path), "must be a relative path without '..'")
+relative_file = matching(
+    lambda path: not leaves_its_root(path), "must be a relative path without '..', for example app.env"
+)
+ip = matching(_is_ip_address, "must be an IP address")
+port_number = between(1, 65535)
+user_id = between(0, 2**31 - 1)
+key_name = matching(
+    lambda key: len(key) <= 253 and re.fullmatch(r"[-._a-zA-Z0-9]+", key) and key != "." and not key.startswith(".."),
+    "must be a key: letters, digits, '-', '_' and '.'",
+)
+"""A key of a Secret's or ConfigMap's data."""
+
+
+def label_key(key: str, path: field.Path) -> Errors:
+    """A qualified name: ``prefix/name``."""
+    problem = key_problem(key)
+    return [field.invalid(path, key, problem)] if problem else []
+
+
+def labels(values: Mapping[str, str | None], path: field.Path) -> Errors:
+    """Keys and values of labels, of nodes or in a selector."""
+    detail = "must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
+    for key, value in values.items():
+        yield from label_key(key, path)
+        if not is_label_value(value or ""):
+            yield field.invalid(path.key(key), value, detail)

@@ -1,0 +1,51 @@
+"""Warnings about the parts of a pod that Kubernetes accepts and that will not do what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from app.kube import field
+from app.kube.field import Advice, advice
+from app.workload.fieldrules import Json
+
+
+def env_warnings(
+    variables: Sequence[Json], path: field.Path, runtime: Collection[str] = (), volumes: Collection[str] = ()
+) -> Iterator[Advice]:
+    """LK-V-I61 and LK-V-K07: repeated names, names that the runtime sets too, and files that no volume can hold.
+
+    ``volumes`` are the names of the pod's volumes, as far as the user writes them.
+    """
+    earlier = set()
+    for position, variable in enumerate(variables):
+        name, where = variable.get("name"), path.index(position)
+        if name in earlier:
+            yield advice(where, f"{name} is set twice; the last one wins")
+        elif name in runtime:
+            yield advice(where, f"{name} replaces the value that the runtime's own options set")
+        earlier.add(name)
+        file = (variable.get("valueFrom") or {}).get("fileKeyRef")
+        if file is not None and file.get("volumeName") not in volumes:
+            yield advice(where.child("valueFrom", "fileKeyRef"), "the pod has no volume that provides this file")
+
+
+def probe_warnings(value: Json, path: field.Path, ports: Collection[str]) -> Iterator[Advice]:
+    """LK-V-K14: a probe of a port that the container does not name never succeeds."""
+    for key in ("httpGet", "tcpSocket"):
+        port = (value.get(key) or {}).get("port")
+        if isinstance(port, str) and port not in ports:
+            message = f"the container's port is called {', '.join(sorted(ports))}, not {port}"
+            yield advice(path.child(key, "port"), message)
+
+
+def security_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
+    """LK-V-K24 and LK-V-K25: accepted by the API server, and then refused by the kubelet."""
+    user = container.get("runAsUser") if container.get("runAsUser") is not None else pod.get("runAsUser")
+    strict = container.get("runAsNonRoot") if container.get("runAsNonRoot") is not None else pod.get("runAsNonRoot")
+    if strict and user == 0:
+        where = container_path if container.get("runAsUser") is not None else pod_path
+        yield advice(where.child("runAsUser"), "0 contradicts runAsNonRoot: the container will not start")
+    for value, path in ((pod, pod_path), (container, container_path)):
+        if (value.get("windowsOptions") or {}).get("hostProcess"):
+            message = "needs the node's network, which the pod does not have"
+            yield advice(path.child("windowsOptions", "hostProcess"), message)
