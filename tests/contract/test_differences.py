@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from app.upstream import FOLLOWED, table
+from tests.contract.recordings import RECORDINGS, cases
 from tests.contract.test_goldens import DIFFERENCES, ROOT
 
 PAGE = ROOT / "docs" / "compatibility.md"
@@ -35,6 +37,12 @@ def test_each_has_a_row_with_a_reason() -> None:
     rows = explained()
     assert set(rows) == declared()
     assert all(len(reason) > 5 for reason in rows.values())
+
+
+def test_followed_versions() -> None:
+    """The page has the table of ``modelhooks --version``, whose numbers are those of the recordings."""
+    assert f"\n\n{table()}\n\n" in PAGE.read_text()
+    assert [one.cases for one in FOLLOWED] == [len(cases(recording)) for recording in RECORDINGS]
 
 
 def test_every_family_has_its_list() -> None:
