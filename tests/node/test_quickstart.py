@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
 from app.settings import Settings
+from tests.node.images import ROOT
 from tests.node.samples import service
 from tests.node.world import SERVICES, SYSTEM, World, restricted, status_of
+from tests.repository.test_readme import commands
 
 pytestmark = pytest.mark.node
 
@@ -23,7 +26,7 @@ def test_the_service_runs_without_rights(installed: World) -> None:
 
 
 def test_a_model_is_served_and_answers(installed: World, namespace: str, tiny: str) -> None:
-    """Through the Service, by its name in DNS: from the node and from a pod."""
+    """Through the Service, by its name in DNS: from the node, and from a pod with the README's chat."""
     installed.apply(namespace, service("chat", tiny))
     installed.wait_true(SERVICES, "chat", namespace)
     url = f"http://chat.{namespace}.svc.cluster.local:8080"
@@ -32,7 +35,8 @@ def test_a_model_is_served_and_answers(installed: World, namespace: str, tiny: s
     found = installed.find(SERVICES, "chat", namespace)
     assert found is not None
     assert found["status"]["endpoint"].startswith(url)
-    chat = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 2}
+    (chat,) = (command for command in commands(ROOT / "README.md") if command.startswith("curl "))
+    *_, body = shlex.split(chat)
     installed.cluster.kubectl(
         *(
             "run",
@@ -43,7 +47,7 @@ def test_a_model_is_served_and_answers(installed: World, namespace: str, tiny: s
             f"--image={Settings().llmkube_init_container_image}",
             "--",
         ),
-        *("curl", "-sS", "--max-time", "60", "--json", json.dumps(chat), "http://chat:8080/v1/chat/completions"),
+        *("curl", "-sS", "--max-time", "60", "--json", body, "http://chat:8080/v1/chat/completions"),
     )
     installed.cluster.kubectl("wait", "-n", namespace, "--for=jsonpath={.status.phase}=Succeeded", "pod/asks")
     printed = installed.cluster.kubectl("logs", "-n", namespace, "asks").stdout
