@@ -1,4 +1,4 @@
-"""What the package has of the repository: the examples, and what a cluster has that they name."""
+"""The catalogue in the package: the examples, and the objects of a cluster that they refer to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 
 FAMILIES = ("kserve", "llmaz", "llmkube")
 CLUSTER = "cluster"
-"""The folder of a family's examples that has what the cluster has already."""
+"""Folder of a family's examples with the objects that exist in the cluster."""
 
 
 def text(root: Path) -> str:
@@ -18,7 +18,7 @@ def text(root: Path) -> str:
     files = [path for family in FAMILIES for path in sorted((root / "examples" / family).rglob("*.yaml"))]
     present = [*runtimes, *(path for path in files if path.parent.name == CLUSTER)]
     shown = [_example(path, root / "examples") for path in files if path.parent.name != CLUSTER]
-    shown.sort(key=lambda one: ("/rejected/" in one["name"], one["name"]))
+    shown.sort(key=lambda example: ("/rejected/" in example["name"], example["name"]))
     data = {"examples": shown, "installed": "---\n".join(path.read_text(encoding="utf-8") for path in present)}
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n"
 

@@ -22,7 +22,7 @@ NotEmpty = Annotated[str, Field(min_length=1)]
 
 
 class Part(BaseModel):
-    """Values that belong together. What is not known is refused: a misspelt value would be ignored."""
+    """A group of values. Unknown ones are refused, because Helm would ignore a typing error."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -31,16 +31,16 @@ class Image(Part):
     """The image of the service and of the certificates' Job."""
 
     repository: NotEmpty = "modelhooks"
-    """Where your nodes find it."""
+    """Repository from which your nodes pull it."""
 
     tag: str = ""
-    """Empty: the chart's appVersion."""
+    """Defaults to the chart's appVersion."""
 
     digest: Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64})?$")] = ""
-    """sha256:..., in place of the tag."""
+    """Replaces the tag, for example sha256:..."""
 
     pullPolicy: Literal["", "Always", "IfNotPresent", "Never"] = ""  # noqa: N815 - values are spelt as in Kubernetes
-    """Empty: Kubernetes' own default."""
+    """Defaults to Kubernetes' default."""
 
     pullSecrets: list[Json] = []  # noqa: N815 - as above
     """Secrets to pull it with, such as [{name: registry}]."""
@@ -53,7 +53,7 @@ class Enabled(Part):
 
 
 class Metacontroller(Part):
-    """Where Metacontroller runs: its account is given the rights of metacontroller/rbac."""
+    """ServiceAccount of Metacontroller, which gets the rights of metacontroller/rbac."""
 
     namespace: NotEmpty = "metacontroller"
     serviceAccount: NotEmpty = "metacontroller"  # noqa: N815 - as above
@@ -67,7 +67,7 @@ class Admission(Part):
 
 
 class NetworkPolicy(Part):
-    """Who may reach the service."""
+    """Peers that may connect to the service."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -77,18 +77,18 @@ class NetworkPolicy(Part):
 
 
 class Values(Part):
-    """Everything that a user of the chart may choose, but for components, settings, replicas and resources."""
+    """Values of the chart, except those that are generated: components, settings, replicas and resources."""
 
     image: Image = Image()
 
     certificates: Literal["self-signed", "cert-manager"] = "self-signed"
-    """Who makes the certificates: a Job and a nightly CronJob of ours, or cert-manager."""
+    """Issuer of the certificates: self-signed (a Job, renewed by a nightly CronJob) or cert-manager."""
 
     crds: Enabled = Enabled(enabled=True)
-    """The CustomResourceDefinitions. Whatever is said here, uninstalling never deletes them."""
+    """The CustomResourceDefinitions. Uninstalling never deletes them."""
 
     priorityClasses: Enabled = Enabled(enabled=True)  # noqa: N815 - as above
-    """The five PriorityClasses that LLMKube's pods name. Off, where LLMKube's own chart made them. Never deleted."""
+    """The five PriorityClasses of LLMKube's pods. Disable if LLMKube's chart created them. Never deleted."""
 
     metacontroller: Metacontroller = Metacontroller()
 
@@ -211,19 +211,19 @@ def _values(components: list[str], families: tuple[str, ...], deployment: Json) 
 
 
 def _settings(schema: Json) -> Json:
-    """Each setting by its variable: a text, or a number or truth value that YAML makes of one."""
+    """Return the schema of the settings by variable: strings, or numbers and booleans that YAML makes of them."""
     scalar = {"type": ["string", "number", "boolean"]}
-    known: Json = {}
-    for name, one in Settings.model_json_schema()["properties"].items():
+    variables: Json = {}
+    for name, setting in Settings.model_json_schema()["properties"].items():
         if name not in SET_BY_THE_DEPLOYMENT:
-            known[variable_name(name)] = {"enum": one["enum"]} if "enum" in one else scalar
-    return {**schema, "properties": known, "additionalProperties": False}
+            variables[variable_name(name)] = {"enum": setting["enum"]} if "enum" in setting else scalar
+    return {**schema, "properties": variables, "additionalProperties": False}
 
 
 def _documented(model: type[BaseModel], values: Json, indent: str = "") -> Iterator[str]:
-    """Lines of YAML, each value below what it means."""
+    """Write YAML with the description of each value above it."""
     for field in model.model_fields.values():
-        name = field.alias or next(key for key, one in model.model_fields.items() if one is field)
+        name = field.alias or next(key for key, info in model.model_fields.items() if info is field)
         part = field.annotation if isinstance(field.annotation, type) and issubclass(field.annotation, Part) else None
         text = field.description or (part.__doc__ if part else None)
         if not indent:

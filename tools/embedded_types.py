@@ -27,7 +27,7 @@ ROOTS = (
     "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector",
     "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
 )
-"""What users embed, whole or in part; all other types are reached from these."""
+"""Types that users embed, whole or in part; they refer to all others."""
 
 _REFERENCE = "#/components/schemas/"
 _SCALARS = {
@@ -50,15 +50,15 @@ map. ``MERGE_KEYS`` has the field by which a strategic merge tells the items of 
 
 def module(schemas: Schemas) -> str:
     """The generated module's text."""
-    found = dict(sorted(_reachable(schemas)))
+    reachable = dict(sorted(_reachable(schemas)))
     keys = {
         f"{_short(name)}.{field}": property_["x-kubernetes-patch-merge-key"]
-        for name, schema in found.items()
+        for name, schema in reachable.items()
         for field, property_ in sorted(schema.get("properties", {}).items())
         if "x-kubernetes-patch-merge-key" in property_
     }
     lines = ["TYPES = {"]
-    for name, schema in sorted(found.items(), key=lambda item: _short(item[0])):
+    for name, schema in sorted(reachable.items(), key=lambda item: _short(item[0])):
         lines += _row(_short(name), " ".join(_fields(schema)))
     rows = [f'    "{name}": "{key}",' for name, key in sorted(keys.items())]
     return _PREAMBLE + "\n".join([*lines, "}", "", "MERGE_KEYS = {", *rows, "}", ""])
@@ -73,11 +73,11 @@ def _row(name: str, row: str) -> list[str]:
 
 
 def _reachable(schemas: Schemas) -> Iterator[tuple[str, Schema]]:
-    waiting, seen = list(ROOTS), set(_SCALARS)
+    waiting, visited = list(ROOTS), set(_SCALARS)
     while waiting:
         name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
+        if name not in visited:
+            visited.add(name)
             yield name, schemas[name]
             waiting += [
                 target for property_ in schemas[name].get("properties", {}).values() for target in _named(property_)
@@ -121,14 +121,14 @@ def served() -> Schemas:
     """The schemas of a control plane that is started for them, by their full names."""
     from tests.e2e.controlplane import ControlPlane  # noqa: PLC0415  needs Go, which nothing else here does
 
-    found: Schemas = {}
+    schemas: Schemas = {}
     with (
         tempfile.TemporaryDirectory() as folder,
         ControlPlane(Path(folder), controllers=False, scheduler=False, kwok=False) as cluster,
     ):
         for document in DOCUMENTS:
-            found |= cluster.client.get(f"/openapi/v3/{document}").json()["components"]["schemas"]
-    return found
+            schemas |= cluster.client.get(f"/openapi/v3/{document}").json()["components"]["schemas"]
+    return schemas
 
 
 if __name__ == "__main__":

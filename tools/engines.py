@@ -153,11 +153,11 @@ class Declarations:
 
     def options(self) -> Options:
         """Every option, from the calls and from the annotated fields that become options."""
-        found: Options = {}
+        options: Options = {}
         for names, values in (*self._called(), *self._annotated()):
             for name in names:
-                found[name] = found.get(name) or values
-        return found
+                options[name] = options.get(name) or values
+        return options
 
     def _called(self) -> Iterator[tuple[list[str], list[str]]]:
         for call in self.calls:
@@ -186,8 +186,8 @@ class Declarations:
             return {}
         bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
         inherited = {key: value for base in bases for key, value in self._fields(base).items()}
-        own = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
-        return inherited | {item.target.id: item.annotation for item in own if isinstance(item.target, ast.Name)}
+        declared = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
+        return inherited | {item.target.id: item.annotation for item in declared if isinstance(item.target, ast.Name)}
 
     def _annotated(self) -> Iterator[tuple[list[str], list[str]]]:
         """Fields such as ``tp_size: A[int, Arg(aliases=[...])]``, and those of classes called ``...FrontendArgs``."""
@@ -274,20 +274,20 @@ def _llama_server(root: Path) -> Catalogue:
         done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - of the package
         return done.stdout + done.stderr
 
-    found = re.search(r"version: (\S+)", run("--version"))
-    if found is None:
-        raise SystemExit(f"{program} does not say its version")
+    version = re.search(r"version: (\S+)", run("--version"))
+    if version is None:
+        raise SystemExit(f"{program} --version prints no version")
     binaries = [path.read_bytes() for path in [program, *(root / "usr/lib").rglob("libllama*.so*")] if path.is_file()]
     words = {word.decode() for data in binaries for word in re.findall(rb"[a-z_/:]{5,40}", data)}
     metrics = sorted(f"llamacpp:{word}" for word in words if word.startswith("requests_"))
     paths = sorted(words & {"/health", "/metrics"})
     source = "llama-server --help of Debian's package llama.cpp-tools"
-    return Catalogue("llamacpp", found[1], source, help_options(run("--help")), metrics, paths)
+    return Catalogue("llamacpp", version[1], source, help_options(run("--help")), metrics, paths)
 
 
 def help_options(text: str) -> Options:
     """The options of llama.cpp's help: rows that begin with a dash, each followed by its description."""
-    found: Options = {}
+    options: Options = {}
     names: list[str] = []
     for line in text.splitlines():
         if line.startswith("-----"):
@@ -296,12 +296,12 @@ def help_options(text: str) -> Options:
         if row is not None:
             names = [word for word in re.split(r"[,\s]+", row[1]) if re.fullmatch(r"--?[A-Za-z][\w-]*", word)]
             names = [] if _REMOVED in line else names
-            found |= {name: [] for name in names}
+            options |= {name: [] for name in names}
         listed = _LISTED.search(line)
         if listed is not None and (row is not None or listed[2]):
             values = [value for value in re.split(r"[|,\s]+", listed[1] or listed[2]) if value]
-            found |= {name: values for name in names if not found[name]}
-    return found
+            options |= {name: values for name in names if not options[name]}
+    return options
 
 
 # Source archives.

@@ -1,4 +1,4 @@
-"""The pages of docs/fields: what becomes of every field of every kind, in the order of its types."""
+"""The pages of docs/fields: the effect of every field of every kind, in the order of its types."""
 
 from __future__ import annotations
 
@@ -21,29 +21,27 @@ FieldTable = Mapping[str, FieldClass]
 
 
 def table(resource: CustomResource) -> FieldTable:
-    """The class of each field of a kind, with when it is read.
+    """Return the class of each field of a kind, with the runtimes that read it.
 
     Raises ``SystemExit`` for a field without a class.
     """
-    found = classes(resource.spec)
-    if missing := [path for path, known in found.items() if known is None]:
+    fields = classes(resource.spec)
+    if missing := [path for path, treatment in fields.items() if treatment is None]:
         raise SystemExit(f"{resource.kind}: no class for spec.{', spec.'.join(missing)} (app/kube/fieldclass.py)")
     return {
-        path: replace(
-            known, note="; ".join(filter(None, (reading(resource, path), known.note, options(resource, path))))
-        )
-        for path, known in found.items()
-        if known is not None
+        path: replace(treatment, note="; ".join(filter(None, _notes(resource, path, treatment))))
+        for path, treatment in fields.items()
+        if treatment is not None
     }
 
 
-def _notes(resource: CustomResource, path: str, known: FieldClass) -> tuple[str, ...]:
-    return reading(resource, path), known.note, options(resource, path)
+def _notes(resource: CustomResource, path: str, treatment: FieldClass) -> tuple[str, ...]:
+    return reading(resource, path), treatment.note, options(resource, path)
 
 
 @functools.cache
 def classes(model: type[KubeModel]) -> Mapping[str, FieldClass | None]:
-    """Every field below a spec's type that holds a value, by its path: ``autoscaling.metrics[].name``.
+    """Return the class of every field with a value by its path, for example ``autoscaling.metrics[].name``.
 
     ``None`` for a field without a class, which a test refuses.
     """
@@ -55,16 +53,16 @@ def _classes(
 ) -> Iterator[tuple[str, FieldClass | None]]:
     for name, info in model.model_fields.items():
         path = f"{prefix}{info.alias or name}"
-        own = class_of(info) or inherited
+        treatment = class_of(info) or inherited
         inner, is_list = _nested(info.annotation)
         if inner is None:
-            yield path, own
+            yield path, treatment
         else:
-            yield from _classes(inner, f"{path}{'[]' if is_list else ''}.", own)
+            yield from _classes(inner, f"{path}{'[]' if is_list else ''}.", treatment)
 
 
 def _nested(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The type of further fields that an annotation holds, alone, as an option or in a list; and whether in a list."""
+    """Return the model in an annotation, also if it is optional or in a list; and True if it is in a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, False
     for argument in get_args(annotation):
@@ -75,25 +73,25 @@ def _nested(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
 
 
 def reading(resource: CustomResource, path: str) -> str:
-    """When a field is read: ``runtime vllm``; empty for always."""
+    """Return the runtimes that read a field, for example ``runtime vllm``; empty if all do."""
     if resource is not INFERENCE_SERVICE:
         return ""
     field = path.partition(".")[0]
-    found = readers(field)
-    words = [f"runtime{'s' if len(found) > 1 else ''} {spelt_out(found)}"] if found else []
-    return ", and ".join([*words, *("metal" for known in RUNTIMES.values() if field in known.metal)])
+    names = readers(field)
+    words = [f"runtime{'s' if len(names) > 1 else ''} {spelt_out(names)}"] if names else []
+    return ", and ".join([*words, *("metal" for runtime in RUNTIMES.values() if field in runtime.metal)])
 
 
 def options(resource: CustomResource, path: str) -> str:
-    """The options of engines that a field becomes: ``--max-model-len``."""
+    """Return the engines' options for a field, for example ``--max-model-len``."""
     if resource is not INFERENCE_SERVICE:
         return ""
-    found = [known.flags[path].name for known in RUNTIMES.values() if path in known.flags]
-    return spelt_out([f"`{name}`" for name in dict.fromkeys(found)])
+    flags = [runtime.flags[path].name for runtime in RUNTIMES.values() if path in runtime.flags]
+    return spelt_out([f"`{name}`" for name in dict.fromkeys(flags)])
 
 
 def leaves(resource: CustomResource) -> dict[str, Schema]:
-    """Every field below ``spec`` that holds a value rather than further fields of ours, with its schema."""
+    """Return every field below ``spec`` with a value rather than named fields, with its schema."""
     return dict(_leaves(spec_schema(resource), ""))
 
 
@@ -108,12 +106,12 @@ def _leaves(node: Schema, path: str) -> Iterator[tuple[str, Schema]]:
 
 
 def _inner(node: Schema) -> bool:
-    """Whether the node leads to named fields of ours."""
+    """True if the node has named fields."""
     return bool(node.get("properties") or (node.get("items") or {}).get("properties"))
 
 
 def markdown(resource: CustomResource, table: FieldTable) -> str:
-    """The kind's section: one row per field, in the order of its types."""
+    """Return the section of a kind: one row per field, in the order of its types."""
     head = [
         f"## {resource.kind} (`{resource.api_version}`)",
         "",
@@ -126,7 +124,7 @@ def markdown(resource: CustomResource, table: FieldTable) -> str:
 
 
 def page(family: str, kinds: Sequence[tuple[CustomResource, FieldTable]]) -> str:
-    """A family's page of the documentation: what the words mean, then a table for each of its kinds."""
+    """Return the page of a family: the meaning of the classes, then a table per kind."""
     words = [f"* **{use}**: {meaning}" for use, meaning in _MEANINGS.items()]
     head = [
         f"# Fields of {family}",
@@ -140,10 +138,10 @@ def page(family: str, kinds: Sequence[tuple[CustomResource, FieldTable]]) -> str
 
 
 _MEANINGS = {
-    Use.HONOURED: "it decides something.",
-    Use.DEFAULTED: "it decides something, and there is a default where it is absent.",
-    Use.PASSED_THROUGH: "it is copied unchanged; Kubernetes or the server judges it.",
-    Use.NO_EFFECT: "it is accepted, because existing manifests have it, and does nothing; admission warns of it.",
+    Use.HONOURED: "it has an effect.",
+    Use.DEFAULTED: "it has an effect, and a default if it is absent.",
+    Use.PASSED_THROUGH: "it is passed on unchanged; Kubernetes or the server validates it.",
+    Use.NO_EFFECT: "it is accepted for existing manifests and ignored; admission warns of it.",
 }
 
 
@@ -154,7 +152,7 @@ def _row(path: str, node: Schema, treatment: FieldClass) -> str:
 
 
 def _values(node: Schema) -> str:
-    """Type, enumeration, bounds and default, as short as they can be said."""
+    """Describe type, enumeration, bounds and default of a field."""
     words = [f"`{value}`" for value in node.get("enum", ())]
     text = ", ".join(words) or _type(node) + _bounds(node)
     return f"{text}; default `{_plain(node['default'])}`" if "default" in node else text

@@ -1,4 +1,4 @@
-"""What Argo CD and Flux have to know in order to tell when one of our kinds is healthy."""
+"""Health checks of the kinds for Argo CD and Flux."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _READY = "status.conditions.exists(c, c.type == 'Ready' && c.status == {})"
 
 
 def argocd(resources: Sequence[CustomResource], lua: str) -> Json:
-    """A patch for Argo CD's ConfigMap: the same check under each kind's key."""
-    checks = {f"resource.customizations.health.{one.group}_{one.kind}": lua for one in resources}
+    """Build a patch for Argo CD's ConfigMap: the same check under each kind's key."""
+    checks = {f"resource.customizations.health.{resource.group}_{resource.kind}": lua for resource in resources}
     metadata = {"name": "argocd-cm", "namespace": "argocd", "labels": {"app.kubernetes.io/part-of": "argocd"}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": checks}
 
 
 def flux(resources: Sequence[CustomResource]) -> Json:
-    """A patch for a Flux Kustomization. Without it, Flux takes an object that nobody has answered for healthy."""
+    """Build a patch for a Flux Kustomization; without it, an object without a status counts as healthy."""
     expressions = [
         {
-            "apiVersion": one.api_version,
-            "kind": one.kind,
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
             "inProgress": f"!({_ANSWERED}) || {_READY.format(repr('Unknown'))}",
             "current": f"{_ANSWERED} && {_READY.format(repr('True'))}",
         }
-        for one in resources
+        for resource in resources
     ]
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",

@@ -162,7 +162,7 @@ def component_role(component: str, resources: Iterable[CustomResource]) -> Objec
 
 
 def _rules(resources: Iterable[CustomResource], component: str) -> list[Object]:
-    """Return the rights on the kinds of a component, and those that Roles among them grant; "" is no component."""
+    """Return the rights on a component's kinds, and those that its Roles grant; "" selects kinds of every cluster."""
     granted: dict[tuple[str, str], set[str]] = {}
     for resource in resources:
         for group, name, verbs in _rights(resource, component):

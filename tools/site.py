@@ -1,7 +1,7 @@
 """A hook of MkDocs (mkdocs.yml): add the repository's own pages to the site, and adapt links between files.
 
 On GitHub the same files are read in place, so their links stay unchanged. On the site a link to an example leads to its
-manifest at the end of the page, and a link to any other file outside the site keeps only its text.
+manifest at the end of the page, and a link to any other file outside the site becomes plain text.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if place.startswith("examples/") and resolved.is_file():
             examples[place] = None
             return f"[{text}](#{_anchor(place)})"
-        found = PAGES.get(place, place.removeprefix("docs/") if place.startswith("docs/") else "")
-        if found not in files.src_uris:
+        uri = PAGES.get(place, place.removeprefix("docs/") if place.startswith("docs/") else "")
+        if uri not in files.src_uris:
             return text
-        return f"[{text}]({'../' * page.file.src_uri.count('/')}{found}{anchor})"
+        return f"[{text}]({'../' * page.file.src_uri.count('/')}{uri}{anchor})"
 
     linked = _LINK.sub(link, markdown if inside else _IMAGE_OF_DOCS.sub(r"\1", markdown))
     return linked + "".join(_manifest(place) for place in examples)

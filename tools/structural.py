@@ -1,7 +1,7 @@
-"""What the API server demands of a CRD's schema, checked without one.
+"""The API server's checks of a CRD's schema, without an API server.
 
-Rules: apiextensions' structural-schema validation and the limits collected in reliability 2.2 to 2.4, plus two of our
-own: every field is described, and a status has no defaults.
+Rules: apiextensions' structural-schema validation and the limits collected in reliability 2.2 to 2.4, and two more:
+every field has a description, and a status has no defaults.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ _NOT_RE2 = re.compile(r"\(\?<?[=!]|\\[1-9dDwWsSbB]")
 
 
 def lint(crd: Schema) -> list[str]:
-    """Every reason for which the API server, or we, would not take the CRD."""
-    found: list[str] = []
+    """Return every reason to refuse the CRD."""
+    findings: list[str] = []
     for version in crd["spec"]["versions"]:
         root = version["schema"]["openAPIV3Schema"]
-        found += _Linter().object_root(root)
+        findings += _Linter().object_root(root)
         if "status" not in version.get("subresources", {}):
-            found.append("subresources: status is missing; without it Metacontroller ignores the kind")
-    return found
+            findings.append("subresources: status is missing; without it Metacontroller ignores the kind")
+    return findings
 
 
 class _Linter:
-    """Walks one schema; each method yields findings as ``path: what``."""
+    """Walks one schema; each method yields findings as ``path: problem``."""
 
     def object_root(self, root: Schema) -> Iterator[str]:
         if root.get("type") != "object" or "additionalProperties" in root:
@@ -64,7 +64,7 @@ class _Linter:
         if not root.get("description"):
             yield "root: no description"
         if root.get("properties", {}).get("metadata") != {"type": "object"}:
-            yield "metadata: only its type may be said"
+            yield "metadata: must have a type and nothing else"
         for name in ("spec", "status"):
             if name in root.get("properties", {}):
                 yield from self._field(root["properties"][name], name)
@@ -123,7 +123,7 @@ class _Linter:
             if key in node and not isinstance(node[key], bool):
                 yield f"{path}: {key} is a flag in OpenAPI 3.0"
         if "enum" in node and (not node["enum"] or None in node["enum"]):
-            yield f"{path}: an enum needs values, and null is none"
+            yield f"{path}: an enum needs values, and must not have null"
         for rule in node.get("x-kubernetes-validations", ()):
             if "rule" not in rule or "\n" in rule.get("message", ""):
                 yield f"{path}: a validation needs a rule and a message of one line"

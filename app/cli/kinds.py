@@ -124,11 +124,11 @@ def not_served(api_version: str, kind: str) -> str:
 
 def _without_group(api_version: str, kind: str) -> tuple[str, str]:
     """A kind of ours, or nearly, with no apiVersion or with one of Kubernetes' own groups."""
-    from app.kube.correction import misspelt
+    from app.kube.correction import closest_name
 
     names = [name for served in SERVED.values() for name in served if not api_version or name != "Service"]
     kinds = {name.lower(): name for name in names}
-    meant = kinds.get(misspelt(kind, kinds), "")
+    meant = kinds.get(closest_name(kind, kinds), "")
     if not meant:
         return "", ""
     served = " and ".join(versions_of(meant))

@@ -10,7 +10,7 @@ from app.cli.kinds import SERVED, find
 from app.cli.simulate import Cluster
 from app.hooks.kind import Kind
 from app.kube.base import Json
-from app.kube.correction import misspelt
+from app.kube.correction import closest_name
 from app.kube.field import Path, go_quote
 from app.kube.names import is_dns1123_subdomain
 
@@ -56,7 +56,7 @@ def _words(kind: str, name: str, places: list[str], held: list[str]) -> str:
     words = f"{kind} {go_quote(name)} is not among the files"
     if elsewhere:
         return f"{words} in namespace {places[0]}; there is one in {elsewhere[0]}"
-    near = misspelt(name, here)
+    near = closest_name(name, here)
     return f"{words}; did you mean {go_quote(near)}?" if near else f"{words}, which have {', '.join(sorted(here)[:5])}"
 
 

@@ -1,6 +1,6 @@
 """Labels on parents, which a CompositeController cannot write: the hook of a DecoratorController. Source: MC-9.
 
-Each decorator is a kustomize component of its own, and nothing else depends on what it writes.
+Each decorator is a separate kustomize component, and nothing else depends on its labels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from app.kube.stored import Decoder
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label of one kind; ``value`` makes it from the spec. An empty text, or one that is no label value, is none."""
+    """A label of one kind. ``value`` builds it from the spec; an empty or invalid value removes the label."""
 
     resource: CustomResource
     key: str
@@ -31,7 +31,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Decorator:
-    """The labels that one DecoratorController writes, at most one for each kind."""
+    """A DecoratorController and its labels, at most one for each kind."""
 
     family: str
     name: str
@@ -44,7 +44,7 @@ class Decorator:
 
     @property
     def hook_path(self) -> str:
-        """As a kind's: ``/sync`` is below."""
+        """Path of the hooks, with ``/sync`` below it."""
         return f"/{self.family}/{self.name}"
 
 
@@ -58,9 +58,9 @@ _REQUEST: Decoder[DecorateRequest] = Decoder(DecorateRequest)
 
 
 def answer_decorate(decorator: Decorator, body: bytes) -> bytes:
-    """The labels of one object; null takes one away. Of an object that cannot be read they stay as they are.
+    """Answer with the labels of one object; null removes one. Without a valid spec they stay unchanged.
 
-    No ``status``, which leaves the one that the CompositeController writes alone. Raises :class:`ProtocolError` for an
+    There is no ``status``, so the one of the CompositeController stays. Raises :class:`ProtocolError` for an
     object of another kind.
     """
     parent = decode(_REQUEST, body).object
@@ -77,5 +77,5 @@ def _label(decorator: Decorator, parent: Parent) -> Label:
     for label in decorator.labels:
         if (label.resource.kind, label.resource.api_version) == (parent.kind, parent.api_version):
             return label
-    known = ", ".join(label.resource.kind for label in decorator.labels)
-    raise ProtocolError(f"object is none of {known}")
+    kinds = ", ".join(label.resource.kind for label in decorator.labels)
+    raise ProtocolError(f"unsupported kind; must be one of {kinds}")

@@ -1,4 +1,4 @@
-"""Leaving children as they are: the answer whenever the desired state is not known (docs/decisions/0002)."""
+"""Children that stay unchanged, because the desired state is not known (docs/decisions/0002)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_re
 Labels = dict[str, str]
 
 MAX_RECORDED = 6 * 1024 * 1024
-"""Bytes of all annotations of the children that are kept: with the quotes in them, about as many as an answer takes."""
+"""Maximum size in bytes of all annotations of the children: quoted, about as much as an answer holds."""
 
 
 MAX_RECORDED_VALUES = 100_000
-"""Values in them: twice those of the largest spec. Each is read, looked through and written again."""
+"""Maximum number of values in them: twice those of the largest spec. Each is read, checked and written again."""
 
 
 _VALUES = (b",", b"{", b"[", b"\\u00")
-"""What tells values in a record's JSON, which is a text: what is escaped there may be any of them, too."""
+"""Characters that separate values in a record, which is a JSON string; an escape may be any of them."""
 
 
 def check_recorded(children: msgspec.Struct) -> None:
-    """Raise :class:`app.hooks.response.TooLarge` for children whose records are more than can be read in time.
+    """Raise :class:`app.hooks.response.TooLarge` for records that are too large to be read in time.
 
-    Whoever may edit a child may write anything into its record.
+    A user who may edit a child may write anything into its record.
     """
     texts = [child.metadata.annotations for _, group in observed_children(children) for child in group.values()]
     size = sum(memoryview(text).nbytes for text in texts)
@@ -48,7 +48,7 @@ def check_recorded(children: msgspec.Struct) -> None:
 
 
 class Kept(dict[str, Any]):
-    """A child of an answer as it was asked for last, whatever its parent says by now."""
+    """A child of an answer as it was last applied, independent of the parent's present spec."""
 
 
 def as_json(children: Iterable[Any]) -> list[Json]:
@@ -57,31 +57,31 @@ def as_json(children: Iterable[Any]) -> list[Json]:
 
 
 def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[Kept]:
-    """Every observed child, re-emitted so that Metacontroller writes nothing but ``replicas: 0`` of the stopped ones.
+    """Return every observed child so that Metacontroller writes only ``replicas: 0`` of the stopped ones.
 
-    ``stopped`` is asked for children that have replicas. Stopping has to work whatever else is unknown or wrong.
+    ``stopped`` is called for children that have replicas. Stopping must work even if everything else is invalid.
     """
-    kept = [group[key] for _, group in observed_children(children) for key in sorted(group)]
+    observed = [group[key] for _, group in observed_children(children) for key in sorted(group)]
     return [
         keep_stopped(child) if stopped is not None and _has_replicas(child) and stopped(child) else keep_child(child)
-        for child in kept
+        for child in observed
     ]
 
 
 def keep_or_stop(children: msgspec.Struct, *, stop: bool) -> list[Kept]:
-    """As :func:`keep`, with all that has replicas stopped when ``stop`` says so."""
+    """As :func:`keep`; ``stop`` stops everything that has replicas."""
     return keep(children, (lambda _: True) if stop else None)
 
 
 def keep_stopped(child: ObservedObject) -> Kept:
-    """One observed child as it was last applied, without replicas."""
-    kept = keep_child(child)
-    spec = kept.get("spec")
-    return Kept(kept, spec={**(spec if isinstance(spec, dict) else {}), "replicas": 0})
+    """Return one observed child as it was last applied, without replicas."""
+    last = keep_child(child)
+    spec = last.get("spec")
+    return Kept(last, spec={**(spec if isinstance(spec, dict) else {}), "replicas": 0})
 
 
 def is_scaled_to_zero(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
-    """Whether a spec has ``replicas: 0`` below that path, however wrong the rest of it is."""
+    """Report whether a spec has ``replicas: 0`` below that path, even if the rest is invalid."""
     value: Any = spec if isinstance(spec, dict) else _loaded(bytes(spec))
     for key in (*path, "replicas"):
         value = value.get(key) if isinstance(value, dict) else None
@@ -89,7 +89,7 @@ def is_scaled_to_zero(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
 
 
 def is_true(spec: bytes | Raw | dict[str, Any], name: str) -> bool:
-    """Whether a field of a spec is true, however wrong the rest of it is."""
+    """Report whether a field of a spec is true, even if the rest is invalid."""
     value = spec if isinstance(spec, dict) else _loaded(bytes(spec))
     return isinstance(value, dict) and value.get(name) is True
 
@@ -106,30 +106,30 @@ def _has_replicas(child: ObservedObject) -> bool:
 
 
 def keep_child(child: ObservedObject) -> Kept:
-    """One observed child as it was last applied.
+    """Return one observed child as it was last applied.
 
-    With the pod template that runs, and the observed ``spec.replicas`` where the record holds one: an old number would
-    undo an autoscaler. A child without a record (taken over from another operator), or with one that no answer can have
-    left, is named only, which owns nothing and changes nothing.
+    It has the running pod template, and the observed ``spec.replicas`` if the record has one: an old number would
+    override an autoscaler. A child without a record (taken over from another operator), or with one that no answer can
+    have written, is only named, which changes nothing.
     """
     record = last_applied(child)
-    kept = None if record is None else _with_running_template(child, child.resendable(record))
-    if kept is None or not response.is_sendable(kept):
+    last = None if record is None else _with_running_template(child, child.resendable(record))
+    if last is None or not response.is_sendable(last):
         return Kept(
             apiVersion=child.api_version,
             kind=child.kind,
             metadata={"name": child.metadata.name, "namespace": child.metadata.namespace},
         )
-    replicas, spec = spec_replicas(child), kept.get("spec")
+    replicas, spec = spec_replicas(child), last.get("spec")
     if replicas is not None and isinstance(spec, dict) and "replicas" in spec:
-        return Kept(kept, spec={**spec, "replicas": replicas})
-    return Kept(kept)
+        return Kept(last, spec={**spec, "replicas": replicas})
+    return Kept(last)
 
 
 def _with_running_template(child: ObservedObject, kept: Json | None) -> Json | None:
-    """The record with the pod template that runs, as far as it is on record.
+    """Return the record with the running pod template, limited to the recorded fields.
 
-    Nothing says what should be there, so a record that somebody wrote must not bring anything new.
+    The desired state is not known, so a forged record must not add anything.
     """
     recorded = template_of(kept or {})
     if kept is None or recorded is None:
@@ -140,11 +140,11 @@ def _with_running_template(child: ObservedObject, kept: Json | None) -> Json | N
 
 
 def desired_replicas(wanted: int, start: int | None, child: ObservedObject | None) -> int | None:
-    """What to send as ``spec.replicas`` beside an autoscaler (MC-3.6).
+    """Return the ``spec.replicas`` to send beside an autoscaler (MC-3.6).
 
-    ``start`` is the number with which it begins, ``None`` without autoscaling: the wanted number then. Otherwise 0 is
-    always sent, because the user stops the workload; a workload that is made, or is at 0, gets the start, because an
-    autoscaler never starts one; and from then on the observed number is sent back, whoever made the workload.
+    ``start`` is its initial number; ``None`` without autoscaling, and then ``wanted`` is sent. With autoscaling 0 is
+    always sent, because the user stops the workload. A new workload, or one at 0, gets the start, because an autoscaler
+    never starts one. Afterwards the observed number is sent.
     """
     if start is None or wanted == 0:
         return wanted
@@ -152,14 +152,14 @@ def desired_replicas(wanted: int, start: int | None, child: ObservedObject | Non
 
 
 def kept_replicas(child: ObservedObject | None) -> int | None:
-    """The observed number once the field was sent, ``None`` when it never was.
+    """Return the observed number if the field was sent before, else ``None``.
 
-    Leaving out what was sent deletes it, and the API server would fall back to 1.
+    Omitting a field that was sent deletes it, and the API server would use 1.
     """
     spec = (last_applied(child) or {}).get("spec") if child is not None else None
     return spec_replicas(child) if child is not None and isinstance(spec, dict) and "replicas" in spec else None
 
 
 def kept_selector(fresh: Labels, observed: Mapping[str, str] | None, pods: Mapping[str, str]) -> Labels:
-    """The observed selector, which nobody can change, as long as it finds ``pods`` by their labels; else ``fresh``."""
+    """Return the observed selector, which is immutable, if it matches the labels ``pods``; else ``fresh``."""
     return dict(observed) if observed and observed.items() <= pods.items() else fresh

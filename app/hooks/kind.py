@@ -1,6 +1,6 @@
-"""A kind as the service sees it: its description, its decoders and its functions. Everything else is generic.
+"""A kind: its description, its decoders and its functions. Everything else is generic.
 
-The functions below answer the hooks; they are pure, and the command line calls them as the routes do.
+The functions that answer the hooks are pure; the command line and the routes call the same ones.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Hooks(Generic[SpecT, StatusT]):
-    """What a kind answers to Metacontroller's hooks."""
+    """The functions behind Metacontroller's hooks."""
 
     children: type[msgspec.Struct]
     related: type[msgspec.Struct]
@@ -61,7 +61,7 @@ class Hooks(Generic[SpecT, StatusT]):
     template_inputs: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], Mapping[str, Any]] = (
         lambda *_: {}
     )
-    """What pod templates are made from besides the parent's spec, which is valid."""
+    """Return the inputs of pod templates besides the parent's spec, which is valid."""
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     """The related objects, by the spec and the declared child kinds. Must not fail."""
 
@@ -80,12 +80,12 @@ class Admission(Generic[SpecT, StatusT]):
     deleted: Callable[[str, Settings], list[str]] | None = None
     """Warnings about the deletion of an object, by its name."""
     judges_changes: bool = True
-    """Whether ``validate`` uses the old object; if not, it is not read."""
+    """True if ``validate`` uses the old object; otherwise it is not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offline(Generic[SpecT, StatusT]):
-    """What only the command line and the studio use."""
+    """Functions that only the command line and the studio use."""
 
     explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
     """Sources of pod values that do not show when fields are changed one by one, such as built-in presets."""
@@ -94,7 +94,7 @@ class Offline(Generic[SpecT, StatusT]):
     ) = None
     """Warnings about conflicts with the related objects."""
     fit: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, str], Fit] | None = None
-    """Whether the model fits into its GPUs. The last argument: the memory of a GPU where no object names it."""
+    """Compare the model with its GPUs. The last argument: the memory of a GPU where no object names it."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Kind(Generic[SpecT, StatusT]):
     admission: Admission[SpecT, StatusT]
     offline: Offline[SpecT, StatusT] = field(default_factory=Offline)
     older: tuple[Kind[Any, Any], ...] = ()
-    """The kind in the older versions that it is served in: admission judges their objects as they were written."""
+    """The kind in its older served versions: admission judges objects in the version they were written in."""
     upgrade: Callable[[Parent], Parent] | None = None
     """In an older version: convert an object to the stored version, which is the one that hooks know."""
     decoder: Decoder[Any] = field(init=False)
@@ -118,16 +118,16 @@ class Kind(Generic[SpecT, StatusT]):
         object.__setattr__(self, "status_decoder", Decoder(self.resource.status))
 
     def request(self, body: bytes) -> SyncRequest[Any, Any]:
-        """A sync request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""
-        found: SyncBody[Any, Any] = decode(self.decoder, body)
-        found.parent = _upgraded(self, found.parent)
-        check_envelope(found, self.resource.kind, self.resource.api_version)
+        """Decode a sync request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""
+        request: SyncBody[Any, Any] = decode(self.decoder, body)
+        request.parent = _upgraded(self, request.parent)
+        check_envelope(request, self.resource.kind, self.resource.api_version)
         return SyncRequest(
-            found.parent, found.children, self.hooks.related() if found.related is None else found.related
+            request.parent, request.children, self.hooks.related() if request.related is None else request.related
         )
 
     def status_of(self, parent: Parent) -> StatusT:
-        """The status last written; a fresh one where it is absent or not of our making."""
+        """Decode the last status; a new one if it is absent or invalid."""
         try:
             status: Any = self.status_decoder.decode(parent.status)
         except (msgspec.DecodeError, RecursionError):
@@ -135,11 +135,11 @@ class Kind(Generic[SpecT, StatusT]):
         return cast("StatusT", status)
 
     def read(self, spec: bytes | Raw) -> Reading[SpecT]:
-        """What a spec of this kind says, and what is wrong with it by the schema."""
+        """Decode a spec of this kind and check it against the schema."""
         return read(spec, cast("type[SpecT]", self.resource.spec), needed=self.resource.spec_required)
 
     def decode(self, parent: Parent) -> tuple[Resource[SpecT, StatusT] | None, list[fields.Error]]:
-        """The typed parent, or every error of its schema and of what is embedded in it."""
+        """Return the typed parent, or the errors of its schema and of its embedded types."""
         reading = self.read(parent.spec)
         if reading.spec is None:
             return None, reading.errors
@@ -147,7 +147,7 @@ class Kind(Generic[SpecT, StatusT]):
 
 
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
-    """A sync hook's answer to a request body. Raises :class:`ProtocolError` for a request that cannot be answered."""
+    """Answer a sync hook. Raises :class:`ProtocolError` for a request that cannot be answered."""
     request = kind.request(body)
     try:
         check_recorded(request.children)
@@ -168,7 +168,7 @@ def _encoded(
     settings: Settings,
     now: datetime,
 ) -> SyncAnswer:
-    """The answer; where a child in it could not be stored, one that keeps all as they are and says so."""
+    """Encode the answer. If a child could not be stored, the answer keeps every child and reports the error."""
     namespace = request.parent.metadata.namespace
     try:
         encoded = response.encode(answer, namespace, waiting)
@@ -182,12 +182,12 @@ def _encoded(
 
 
 def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:
-    """The desired children and status. A parent with errors keeps every child and says so."""
+    """Build the desired children and status. A parent with errors keeps every child and reports them."""
     resource, errors = _checked(kind, request.parent, settings)
     if resource is None or errors:
         return _keeping(kind, request, resource, errors, now)
-    made_from = kind.hooks.template_inputs(resource, request, settings)
-    request.inputs = inputs(request.parent, kind.resource.family, made_from, settings)
+    template_inputs = kind.hooks.template_inputs(resource, request, settings)
+    request.inputs = inputs(request.parent, kind.resource.family, template_inputs, settings)
     return kind.hooks.sync(resource, request, settings, now)
 
 
@@ -198,28 +198,28 @@ def _keeping(
     errors: Sequence[fields.Error],
     now: datetime,
 ) -> SyncResponse:
-    judged = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-    return SyncResponse(kind.hooks.invalid(judged, errors, now), children=kind.hooks.kept(request))
+    invalid = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
+    return SyncResponse(kind.hooks.invalid(invalid, errors, now), children=kind.hooks.kept(request))
 
 
 def _checked(
     kind: Kind[Any, Any], parent: Parent, settings: Settings
 ) -> tuple[Resource[Any, Any] | None, list[fields.Error]]:
-    """The typed parent and everything that is wrong with it. What was found sound is not looked at again.
+    """Return the typed parent and its errors. A valid spec is not checked again.
 
-    Raises :class:`ProtocolError` for a spec that no API server would send, by its numbers or texts.
+    Raises :class:`ProtocolError` for a spec with numbers or strings that no API server sends.
     """
     metadata, text = parent.metadata, bytes(parent.spec)
     key = (kind.resource.hook_path, text, msgspec.json.encode(metadata), settings)
-    spec, errors = remembered(key, partial(_judged, kind, text, metadata, settings), _is_sound)
+    spec, errors = remembered(key, partial(_validated, kind, text, metadata, settings), _is_valid)
     return None if spec is None else Resource(metadata, spec, kind.status_of(parent)), errors
 
 
-Judged = tuple[KubeModel | None, list[fields.Error]]
+Validated = tuple[KubeModel | None, list[fields.Error]]
 
 
-def _judged(kind: Kind[Any, Any], text: bytes, metadata: ObjectMeta, settings: Settings) -> Judged:
-    """The spec and its errors: of the kind, the bytes, the metadata and the settings, and of nothing else."""
+def _validated(kind: Kind[Any, Any], text: bytes, metadata: ObjectMeta, settings: Settings) -> Validated:
+    """Decode and validate a spec. The result depends on the arguments only, so it may be cached."""
     reading = kind.read(text)
     if reading.fault is Fault.JSON:
         raise ProtocolError(f"parent.spec {reading.fault.value}")
@@ -229,12 +229,12 @@ def _judged(kind: Kind[Any, Any], text: bytes, metadata: ObjectMeta, settings: S
     return reading.spec, errors
 
 
-def _is_sound(judged: Judged) -> bool:
-    return not judged[1]
+def _is_valid(result: Validated) -> bool:
+    return not result[1]
 
 
 def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
-    """A customize hook's answer. It never fails for a user's mistake: deletion waits for it too (MC-6)."""
+    """Answer a customize hook. It never fails for a mistake in the spec: deletion waits for it too (MC-6)."""
     request = decode(_CUSTOMIZE, body)
     if kind.hooks.customize is None:
         return response.encode_related([])
@@ -246,18 +246,18 @@ def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> b
         return response.encode_related([])
     resource = Resource(parent.metadata, reading.spec, kind.status_of(parent))
     rules = kind.hooks.customize(resource, request.declared, settings)
-    return response.encode_related([_as_asked(rule, parent, request.parent) for rule in rules])
+    return response.encode_related([_in_version_of(request.parent, rule, parent) for rule in rules])
 
 
-def _as_asked(rule: RelatedRule, parent: Parent, asked: Parent) -> RelatedRule:
-    """Whoever works with an older version of the parent gets related objects of its group in that version too."""
-    if parent is asked or rule.api_version != parent.api_version:
+def _in_version_of(original: Parent, rule: RelatedRule, parent: Parent) -> RelatedRule:
+    """Ask for related objects of the parent's group in the version of the request's parent."""
+    if parent is original or rule.api_version != parent.api_version:
         return rule
-    return msgspec.structs.replace(rule, api_version=asked.api_version)
+    return msgspec.structs.replace(rule, api_version=original.api_version)
 
 
 def _upgraded(kind: Kind[Any, Any], parent: Parent) -> Parent:
-    """The parent in the version that the hook works with: Metacontroller sends that one, others may not."""
+    """Convert the parent to the stored version, the one that Metacontroller sends; other clients may not."""
     for older in kind.older:
         if older.upgrade is not None and older.resource.api_version == parent.api_version:
             return older.upgrade(parent)
@@ -268,7 +268,7 @@ _CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)
 
 
 def decode(decoder: Decoder[Any], body: bytes) -> Any:
-    """A request, or :class:`ProtocolError` where it is none, or more than can be looked at."""
+    """Decode a request. Raises :class:`ProtocolError` if it is invalid or too large."""
     try:
         check_text(body)
         check_weight(body)

@@ -1,8 +1,8 @@
-"""Remembering what a pure function found for the same input, within a bound: :func:`remembered` is the one way in.
+"""A bounded cache for results of pure functions; :func:`remembered` is its only entry point.
 
-A parent is synced for each tick of its children while its spec stays the same, and hundreds of workloads name a few
-models and configs. Nothing but time depends on what is remembered: a key is the complete input by value, never a hash,
-a version or an object's identity, and what is remembered is never changed. See docs/decisions/0006.
+A parent is synced for each change of its children while its spec stays the same, and hundreds of workloads name a few
+models and configs. Only time depends on the cache: a key is the complete input by value, never a hash, a version or an
+object's identity, and a cached value is never changed. See docs/decisions/0006.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, TypeVar, cast
 ValueT = TypeVar("ValueT")
 
 BUDGET = 8 * 1024 * 1024
-"""Bytes of keys and values together: some thousand ordinary specs, beside bodies and connections at their limits."""
+"""Maximum size in bytes of keys and values together: some thousand ordinary specs."""
 MAX_ENTRY = BUDGET // 4
-"""A larger entry is not kept: it would push out what is asked for more often."""
+"""Maximum size in bytes of an entry; a larger one would evict entries that are used more often."""
 OVERHEAD = 512
-"""Bytes for an entry's place in the map, its tuples and what the allocator rounds up."""
+"""Bytes added for an entry's place in the map, its tuples and the allocator's rounding."""
 
 
 class Memo:
-    """A map that forgets its oldest entries once all together exceed ``budget`` bytes. Threads may share it."""
+    """A map that evicts its oldest entries above ``budget`` bytes. Thread-safe."""
 
     __slots__ = ("_budget", "_entries", "_held", "_lock")
 
@@ -36,16 +36,16 @@ class Memo:
 
     @property
     def held(self) -> int:
-        """Bytes that the entries count."""
+        """Size of the entries in bytes."""
         return self._held
 
     def get(self, key: Hashable) -> Any:
-        """What is known for the key, else ``None``; asking does not keep an entry from being forgotten."""
-        found = self._entries.get(key)
-        return None if found is None else found[0]
+        """Return the value of the key, else ``None``. Does not delay the eviction of the entry."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry[0]
 
     def put(self, key: Hashable, value: Any, size: int) -> None:
-        """Remember a value; a key keeps its first one, and what is too large is not kept."""
+        """Add a value, unless the key has one or it is too large."""
         if size > min(MAX_ENTRY, self._budget):
             return
         with self._lock:
@@ -58,28 +58,28 @@ class Memo:
 
 
 MEMO = Memo()
-"""The process' only one: one budget for all that is remembered."""
+"""The only cache of the process, with one budget."""
 
 
 def remembered(key: tuple[Hashable, ...], make: Callable[[], ValueT], keep: Callable[[ValueT], bool]) -> ValueT:
-    """``make()``, or what it returned for an equal key; ``keep`` says whether a result is worth remembering.
+    """Return ``make()``, or its cached result for an equal key; ``keep`` decides whether a result is cached.
 
-    ``key`` begins with what tells the callers apart, and holds every input of ``make`` by value.
+    ``key`` begins with the caller's own part, and has every input of ``make`` by value.
     """
-    known = MEMO.get(key)
-    if known is not None:
-        return cast("ValueT", known)
-    made = make()
-    if keep(made):
-        MEMO.put(key, made, footprint(key) + footprint(made) + OVERHEAD)
-    return made
+    cached = MEMO.get(key)
+    if cached is not None:
+        return cast("ValueT", cached)
+    value = make()
+    if keep(value):
+        MEMO.put(key, value, footprint(key) + footprint(value) + OVERHEAD)
+    return value
 
 
 _SCALARS = frozenset({type(None), bool, int, float})
 
 
 def footprint(value: Any) -> int:
-    """Bytes of memory that a value takes with everything in it. What stands in it twice counts twice."""
+    """Return the memory of a value with everything in it, in bytes. An object that occurs twice counts twice."""
     total, stack = 0, [value]
     while stack:
         item = stack.pop()

@@ -1,7 +1,7 @@
-"""The one reader of specs: bytes in, document, typed spec, errors and warnings out.
+"""The only reader of specs: from bytes to a document, a typed spec, errors and warnings.
 
-Sync, customize, admission, related objects and the command line read with it, so they find the same mistakes. Whatever
-the bytes are, reading them ends soon: size and depth are looked at before anything is made of them.
+Sync, customize, admission, related objects and the command line use it, so they find the same errors. Size and depth
+are checked before anything is decoded.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
 
 MAX_UNKNOWN = 100
-"""Unknown fields that are named: each costs a search for what was meant."""
+"""Maximum number of unknown fields in warnings: each costs a search for a similar name."""
 
 
 class Fault(Enum):
-    """Why no API server can have sent a spec; a related object and a review may be anybody's all the same."""
+    """Reason why no API server sends a spec; related objects and reviews may still have it."""
 
     DEPTH = f"is nested deeper than {MAX_DEPTH} levels"
     JSON = "is not valid JSON"
@@ -41,30 +41,30 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[ModelT]):
-    """What a spec says, and what is wrong with it by its schema. Never changed: it may be remembered."""
+    """A decoded spec and the errors of its schema. Never changed, because it may be cached."""
 
     type: type[ModelT]
     document: Any = None
-    """The JSON as it was sent; ``None`` where it could not be read."""
+    """The decoded JSON; ``None`` if it could not be decoded."""
     spec: ModelT | None = None
-    """``None`` where the document breaks the schema."""
+    """``None`` if the schema refuses the document."""
     errors: list[Error] = field(default_factory=list)
     fits: bool = False
-    """Whether what is embedded has the right types too, so that rules may rely on them."""
+    """True if the embedded types are valid too, so that rules may rely on them."""
     fault: Fault | None = None
     doubts: list[Advice] = field(default_factory=list)
-    """Unknown fields of what is embedded."""
+    """Unknown fields of embedded types."""
     text: bytes = b""
-    """What was read."""
+    """The JSON that was decoded."""
 
     @property
     def warnings(self) -> list[Advice]:
-        """A line for each field that the type does not have."""
+        """Return a warning for each unknown field."""
         return [*islice(unknown_fields(self.document, self.type, SPEC), MAX_UNKNOWN), *self.doubts]
 
 
 def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> Reading[ModelT]:
-    """Read a spec. ``null`` counts as absent: an error where the spec is ``needed``, else an empty one."""
+    """Read a spec. ``null`` counts as absent: an error if the spec is ``needed``, else an empty spec."""
     text = bytes(raw)
     if text == b"null":
         if needed:
@@ -87,7 +87,7 @@ def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> Readi
 
 
 def read_related(raw: bytes | Raw, type_: type[ModelT]) -> Reading[ModelT]:
-    """As :func:`read`, for related objects: many workloads name the same few, so what is sound is remembered."""
+    """As :func:`read`, for related objects. Valid ones are cached, because many workloads name the same few."""
     text = bytes(raw)
     return remembered((type_, text), partial(read, text, type_, needed=False), _is_sound)
 
@@ -97,20 +97,20 @@ def _is_sound(reading: Reading[Any]) -> bool:
 
 
 MAX_YAML = 64 * 1024
-"""A longer text is no configuration, and would take seconds to parse."""
+"""Maximum length of a configuration in characters; more would take seconds to parse."""
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without merge keys (``<<``): ten lines with them can stand for more values than memory holds."""
+    """YAML without merge keys (``<<``): ten lines with them can make more values than memory holds."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Leaves such a key for what it is, and nothing can be made of it."""
+        """Keep such a key, so that constructing the document fails."""
 
 
 def read_yaml(text: str, of: Callable[[Any], ValueT | str]) -> ValueT | str:
-    """What ``of`` makes of an operator's YAML, or what is wrong with it; remembered, since every sync reads it.
+    """Return ``of`` of an operator's YAML, or its error; cached, because every sync reads it.
 
-    Not the document itself: with anchors it may contain itself.
+    The document itself is not cached: with anchors it may contain itself.
     """
     if len(text) > MAX_YAML:
         return f"is longer than {MAX_YAML} characters"
@@ -125,7 +125,7 @@ def _yaml(text: str, of: Callable[[Any], ValueT | str]) -> ValueT | str:
 
 
 def _too_deep(raw: bytes) -> Error:
-    """Names the first field that holds the nesting, where the text can be read at all."""
+    """Return the error at the first field with the nesting; at the spec if it cannot be decoded."""
     try:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError:

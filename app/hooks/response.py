@@ -1,6 +1,6 @@
-"""The one constructor of answers. What Metacontroller was seen to choke or loop on does not pass.
+"""The only encoder of answers. It refuses what makes Metacontroller fail or loop.
 
-The rules are MC-0, MC-1.2, MC-3.2 and MC-3.5. A refusal is a bug here: it becomes a 500, and nothing is applied.
+The rules are MC-0, MC-1.2, MC-3.2 and MC-3.5. A refusal is a bug in this project: status 500, nothing is applied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedObject
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
-"""Metacontroller reads answers without a limit, so the limit is here."""
+"""Maximum size of an answer; Metacontroller has no limit."""
 
 _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
 
@@ -45,11 +45,11 @@ def encode(response: SyncResponse, namespace: str, waiting: Sequence[str] = ()) 
 
 
 class TooLarge(ResponseError):
-    """The answer is, or would be, over :data:`MAX_ANSWER_BYTES`."""
+    """The answer exceeds :data:`MAX_ANSWER_BYTES`."""
 
 
 def unstorable(response: SyncResponse) -> list[field.Error]:
-    """An error for each child that is too large: Metacontroller keeps a copy of it in one of its annotations."""
+    """Return an error for each child that is too large for its annotation with Metacontroller's copy."""
     errors = []
     for child in response.children:
         text = _ENCODER.encode(child)
@@ -64,12 +64,12 @@ _NAMED = msgspec.json.Decoder(ObservedObject)
 
 
 def encode_related(rules: Sequence[RelatedRule]) -> bytes:
-    """A customize answer."""
+    """Encode a customize answer."""
     return msgspec.json.encode({"relatedResources": list(rules)})
 
 
 def is_sendable(value: Any) -> bool:
-    """Whether a part of a child may be in an answer."""
+    """Report whether a part of a child may be in an answer."""
     try:
         _check_values(value, "")
     except ResponseError:
@@ -78,7 +78,7 @@ def is_sendable(value: Any) -> bool:
 
 
 def _check_children(children: Sequence[Json], namespace: str) -> None:
-    seen = set()
+    identities = set()
     for child in children:
         if not child or not child.get("kind") or not child.get("apiVersion"):
             raise ResponseError("a child without apiVersion or kind")
@@ -86,9 +86,9 @@ def _check_children(children: Sequence[Json], namespace: str) -> None:
         name = metadata.get("name")
         where = f"{child['kind']} {name}"
         identity = (child["apiVersion"], child["kind"], metadata.get("namespace") or namespace, name)
-        if not name or identity in seen:
+        if not name or identity in identities:
             raise ResponseError(f"{where}: no name, or twice the same")
-        seen.add(identity)
+        identities.add(identity)
         if namespace and identity[2] != namespace:
             raise ResponseError(f"{where}: outside its parent's namespace")
         for key in ("labels", "annotations"):
@@ -98,14 +98,14 @@ def _check_children(children: Sequence[Json], namespace: str) -> None:
 
 
 _PLAIN = frozenset({str, bool})
-"""Types of which every value may be sent."""
+"""Types whose values may always be sent."""
 
 
 def _check_values(value: Any, where: str, key: str = "", *, merged: bool = True) -> None:
-    """No null, no float where the API has integers, no number that it lacks, no clash of merge keys.
+    """Refuse nulls, floats in integer fields, numbers outside int64, and duplicate merge keys.
 
-    ``key`` is the field that the value stands in. ``merged`` is false within a list that is replaced as a whole, where
-    nothing is merged by key.
+    ``key`` is the field of the value. ``merged`` is false within a list that is replaced as a whole, where nothing is
+    merged by key.
     """
     if isinstance(value, dict):
         for name, item in value.items():
@@ -123,7 +123,7 @@ def _check_values(value: Any, where: str, key: str = "", *, merged: bool = True)
 
 
 def _is_storable(value: Any, key: str) -> bool:
-    """Whether the API has such a value, which is neither a text nor a list nor a map."""
+    """Report whether the API can store a number, a boolean or null."""
     if type(value) is float:
         return math.isfinite(value) and (key in _FLOAT_FIELDS or not value.is_integer())
     return value is not None and is_int64(value)

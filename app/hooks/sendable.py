@@ -1,9 +1,8 @@
-"""What Metacontroller cannot apply (MC-3.2): found in what users write, before it is sent.
+"""Values that Metacontroller cannot apply (MC-3.2), found in users' specs before they are sent.
 
 A list whose items all have one of the keys below is merged by it, so two items with the same value become one. A list
-without a common key is replaced as a whole, with everything in it: nothing can clash there. And no number may be larger
-than an integer of Kubernetes. :mod:`app.hooks.response` refuses the same things as a bug here, so nothing embedded may
-reach it unchecked.
+without a common key is replaced as a whole, with everything in it: nothing can clash there. And no number may exceed an
+int64. :mod:`app.hooks.response` refuses the same values as a bug, so embedded values must be checked before it.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from app.kube import field
 from app.kube.stored import without_nulls
 
 MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
-"""The keys by which Metacontroller merges lists of objects, in the order it tries them."""
+"""The keys by which Metacontroller merges lists of objects, in its order."""
 
 
 def merge_key(items: Sequence[Any]) -> str | None:
-    """The key that all items have, ``None`` when the list is replaced as a whole."""
+    """Return the key that all items have, ``None`` if the list is replaced as a whole."""
     first = items[0]
     if type(first) is not dict:
         return None
@@ -37,26 +36,26 @@ def merge_key(items: Sequence[Any]) -> str | None:
 
 
 def merge_key_clash(items: Sequence[Any]) -> tuple[str, Any] | None:
-    """The merge key of the list and a value that it has twice, or ``None``."""
+    """Return the merge key of the list and a duplicate value, or ``None``."""
     if len(items) < 2:
         return None
     key = merge_key(items)
     if key is None:
         return None
-    seen = set()
+    values = set()
     for item in items:
         value = item[key]
         text = value if type(value) is str else str(value)
-        if text in seen:
+        if text in values:
             return key, item[key]
-        seen.add(text)
+        values.add(text)
     return None
 
 
 def clashes(value: Any, path: field.Path) -> Iterator[field.Error]:
-    """Every list in ``value`` of which Metacontroller would lose items; a user has to write them otherwise.
+    """Return an error for every list in ``value`` of which Metacontroller would lose items.
 
-    Nulls do not count: they are gone when the list is sent.
+    Nulls do not count: they are removed before the list is sent.
     """
     if type(value) is dict:
         for key, inner in value.items():
@@ -73,12 +72,12 @@ def clashes(value: Any, path: field.Path) -> Iterator[field.Error]:
 
 
 def is_int64(value: float) -> bool:
-    """Whether a number, whole or not, is within what an integer of Kubernetes can hold."""
+    """Report whether a number, whole or not, is in the range of an int64."""
     return -(2**63) <= value < 2**63
 
 
 def check(value: Any, path: field.Path) -> Iterator[field.Error]:
-    """Lists of objects in which two have the same key, and numbers that no integer of Kubernetes can hold."""
+    """Return an error for every list with a duplicate merge key and for every number outside int64."""
     yield from clashes(without_nulls(value, in_lists=True), path)
     yield from _large(value, path)
 
@@ -98,7 +97,7 @@ def _large(value: Any, path: field.Path) -> Iterator[field.Error]:
 
 
 def passes(value: Any, *, merged: bool = True) -> bool:
-    """Whether :func:`check` has nothing to say: the same walk without paths, for values without nulls.
+    """Report whether :func:`check` has no errors: the same walk without paths, for values without nulls.
 
     ``merged`` is false within a list that is replaced as a whole.
     """

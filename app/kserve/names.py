@@ -56,6 +56,8 @@ GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
 # Annotations.
 
 STOP = "serving.kserve.io/stop"
+MODEL_ROUTING = "serving.kserve.io/model-based-routing-enabled"
+"""Under ``spec.annotations``: whether the route has rules about a header with the model's name."""
 POOL_MIGRATED = "serving.kserve.io/inference-pool-migrated"
 MODEL_URI = "serving.kserve.io/model-uri"
 PIN_PREFIX = "serving.kserve.io/"

@@ -14,15 +14,15 @@ from pydantic_core import CoreSchema
 from app.kube.rules import Rule, as_schema
 
 FORMS: dict[str, Callable[[str], str]] = {}
-"""What to say of a text that does not match, by the regular expression: no message shows the expression itself."""
+"""The message for a string that does not match, by regular expression: no message shows the expression itself."""
 
 
-def pattern(expression: str, form: str, meant: Callable[[str], str] = lambda _: "") -> str:
-    """A regular expression for a field, with the words for a value that does not match.
+def pattern(expression: str, form: str, suggestion: Callable[[str], str] = lambda _: "") -> str:
+    """A regular expression for a field, with the message for a value that does not match.
 
-    ``form`` says "must be …, for example …"; ``meant`` adds what to write instead of a value, where that can be known.
+    ``form`` is "must be …, for example …"; ``suggestion`` adds what to write instead of a value, where that is known.
     """
-    FORMS[expression] = lambda text: form + meant(text)
+    FORMS[expression] = lambda text: form + suggestion(text)
     return expression
 
 
@@ -37,13 +37,13 @@ class KubeModel(BaseModel):
     """
 
     habits: ClassVar[Mapping[str, str]] = {}
-    """What to say of fields that this type does not have and people write, out of habit from other APIs."""
+    """Hints for fields that this type does not have and users write, out of habit from other APIs."""
 
     synonyms: ClassVar[Mapping[str, str]] = {}
     """Values of enumerations of a spec, by other words for them in lower case."""
 
     constraints: ClassVar[tuple[Rule, ...]] = ()
-    """What must hold between the fields (:mod:`app.kube.rules`)."""
+    """Rules between the fields (:mod:`app.kube.rules`)."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -73,7 +73,7 @@ def with_types(**types: Any) -> Callable[[type[ModelT]], type[ModelT]]:
     """Class decorator that gives fields of a variant other types: ``name=int | None`` or ``name=(type, Field(...))``.
 
     For types that are wider than in the base, as in a partial object: a subclass cannot declare them. Without a
-    ``Field``, the field keeps what else the base says of it, but is optional.
+    ``Field``, the field keeps its description and markers from the base, but is optional.
     """
 
     def build(variant: type[ModelT]) -> type[ModelT]:
@@ -126,7 +126,7 @@ class IntFormat:
 
 @dataclass(frozen=True, slots=True)
 class IntOrStringType:
-    """Marks a field that takes a number or a text, as ``maxSurge`` does; the only union a CRD can say."""
+    """Marks a field that takes a number or a string, as ``maxSurge`` does; the only union that a CRD can have."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"x-kubernetes-int-or-string": True}
@@ -134,7 +134,7 @@ class IntOrStringType:
 
 @dataclass(frozen=True, slots=True)
 class StringFormat:
-    """Marks a text with one of the formats the API server checks."""
+    """Marks a string with one of the formats that the API server checks."""
 
     name: str
 

@@ -22,7 +22,7 @@ def rfc3339(moment: datetime) -> str:
 
 
 def parse_rfc3339(text: str) -> datetime | None:
-    """The moment, or ``None`` when the text is no RFC 3339 time with a zone."""
+    """Parse an RFC 3339 time with a zone; return ``None`` for anything else."""
     if not _RFC3339.fullmatch(text):
         return None
     try:
@@ -32,7 +32,7 @@ def parse_rfc3339(text: str) -> datetime | None:
 
 
 def seconds_since(text: str | None, now: datetime) -> float | None:
-    """Age in seconds of a time written by Kubernetes, or ``None`` when there is none."""
+    """Age in seconds of a time written by Kubernetes, or ``None`` without one."""
     moment = parse_rfc3339(text) if text else None
     return None if moment is None else (now - moment).total_seconds()
 
@@ -63,7 +63,7 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """``metav1.Condition``; ``last_transition_time`` is RFC 3339 and moves only with ``status``.
 
-    The limits are the schema's. Decoding does not enforce them: what others wrote is read as it is.
+    The limits are the schema's. Decoding does not enforce them on conditions that others wrote.
     """
 
     type: Annotated[
@@ -101,18 +101,18 @@ def find(conditions: Iterable[Condition] | None, type_: str) -> Condition | None
 
 
 def is_true(conditions: Iterable[Condition] | None, type_: str) -> bool:
-    found = find(conditions, type_)
-    return found is not None and found.status == "True"
+    condition = find(conditions, type_)
+    return condition is not None and condition.status == "True"
 
 
 def was_ready(conditions: Iterable[Condition] | None, generation: int | None) -> bool:
-    """Whether ``Ready`` was true when it was judged last, and of this generation as far as it says."""
-    found = find(conditions, "Ready")
-    return found is not None and found.status == "True" and found.observed_generation in (None, generation)
+    """Return whether the last ``Ready`` was true, and of this generation where it has one."""
+    ready = find(conditions, "Ready")
+    return ready is not None and ready.status == "True" and ready.observed_generation in (None, generation)
 
 
 class _Transition(Protocol):
-    """What every form of a condition has."""
+    """The fields that every form of a condition has."""
 
     @property
     def type(self) -> str: ...
@@ -131,15 +131,15 @@ def since(
     conditions: Iterable[_Transition] | None, type_: str, status: ConditionStatus, reasons: Sequence[str] = ()
 ) -> str | None:
     """When the condition took that status; ``None`` where it has another, or a reason that is not among ``reasons``."""
-    for one in conditions or ():
-        if one.type == type_:
-            held = one.status == status and (not reasons or one.reason in reasons)
-            return one.last_transition_time if held else None
+    for condition in conditions or ():
+        if condition.type == type_:
+            holds = condition.status == status and (not reasons or condition.reason in reasons)
+            return condition.last_transition_time if holds else None
     return None
 
 
 class Ledger(Generic[ConditionT]):
-    """The conditions of one status by type while it is judged anew.
+    """The conditions of one status by type, while they are computed again.
 
     Starts from what was last written, so that foreign types survive and order stays.
     """
@@ -161,12 +161,12 @@ class Ledger(Generic[ConditionT]):
         return self._items.get(type_)
 
     def is_true(self, type_: str) -> bool:
-        found = self._items.get(type_)
-        return found is not None and found.status == "True"
+        condition = self._items.get(type_)
+        return condition is not None and condition.status == "True"
 
 
 class Conditions(Ledger[Condition]):
-    """Kubernetes' own form: each condition tells the generation it was judged on."""
+    """Kubernetes' own form: each condition has the generation that it was computed for."""
 
     def __init__(self, previous: Sequence[Condition] | None, generation: int | None, now: datetime) -> None:
         super().__init__(previous, now)

@@ -1,7 +1,7 @@
-"""The words for a value of the wrong type: what it is, what belongs there, and what to write instead.
+"""Errors for values of the wrong type: the type that is required, and what to write instead.
 
-One place for both the typed specs and what is embedded in them, so that admission, ``Ready`` and the command line say
-the same of the same mistake.
+One place for both the typed specs and what is embedded in them, so that admission, ``Ready`` and the command line use
+the same words for the same mistake.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 from app.kube import field
 
 _LONG_NAME = 8
-"""From so many characters on, two slips are a typing error."""
+"""Minimum length of names in which two slips are a typing error."""
 
 
-def misspelt(name: str, names: Iterable[str]) -> str:
-    """The one of the users' own names that was meant; empty where none is within a typing error of ``name``.
+def closest_name(name: str, names: Iterable[str]) -> str:
+    """The name nearest to ``name``, or empty if none is within a typing error of it.
 
-    Names whose digits differ are different things: ``llama3-8b`` is not a slip of ``llama3-405b``.
+    Names with different digits are different things: ``llama3-8b`` is not a typing error for ``llama3-405b``.
     """
     plain, slips = name.lower().replace("_", "-"), 2 if len(name) >= _LONG_NAME else 1
-    alike = [one for one in names if abs(len(one) - len(plain)) <= slips and _digits(one) == _digits(plain)]
-    distance, nearest = min(((_distance(plain, one), one) for one in alike), default=(slips + 1, ""))
+    alike = [other for other in names if abs(len(other) - len(plain)) <= slips and _digits(other) == _digits(plain)]
+    distance, nearest = min(((_distance(plain, other), other) for other in alike), default=(slips + 1, ""))
     return nearest if distance <= slips else ""
 
 
@@ -33,7 +33,7 @@ def _digits(text: str) -> str:
 
 
 def _distance(one: str, other: str) -> int:
-    """How many letters are left out, added, mistaken, or swapped with their neighbour."""
+    """The number of letters left out, added, replaced, or swapped with their neighbour."""
     rows = [list(range(len(other) + 1))]
     for i, char in enumerate(one, 1):
         row = [i]
@@ -59,11 +59,11 @@ _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 _COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kKmM])")
 _THOUSANDS = {"k": 1, "m": 2}
 _SHOWN_FIELDS = 6
-"""So many fields of an object are named where one of them was meant."""
+"""Maximum number of an object's fields in a message."""
 
 
 class Members(NamedTuple):
-    """The fields of the object that belongs at a place, or of each item of the list; empty where there are none."""
+    """The fields of the object that belongs at a place, or of each item of the list; empty for other types."""
 
     fields: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
@@ -96,8 +96,8 @@ def _number(value: Any, name: str, _: Members) -> str:
 
 def _boolean(value: Any, name: str, _: Members) -> str:
     text = str(value).strip().lower() if isinstance(value, (str, int)) else ""
-    meant = "true" if text in _TRUE else "false" if text in _FALSE else ""
-    return f"write {meant} without quotes" if meant else ""
+    boolean = "true" if text in _TRUE else "false" if text in _FALSE else ""
+    return f"write {boolean} without quotes" if boolean else ""
 
 
 def _text(value: Any, name: str, _: Members) -> str:
@@ -151,13 +151,13 @@ def _object(value: Any, name: str, members: Members) -> str:
         return f"write {_entry(key, value, name, members)}"
     if not members.fields:
         return ""
-    shown = [*members.required, *(one for one in members.fields if one not in members.required)]
+    shown = [*members.required, *(field_ for field_ in members.fields if field_ not in members.required)]
     more = ", …" if len(shown) > _SHOWN_FIELDS else ""
     return f"its fields are {', '.join(shown[:_SHOWN_FIELDS])}{more}"
 
 
 def _entry(key: str, value: str, name: str, members: Members) -> str:
-    """A text as the object it stands for; an item of a list has a position instead of a name."""
+    """Write a string as the object that was probably meant; an item of a list has a position instead of a name."""
     inner, separator, rest = value.partition("=")
     if separator and "value" in members.fields:
         return f"- {{name: {inner}, value: {field.render(rest)}}}"

@@ -1,6 +1,6 @@
-"""From JSON to typed specs, and from pydantic's complaints to Kubernetes' field errors.
+"""Decode JSON to typed specs, and pydantic's errors to Kubernetes' field errors.
 
-The grammar of path and reason is the API server's own; what follows says what to write instead.
+Path and reason are written as the API server writes them, followed by what to write instead.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def decode_document(
 ) -> tuple[ModelT | None, list[field.Error]]:
     """The typed spec, or every schema error at once.
 
-    ``null`` counts as absent and ``5.0`` as 5, as in the API server; both are rare, so they are looked for only after
-    the strict reading failed.
+    ``null`` counts as absent and ``5.0`` as 5, as in the API server; both are rare, so they are handled only after
+    strict validation failed.
     """
     try:
         return type_.model_validate(document, by_alias=True, by_name=False), []
@@ -39,15 +39,15 @@ def decode_document(
         return type_.model_validate(document, by_alias=True, by_name=False), []
     except ValidationError as error:
         details = error.errors(include_url=False)[: field.MAX_ERRORS]
-        found = [schema_error(detail, document, path, type_) for detail in details]
-        return None, list({error.path: error for error in reversed(found)}.values())[::-1]
+        errors = [schema_error(detail, document, path, type_) for detail in details]
+        return None, list({error.path: error for error in reversed(errors)}.values())[::-1]
 
 
 def decode_rest(document: Any, type_: type[ModelT], errors: Sequence[field.Error]) -> ModelT | None:
     """The typed spec of a document with schema errors, without the values they are about, if that leaves a valid one.
 
-    So the rules across fields can be checked too, and a user reads every mistake at once. A required value that is
-    missing, or goes, takes the object it belongs to with it; directly below ``spec`` a stand-in takes its place.
+    So the rules between fields can be checked too, and a user reads every mistake at once. An object without a
+    required value is removed; directly below ``spec`` a valid value takes the place of the missing one.
     """
     rest = without_nulls(document)
     spec: ModelT | None = None
@@ -63,7 +63,7 @@ def decode_rest(document: Any, type_: type[ModelT], errors: Sequence[field.Error
 
 
 _ROUNDS = 4
-"""Taking one value out can leave its object incomplete: as often as specs are deep."""
+"""Removing one value can leave its object incomplete, and so on up to the depth of specs."""
 
 
 def _without(document: Any, error: field.Error, type_: type[KubeModel]) -> Any:
@@ -78,7 +78,7 @@ def _without(document: Any, error: field.Error, type_: type[KubeModel]) -> Any:
 
 
 def _with_stand_in(document: Any, name: str, type_: type[KubeModel]) -> Any:
-    """A valid value for a required field of the spec itself, where one is easily had: a text, or a choice's first."""
+    """Set a required field of the spec itself to a valid value: any string, or the first of an enumeration."""
     info = next((info for key, info in type_.model_fields.items() if name in (info.alias, key)), None)
     annotation = None if info is None else info.annotation
     if get_origin(annotation) is Literal:
@@ -115,9 +115,9 @@ def schema_error(detail: ErrorDetails, document: Any, root: field.Path, type_: t
         return field.invalid(path, value, f"must {_BOUNDS[kind].format(**context)}")
     if kind == "string_pattern_mismatch":
         return field.invalid(path, value, FORMS[context["pattern"]](value))
-    wanted = _wanted(kind)
-    if wanted:
-        return wrong_type(path, value, wanted, members_at(type_, path.segments[len(root.segments) :]))
+    json_type = _json_type(kind)
+    if json_type:
+        return wrong_type(path, value, json_type, members_at(type_, path.segments[len(root.segments) :]))
     return field.invalid(path, value, detail["msg"].removeprefix("Value error, "))
 
 
@@ -131,7 +131,7 @@ _BOUNDS = {
     "too_short": "not be empty; {min_length} items at least",
 }
 
-_WANTED = {
+_JSON_TYPES = {
     "int": "integer",
     "float": "number",
     "bool": "boolean",
@@ -143,11 +143,11 @@ _WANTED = {
 }
 
 
-def _wanted(kind: str) -> str:
-    """The JSON type a ``*_type`` or ``*_parsing`` error asked for."""
+def _json_type(kind: str) -> str:
+    """The JSON type that a ``*_type`` or ``*_parsing`` error requires."""
     for suffix in ("_type", "_parsing", "_from_float", "_parsing_size"):
         if kind.endswith(suffix):
-            return _WANTED.get(kind.removesuffix(suffix), "")
+            return _JSON_TYPES.get(kind.removesuffix(suffix), "")
     return ""
 
 
@@ -158,11 +158,12 @@ def _alternatives(expected: str) -> list[str]:
 
 def _path(loc: Sequence[str | int], document: Any, root: field.Path) -> field.Path:
     """``loc`` without the segments that name a union's branch or a validator instead of a place in the document."""
-    path, here = root, document
+    path, value = root, document
     for position, segment in enumerate(loc):
         last = position == len(loc) - 1
         if isinstance(segment, int):
-            path, here = path.index(segment), here[segment] if isinstance(here, list) and segment < len(here) else None
-        elif isinstance(here, dict) and (segment in here or last):
-            path, here = path.member(segment), here.get(segment)
+            path = path.index(segment)
+            value = value[segment] if isinstance(value, list) and segment < len(value) else None
+        elif isinstance(value, dict) and (segment in value or last):
+            path, value = path.member(segment), value.get(segment)
     return path

@@ -142,7 +142,7 @@ class ServicePort(Desired):
 
 
 class ServiceSpec(Desired):
-    """``cluster_ip`` is ``None`` or the text ``None`` of a headless Service: addresses are the cluster's to choose."""
+    """``cluster_ip`` is absent, or the string ``None`` of a headless Service: the cluster chooses addresses."""
 
     selector: dict[str, str] | None = None
     ports: list[ServicePort] | None = None
@@ -160,7 +160,7 @@ class Service(Desired, tag_field="kind", tag="Service"):
 
 
 class ScaleTarget(Desired):
-    """What an autoscaler scales: a name, so names of workloads never change."""
+    """The workload that an autoscaler scales, by name, so names of workloads never change."""
 
     api_version: str
     kind: str

@@ -46,7 +46,7 @@ def _type(name: str) -> _Type:
 
 
 class TypeCheck:
-    """What was found so far, in one value or in many. Paths of scalars are only built for those that are wrong."""
+    """The errors and warnings of one or more values. Paths of scalars are built only for errors."""
 
     __slots__ = ("errors", "warnings")
 
@@ -56,7 +56,7 @@ class TypeCheck:
 
     @property
     def full(self) -> bool:
-        """Whether there are so many errors that looking for more is of no use to anybody."""
+        """Whether there are enough errors to stop."""
         return len(self.errors) >= field.MAX_ERRORS
 
     def check(self, value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()) -> None:
@@ -141,7 +141,7 @@ class TypeCheck:
 
 
 def unknown_field(path: field.Path, hint: str = "") -> field.Advice:
-    """The warning of a field that its type does not have; ``hint`` says what was probably meant."""
+    """The warning about a field that its type does not have; ``hint`` suggests what was meant."""
     return field.Advice(f"unknown field {field.go_quote(str(path))}{hint}", path, "unknown-field")
 
 

@@ -17,15 +17,15 @@ from typing import Self
 import orjson
 
 MAX_VALUE = 256
-"""Longer values are cut in messages: a message is for reading."""
+"""Maximum length of a value in a message; longer ones are cut."""
 MAX_SHOWN = 20
-"""So many mistakes of one object are spelt out; the others are counted."""
+"""Maximum number of errors of one object in a message; the others are counted."""
 MAX_ERRORS = 1000
-"""About so many mistakes of one object are looked for: far more than anybody is shown, few enough to be quick."""
+"""Approximate number of errors after which checks of one object stop: far more than are shown, and still quick."""
 
 
 class Path:
-    """Where a value stands in an object: ``spec.env[3].name``, ``metadata.annotations[example.com/x]``."""
+    """The place of a value in an object: ``spec.env[3].name``, ``metadata.annotations[example.com/x]``."""
 
     __slots__ = ("_parent", "_segment", "_style")
 
@@ -47,7 +47,7 @@ class Path:
         return path
 
     def key(self, key: str) -> Path:
-        """The path of a map entry, whose key is the user's own."""
+        """The path of a map entry, whose key the user chose."""
         return Path(key, self, "{")
 
     def member(self, key: str) -> Path:
@@ -57,8 +57,8 @@ class Path:
     @property
     def segments(self) -> tuple[str | int, ...]:
         """Keys and positions from the root, for looking the value up."""
-        here: tuple[str | int, ...] = () if self._segment == "" else (self._segment,)
-        return here if self._parent is None else (*self._parent.segments, *here)
+        last: tuple[str | int, ...] = () if self._segment == "" else (self._segment,)
+        return last if self._parent is None else (*self._parent.segments, *last)
 
     def __str__(self) -> str:
         before = "" if self._parent is None else str(self._parent)
@@ -94,15 +94,15 @@ class ErrorType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """One mistake: where, of which type, and the text after the path."""
+    """One error: its place, its type, and the message after the path."""
 
     type: ErrorType
     path: Path
     body: str
     place: Path | None = None
-    """Where to look, for a mistake that is reported of the object as a whole."""
+    """The field to look at, for an error that is reported at the object as a whole."""
     against: Path | None = None
-    """Where the value stands that this one does not go with."""
+    """The place of the other value, for a conflict between two."""
 
     def __str__(self) -> str:
         path = str(self.path)
@@ -110,9 +110,9 @@ class Error:
 
 
 class Advice(str):
-    """A warning as it is printed, which is all that admission passes on, with what it is about beside it.
+    """A warning as admission prints it, with its place in the object (``path``).
 
-    ``path`` says where in the object; ``id`` which page of the documentation has more.
+    ``id`` names the page of the documentation that explains it.
     """
 
     __slots__ = ("id", "path")
@@ -147,32 +147,32 @@ def type_invalid(path: Path, value: object, detail: str) -> Error:
 
 
 def not_supported(
-    path: Path, value: object, supported: Iterable[str], detail: str = "", meant: str | None = None
+    path: Path, value: object, supported: Iterable[str], detail: str = "", suggestion: str | None = None
 ) -> Error:
-    """A value outside an enumeration; all its values are named, in the order of declaration, and the one meant.
+    """A value outside an enumeration. The message lists the supported values in order, and suggests the nearest one.
 
-    ``meant`` says which one that is, or that there is none, where the values are not words but the users' own names.
+    ``suggestion`` replaces the nearest one, or is empty, where the values are names that users chose.
     """
-    known = tuple(supported)
-    head = f"Unsupported value: {render(value)}: supported values: {', '.join(map(go_quote, known))}"
-    if meant is None:
-        meant = nearest(value, known) if isinstance(value, str) else ""
-    hint = f"; did you mean {go_quote(meant)}?" if meant else ""
+    values = tuple(supported)
+    head = f"Unsupported value: {render(value)}: supported values: {', '.join(map(go_quote, values))}"
+    if suggestion is None:
+        suggestion = nearest(value, values) if isinstance(value, str) else ""
+    hint = f"; did you mean {go_quote(suggestion)}?" if suggestion else ""
     return Error(ErrorType.NOT_SUPPORTED, path, _joined(head, detail) + hint)
 
 
 def duplicate(path: Path, value: object, detail: str = "") -> Error:
-    """A value that may stand only once in its list."""
+    """A value that its list may have only once."""
     return Error(ErrorType.DUPLICATE, path, _joined(f"Duplicate value: {render(value)}", detail))
 
 
 def forbidden(path: Path, detail: str) -> Error:
-    """A field that may not be set here, whatever its value."""
+    """A field that must not be set here."""
     return Error(ErrorType.FORBIDDEN, path, _joined("Forbidden", detail))
 
 
 def too_long(path: Path, limit: int, detail: str = "") -> Error:
-    """A text over its limit; the value is not repeated."""
+    """A string over its limit; the value is not repeated."""
     unit = "byte" if limit == 1 else "bytes"
     return Error(ErrorType.TOO_LONG, path, _joined(f"Too long: may not be more than {limit} {unit}", detail))
 
@@ -271,7 +271,7 @@ def aggregate(errors: Iterable[Error]) -> str:
 
 
 def and_more(count: int) -> str:
-    """What stands for errors that are not shown."""
+    """The summary of errors that are not shown."""
     return f"and {count} more errors"
 
 
@@ -279,22 +279,22 @@ _CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
 
 
 def without_user(address: str) -> str:
-    """An address as a message may have it: its user and password are for nobody else to read (HTTP-X32)."""
+    """An address without its user and password, for messages (HTTP-X32)."""
     return _CREDENTIALS.sub("…@", address)
 
 
 MAX_WORD = 64
-"""Words far longer than any known one are not worth the search."""
+"""Maximum length of a word for which the nearest one is searched."""
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str:
-    """Return the nearest of the known words, by case and punctuation first, then by distance; empty if none is near."""
+    """The nearest word of ``known``, or empty: by case and signs, then by distance."""
     return _nearest(word, known) if 0 < len(word) <= MAX_WORD else ""
 
 
 @lru_cache(maxsize=1024)
 def _nearest(word: str, known: tuple[str, ...]) -> str:
-    plain = {_plain(one): one for one in reversed(known)}
+    plain = {_plain(value): value for value in reversed(known)}
     if _plain(word) in plain:
         return plain[_plain(word)]
     near = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.6)
@@ -302,5 +302,5 @@ def _nearest(word: str, known: tuple[str, ...]) -> str:
 
 
 def _plain(word: str) -> str:
-    """Letters and digits in lower case: ``model_ref`` and ``modelRef`` are one word to people."""
+    """Letters and digits in lower case: ``model_ref`` and ``modelRef`` are the same word."""
     return re.sub(r"[^a-z0-9]", "", word.lower()) or word

@@ -1,7 +1,7 @@
-"""What becomes of a field of a spec. The class stands on the field, beside its description.
+"""The class of a field of a spec: whether it has an effect. It is declared beside the field's description.
 
-``source: Annotated[str, HONOURED] = Field(...)``. A class on a field that holds further fields counts for all below it
-that have none of their own, so that ``scaling: Annotated[Scaling | None, no_effect("…")]`` says everything. The field
+``source: Annotated[str, HONOURED] = Field(...)``. A class on an object counts for all fields below it
+that have no class, so that ``scaling: Annotated[Scaling | None, no_effect("…")]`` is enough. The field
 tables in docs/fields and the warnings about fields without effect follow from it.
 """
 
@@ -19,21 +19,21 @@ from app.kube.field import Advice, Path, advice
 
 
 class Use(StrEnum):
-    """What becomes of a field."""
+    """The effect of a field."""
 
     HONOURED = "honoured"
-    """It decides something."""
+    """It has an effect."""
     DEFAULTED = "defaulted"
-    """It decides something, and so does its absence: there is a default."""
+    """It has an effect, and a default when it is absent."""
     PASSED_THROUGH = "passed through"
-    """It is handed on as it is written; Kubernetes or the server judges it."""
+    """It is passed on unchanged; Kubernetes or the model server validates it."""
     NO_EFFECT = "no effect"
-    """It is accepted for the sake of existing manifests, does nothing, and admission warns of it."""
+    """It is accepted for existing manifests and does nothing; admission warns about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldClass:
-    """A field's class and when it holds (``runtime vllm``); ``hint`` says what a field without effect leaves undone."""
+    """A field's class and its condition (``runtime vllm``); ``hint`` is what to do about a field without effect."""
 
     use: Use
     note: str = ""
@@ -47,17 +47,17 @@ NO_EFFECT = FieldClass(Use.NO_EFFECT)
 
 
 def honoured(note: str) -> FieldClass:
-    """Decides something, under the circumstances of ``note``."""
+    """Has an effect under the condition ``note``."""
     return FieldClass(Use.HONOURED, note)
 
 
 def defaulted(note: str) -> FieldClass:
-    """Has a default, under the circumstances of ``note``."""
+    """Has a default under the condition ``note``."""
     return FieldClass(Use.DEFAULTED, note)
 
 
 def passed_through(note: str) -> FieldClass:
-    """Is handed on, to what ``note`` names."""
+    """Passed on, to the program that ``note`` names."""
     return FieldClass(Use.PASSED_THROUGH, note)
 
 
@@ -67,7 +67,7 @@ def no_effect(hint: str = "", note: str = "") -> FieldClass:
 
 
 def class_of(info: FieldInfo) -> FieldClass | None:
-    """The class that stands on a field."""
+    """The class that is declared on a field."""
     return next((item for item in info.metadata if isinstance(item, FieldClass)), None)
 
 
@@ -77,17 +77,14 @@ def _default(info: FieldInfo) -> Any:
 
 
 def without_effect(spec: BaseModel, path: Path) -> Iterator[Advice]:
-    """A warning for each field without effect in which a user wrote something.
-
-    A field that has its default says nothing: the API server may have written it.
-    """
+    """Warn about each field without effect that has another value than its default, which the API server may set."""
     for name, info in type(spec).model_fields.items():
         value = getattr(spec, name)
         if value is None or value == _default(info):
             continue
-        where, found = path.child(info.alias or name), class_of(info)
-        if found is not None and found.use is Use.NO_EFFECT:
-            yield advice(where, f"accepted, no effect{f'; {found.hint}' if found.hint else ''}", "no-effect")
+        where, class_ = path.child(info.alias or name), class_of(info)
+        if class_ is not None and class_.use is Use.NO_EFFECT:
+            yield advice(where, f"accepted, no effect{f'; {class_.hint}' if class_.hint else ''}", "no-effect")
         elif isinstance(value, BaseModel):
             yield from without_effect(value, where)
         elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Whether something fits into the memory that it is given: an answer, with the arithmetic that led to it."""
+"""The answer whether a model fits into its memory, with the arithmetic behind it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from enum import StrEnum
 
 
 class Answer(StrEnum):
-    """What can be said for certain."""
+    """The part of the answer that is certain."""
 
     FITS = "fits"
-    """Even the most that it can need is there."""
+    """The memory is enough for the highest estimate."""
     DOES_NOT_FIT = "does not fit"
-    """Not even the least that it needs is there."""
+    """The memory is less than the lowest estimate."""
     CANNOT_KNOW = "cannot know"
-    """It lies between the two, or something that decides it is not known."""
+    """The memory is between the two, or an input of the estimate is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What is said of one object."""
+    """The answer for one object."""
 
     answer: Answer
     why: str
     """In one sentence, without the answer."""
     rows: tuple[tuple[str, str, str], ...]
-    """The arithmetic: what takes or gives memory, how much, and how that is known."""
+    """The arithmetic: what uses or provides memory, the amount, and its source."""

@@ -1,6 +1,6 @@
-"""Hosts that nothing may be fetched from: those that serve a node's credentials, in any spelling.
+"""Hosts that must not be fetched from: those that serve a node's credentials, in any spelling.
 
-A name is judged by what stands in the URL; nothing is resolved. Downloaders map other characters onto ASCII (IDNA makes
+A name is judged as the URL has it; nothing is resolved. Downloaders map other characters onto ASCII (IDNA makes
 a dot of ``。`` and nothing of a soft hyphen), each in its own way, so that a host is ASCII here, or nothing at all.
 """
 
@@ -44,11 +44,11 @@ _ZONE = re.compile(r"%(?:25)?[A-Za-z0-9._~-]+\Z")
 
 
 def refusal(host: str) -> str:
-    """Why nothing may be fetched from a host (without brackets and port), in words that follow it; empty when it may.
+    """Return why a host (without brackets and port) must not be fetched from, in words that follow it, or empty.
 
     ``host`` comes as it is written, before any percent sign is decoded.
     """
-    return misspelt(host) or (FORBIDDEN if is_metadata_host(host) else "")
+    return spelling_problem(host) or (FORBIDDEN if is_metadata_host(host) else "")
 
 
 FORBIDDEN = "is link-local or serves a cloud's metadata; use another host"
@@ -59,8 +59,8 @@ def without_port(authority: str) -> str:
     return authority[1:].partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
 
 
-def misspelt(host: str) -> str:
-    """Why the text is no host that every downloader reads alike, or an empty text."""
+def spelling_problem(host: str) -> str:
+    """Return why a host is not one that every downloader reads alike, or an empty string."""
     if ":" in host:
         try:
             IPv6Address(_ZONE.sub("", host))
@@ -78,7 +78,7 @@ def misspelt(host: str) -> str:
 
 
 def is_metadata_host(host: str) -> bool:
-    """Whether the host is link-local or a cloud's metadata service, in any spelling that :func:`misspelt` lets pass."""
+    """Return whether the host is link-local or a cloud's metadata service, in any spelling that is valid."""
     name = host.lower().rstrip(".")
     return name in _FORBIDDEN_NAMES or any(
         address in network
@@ -143,7 +143,7 @@ def _number(part: str) -> int:
 
 
 def allowed(host: str, entries: tuple[str, ...] | None) -> bool:
-    """Whether an allow-list lets the host pass. ``*.example.com`` stands for all hosts below; ``None`` allows all."""
+    """Return whether an allow-list has the host. ``*.example.com`` matches all hosts below; ``None`` allows all."""
     if entries is None:
         return True
     return any(

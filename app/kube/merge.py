@@ -13,19 +13,19 @@ from typing import Any
 from app.kube.base import Json
 
 PATCH = "$patch"
-"""Directive in an override: ``delete`` takes its object or list item away, ``replace`` takes it (or, as an item of its
-own, the whole list) as it is, ``merge`` says what happens anyway."""
+"""Directive in an override: ``delete`` removes its object or list item, ``replace`` takes the override's object (or, as
+a separate item, its list) instead of merging it, ``merge`` is the default."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergeRules:
-    """What merging has to know about one kind of object. Without it objects merge, and everything else is replaced."""
+    """The rules by which objects of one type merge. Without rules, objects merge, and all other values are replaced."""
 
     fields: Mapping[str, MergeRules] = field(default_factory=dict)
-    """Fields that hold one object of a shape of its own."""
+    """Fields with an object that has rules."""
     lists: Mapping[str, tuple[str, MergeRules]] = field(default_factory=dict)
-    """Lists that merge item by item, with the field that tells the items apart."""
-    whole: frozenset[str] = frozenset()
+    """Lists that merge item by item, with the field that identifies an item."""
+    atomic: frozenset[str] = frozenset()
     """Objects that are replaced as a whole."""
     one_of: frozenset[str] = frozenset()
     """Fields of which only one may be set: the override's wins."""
@@ -40,7 +40,7 @@ _KEYS = frozenset({str, int})
 
 
 def merge(base: Json, override: Json, shape: MergeRules = OPEN, *, directives: bool = True) -> Json:
-    """``override`` laid over ``base``. ``directives=False`` promises that no ``$patch`` stands in ``override``."""
+    """Merge ``override`` over ``base``. ``directives=False`` promises that ``override`` has no ``$patch``."""
     if directives:
         if override.get(PATCH) == "replace":
             return resolved(override, shape)
@@ -51,7 +51,7 @@ def merge(base: Json, override: Json, shape: MergeRules = OPEN, *, directives: b
         kind = type(value)
         if key == PATCH:
             continue
-        if kind is dict and key not in shape.whole:
+        if kind is dict and key not in shape.atomic:
             merged: Any = _merge_object(result.get(key), value, shape.fields.get(key, OPEN), directives)
         elif kind is list and key in shape.lists and _are_objects(value):
             merged = _merge_field(result.get(key), value, shape.lists[key], directives)
@@ -65,7 +65,7 @@ def merge(base: Json, override: Json, shape: MergeRules = OPEN, *, directives: b
 
 
 def _merge_object(base: Any, override: Json, shape: MergeRules, directives: bool) -> Json | None:
-    """``None`` when the override takes the object away."""
+    """Merge a field; return ``None`` when the override deletes it."""
     if directives and override.get(PATCH) == "delete":
         return None
     if type(base) is dict:
@@ -91,10 +91,10 @@ def _without_alternatives(base: Json, override: Json, shape: MergeRules) -> Json
 def merge_lists(
     base: Sequence[Json], override: Sequence[Json], key: str, shape: MergeRules = OPEN, *, directives: bool = True
 ) -> list[Json]:
-    """Two lists whose items are told apart by ``key``.
+    """Merge two lists whose items are identified by ``key``.
 
     Order: the override's items in its order; an item that only the base has comes before the first override item that
-    stands behind it in the base. An override item without the key is taken as it is.
+    follows it in the base. An override item without the key is taken as it is.
     """
     if directives and any(item.get(PATCH) == "replace" and key not in item for item in override):
         base, override = [], [item for item in override if not (item.get(PATCH) == "replace" and key not in item)]
@@ -122,11 +122,11 @@ def merge_lists(
             if directives
             else item
         )
-    taken = {place for place, _ in order}
+    placed = {place for place, _ in order}
     rest = [
         (p, item)
         for p, item in enumerate(base)
-        if p not in taken and not (dropped and type(item.get(key)) in _KEYS and item[key] in dropped)
+        if p not in placed and not (dropped and type(item.get(key)) in _KEYS and item[key] in dropped)
     ]
     return _interleaved(order, merged, rest)
 
@@ -147,7 +147,7 @@ def _interleaved(
 
 
 def _are_objects(items: Sequence[Any]) -> bool:
-    """Whether a list can merge at all; one of the wrong type is replaced, and reported elsewhere."""
+    """Return whether a list can merge; one of the wrong type is replaced, and reported elsewhere."""
     return all(type(item) is dict for item in items)
 
 
@@ -157,7 +157,7 @@ def _distinct(items: Sequence[Json], key: str) -> bool:
 
 
 def resolved(value: Json, shape: MergeRules = OPEN) -> Json:
-    """An override with nothing below it: its directives carried out and taken away."""
+    """An override without a base: its directives applied and removed."""
     return merge({}, {k: v for k, v in value.items() if k != PATCH}, shape)
 
 
@@ -167,9 +167,9 @@ def find(document: Any, path: Sequence[str | tuple[str, Any]]) -> Any:
         if isinstance(segment, str):
             document = document.get(segment) if isinstance(document, dict) else None
         else:
-            key, wanted = segment
+            key, name = segment
             items = document if isinstance(document, list) else []
-            document = next((item for item in items if isinstance(item, dict) and item.get(key) == wanted), None)
+            document = next((item for item in items if isinstance(item, dict) and item.get(key) == name), None)
         if document is None:
             return None
     return document

@@ -1,4 +1,4 @@
-"""Which fields a model has: for unknown-field warnings, and to find what users embed in it."""
+"""The fields of models: for warnings about unknown fields, and to find embedded values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.kube.field import nearest
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """What stands below one field: a model, an embedded type, in a list, in a map, or none of these."""
+    """The type of one field: a model, an embedded type, either in a list or map, or neither."""
 
     model: type[KubeModel] | None = None
     embedded: str = ""
@@ -33,11 +33,11 @@ class FieldType:
 @cache
 def fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType]]:
     """JSON name of each field with its attribute name and shape."""
-    found = {}
+    result = {}
     for name, info in model.model_fields.items():
         annotation = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
-        found[info.alias or name] = (name, _shape(annotation))
-    return found
+        result[info.alias or name] = (name, _shape(annotation))
+    return result
 
 
 def _shape(annotation: Any) -> FieldType:
@@ -61,10 +61,10 @@ def known_fields(value: Any, model: type[KubeModel]) -> Any:
     if not isinstance(value, dict):
         return value
     shapes = {alias: shape for alias, (_, shape) in fields(model).items()}
-    return {key: _known(item, shapes[key]) for key, item in value.items() if key in shapes}
+    return {key: _known_members(item, shapes[key]) for key, item in value.items() if key in shapes}
 
 
-def _known(value: Any, shape: FieldType) -> Any:
+def _known_members(value: Any, shape: FieldType) -> Any:
     if shape.model is None:
         return value
     if shape.container == "list" and isinstance(value, list):
@@ -76,7 +76,7 @@ def _known(value: Any, shape: FieldType) -> Any:
 
 @cache
 def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
-    """The fields of the type below which something embedded can stand: ``(JSON name, attribute, shape)``."""
+    """The fields of the type with an embedded type at or below them: ``(JSON name, attribute, shape)``."""
     return tuple(
         (alias, name, shape)
         for alias, (name, shape) in fields(model).items()
@@ -102,20 +102,20 @@ def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field
         item = getattr(value, name)
         if item is None:
             continue
-        for where, one in _items(item, shape, path.child(alias)):
+        for where, part in _items(item, shape, path.child(alias)):
             if shape.embedded:
-                yield where, one, shape
-            elif isinstance(one, KubeModel):
-                yield from _embedded_values(one, where)
+                yield where, part, shape
+            elif isinstance(part, KubeModel):
+                yield from _embedded_values(part, where)
 
 
 def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[field.Path, Any]]:
     if shape.container == "list":
-        for position, one in enumerate(item):
-            yield path.index(position), one
+        for position, value in enumerate(item):
+            yield path.index(position), value
     elif shape.container == "map":
-        for key, one in item.items():
-            yield path.key(key), one
+        for key, value in item.items():
+            yield path.key(key), value
     else:
         yield path, item
 
@@ -123,22 +123,22 @@ def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[fiel
 def unknown_fields(
     document: Any, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...] = ()
 ) -> Iterator[field.Advice]:
-    """A warning per field that the type does not have, with what was probably meant.
+    """Warn about each field that the type does not have, with a suggestion.
 
     ``above`` are the types around this one, the nearest last. Embedded types are checked elsewhere.
     """
     if not isinstance(document, dict):
         return
-    known = fields(model)
+    shapes = fields(model)
     for key, item in document.items():
-        if key not in known:
+        if key not in shapes:
             yield embedded.unknown_field(path.member(key), _hint(key, model, path, above))
             continue
-        shape = known[key][1]
+        shape = shapes[key][1]
         if shape.model is None or item is None or not _fits(item, shape):
             continue
-        for where, one in _items(item, shape, path.child(key)):
-            yield from unknown_fields(one, shape.model, where, (*above, model))
+        for where, part in _items(item, shape, path.child(key)):
+            yield from unknown_fields(part, shape.model, where, (*above, model))
 
 
 def _fits(item: Any, shape: FieldType) -> bool:
@@ -146,26 +146,26 @@ def _fits(item: Any, shape: FieldType) -> bool:
 
 
 def _hint(key: str, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...]) -> str:
-    """What a user probably meant by a field that the type does not have: a habit, a slip, another level."""
+    """Suggest what a user meant by a field that the type does not have: a habit, a typing error, another level."""
     if key in model.habits:
         return f"; {model.habits[key]}"
-    known = tuple(fields(model))
-    near = nearest(key, known)
+    names = tuple(fields(model))
+    near = nearest(key, names)
     exact = near.lower() == key.replace("_", "").lower()
-    meant = near if exact else _below(key, model) or near or _last_part(key, known)
-    if meant and not (near == meant and not exact and _around(key, above)):
-        return f', did you mean "{meant}"?'
-    level = _around(key, above)
+    guess = near if exact else _below(key, model) or near or _last_part(key, names)
+    if guess and not (near == guess and not exact and _levels_up(key, above)):
+        return f', did you mean "{guess}"?'
+    level = _levels_up(key, above)
     return f"; it belongs {level} higher: indent it less" if level else ""
 
 
 def _below(key: str, model: type[KubeModel]) -> str:
     """The field of that name one level down, where one object has it, or a pod: ``modelClaim.modelName``."""
     objects = {name: shape for name, (_, shape) in fields(model).items() if not shape.container}
-    found = [f"{name}.{key}" for name, shape in objects.items() if shape.model and key in fields(shape.model)]
+    matches = [f"{name}.{key}" for name, shape in objects.items() if shape.model and key in fields(shape.model)]
     pods = [name for name, shape in objects.items() if shape.embedded == "PodSpec"]
-    found += [f"{name}.{key}" for name in pods[:1] if key in embedded.members("PodSpec").fields]
-    return found[0] if len(found) == 1 else ""
+    matches += [f"{name}.{key}" for name in pods[:1] if key in embedded.members("PodSpec").fields]
+    return matches[0] if len(matches) == 1 else ""
 
 
 def _last_part(key: str, known: tuple[str, ...]) -> str:
@@ -174,8 +174,8 @@ def _last_part(key: str, known: tuple[str, ...]) -> str:
     return part if part in known else ""
 
 
-def _around(key: str, above: tuple[type[KubeModel], ...]) -> str:
-    """How many levels higher there is a field of that name."""
+def _levels_up(key: str, above: tuple[type[KubeModel], ...]) -> str:
+    """The number of levels up to a field of that name."""
     for distance, model in enumerate(reversed(above), 1):
         if key in fields(model):
             return "one level" if distance == 1 else f"{distance} levels"
@@ -184,15 +184,15 @@ def _around(key: str, above: tuple[type[KubeModel], ...]) -> str:
 
 def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
     """The fields of what belongs at a place below a model; none where it has no fields."""
-    here = FieldType(model=model)
-    for segment in (one for one in segments if isinstance(one, str)):
-        if here.model is not None and segment in fields(here.model):
-            here = fields(here.model)[segment][1]
-        elif here.embedded:
+    place = FieldType(model=model)
+    for segment in (name for name in segments if isinstance(name, str)):
+        if place.model is not None and segment in fields(place.model):
+            place = fields(place.model)[segment][1]
+        elif place.embedded:
             return Members()
-    if here.embedded:
-        return embedded.members(here.embedded)
-    if here.model is None:
+    if place.embedded:
+        return embedded.members(place.embedded)
+    if place.model is None:
         return Members()
-    required = [info.alias or name for name, info in here.model.model_fields.items() if info.is_required()]
-    return Members(tuple(fields(here.model)), tuple(required))
+    required = [info.alias or name for name, info in place.model.model_fields.items() if info.is_required()]
+    return Members(tuple(fields(place.model)), tuple(required))

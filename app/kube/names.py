@@ -30,7 +30,7 @@ def fit(name: str, limit: int = LABEL_MAX) -> str:
 
 
 def short_hash(text: str, digits: int = _HASH_DIGITS) -> str:
-    """The first hexadecimal digits of the text's SHA-256."""
+    """The first hexadecimal digits of a string's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
 
@@ -39,12 +39,12 @@ def is_dns1123_label(name: str) -> bool:
 
 
 def is_dns1035_label(name: str) -> bool:
-    """What the name of a Service must be: it starts with a letter."""
+    """Return whether a Service can have the name: it starts with a letter."""
     return len(name) <= LABEL_MAX and _LABEL_1035.fullmatch(name) is not None
 
 
 def is_dns1123_subdomain(name: str) -> bool:
-    """What most object names must be."""
+    """Return whether most kinds of objects can have the name."""
     return len(name) <= SUBDOMAIN_MAX and _SUBDOMAIN.fullmatch(name) is not None
 
 
@@ -68,7 +68,7 @@ def is_label_value(value: str) -> bool:
 
 
 def key_problem(key: str) -> str:
-    """Why ``key`` is not a qualified name (``prefix/name``), or an empty string."""
+    """Return why ``key`` is not a qualified name (``prefix/name``), or an empty string."""
     prefix, slash, name = key.rpartition("/")
     if slash and (not is_dns1123_subdomain(prefix) or len(prefix) > SUBDOMAIN_MAX):
         return "prefix part must be a lower case DNS subdomain of at most 253 characters"
@@ -110,5 +110,5 @@ def reserved_keys(keys: Iterable[str], path: field.Path) -> Iterator[field.Error
 
 
 def is_reserved(key: str) -> bool:
-    """Whether the key of a label or annotation is Metacontroller's own."""
+    """Return whether the key of a label or annotation is reserved for Metacontroller."""
     return key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX)

@@ -17,10 +17,10 @@ from msgspec import Meta, Raw
 from app.kube.conditions import Condition
 from app.kube.limits import depth_exceeds
 from app.kube.names import LAST_APPLIED, is_reserved
-from app.kube.stored import Decoder, whole, without_nulls
+from app.kube.stored import Decoder, integral, without_nulls
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""What every integer of Kubernetes is; more than that could not be answered with."""
+"""The range of every integer of Kubernetes; a larger one could not be sent back."""
 
 
 class Observed(msgspec.Struct, rename="camel"):
@@ -28,7 +28,7 @@ class Observed(msgspec.Struct, rename="camel"):
 
 
 class OwnerReference(Observed):
-    """Who owns an object."""
+    """The owner of an object."""
 
     kind: str = ""
     name: str = ""
@@ -76,7 +76,7 @@ class ObservedObject(Observed, dict=True):
 
     @cached_property
     def annotations(self) -> dict[str, str]:
-        """Its annotations; empty where there are none or they are no map of strings. Nobody changes them."""
+        """Its annotations, read-only; empty if absent or not a map of strings."""
         try:
             return _ANNOTATIONS.decode(self.metadata.annotations) or {}
         except msgspec.DecodeError:
@@ -84,20 +84,20 @@ class ObservedObject(Observed, dict=True):
 
     @cached_property
     def record(self) -> dict[str, Any] | None:
-        """What :func:`last_applied` reads, once. Nobody changes it."""
+        """The result of :func:`last_applied`, read-only."""
         return _record(self)
 
     def resendable(self, record: dict[str, Any]) -> dict[str, Any] | None:
         """The part of the child's record that may be sent again, ``None`` to name the child only.
 
-        Whoever may edit a child may edit its record, and what is sent is written with Metacontroller's rights. For most
-        kinds that is no gain: who edits the record could edit the child. Kinds that hand on rights override this.
+        A user who may edit a child may edit its record, and children are written with Metacontroller's rights. For most
+        kinds the user gains nothing by that. Kinds that grant rights override this.
         """
         return record
 
 
 class ConditionsStatus(Observed):
-    """What a controller says of an object, as far as conditions tell it."""
+    """A status of which only the conditions matter."""
 
     conditions: list[Condition] | None = None
 
@@ -128,11 +128,12 @@ class TemplateMeta(Observed):
 
 
 class ContainerPart(Observed):
-    """What of a running container outlives an upgrade of this service."""
+    """The fields of a running container that an upgrade of this service keeps."""
 
     name: str = ""
     image: str = ""
     args: list[str] | None = None
+    security_context: Any = None
 
 
 class PodPart(Observed):
@@ -149,14 +150,14 @@ class ObservedTemplate(Observed):
 
 
 class DeploymentStrategy(Observed):
-    """How pods are replaced; ``rolling_update`` has numbers and percentages, as they were written."""
+    """The way pods are replaced; ``rolling_update`` has numbers and percentages as in the manifest."""
 
     type: str = ""
     rolling_update: dict[str, int | str] | None = None
 
 
 class DeploymentSpec(ReplicasSpec):
-    """What the cluster runs now, defaults of the API server included."""
+    """The spec in the cluster, with the API server's defaults."""
 
     selector: LabelSelector = msgspec.field(default_factory=LabelSelector)
     strategy: DeploymentStrategy = msgspec.field(default_factory=DeploymentStrategy)
@@ -232,7 +233,7 @@ class LeaderWorkerTemplate(Observed):
 
 
 class LeaderWorkerSetSpec(ReplicasSpec):
-    """What the cluster runs now."""
+    """The spec in the cluster."""
 
     leader_worker_template: LeaderWorkerTemplate = msgspec.field(default_factory=LeaderWorkerTemplate)
 
@@ -290,7 +291,7 @@ class ContainerStateWaiting(Observed):
 
 
 class ContainerStateTerminated(Observed):
-    """How a container ended; ``message`` is its last words, where the pod asks for them."""
+    """The end of a container; ``message`` is its termination message."""
 
     reason: str = ""
     message: str = ""
@@ -374,11 +375,11 @@ _ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
 
 
 def last_applied(child: ObservedObject) -> dict[str, Any] | None:
-    """What the hook answered last for this child, from Metacontroller's record; ``None`` without a usable record.
+    """The hook's last response for this child, from Metacontroller's record; ``None`` without a usable record.
 
-    Whoever may edit the child may edit its record. So it always names the child it is on, holds no null in a map, and
-    of metadata only what our answers have: labels and annotations that are texts, without the keys that belong to
-    Metacontroller, which puts its own back. Owners, finalizers and everything else there never come from a record.
+    A user who may edit the child may edit its record. So the result always names this child, has no null in a map, and
+    of metadata only labels and annotations whose values are strings, without Metacontroller's keys, which it adds
+    again. Owners, finalizers and all other metadata never come from a record.
     """
     return child.record
 
@@ -397,10 +398,7 @@ def _record(child: ObservedObject) -> dict[str, Any] | None:
 
 
 def _parsed(text: str) -> Any:
-    """The record's JSON without nulls in maps, and whole numbers as integers.
-
-    ``None`` where it is none, or nested beyond measure.
-    """
+    """Parse a record, without nulls in maps, and with whole numbers as integers; ``None`` if invalid or too deep."""
     if depth_exceeds(text.encode()):
         return None
     try:
@@ -414,12 +412,12 @@ def _number(text: str) -> float | int:
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"{text} is too large")
-    return whole(value)
+    return integral(value)
 
 
 _RECORD = msgspec.json.Decoder(float_hook=_number)
 _NULL = re.compile(r":\s*null")
-"""A null in a map. It may stand in a text, too."""
+"""A null in a map, or the same characters in a string."""
 
 
 def _recorded_metadata(recorded: Any, observed: ChildMeta) -> dict[str, Any] | None:

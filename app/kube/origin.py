@@ -9,7 +9,7 @@ from typing import Any
 from app.kube.field import Path
 
 KEYS = ("name", "containerPort", "port", "mountPath", "key", "type")
-"""By which field the items of a list are told apart: the first that all items have, each once."""
+"""Fields that can identify the items of a list; the first that all items have, with distinct values, does."""
 
 
 def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:

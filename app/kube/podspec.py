@@ -74,16 +74,16 @@ _ZERO_IS_ABSENT = frozenset(
         "partition",
     }
 )
-_TEXT_MAPS = frozenset(
+_STRING_MAPS = frozenset(
     {"nodeSelector", "matchLabels", "labels", "annotations", "volumeAttributes", "options", "overhead"}
 )
-"""Maps whose keys are the user's own: an empty value stands for itself."""
-_EMPTY_TEXT_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName", "service"})
-"""Texts of which the API server tells an empty one from none; ``service`` is a gRPC probe's, and empty by default."""
-_WITH_TEXT = frozenset({"httpHeaders", "sysctls"})
+"""Maps whose keys the user chooses: an empty value is kept."""
+_EMPTY_STRING_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName", "service"})
+"""Strings that differ from absent when they are empty; ``service`` is a gRPC probe's, and empty by default."""
+_WITH_VALUE = frozenset({"httpHeaders", "sysctls"})
 """Lists whose items have a ``value`` that is written even when it is empty; LeaderWorkerSet's schema requires it."""
 _QUANTITY_MAPS = frozenset({"requests", "limits", "overhead", "capacity"})
-_MAPS = _TEXT_MAPS | _QUANTITY_MAPS
+_MAPS = _STRING_MAPS | _QUANTITY_MAPS
 _QUANTITIES = frozenset({"sizeLimit", "divisor"})
 _EMPTY_OBJECT_IS_ABSENT = frozenset(
     {"resources", "requests", "limits", "overhead", "labels", "annotations", "matchLabels", "volumeAttributes"}
@@ -94,13 +94,13 @@ _EMPTY_OBJECT_IS_ABSENT = frozenset(
 def normalised(value: Json) -> Json:
     """A pod spec, or part of one, as the API server would store it: zero values left out, quantities canonical.
 
-    What has the wrong JSON type is left alone: checking is :mod:`app.kube.embedded`'s.
+    Values of the wrong JSON type stay: :mod:`app.kube.embedded` checks types.
     """
     result: Json = {}
     for key, item in value.items():
         kind = type(item)
         if kind is str:
-            if item or key in _EMPTY_TEXT_COUNTS:
+            if item or key in _EMPTY_STRING_COUNTS:
                 result[key] = canonical_value(item) if key in _QUANTITIES else item
         elif kind is dict:
             inner = _map(key, item) if key in _MAPS else normalised(item)
@@ -112,23 +112,23 @@ def normalised(value: Json) -> Json:
             if item:
                 result[key] = _items(key, item)
         elif item is not None and not _is_zero(key, item):
-            result[key] = canonical_value(item) if key in _QUANTITIES else _whole(item)
+            result[key] = canonical_value(item) if key in _QUANTITIES else _integral(item)
     return result
 
 
 def _is_zero(key: str, value: Any) -> bool:
-    """Whether a number or truth value is one that Go would not write."""
+    """Return whether a number or boolean is one that Go omits."""
     return not value and key in (_FALSE_IS_ABSENT if type(value) is bool else _ZERO_IS_ABSENT)
 
 
 def _items(key: str, items: list[Any]) -> list[Any]:
-    given = [item for item in items if item is not None]
+    present = [item for item in items if item is not None]
     stored: list[Any] = [
-        normalised(item) if type(item) is dict else _items("", item) if type(item) is list else _whole(item)
-        for item in given
+        normalised(item) if type(item) is dict else _items("", item) if type(item) is list else _integral(item)
+        for item in present
     ]
-    if key in _WITH_TEXT:
-        for before, after in zip(given, stored, strict=True):
+    if key in _WITH_VALUE:
+        for before, after in zip(present, stored, strict=True):
             if type(before) is dict and before.get("value") == "":
                 after["value"] = ""
     elif key == "sources":
@@ -160,12 +160,12 @@ def _map(key: str, item: Json) -> Json:
     return {name: text for name, text in item.items() if text is not None}
 
 
-def _whole(number: Any) -> Any:
+def _integral(number: Any) -> Any:
     return int(number) if type(number) is float and number.is_integer() else number
 
 
 def stored(value: Json) -> Json:
-    """A pod template, or part of one, as the API server would store it, also where its fields are not known."""
+    """A pod template, or part of one, as the API server would store it, also where its fields are unknown."""
     return normalised(without_nulls(value, in_lists=True))
 
 
@@ -174,9 +174,9 @@ def each_name_once(items: Iterable[Json], *, moved: bool = False) -> list[Json]:
 
     It takes the place of the first, or (``moved``) has its own. Metacontroller would merge the two.
     """
-    kept: dict[Any, Json] = {}
+    by_name: dict[Any, Json] = {}
     for item in items:
         if moved:
-            kept.pop(item.get("name"), None)
-        kept[item.get("name")] = item
-    return list(kept.values())
+            by_name.pop(item.get("name"), None)
+        by_name[item.get("name")] = item
+    return list(by_name.values())

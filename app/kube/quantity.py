@@ -1,7 +1,7 @@
 """Kubernetes resource quantities: parse, compare, and write in canonical form.
 
-Metacontroller compares what we send with what the API server stored, which is canonical: ``1000m`` stands there as
-``1``, so it must leave here as ``1`` (MC-3.2).
+Metacontroller compares what we send with what the API server stored, which is canonical: ``1000m`` is stored as ``1``,
+so it must be sent as ``1`` (MC-3.2).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def parse(text: str) -> Decimal:
     """
     match = _QUANTITY.fullmatch(text) if len(text) <= 64 else None
     if match is None:
-        raise QuantityError(f"must be a quantity, for example 500m or 16Gi{meant(text)}")
+        raise QuantityError(f"must be a quantity, for example 500m or 16Gi{suggestion(text)}")
     number, suffix = Decimal(match[1]), match[2]
     if suffix in _BINARY:
         value = number * _BINARY[suffix]
@@ -48,8 +48,8 @@ _BYTES = re.compile(r"([kmgtpe])(i?)b?(?:[iy].*)?", re.IGNORECASE)
 _UNITLESS = frozenset({"", "b", "byte", "bytes", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"})
 
 
-def meant(text: str) -> str:
-    """``; did you mean 4G or 4Gi?`` for ``4 GB`` and the like, empty where nothing can be guessed."""
+def suggestion(text: str) -> str:
+    """``; did you mean 4G or 4Gi?`` for ``4 GB`` and the like; empty without a suggestion."""
     written = _WRITTEN.fullmatch(text) if len(text) <= 64 else None
     if written is None:
         return ""
@@ -74,7 +74,7 @@ def is_quantity(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
-    """The text the API server stores. Raises :class:`QuantityError`."""
+    """The quantity as the API server stores it. Raises :class:`QuantityError`."""
     match = _QUANTITY.fullmatch(text)
     value = parse(text)
     suffix = match[2] if match else ""
@@ -122,11 +122,11 @@ def _plain(value: float) -> str:
 
 
 def quantity_errors(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> list[field.Error]:
-    """Whether the text is a quantity of at least 0, or above 0 where ``positive`` is asked for."""
+    """Return the errors of a quantity, which must be at least 0, or above 0 with ``positive``."""
     try:
         value = parse(text)
     except QuantityError:
-        return [field.invalid(path, text, f"must be a quantity, for example {example}{meant(text)}")]
+        return [field.invalid(path, text, f"must be a quantity, for example {example}{suggestion(text)}")]
     if value < 0 or (positive and value == 0):
         bound = "above 0" if positive else "0 or more"
         return [field.invalid(path, text, f"must be {bound}, for example {example}")]

@@ -1,4 +1,4 @@
-"""What makes a custom resource: its names, its types, its columns, and which objects it owns and reads.
+"""The description of a custom resource: its names, its types, its columns, and which objects it owns and reads.
 
 One :class:`CustomResource` value per kind is the only place where these are written. The hooks, the admission paths,
 the CRDs, the CompositeControllers and the RBAC rules all come from it.
@@ -20,7 +20,7 @@ StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Resource(Generic[SpecT, StatusT]):
-    """A decoded custom resource. ``status`` is what was last written, empty when there is none or it is unreadable."""
+    """A decoded custom resource. ``status`` is the one last written, empty if absent or unreadable."""
 
     metadata: ObjectMeta
     spec: SpecT
@@ -49,7 +49,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class ChildKind:
-    """A kind the sync hook may return. ``optional`` kinds are declared by a kustomize component of their own."""
+    """A kind the sync hook may return. ``optional`` kinds are declared by a separate kustomize component."""
 
     api_version: str
     kind: str
@@ -77,7 +77,7 @@ class RelatedKind:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Rights that children hand on, as the rule of a Role does: whoever creates them has to hold these rights too."""
+    """Rights that children grant, as the rule of a Role does: their creator must have these rights too."""
 
     group: str
     plurals: tuple[str, ...]
@@ -107,11 +107,11 @@ class CustomResource:
     """Empty: no customize hook is configured."""
     grants: tuple[Grant, ...] = ()
     counted: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Texts of the status that syncs are counted by, and which of their values are told apart."""
+    """Fields of the status that syncs are counted by, with the values that are counted separately."""
     older: tuple[CustomResource, ...] = ()
     """The kind in the other versions that are served."""
     stored: bool = True
-    """Whether this is the version that is stored, and that the hooks work with: any but the older ones."""
+    """False for the older versions; the hooks work with the stored one."""
 
     @property
     def plural(self) -> str:

@@ -16,7 +16,7 @@ MAX_UID = 256
 
 
 class Request(Protocol):
-    """What every review's request has."""
+    """The field that every review's request has."""
 
     uid: str
 
@@ -25,7 +25,7 @@ RequestT = TypeVar("RequestT", bound=Request)
 
 
 class _Review(msgspec.Struct, Generic[RequestT], rename="camel"):
-    """What else is in it, such as who asks, decides nothing."""
+    """A review. Its other fields, such as the user, have no effect."""
 
     api_version: str
     kind: str

@@ -1,7 +1,7 @@
 """Rules between the fields of a type, each written once: as CEL, and beside it the same in Python.
 
-The CRD takes the CEL, and the API server refuses what breaks it. :func:`violations` asks the Python where no API server
-has: of what templates were rendered to, and of files on the command line. A type has its rules in ``constraints``; a
+The CRD has the CEL, and the API server refuses violations. :func:`violations` runs the Python where no API server
+checks: on rendered templates, and on files of the command line. A type has its rules in ``constraints``; a
 list has them beside its type, ``Annotated[list[Item], Rules((...))]``.
 """
 
@@ -20,7 +20,7 @@ from app.kube import field
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What must hold of a value, which is there: as a CEL expression and in Python, and the words where it does not."""
+    """A rule for a value that is present, as a CEL expression and in Python, and its message."""
 
     cel: str
     message: str
@@ -36,7 +36,7 @@ def cel(*rules: tuple[str, str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Marks a list that has rules of its own."""
+    """Marks a list that has rules."""
 
     rules: tuple[Rule, ...]
 
@@ -49,15 +49,14 @@ def as_schema(rules: Sequence[Rule]) -> dict[str, Any]:
 
 
 def violations(value: BaseModel, path: field.Path) -> Iterator[field.Error]:
-    """Everything at and below ``value`` that its types' rules refuse, and names that stand twice in a list by name."""
+    """Yield each violation of rules at and below ``value``, and duplicates in lists with keys."""
     yield from broken(getattr(value, "constraints", ()), value, path, "object")
     for name, info in type(value).model_fields.items():
-        held = getattr(value, name)
-        here = path.child(info.alias or name)
-        if isinstance(held, BaseModel):
-            yield from violations(held, here)
-        elif isinstance(held, list):
-            yield from _of_list(held, info, here)
+        item, item_path = getattr(value, name), path.child(info.alias or name)
+        if isinstance(item, BaseModel):
+            yield from violations(item, item_path)
+        elif isinstance(item, list):
+            yield from _of_list(item, info, item_path)
 
 
 def _of_list(items: list[Any], info: FieldInfo, path: field.Path) -> Iterator[field.Error]:
@@ -66,19 +65,19 @@ def _of_list(items: list[Any], info: FieldInfo, path: field.Path) -> Iterator[fi
             yield from broken(marker.rules, items, path, "array")
     extra = info.json_schema_extra
     keys: Any = extra.get("x-kubernetes-list-map-keys", ()) if isinstance(extra, dict) else ()
-    seen = []
+    earlier = []
     for position, item in enumerate(items):
-        here, key = path.index(position), {name: getattr(item, name) for name in keys}
-        if key in seen:
-            yield field.duplicate(here, key)
+        item_path, key = path.index(position), {name: getattr(item, name) for name in keys}
+        if key in earlier:
+            yield field.duplicate(item_path, key)
         if key:
-            seen.append(key)
+            earlier.append(key)
         if isinstance(item, BaseModel):
-            yield from violations(item, here)
+            yield from violations(item, item_path)
 
 
 def broken(rules: Sequence[Rule], value: Any, path: field.Path, kind: str = "object") -> Iterator[field.Error]:
-    """Objects and lists are not repeated in messages: the API server does not either."""
+    """Like the API server, do not repeat objects and lists in messages."""
     for rule in rules:
         if not rule.holds(value):
             yield rule.error(value, path) if rule.error is not None else field.invalid(path, kind, rule.message)

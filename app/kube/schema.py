@@ -1,7 +1,7 @@
-"""From our types to a CustomResourceDefinition: pydantic specs and msgspec statuses as a structural OpenAPI v3 schema.
+"""Structural OpenAPI v3 schemas of CustomResourceDefinitions, from pydantic specs and msgspec statuses.
 
-What pydantic and msgspec write is JSON Schema; the API server takes a narrower language in which every type stands
-where its field stands. Source: HTTP-2.3 and HTTP-2.4. A test checks the result.
+Pydantic and msgspec write JSON Schema; the API server accepts a narrower language, in which the type of every field
+is inline. Source: HTTP-2.3 and HTTP-2.4. A test checks the result.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from app.kube.resource import CustomResource
 Schema = dict[str, Any]
 
 OPEN_OBJECT: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-"""An object whose fields are not for the API server to judge or to prune."""
+"""An object whose fields the API server neither validates nor prunes."""
 
 
 class SchemaError(Exception):
-    """A type says something that a CRD cannot say, or says too little: a field without a description."""
+    """A type cannot be expressed in a CRD, or has a field without a description."""
 
 
 def structural_schema(resource: CustomResource) -> Schema:
@@ -29,8 +29,8 @@ def structural_schema(resource: CustomResource) -> Schema:
         "apiVersion": {"type": "string", "description": f"Always {resource.api_version}."},
         "kind": {"type": "string", "description": f"Always {resource.kind}."},
         "metadata": {"type": "object"},
-        "spec": {"description": f"What is wanted of this {resource.kind}.", **spec_schema(resource)},
-        "status": {"description": f"What was last seen of this {resource.kind}.", **status_schema(resource)},
+        "spec": {"description": f"Desired state of the {resource.kind}.", **spec_schema(resource)},
+        "status": {"description": f"Observed state of the {resource.kind}.", **status_schema(resource)},
     }
     schema: Schema = {"description": resource.description, "type": "object", "properties": properties}
     if resource.spec_required:
@@ -60,7 +60,7 @@ def status_schema(resource: CustomResource) -> Schema:
 
 
 def _as_conditions(conditions: Schema) -> None:
-    """What ``metav1.Condition`` says of itself beyond our type, which also reads conditions that others wrote."""
+    """Add what ``metav1.Condition`` requires beyond our type, which also reads conditions that others wrote."""
     conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
     item = conditions["items"]
     if (
@@ -168,7 +168,7 @@ class _Rewriter:
     def _default(self, raw: Schema, node: Schema) -> None:
         """Defaults that a user would notice: not null, false or empty, which are Go's zero values and stay absent.
 
-        A field that has a default here and none in the CRD says ``json_schema_extra={"default": None}``.
+        A field whose default should not be in the CRD has ``json_schema_extra={"default": None}``.
         """
         value = raw.get("default")
         if self._defaults and value not in (None, "", [], {}) and value is not False and not isinstance(value, dict):
@@ -200,7 +200,7 @@ _DROPPED = frozenset({"title", "$defs", "examples", "$comment", "discriminator",
 
 
 def _is_open(raw: Schema, node: Schema) -> bool:
-    """A map of anything, or a value of which not even the type is said. A class without fields is a closed object."""
+    """Return whether it is a map of anything, or a value without a type. A class without fields is a closed object."""
     if node.get("type") == "object":
         return "properties" not in raw and raw.get("additionalProperties") is not False
     return not raw.keys() & {"type", "enum", "const", "x-kubernetes-int-or-string"}
@@ -250,6 +250,6 @@ _ORDER = (
 
 
 def _ordered(node: Schema) -> Schema:
-    """The same node with what a reader looks for first on top."""
+    """The same node with its most important keys first."""
     first = {key: node[key] for key in _ORDER if key in node}
     return first | {key: node[key] for key in sorted(node.keys() - first.keys())}

@@ -29,7 +29,7 @@ _MEANINGFUL_WHEN_EMPTY = frozenset(
         "preference",
     }
 )
-"""Keys under which an empty map says something of its own, which the API server keeps."""
+"""Keys under which an empty map has a meaning, so that the API server keeps it."""
 
 
 def clean(value: Any) -> Any:
@@ -44,13 +44,13 @@ def clean(value: Any) -> Any:
             if type(item) is str:
                 cleaned[key] = item
             elif item is not None:
-                kept = clean(item)
-                if kept not in ({}, []) or (kept == {} and key in _MEANINGFUL_WHEN_EMPTY):
-                    cleaned[key] = kept
+                inner = clean(item)
+                if inner not in ({}, []) or (inner == {} and key in _MEANINGFUL_WHEN_EMPTY):
+                    cleaned[key] = inner
         return cleaned
     if isinstance(value, list):
         return [clean(item) for item in value if item is not None]
-    return whole(value) if isinstance(value, float) else value
+    return integral(value) if isinstance(value, float) else value
 
 
 def without_nulls(value: Any, largest: float = 2**63, *, in_lists: bool = False) -> Any:
@@ -70,10 +70,10 @@ def without_nulls(value: Any, largest: float = 2**63, *, in_lists: bool = False)
             for item in value
             if item is not None or not in_lists
         ]
-    return whole(value, largest) if isinstance(value, float) else value
+    return integral(value, largest) if isinstance(value, float) else value
 
 
-def whole(value: float, largest: float = 2**63) -> float | int:
+def integral(value: float, largest: float = 2**63) -> float | int:
     """The number as JSON from the API server has it: an integer where it is a whole one below ``largest``."""
     return int(value) if value.is_integer() and abs(value) < largest else value
 
@@ -138,9 +138,9 @@ _encoded = msgspec.json.encode
 
 
 def _essence(shape: inspect.Type) -> inspect.Type:
-    """What remains of a type without its description, and without ``None``."""
+    """The type without its description, and without ``None``."""
     if isinstance(shape, inspect.Metadata):
         return _essence(shape.type)
     if isinstance(shape, inspect.UnionType):
-        return next((_essence(one) for one in shape.types if not isinstance(one, inspect.NoneType)), shape)
+        return next((_essence(type_) for type_ in shape.types if not isinstance(type_, inspect.NoneType)), shape)
     return shape

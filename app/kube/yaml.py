@@ -24,7 +24,7 @@ class _Dumper(_Base):  # type: ignore[misc]  # chosen when it is imported
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """A text in the plainest style that every reader takes for a text."""
+    """Represent a string in the plainest style that every reader takes for a string."""
     style = None
     if not text.replace("\n", "").isprintable() or text in _BOOLEAN_LIKE or _NUMBER_LIKE.fullmatch(text):
         style = '"'

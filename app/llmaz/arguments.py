@@ -18,9 +18,9 @@ TENSOR_PARALLEL = "TP"
 PIPELINE_PARALLEL = "PP"
 OF_MODELS = (MODEL_PATH, MODEL_NAME, DRAFT_MODEL_PATH)
 DEGREES = (TENSOR_PARALLEL, PIPELINE_PARALLEL)
-"""Over how many devices the model is split. Without a word of the flavor's it follows from its devices."""
+"""Number of devices that the model is split over. Defaults to what the flavor's devices imply."""
 WORDS = (*OF_MODELS, *DEGREES)
-"""The words that can always have a value. Every other one is a param that a flavor may have."""
+"""Placeholders of every preset. All others are params that a flavor may have."""
 
 _WORD = r"[0-9A-Za-z_-]+"
 _PLACEHOLDER = re.compile(rf"\{{\{{[ \t\n\f\r]*\.({_WORD})[ \t\n\f\r]*\}}\}}")
@@ -33,14 +33,14 @@ class ArgumentError(ValueError):
 
 
 def render(arguments: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """The arguments with every placeholder replaced, in order. Raises :class:`ArgumentError`."""
+    """Replace the placeholders in all arguments. Raises :class:`ArgumentError`."""
     return [_PLACEHOLDER.sub(lambda match: _value(match, values), argument) for argument in arguments]
 
 
 _NO_VALUE = {
     MODEL_PATH: "the model has none",
     MODEL_NAME: "the model has none",
-    DRAFT_MODEL_PATH: "there is no draft model",
+    DRAFT_MODEL_PATH: "no draft model is claimed",
     **dict.fromkeys(DEGREES, "the flavor's param must be a whole number, 1 or more"),
 }
 
@@ -60,12 +60,12 @@ def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
 
 
 def render_variable(text: str, params: Mapping[str, str]) -> str:
-    """The value of a variable with the params of a flavor in it; every other placeholder is left as it is."""
+    """Replace the params of a flavor in the value of a variable; other placeholders stay."""
     return _PLACEHOLDER.sub(lambda match: params.get(match[1]) or match[0], text)
 
 
 def unknown_words(argument: str, known: Collection[str] = ()) -> Iterator[str]:
-    """Placeholders that have no value but where the flavor has such a param."""
+    """Return the placeholders whose value must come from a param of the flavor."""
     return (word for word in named_words(argument) if word not in WORDS and word not in known)
 
 
@@ -75,7 +75,7 @@ def is_word(text: str) -> bool:
 
 
 def named_words(text: str) -> list[str]:
-    """The words of the placeholders in it, in order."""
+    """Return the names of the placeholders, in order."""
     return [match[1] for match in _PLACEHOLDER.finditer(text)]
 
 
@@ -87,7 +87,7 @@ def names_a_word(text: str) -> bool:
     return _MEANT.search(text) is not None
 
 
-def says_so(arguments: Sequence[str], options: Sequence[str]) -> bool:
+def has_option(arguments: Sequence[str], options: Sequence[str]) -> bool:
     """True if the arguments contain one of the options, with dashes or underscores, with or without ``=``."""
     return not _options(arguments).isdisjoint(_options(options))
 

@@ -1,4 +1,4 @@
-"""The rules that the kinds of the family share: names, accelerators, and the annotation of the loader.
+"""Validation rules that the family's kinds share: names, accelerators, and the annotation of the loader.
 
 Source: LZ-OM01, LZ-PG01, LZ-SV01, LZ-N04, LZ-N05, LZ-N32.
 """
@@ -19,13 +19,13 @@ NAME = METADATA.child("name")
 
 
 def model_name(metadata: ObjectMeta) -> Iterator[field.Error]:
-    """An OpenModel's name is the value of a label and part of paths."""
+    """Validate the name of an OpenModel, which becomes a label value and part of paths."""
     if metadata.name and not is_dns1123_label(metadata.name):
         yield _not_a_label(metadata.name)
 
 
 def workload_name(metadata: ObjectMeta) -> Iterator[field.Error]:
-    """A Playground's or Service's name is also that of Services, with and without ``-lb``."""
+    """Validate the name of a Playground or Service, which also names core Services, with and without ``-lb``."""
     name = metadata.name
     if not name:
         return
@@ -48,7 +48,7 @@ def _not_a_label(name: str) -> field.Error:
 
 
 def workload_warnings(metadata: ObjectMeta) -> Iterator[field.Advice]:
-    """Names that leave no room for what controllers append, and values of the loader's annotation without a meaning."""
+    """Warn of names too long for the suffixes of controllers, and of unknown values of the loader's annotation."""
     if NAME_ADVISED < len(metadata.name) <= NAME_MAX:
         yield field.advice(
             NAME,
@@ -61,12 +61,12 @@ def workload_warnings(metadata: ObjectMeta) -> Iterator[field.Advice]:
 
 
 def claim_warnings(name: str, path: field.Path) -> Iterator[field.Advice]:
-    """A claimed name that no OpenModel can have, often the repository's; an empty one has an error of its own."""
+    """Warn of a claimed name that no OpenModel can have, often the repository's; another rule refuses an empty one."""
     if name and not is_dns1123_label(name):
         yield field.advice(
             path,
             f"no OpenModel can be named {field.go_quote(name)}, so nothing is created; use the name of the OpenModel, "
-            "not that of its repository",
+            "not of its repository",
         )
 
 
@@ -82,8 +82,8 @@ def accelerator_warnings(resources: Resources | None, path: field.Path) -> Itera
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:
-    """The error under the path that upstream's webhook reports, some of which are odd, for programs that match on it.
+    """Return the error under the path that upstream's webhook reports, for programs that match on it.
 
-    ``modelhooks validate`` still points at the true place, which the error's text names too.
+    ``modelhooks validate`` still points at the field with the mistake, which the message names too.
     """
     return replace(error, path=field.Path(path), place=error.path)

@@ -1,4 +1,4 @@
-"""A model's flavors: which will do, what their params stand for, and the nodes they select. Source: LZ-2.9, LZ-3.3."""
+"""A model's flavors: their order, the values of their params, and the nodes they select. Source: LZ-2.9, LZ-3.3."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 _GPU = re.compile(r"[^/]+/gpu|google\.com/tpu|habana\.ai/gaudi|gpu\.intel\.com/(i915|xe)")
-"""Resources of which each one is a whole device that an engine can split a model over. Slices of one are not."""
+"""Resources that count whole devices, not slices of one, so that an engine can split a model over them."""
 _DEGREE = re.compile(r"[1-9][0-9]{0,3}")
 
 
 def of(spec: OpenModelSpec) -> tuple[Flavor, ...]:
-    """All flavors of a model, best first."""
+    """Return all flavors of a model, best first."""
     return tuple((spec.inference_config.flavors if spec.inference_config else None) or ())
 
 
@@ -39,22 +39,22 @@ def unusable(flavors: Iterable[Flavor]) -> Iterator[field.Error]:
         )
 
 
-def wanted(flavors: Iterable[Flavor], claimed: Sequence[str]) -> list[Flavor]:
-    """The flavors that will do, the most wanted first: those that the claim names, else all of the model."""
-    known: dict[str, Flavor] = {}
+def eligible(flavors: Iterable[Flavor], claimed: Sequence[str]) -> list[Flavor]:
+    """Return the claimed flavors, best first; all flavors of the model if none is claimed."""
+    by_name: dict[str, Flavor] = {}
     for flavor in flavors:
-        known.setdefault(flavor.name, flavor)
-    return [known[name] for name in dict.fromkeys(claimed or known) if name in known]
+        by_name.setdefault(flavor.name, flavor)
+    return [by_name[name] for name in dict.fromkeys(claimed or by_name) if name in by_name]
 
 
 def chosen(flavors: Iterable[Flavor], claimed: Sequence[str]) -> Flavor | None:
-    """The flavor that sets resources and params; ``None`` if the model lacks the first that is claimed."""
-    first = next(iter(wanted(flavors, claimed)), None)
+    """Return the flavor that sets resources and params; ``None`` if the model lacks the first claimed flavor."""
+    first = next(iter(eligible(flavors, claimed)), None)
     return first if first is not None and (not claimed or first.name == claimed[0]) else None
 
 
 def node_selector(flavor: Flavor) -> Mapping[str, str]:
-    """Labels of the nodes of a flavor: its nodeSelector, or the instance type that its params name (LZ-2.9)."""
+    """Return the node labels of a flavor: its nodeSelector, or the instance type in its params (LZ-2.9)."""
     instance_type = (flavor.params or {}).get(INSTANCE_TYPE, "")
     return flavor.node_selector or ({_INSTANCE_TYPE_LABEL: instance_type} if is_instance_type(instance_type) else {})
 
@@ -71,20 +71,19 @@ def devices(flavor: Flavor) -> int:
 
 
 def words(flavor: Flavor | None) -> dict[str, str]:
-    """What params are to placeholders: all that the flavor has, and how many devices the model is split over.
+    """Return the values of the placeholders that flavors set: the flavor's params, and both degrees of parallelism.
 
-    The degrees are always among them. One that the flavor does not say is 1 for the pipeline, and as many devices as
-    there are for each of its stages for the tensors; one that is no number is empty.
+    PP defaults to 1, and TP to the number of devices per pipeline stage. A degree that is not a number is empty.
     """
-    given = dict((flavor.params if flavor is not None else None) or {})
-    pipeline = degree(given.get(PIPELINE_PARALLEL, "1"))
-    each = devices(flavor) // int(pipeline or 1) if flavor is not None else 1
-    tensor = degree(given.get(TENSOR_PARALLEL, str(max(each, 1))))
-    return {**given, TENSOR_PARALLEL: tensor, PIPELINE_PARALLEL: pipeline}
+    params = dict((flavor.params if flavor is not None else None) or {})
+    pipeline = degree(params.get(PIPELINE_PARALLEL, "1"))
+    per_stage = devices(flavor) // int(pipeline or 1) if flavor is not None else 1
+    tensor = degree(params.get(TENSOR_PARALLEL, str(max(per_stage, 1))))
+    return {**params, TENSOR_PARALLEL: tensor, PIPELINE_PARALLEL: pipeline}
 
 
 def degree(text: str) -> str:
-    """The text if it is a number of devices, else nothing."""
+    """Return the string if it is a number of devices, otherwise an empty string."""
     return text if _DEGREE.fullmatch(text) else ""
 
 
@@ -93,13 +92,13 @@ class Nodes:
     """The nodes on which pods may run."""
 
     selectors: tuple[Mapping[str, str], ...] = ()
-    """Labels of the nodes of each flavor, the most wanted first."""
+    """Node labels of each flavor, best first."""
     others: bool = False
     """True if pods may also run on all other nodes."""
 
 
 def nodes(flavors: Sequence[Flavor]) -> Nodes:
-    """The nodes of these flavors."""
+    """Return the nodes of these flavors."""
     selecting = _selecting(flavors)
     selectors: list[Mapping[str, str]] = []
     for flavor in selecting:
@@ -109,24 +108,24 @@ def nodes(flavors: Sequence[Flavor]) -> Nodes:
 
 
 def _selecting(flavors: Iterable[Flavor]) -> list[Flavor]:
-    """Those up to one that selects no nodes: it runs on every node, so that no later one is ever needed."""
+    """Return the flavors before the first that selects no nodes: that one runs on every node."""
     return list(takewhile(node_selector, flavors))
 
 
 _FIRST_WEIGHT = 64
-"""Halved from flavor to flavor: a node of an earlier one outweighs a node of all the later ones together."""
+"""Halved for each next flavor, so that an earlier one outweighs all later ones together."""
 
 
-def add_affinity(pod: Json, wanted: Nodes) -> None:
-    """Makes the pod run on these nodes, the first rather than the last, beside what it asks for itself."""
-    if not wanted.selectors:
+def add_affinity(pod: Json, nodes: Nodes) -> None:
+    """Restrict a pod to these nodes and prefer the first, in addition to the pod's own affinity."""
+    if not nodes.selectors:
         return
     affinity = pod.get("affinity", {})
     node = dict(affinity.get("nodeAffinity", {}))
-    if not wanted.others:
+    if not nodes.others:
         required = node.get(_REQUIRED, {})
-        node[_REQUIRED] = {**required, "nodeSelectorTerms": _both(required.get("nodeSelectorTerms"), wanted.selectors)}
-    ranked = wanted.selectors if wanted.others else wanted.selectors[:-1]
+        node[_REQUIRED] = {**required, "nodeSelectorTerms": _both(required.get("nodeSelectorTerms"), nodes.selectors)}
+    ranked = nodes.selectors if nodes.others else nodes.selectors[:-1]
     if ranked:
         preferred = ({"weight": _FIRST_WEIGHT >> rank, "preference": _term(s)} for rank, s in enumerate(ranked))
         node[_PREFERRED] = [*node.get(_PREFERRED, ()), *preferred]
@@ -134,7 +133,7 @@ def add_affinity(pod: Json, wanted: Nodes) -> None:
 
 
 def _both(terms: Sequence[Json] | None, selectors: Sequence[Mapping[str, str]]) -> list[Json]:
-    """Terms of which a node fits one where it fits one of the terms and one of the selectors."""
+    """Return terms that match the nodes which match a term and a selector."""
     if not terms:
         return [_term(selector) for selector in selectors]
     fitting = [term for term in terms if term.get("matchExpressions") or term.get("matchFields")]
@@ -143,7 +142,7 @@ def _both(terms: Sequence[Json] | None, selectors: Sequence[Mapping[str, str]]) 
         for term in fitting
         for selector in selectors
     ]
-    return each or list(terms)  # a term of nothing fits no node, and neither do nothing but such terms
+    return each or list(terms)  # empty terms match no node
 
 
 def _term(selector: Mapping[str, str]) -> Json:
@@ -155,14 +154,14 @@ def _term(selector: Mapping[str, str]) -> Json:
 
 
 def notes(model: str, flavors: Sequence[Flavor], claimed: Sequence[str]) -> Iterator[str]:
-    """Flavors that the model does not have (LZ-T16, LZ-N14), and alternatives that the pods do not fit (LZ-N36)."""
-    known = [flavor.name for flavor in flavors]
+    """Warn of claimed flavors that are missing (LZ-T16, LZ-N14) or have other limits than the pods (LZ-N36)."""
+    names = [flavor.name for flavor in flavors]
     for position, name in enumerate(claimed):
-        if name not in known:
+        if name not in names:
             effect = ", so the pods get no accelerators" if position == 0 else ""
-            yield f"OpenModel {model} has no flavor {name}{effect}; its flavors are: {', '.join(known) or 'none'}"
+            yield f"OpenModel {model} has no flavor {name}{effect}; its flavors are: {', '.join(names) or 'none'}"
     first = chosen(flavors, claimed)
-    for other in wanted(flavors, claimed):
+    for other in eligible(flavors, claimed):
         if first is not None and (other.limits or {}) != (first.limits or {}):
             yield (
                 f"OpenModel {model}: pods always have the limits of flavor {first.name}, those of flavor {other.name} "

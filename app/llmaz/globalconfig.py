@@ -1,4 +1,4 @@
-"""The family's ConfigMap: which scheduler and which loader image. Source: LZ-4.7."""
+"""The family's ConfigMap, which sets the scheduler and the loader's image. Source: LZ-4.7."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class GlobalConfig:
 
 
 def read(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> GlobalConfig | Cause:
-    """The configuration; our defaults where there is none; a cause where there is one that cannot be read."""
-    found = get(group, CONFIG_MAP, settings.llmaz_system_namespace)
-    text = (found.data or {}).get(CONFIG_KEY) if found is not None else None
+    """Return the configuration, the defaults without a ConfigMap, or a cause if it cannot be read."""
+    configmap = get(group, CONFIG_MAP, settings.llmaz_system_namespace)
+    text = (configmap.data or {}).get(CONFIG_KEY) if configmap is not None else None
     if text is None:
         return GlobalConfig()
     parsed = read_yaml(text, _config)

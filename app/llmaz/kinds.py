@@ -1,4 +1,4 @@
-"""The family's kinds: how they look from outside, and what they do. Source: LZ-1.0, LZ-10."""
+"""The family's kinds: names, children, related objects, columns and hooks. Source: LZ-1.0, LZ-10."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from app.llmaz.service import checks as service
 from app.llmaz.service import observed as service_observed
 from app.llmaz.service import sync as service_sync
 from app.llmaz.service.types import ServiceSpec, ServiceStatus
-from app.llmaz.status import Validity, invalid, kept
+from app.llmaz.status import Validity, invalid, kept_children
 
 _AGE = Column("AGE", ".metadata.creationTimestamp", "date")
 _REPLICAS = Column("REPLICAS", ".status.replicas", "integer")
@@ -145,7 +145,7 @@ KINDS = (
             related=playground_observed.Related,
             sync=playground_sync.sync,
             invalid=invalid,
-            kept=kept,
+            kept=kept_children,
             template_inputs=playground_observed.template_inputs,
             customize=playground_observed.customize,
         ),
@@ -159,7 +159,7 @@ KINDS = (
             related=service_observed.Related,
             sync=service_sync.sync,
             invalid=invalid,
-            kept=kept,
+            kept=kept_children,
             template_inputs=service_observed.template_inputs,
             customize=service_observed.customize,
         ),

@@ -65,15 +65,14 @@ def skips_loader(metadata: ObjectMeta) -> bool:
 
 
 def load_balancer(service: str) -> str:
-    """Name of the core Service before an inference Service's pods."""
+    """Name of the core Service in front of an inference Service's pods."""
     return f"{service}-lb"
 
 
 def gateway_objects(service: str) -> str:
     """Name of the three objects that put a Service's model behind the gateway.
 
-    The gateway writes an HTTPRoute of the AIGatewayRoute's name over whatever has that name, so none is used that
-    somebody might choose for a route.
+    The gateway overwrites any HTTPRoute with the AIGatewayRoute's name, so the name is one that users do not choose.
     """
     return f"{service}-llmaz"
 
@@ -89,10 +88,10 @@ def mounted_volume(position: int, *, alone: bool) -> str:
 
 
 def deployment_selector(service: str) -> dict[str, str]:
-    """What finds the pods of a single-node service; never changed, because a Deployment's selector cannot be."""
+    """Label selector of the pods of a single-node service; immutable, as in the Deployment."""
     return {INFERENCE_SERVICE: service}
 
 
 def leader_selector(service: str) -> dict[str, str]:
-    """What finds the leader pods of a LeaderWorkerSet: those that take requests."""
+    """Label selector of the leader pods of a LeaderWorkerSet, which serve the requests."""
     return {LWS_NAME: service, LWS_WORKER_INDEX: "0"}

@@ -52,7 +52,7 @@ class Model:
     flavors: tuple[Flavor, ...]
     owned_by: str
     created_at: str | None
-    """RFC 3339 in UTC: ``createdAt``, else the creation time of the object if known."""
+    """RFC 3339 in UTC: ``createdAt``, or the creation time of the object if known."""
 
     @property
     def served_name(self) -> str:
@@ -61,8 +61,8 @@ class Model:
 
 
 def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> list[Model] | Cause:
-    """The models of these names in this order, or what is wrong with the first that cannot be had."""
-    found = []
+    """Return the models of these names in this order, or why the first of them cannot be used."""
+    claimed = []
     for name in names:
         resource = get(group, name)
         if resource is None:
@@ -70,8 +70,8 @@ def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> lis
         model = _model(resource, bytes(resource.spec))
         if isinstance(model, str):
             return Cause(Stage.MODEL, f"OpenModel {name} cannot be used: {model}", Obstacle.MODEL_INVALID)
-        found.append(model)
-    return found
+        claimed.append(model)
+    return claimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +80,18 @@ class Runtime:
 
     spec: BackendRuntimeSpec
     handlers: dict[str, Json]
-    """Lifecycle and probes of the container, as they are sent; never changed."""
+    """Lifecycle and probes of the container."""
 
 
 def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime | Cause:
-    """The BackendRuntime of that name, or what is wrong with it."""
+    """Return the BackendRuntime of that name, or why it cannot be used."""
     resource = get(group, name)
     if resource is None:
         return Cause(Stage.SPEC, f"BackendRuntime {name} does not exist", Obstacle.BACKEND_RUNTIME_NOT_FOUND)
-    found = _runtime(bytes(resource.spec))
-    if isinstance(found, str):
-        return Cause(Stage.SPEC, f"BackendRuntime {name} cannot be used: {found}", Obstacle.BACKEND_RUNTIME_INVALID)
-    return found
+    usable = _runtime(bytes(resource.spec))
+    if isinstance(usable, str):
+        return Cause(Stage.SPEC, f"BackendRuntime {name} cannot be used: {usable}", Obstacle.BACKEND_RUNTIME_INVALID)
+    return usable
 
 
 def _model(resource: RelatedResource, raw: bytes) -> Model | str:
@@ -104,7 +104,7 @@ def _model(resource: RelatedResource, raw: bytes) -> Model | str:
         if not is_label_value(value):
             return f"{path}: not a valid label value"
     try:
-        found = source.read(spec.source)
+        weights = source.read(spec.source)
     except source.SourceError as error:
         return f"{SPEC.child('source')}: {error}"
     offered = flavors.of(spec)
@@ -112,11 +112,11 @@ def _model(resource: RelatedResource, raw: bytes) -> Model | str:
     if bad:
         return field.aggregate(bad)
     created = _utc(spec.created_at or resource.metadata.creation_timestamp)
-    return Model(name, spec.family_name, found, offered, owned_by=spec.owned_by, created_at=created)
+    return Model(name, spec.family_name, weights, offered, owned_by=spec.owned_by, created_at=created)
 
 
 def _utc(time: str | None) -> str | None:
-    """The form in which Kubernetes has times."""
+    """Return a time as Kubernetes writes it."""
     moment = parse_rfc3339(time) if time else None
     return None if moment is None else rfc3339(moment)
 
@@ -138,7 +138,7 @@ def _runtime(raw: bytes) -> Runtime | str:
 
 
 def unloadable(models: list[Model], settings: Settings, *, skip: bool) -> Cause | None:
-    """A model that no loader can fetch, so that a pod would never start."""
+    """Return a cause if no loader can fetch one of the models, so that its pods would never start."""
     for model in models if not skip else ():
         problem = _unloadable(model.source, models, settings)
         if problem:
@@ -146,26 +146,26 @@ def unloadable(models: list[Model], settings: Settings, *, skip: bool) -> Cause 
     return None
 
 
-def _unloadable(found: Source, models: list[Model], settings: Settings) -> str:
-    if isinstance(found, ObjectStore) and found.protocol != "oss" and not settings.llmaz_object_loader_image:
+def _unloadable(weights: Source, models: list[Model], settings: Settings) -> str:
+    if isinstance(weights, ObjectStore) and weights.protocol != "oss" and not settings.llmaz_object_loader_image:
         return (
-            f"the loader cannot fetch from {found.protocol}; let the engine do it, with the annotation "
+            f"the loader cannot fetch from {weights.protocol}; let the engine do it, with the annotation "
             f'{SKIP_LOADER}: "true"'
         )
-    if not isinstance(found, Image):
+    if not isinstance(weights, Image):
         return ""
-    if found.is_whole and not mounts_images(models, settings):
+    if weights.is_whole and not mounts_images(models, settings):
         return "an image as a whole can be mounted, but not copied; name a directory of it"
-    place = found.path(skip=False)
-    others = (model.name for model in models if model.source != found and model.source.path(skip=False) == place)
+    place = weights.path(skip=False)
+    others = (model.name for model in models if model.source != weights and model.source.path(skip=False) == place)
     other = next(others, "")
     return f"its files would be in one directory with those of OpenModel {other}" if other else ""
 
 
 def mounts_images(models: list[Model], settings: Settings) -> bool:
-    """True if models in images are mounted. Beside a model that is loaded they are copied.
+    """True if models in images are mounted; with a loaded model beside them they are copied.
 
-    A mount cannot be made inside the directory of what is loaded, which engines see read-only.
+    Engines mount the directory of loaded models read-only, so nothing can be mounted inside it.
     """
     return settings.llmaz_image_volumes and all(isinstance(model.source, Host | Image) for model in models)
 
@@ -173,10 +173,10 @@ def mounts_images(models: list[Model], settings: Settings) -> bool:
 def notes(models: list[Model], *, skip: bool) -> Iterator[str]:
     """Return warnings about models that engines fetch themselves."""
     for model in models if skip else ():
-        found = model.source
-        if isinstance(found, ObjectStore) and found.uri.lower().startswith("gcs:"):
+        weights = model.source
+        if isinstance(weights, ObjectStore) and weights.uri.lower().startswith("gcs:"):
             yield f"OpenModel {model.name}: the engine gets a gcs:// address, but most engines expect gs://"
-        if isinstance(found, Image):
+        if isinstance(weights, Image):
             yield f"OpenModel {model.name}: the engine gets an oci:// address, which few can fetch"
-        if isinstance(found, Hub) and found.hub == "ModelScope":
+        if isinstance(weights, Hub) and weights.hub == "ModelScope":
             yield f"OpenModel {model.name}: the engine gets a bare model ID, which most look up on Hugging Face"

@@ -38,9 +38,9 @@ StatusT = TypeVar("StatusT", bound=Status)
 
 @dataclass(frozen=True)
 class Validity(Generic[StatusT]):
-    """The hooks of a kind without children: its status says whether it is valid, and there is nothing else.
+    """Hooks of a kind without children, whose status only has its validity.
 
-    What becomes of an object that is valid in itself, its users tell in their own status.
+    How such an object is used appears in the status of the objects that refer to it.
     """
 
     usable: str
@@ -69,13 +69,13 @@ def invalid(resource: Resource[Any, StatusT], errors: Sequence[field.Error], now
 
 
 def aborted(previous: StatusT, cause: Cause, now: datetime, *, replicas: int) -> StatusT:
-    """Something is missing, and what runs is left alone, but for ``replicas: 0``, which always counts."""
+    """Build the status of an object whose children stay unchanged, except that ``replicas: 0`` stops them."""
     effect = "running pods are left unchanged" if replicas else "replicas is 0, so everything is stopped"
     return _stopped(previous, cause.reason, f"{cause.text}; {effect}", now)
 
 
 def _stopped(previous: StatusT, reason: str, message: str, now: datetime) -> StatusT:
-    """While nothing is touched, neither children nor what is mirrored from them (LZ-5.4)."""
+    """Build the status while children, and the fields copied from them, stay unchanged (LZ-5.4)."""
     conditions = Conditions(previous.conditions, None, now)
     conditions.set(PROGRESSING, False, ABORT_PROCESSING, message)
     conditions.set(READY, False, reason, message)
@@ -83,37 +83,34 @@ def _stopped(previous: StatusT, reason: str, message: str, now: datetime) -> Sta
 
 
 def with_notes(message: str, notes: Sequence[str]) -> str:
-    """Notes after the message: what stops nothing and should be known all the same."""
+    """Append notes to a message: warnings that do not keep the object from being ready."""
     return "; ".join([*([message] if message else []), *(f"note: {note}" for note in notes)])
 
 
 def no_replicas() -> int:
-    """The replicas of a status that nobody wrote yet. Not a default: the field is there in every status (LZ-T27)."""
+    """Return the replicas of a new status. A default would be omitted, and every status has the field (LZ-T27)."""
     return 0
 
 
-def kept(request: SyncRequest[Any, Any]) -> list[Kept]:
-    """The children while it is not known what they should be: as they are, without replicas where the spec wants none.
-
-    Read from the spec as it came, whatever is wrong with the rest of it.
-    """
+def kept_children(request: SyncRequest[Any, Any]) -> list[Kept]:
+    """Return the children as observed, scaled to zero if the spec has ``replicas: 0``; the spec may be invalid."""
     return keep_or_stop(request.children, stop=is_scaled_to_zero(request.parent.spec))
 
 
 _ABSENT = ("Creating", "NameConflict")
-"""Reasons of ``Ready`` while a child is waited for."""
+"""Reasons of ``Ready`` while a child is missing."""
 _CHANGING = (ROLLING_OUT, CHANGE_REFUSED)
-"""Reasons of ``Ready`` while a change is waited for."""
+"""Reasons of ``Ready`` while a child has yet to change."""
 
 
 def outstanding_causes(
     desired: Sequence[Json], request: SyncRequest[Any, Any], previous: Sequence[Condition], now: datetime
 ) -> list[Cause]:
-    """Why the observed children are not those of the answer; ``Ready`` tells since when that is waited for."""
-    found = outstanding(desired, request)
-    if not found:
+    """Return why the observed children differ from the desired ones; ``Ready`` has the time since when they do."""
+    missing = outstanding(desired, request)
+    if not missing:
         return []
     return [
-        *absent_causes(found.absent, since(previous, READY, "False", _ABSENT), now),
-        *change_causes(found.pending, since(previous, READY, "False", _CHANGING), now),
+        *absent_causes(missing.absent, since(previous, READY, "False", _ABSENT), now),
+        *change_causes(missing.pending, since(previous, READY, "False", _CHANGING), now),
     ]

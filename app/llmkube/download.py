@@ -21,7 +21,7 @@ from app.llmkube import names
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import Source, SourceClass, cached_path, ephemeral_path
 from app.settings import Settings
-from app.workload.parts import LAST_WORDS
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 EXIT_USELESS = 64
 """Exit code of the script when a retry cannot succeed: the server refuses, or its certificate is invalid."""
@@ -105,7 +105,7 @@ def container(
         env_from=[{"secretRef": {"name": download.secret}}] if download.secret else None,
         volume_mounts=_mounts(download, settings),
         security_context=_security_context(security or {}),
-        termination_message_policy=LAST_WORDS,
+        termination_message_policy=TERMINATION_MESSAGE_POLICY,
     )
 
 

@@ -1,6 +1,6 @@
-"""What the text in ``Model.spec.source`` means, and where its file lies. The one place that reads that text.
+"""The parser of ``Model.spec.source``, and the paths of its files.
 
-Source: LK-2.1, LK-2.2 and LK-3.6.1. Both kinds use it: the Model for its Job, the InferenceService for its pods.
+Source: LK-2.1, LK-2.2 and LK-3.6.1. The Model uses it for its Job, the InferenceService for its pods.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from app.kube.hosts import misspelt
+from app.kube.hosts import spelling_problem
 from app.kube.names import short_hash
 from app.llmkube.model.types import SOURCE_FORM, ModelSpec
 from app.llmkube.names import MODELS_DIR, SOURCE_DIR
@@ -31,7 +31,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 
 
 class SourceClass(StrEnum):
-    """How a source is fetched, and by whom (LK-2.1)."""
+    """Classes of sources, by the program that fetches them (LK-2.1)."""
 
     PVC = "pvc"
     """A file on a claim of the same namespace; nothing is copied."""
@@ -51,7 +51,7 @@ class SourceClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source, understood. Fields that its class does not have are empty."""
+    """A parsed source. Fields that its class does not have are empty."""
 
     text: str
     kind: SourceClass
@@ -64,40 +64,40 @@ class Source:
     revision: str = ""
     """Branch, tag or commit of the repository; empty for its main branch."""
     files: tuple[str, ...] = ()
-    """Paths of the wanted files in the repository or below the prefix, the one that is served first."""
+    """Paths of the files in the repository or below the prefix; the first one is served."""
     hub_page: bool = False
-    """The repository was given as the address of its page in a browser."""
+    """True for a repository that is named by the address of its page in a browser."""
 
     @property
     def cache_key(self) -> str:
-        """Directory of the file below the cache: 16 hexadecimal digits of the text's SHA-256. A repository has none."""
+        """Directory of the file below the cache: 16 digits of the SHA-256 of the source; empty for a repository."""
         return "" if self.kind is SourceClass.REPOSITORY else short_hash(self.text, 16)
 
     @property
     def is_file(self) -> bool:
-        """Whether a downloader of ours has to put a file, or several, somewhere."""
+        """True if a Job or init container downloads or copies files."""
         return self.kind in (SourceClass.HTTP, SourceClass.LOCAL, SourceClass.FILES, SourceClass.S3)
 
     @property
     def is_remote(self) -> bool:
-        """Whether that file comes from a server, which can be asked if it changed."""
+        """True if a server has the file, so that changes of it can be detected."""
         return self.is_file and self.kind is not SourceClass.LOCAL
 
     @property
     def location(self) -> str:
-        """What the downloader is told: the source, or what comes before the path of each file."""
+        """Address for the downloader: the source, or the prefix of all files."""
         if self.kind is SourceClass.FILES:
             return f"{HUB}/{self.repository}/resolve/{quote(self.revision or MAIN, safe='')}/"
         return f"{self.text.rstrip('/')}/" if self.files else self.text
 
     @property
     def mounted_path(self) -> str:
-        """Where a serving pod finds the file of a pvc source."""
+        """Path of the file of a pvc source in a serving pod."""
         return f"{SOURCE_DIR}/{self.path}"
 
 
 def parse(text: str) -> Source:
-    """The source that a string names. Schemes are case-sensitive, in the order of LK-2.1. See :func:`source_of`."""
+    """Parse a source. Schemes are case-sensitive, in the order of LK-2.1. See :func:`source_of`."""
     uri = Address(text)
     if text.startswith(PVC_SCHEME):
         return Source(text, SourceClass.PVC, claim=uri.head, path=uri.key)
@@ -119,7 +119,7 @@ def parse(text: str) -> Source:
 
 
 def source_of(spec: ModelSpec) -> Source:
-    """The source of a Model, with the files that its spec names besides (LK-2.1)."""
+    """Return the source of a Model, with the additional files of its spec (LK-2.1)."""
     source = parse(spec.source)
     listed = tuple(dict.fromkeys([*source.files, *spec.files, *filter(None, [spec.mmproj])]))
     if not listed or source.kind not in (SourceClass.REPOSITORY, SourceClass.FILES, SourceClass.S3):
@@ -128,7 +128,7 @@ def source_of(spec: ModelSpec) -> Source:
 
 
 def host(text: str) -> str:
-    """Host of an http source in lower case, without port; empty when there is none."""
+    """Return the host of an http source in lower case, without port; may be empty."""
     try:
         return (urlsplit(text).hostname or "").rstrip(".")
     except ValueError:
@@ -139,7 +139,7 @@ _ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 
 
 def is_archive(source: Source) -> bool:
-    """Whether the file's name is that of an archive. None is unpacked: a model is one file as it is."""
+    """True if the file has the name of an archive, which is never unpacked."""
     path = urlsplit(source.text).path if source.kind is SourceClass.HTTP and host(source.text) else source.path
     return any(path.lower().endswith(_ARCHIVES) for path in source.files or (path,))
 
@@ -176,7 +176,7 @@ def cached_path(source: Source, model: str) -> str:
 
 
 def ephemeral_path(source: Source, namespace: str, model: str) -> str:
-    """Path of the file inside a pod that downloads into an empty directory of its own."""
+    """Path of the file inside a pod that downloads it to an emptyDir."""
     stem = posixpath.join(MODELS_DIR, f"{namespace}-{model}")
     return posixpath.join(stem, source.files[0]) if source.files else f"{stem}.gguf"
 
@@ -195,7 +195,7 @@ def _url(url: Address) -> str:
         return "port must be between 1 and 65535"
     if parts.netloc.count("@") > 1 or any(char.isspace() or char == "\\" for char in parts.netloc):
         return "the host of the URL is ambiguous"
-    reason = misspelt(host(url.text))
+    reason = spelling_problem(host(url.text))
     return f"host {host(url.text)} {reason}" if reason else ""
 
 

@@ -78,7 +78,7 @@ class Form:
 
 
 def head(name: str, rule: str = "", is_valid: Callable[[str], object] = bool) -> Check:
-    """Return a check of the part before the first slash: ``rule`` is what it must be."""
+    """Return a check of the part before the first slash: ``rule`` completes *must be*."""
 
     def check(address: Address) -> str:
         if not address.head:

@@ -1,4 +1,4 @@
-"""Rules between the fields of a container, and of what is in it: its environment, probes, ports and rights."""
+"""Rules between the fields of a container: its environment, probes, ports and privileges."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from app.workload.fieldrules import Errors, Json, Rule, is_port_name, matching, 
 
 
 def variable(value: Json, path: field.Path) -> Errors:
-    """LK-V-K02."""
+    """A variable has a value or a source (LK-V-K02)."""
     if value.get("value") and value.get("valueFrom") is not None:
         yield field.invalid(path.child("valueFrom"), "", "may not be set beside a value; remove one of them")
 
 
 def variable_source(source: Json, path: field.Path) -> Errors:
-    """LK-V-K03."""
+    """A variable has exactly one source (LK-V-K03)."""
     if sum(value is not None for value in source.values()) != 1:
         detail = "give exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef"
         yield field.invalid(path, "", detail)
@@ -41,32 +41,34 @@ _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
 
 
 def field_reference(reference: Json, path: field.Path) -> Errors:
-    """LK-V-K05. A downward API volume accepts other fields than a variable, so this is a variable's rule."""
+    """A field that a variable can refer to (LK-V-K05); a downward API volume accepts others."""
     if reference.get("apiVersion") not in (None, "", "v1"):
         yield field.not_supported(path.child("apiVersion"), reference["apiVersion"], ["v1"])
-    name, here = reference.get("fieldPath") or "", path.child("fieldPath")
+    name, name_path = reference.get("fieldPath") or "", path.child("fieldPath")
     subscript = _SUBSCRIPT.fullmatch(name)
     if not name:
-        yield field.required(here)
+        yield field.required(name_path)
     elif subscript:
         if problem := key_problem(subscript[2]):
-            yield field.invalid(here, name, problem)
+            yield field.invalid(name_path, name, problem)
     elif name not in _FIELD_PATHS:
         supported = (*_FIELD_PATHS, "metadata.labels['<key>']", "metadata.annotations['<key>']")
-        yield field.not_supported(here, name, supported)
+        yield field.not_supported(name_path, name, supported)
 
 
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
 def resource_reference(reference: Json, path: field.Path) -> Errors:
-    """LK-V-K06. The divisor's form was checked with its type."""
-    resource, here = reference.get("resource") or "", path.child("resource")
+    """A resource that a variable can refer to (LK-V-K06). The divisor is checked with its type."""
+    resource, resource_path = reference.get("resource") or "", path.child("resource")
     kind, _, name = resource.partition(".")
     if not resource:
-        yield field.required(here)
+        yield field.required(resource_path)
     elif kind not in ("limits", "requests") or (name not in _RESOURCES and not name.startswith("hugepages-")):
-        yield field.not_supported(here, resource, [f"{k}.{n}" for k in ("limits", "requests") for n in _RESOURCES])
+        yield field.not_supported(
+            resource_path, resource, [f"{k}.{n}" for k in ("limits", "requests") for n in _RESOURCES]
+        )
 
 
 # Probes and lifecycle hooks.
@@ -86,7 +88,7 @@ def one_handler(handlers: Sequence[str], detail: str = "") -> Rule:
 
 
 def readiness(probe: Json, path: field.Path) -> Errors:
-    """LK-V-K13."""
+    """A readiness probe never terminates a container (LK-V-K13)."""
     grace = probe.get("terminationGracePeriodSeconds")
     if grace is not None:
         detail = "must not be set for readiness probes"
@@ -94,13 +96,13 @@ def readiness(probe: Json, path: field.Path) -> Errors:
 
 
 def liveness(probe: Json, path: field.Path) -> Errors:
-    """LK-V-K12, for startup probes too."""
+    """One success is enough for a liveness or startup probe (LK-V-K12)."""
     if (probe.get("successThreshold") or 1) > 1:
         yield field.invalid(path.child("successThreshold"), probe["successThreshold"], "must be 1")
 
 
 def port(value: int | str, path: field.Path) -> Errors:
-    """LK-V-K14: a number, or the name of one of the container's ports."""
+    """A number, or the name of a port of the container (LK-V-K14)."""
     if not isinstance(value, str):
         yield from port_number(value, path)
     elif not is_port_name(value):
@@ -114,40 +116,40 @@ header_name = matching(re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+").fullmatch, "mu
 
 
 def port_names(ports: Sequence[Json], path: field.Path) -> Errors:
-    """Each name once."""
+    """The names of a container's ports are distinct."""
     first: dict[str, field.Path] = {}
     for position, item in enumerate(ports):
-        name, here = (item or {}).get("name"), path.index(position).child("name")
+        name, name_path = (item or {}).get("name"), path.index(position).child("name")
         if name in first and is_port_name(name):
-            error = field.duplicate(here, name, "another port of the container has this name")
+            error = field.duplicate(name_path, name, "another port of the container has this name")
             yield replace(error, against=first[name])
         if name:
-            first.setdefault(name, here)
+            first.setdefault(name, name_path)
 
 
-# Rights.
+# Security contexts.
 
 
 def privilege_escalation(context: Json, path: field.Path) -> Errors:
-    """LK-V-K23."""
+    """Privileged containers can escalate their privileges anyway (LK-V-K23)."""
     if context.get("allowPrivilegeEscalation") is not False:
         return
-    here, added = path.child("allowPrivilegeEscalation"), (context.get("capabilities") or {}).get("add") or ()
+    escalation, added = path.child("allowPrivilegeEscalation"), (context.get("capabilities") or {}).get("add") or ()
     if context.get("privileged"):
-        error = field.invalid(here, value=False, detail="must not be false when privileged is true")
+        error = field.invalid(escalation, value=False, detail="must not be false when privileged is true")
         yield replace(error, against=path.child("privileged"))
     if "CAP_SYS_ADMIN" in added:
-        error = field.invalid(here, value=False, detail="must not be false when CAP_SYS_ADMIN is added")
+        error = field.invalid(escalation, value=False, detail="must not be false when CAP_SYS_ADMIN is added")
         yield replace(error, against=path.child("capabilities", "add"))
 
 
 def local_profile(profile: Json, path: field.Path) -> Errors:
-    """LK-V-K16 and LK-V-K17: a file of the node goes with type Localhost, and only with it."""
-    type_, local, here = profile.get("type"), profile.get("localhostProfile"), path.child("localhostProfile")
+    """Type Localhost, and no other, needs a profile of the node (LK-V-K16, LK-V-K17)."""
+    type_, local, local_path = profile.get("type"), profile.get("localhostProfile"), path.child("localhostProfile")
     if type_ == "Localhost" and not local:
-        yield field.required(here, "must be set when type is Localhost")
+        yield field.required(local_path, "must be set when type is Localhost")
     if type_ != "Localhost" and local is not None:
-        yield field.invalid(here, local, "may only be set when type is Localhost")
+        yield field.invalid(local_path, local, "may only be set when type is Localhost")
 
 
 _SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
@@ -157,7 +159,7 @@ sysctl_name = not_empty(
         "must be the name of a sysctl, such as net.core.somaxconn",
     )
 )
-"""LK-V-K26. Two sysctls of one name are found by :mod:`app.hooks.sendable`."""
+"""The name of a sysctl (LK-V-K26); :mod:`app.hooks.sendable` finds duplicates."""
 
 _SIDECAR_FIELDS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 

@@ -1,4 +1,4 @@
-"""Rules for one value of a pod, by themselves and combined; :mod:`app.workload.podrules` says which field has which."""
+"""Rules for one value of a pod, single and combined; the table in :mod:`app.workload.podrules` applies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts that every family builds pods and autoscalers of: GPUs, probes (LK-3.8, LK-T-51), metrics, the account.
+"""Parts of pods and autoscalers in every family: GPUs, probes (LK-3.8, LK-T-51), metrics, the account.
 
 Metacontroller replaces an autoscaler's list of metrics as a whole, so each one is complete and its quantities are
 canonical (MC-3.2).
@@ -28,23 +28,23 @@ class GPURequest:
 
 
 def toleration(request: GPURequest) -> dict[str, Any]:
-    """Lets the pod onto nodes that are tainted with their GPU's resource name."""
+    """Tolerate the taint of nodes with these GPUs."""
     return {"key": request.resource, "operator": "Equal", "value": "present", "effect": "NoSchedule"}
 
 
 def missing(message: str, resources: Iterable[str]) -> str:
-    """The first of the resources that the scheduler's message says is insufficient; an empty text when none is."""
+    """The first resource that is insufficient according to the scheduler's message, or an empty string."""
     return next((resource for resource in resources if f"Insufficient {resource}" in message), "")
 
 
-LAST_WORDS = "FallbackToLogsOnError"
-"""``terminationMessagePolicy``: a container that fails leaves the end of its log where ``Ready`` can quote it."""
+TERMINATION_MESSAGE_POLICY = "FallbackToLogsOnError"
+"""The end of a failed container's log becomes its termination message, which ``Ready`` quotes."""
 
 STARTUP_PERIOD = 2
-"""Seconds between startup probes: a server that is up is soon found."""
+"""Seconds between startup probes."""
 
 LOAD_ATTEMPTS = 900
-"""Half an hour of startup probes: how long a model may take to load before its pod is given up."""
+"""Maximum number of startup probes: half an hour for loading a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,39 +69,39 @@ def probes(handler: Json) -> Probes:
 
 
 def http_get(path: str, port: int) -> Json:
-    """Asks for a path."""
+    """A probe's HTTP request."""
     return {"httpGet": {"path": path, "port": port}}
 
 
 def tcp_socket(port: int) -> Json:
-    """Only connects."""
+    """A probe's TCP connection."""
     return {"tcpSocket": {"port": port}}
 
 
 def pods_metric(name: str, average: str) -> Json:
-    """A metric of the pods that an adapter offers, and its wanted average."""
+    """A metric of the pods that an adapter offers, and its target average."""
     target = {"type": "AverageValue", "averageValue": canonical(average)}
     return {"type": "Pods", "pods": {"metric": {"name": name}, "target": target}}
 
 
 def resource_metric(name: str, utilization: int) -> Json:
-    """CPU or memory, and its wanted average in percent of the request."""
+    """CPU or memory, and its target average in percent of the request."""
     target = {"type": "Utilization", "averageUtilization": utilization}
     return {"type": "Resource", "resource": {"name": name, "target": target}}
 
 
 DEFAULT = "default"
-"""The account of pods that name none."""
+"""The account of pods without ``serviceAccountName``."""
 
 _NAME = ("spec", "template", "spec", "serviceAccountName")
 
 
 def account_in_place(observed: ObservedObject | None, running: str) -> str:
-    """What to send as ``serviceAccountName`` of a Deployment whose pods should name none; empty to leave it out.
+    """The ``serviceAccountName`` to send when a spec has none; empty to leave it out.
 
-    A name that was sent once cannot be taken away: the API server brings it back from the old field ``serviceAccount``,
-    which it writes beside it, and pods go on under an account that may be gone. So the one that no name means is named,
-    from then on. ``running`` is the observed name; one that another operator gave is left alone.
+    A name that was sent once cannot be removed: the API server restores it from the deprecated field
+    ``serviceAccount``, and pods keep an account that may be deleted. So ``default`` is sent from then on. ``running``
+    is the observed name; a name that another operator set is kept.
     """
     if observed is None or not running or not find(last_applied(observed), _NAME):
         return ""

@@ -1,4 +1,4 @@
-"""Rules between the fields that say on which nodes pods run: tolerations, affinity, and how pods spread."""
+"""Rules between the fields that decide on which nodes pods run: tolerations, affinity, and how pods spread."""
 
 from __future__ import annotations
 
@@ -20,48 +20,50 @@ def _is_integer(value: str) -> bool:
 
 
 def toleration(item: Json, path: field.Path) -> Errors:
-    """LK-V-K08."""
+    """The operator goes with the key and value, and the effect with tolerationSeconds (LK-V-K08)."""
     key, operator, value = item.get("key"), item.get("operator") or "Equal", item.get("value") or ""
-    here = path.child("value")
+    value_path = path.child("value")
     if key:
         yield from label_key(key, path.child("key"))
     if operator != "Exists" and not key and operator in TOLERATION_OPERATORS:
         yield field.invalid(path.child("operator"), operator, "must be Exists when key is empty")
     if operator == "Exists" and value:
-        yield field.invalid(here, value, "must be left out with operator Exists")
+        yield field.invalid(value_path, value, "must be left out with operator Exists")
     if operator == "Equal":
-        yield from label_value(value, here)
+        yield from label_value(value, value_path)
     if operator in ("Gt", "Lt") and not _is_integer(value):
-        yield field.invalid(here, value, f"must be an integer in quotes with operator {operator}")
+        yield field.invalid(value_path, value, f"must be an integer in quotes with operator {operator}")
     effect = item.get("effect") or ""
     if item.get("tolerationSeconds") is not None and effect in ("", "NoSchedule", "PreferNoSchedule"):
         yield field.invalid(path.child("effect"), effect, "must be NoExecute when tolerationSeconds is set")
 
 
 def requirement(operators: Sequence[str]) -> Rule:
-    """LK-V-K29: a requirement of a label, with one of the operators."""
+    """Accept a requirement for a label with one of the operators (LK-V-K29)."""
 
     def check(item: Json, path: field.Path) -> Errors:
-        operator, values, here = item.get("operator") or "", item.get("values") or (), path.child("values")
+        operator, values, values_path = item.get("operator") or "", item.get("values") or (), path.child("values")
         yield from label_key(item.get("key") or "", path.child("key"))
         if operator not in operators:
             yield field.not_supported(path.child("operator"), operator, operators)
         elif operator in ("Gt", "Lt"):
             if [_is_integer(value or "") for value in values] != [True]:
-                yield field.invalid(here, list(values), f"must be one integer in quotes with operator {operator}")
+                yield field.invalid(
+                    values_path, list(values), f"must be one integer in quotes with operator {operator}"
+                )
         elif operator in ("In", "NotIn"):
             if not values:
-                yield field.required(here, f"must have a value with operator {operator}")
+                yield field.required(values_path, f"must have a value with operator {operator}")
             for position, value in enumerate(values):
-                yield from label_value(value or "", here.index(position))
+                yield from label_value(value or "", values_path.index(position))
         elif values:
-            yield field.forbidden(here, f"must be left out with operator {operator}")
+            yield field.forbidden(values_path, f"must be left out with operator {operator}")
 
     return check
 
 
 def node_field(item: Json, path: field.Path) -> Errors:
-    """LK-V-K29: the only field of a node that can be selected by is its name."""
+    """A node's name is its only field that can be selected by (LK-V-K29)."""
     yield from one_of("metadata.name", empty=False)(item.get("key") or "", path.child("key"))
     yield from one_of("In", "NotIn", empty=False)(item.get("operator") or "", path.child("operator"))
     if len(item.get("values") or ()) != 1:
@@ -69,7 +71,7 @@ def node_field(item: Json, path: field.Path) -> Errors:
 
 
 def spread(constraint: Json, path: field.Path) -> Errors:
-    """LK-V-K31."""
+    """Fields that need other fields (LK-V-K31)."""
     minimum = constraint.get("minDomains") or 0
     if minimum > 0 and constraint.get("whenUnsatisfiable") == "ScheduleAnyway":
         detail = "may only be set when whenUnsatisfiable is DoNotSchedule"
@@ -79,8 +81,8 @@ def spread(constraint: Json, path: field.Path) -> Errors:
 
 
 def spread_pairs(constraints: Sequence[Json], path: field.Path) -> Errors:
-    """LK-V-K31: each topologyKey once with each whenUnsatisfiable."""
-    pairs = [(one.get("topologyKey"), one.get("whenUnsatisfiable")) for one in constraints if one]
+    """Constraints differ in topologyKey or whenUnsatisfiable (LK-V-K31)."""
+    pairs = [(item.get("topologyKey"), item.get("whenUnsatisfiable")) for item in constraints if item]
     for position, pair in enumerate(pairs):
         if pair in pairs[:position]:
             detail = "an earlier constraint has the same topologyKey and whenUnsatisfiable"

@@ -1,4 +1,4 @@
-"""Warnings about the parts of a pod that Kubernetes accepts and that will not do what was meant."""
+"""Warnings about parts of a pod that Kubernetes accepts and that have no effect, or a bad one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.workload.fieldrules import Json
 def env_warnings(
     variables: Sequence[Json], path: field.Path, runtime: Collection[str] = (), volumes: Collection[str] = ()
 ) -> Iterator[Advice]:
-    """LK-V-I61 and LK-V-K07: repeated names, names that the runtime sets too, and files that no volume can hold.
+    """Warn about repeated names, names that the runtime sets too, and files without a volume (LK-V-I61, LK-V-K07).
 
     ``volumes`` are the names of the pod's volumes, as far as the user writes them.
     """
@@ -30,7 +30,7 @@ def env_warnings(
 
 
 def probe_warnings(value: Json, path: field.Path, ports: Collection[str]) -> Iterator[Advice]:
-    """LK-V-K14: a probe of a port that the container does not name never succeeds."""
+    """Warn about ports that the container does not name: their probes never succeed (LK-V-K14)."""
     for key in ("httpGet", "tcpSocket"):
         port = (value.get(key) or {}).get("port")
         if isinstance(port, str) and port not in ports:
@@ -39,7 +39,7 @@ def probe_warnings(value: Json, path: field.Path, ports: Collection[str]) -> Ite
 
 
 def security_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
-    """LK-V-K24 and LK-V-K25: accepted by the API server, and then refused by the kubelet."""
+    """Warn about settings that the API server accepts and the kubelet refuses (LK-V-K24, LK-V-K25)."""
     user = container.get("runAsUser") if container.get("runAsUser") is not None else pod.get("runAsUser")
     strict = container.get("runAsNonRoot") if container.get("runAsNonRoot") is not None else pod.get("runAsNonRoot")
     if strict and user == 0:

@@ -1,7 +1,7 @@
 """The rules that Kubernetes has for pods, as one table, and the walk that applies them.
 
 Types are checked before, by :mod:`app.kube.embedded`; ``null`` counts as absent, and a required field that is absent
-has Go's zero value. A field that Kubernetes has added since is never a mistake. The numbers are those of LK-6.4.
+has Go's zero value. Unknown fields may be new in Kubernetes and are accepted. The rules' numbers are those of LK-6.4.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ RULES: dict[str, Rule] = {
     "VolumeMount.subPath": relative_path,
     "VolumeMount.subPathExpr": relative_path,
 }
-"""By type, what must hold between its fields; by ``type.field``, what must hold for the field."""
+"""The rule between the fields of a type, by type, and the rule for one field, by ``type.field``."""
 
 POD = "PodTemplateSpec.spec"
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from app.kube import field
-from app.kube.correction import misspelt
+from app.kube.correction import closest_name
 from app.workload.fieldrules import Errors, Json, leaves_its_root
 
 
 def one_source(volume: Json, path: field.Path) -> Errors:
-    """LK-V-K32; an unknown source may be one of a newer Kubernetes."""
+    """A volume has one source (LK-V-K32); an unknown one may be of a newer Kubernetes."""
     sources = [key for key in volume if key not in ("name", "$patch") and volume[key] is not None]
     if len(sources) > 1:
         yield field.forbidden(path.child(sources[1]), f"{sources[0]} is set as well; a volume has exactly one source")
 
 
 def file_path(value: str, path: field.Path) -> Errors:
-    """LK-V-K33: where a volume puts a file."""
+    """The path of a file in a volume (LK-V-K33)."""
     if not value:
         yield field.required(path, "name the file inside the volume, for example config/app.yaml")
     elif leaves_its_root(value):
@@ -42,9 +42,9 @@ def one_sub_path(mount: Json, path: field.Path) -> Errors:
 
 
 def mounted(mounts: Sequence[Json], path: field.Path, volumes: Collection[str]) -> Errors:
-    """LK-V-K34: each mount names one of the pod's volumes."""
+    """Each mount names one of the pod's volumes (LK-V-K34)."""
     for position, mount in enumerate(mounts):
         name = mount.get("name") or ""
         if name not in volumes:
-            here, detail = path.index(position).child("name"), "name a volume of the pod"
-            yield field.not_supported(here, name, sorted(volumes), detail, misspelt(name, volumes))
+            name_path, detail = path.index(position).child("name"), "name a volume of the pod"
+            yield field.not_supported(name_path, name, sorted(volumes), detail, closest_name(name, volumes))

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 EARLIER = """
 from app.hooks import template
 from app.workload import parts
-parts.LAST_WORDS = "File"
+parts.TERMINATION_MESSAGE_POLICY = "File"
 template._annotated = lambda workload, annotations: workload
 from app.cli import main
 main()
@@ -32,7 +32,7 @@ main()
 
 NEXT = """
 from app.workload import parts
-parts.LAST_WORDS = "File"
+parts.TERMINATION_MESSAGE_POLICY = "File"
 from app.cli import main
 main()
 """

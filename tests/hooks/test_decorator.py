@@ -54,7 +54,7 @@ def test_an_object_that_cannot_be_read_keeps_its_labels(spec: Any) -> None:
 
 @pytest.mark.parametrize("other", [{"kind": "Gadget"}, {"apiVersion": "toys.example.dev/v2"}])
 def test_another_kind(other: dict[str, str]) -> None:
-    with pytest.raises(ProtocolError, match="object is none of Widget"):
+    with pytest.raises(ProtocolError, match="must be one of Widget"):
         answer(spec={"modelRef": "opt"}, **other)
 
 

@@ -52,6 +52,10 @@ initContainers:
   args: ["hf://facebook/opt-125m", /mnt/models]
   resources: {requests: {cpu: 100m, memory: 100Mi}, limits: {cpu: "1", memory: 1Gi}}
   terminationMessagePolicy: FallbackToLogsOnError
+  env:
+  - {name: HF_HUB_ENABLE_HF_TRANSFER, value: "1"}
+  - {name: HF_XET_HIGH_PERFORMANCE, value: "1"}
+  - {name: HF_XET_NUM_CONCURRENT_RANGE_GETS, value: "8"}
   volumeMounts: [{name: kserve-provision-location, mountPath: /mnt/models}]
 containers:
 - name: main

@@ -296,6 +296,57 @@ def test_a_named_rule_may_have_two_matches_of_one_path() -> None:
     assert "accepted, no effect" in warning
 
 
+# Pods.
+
+
+def test_prefill_pods_have_labels_of_their_own() -> None:
+    """Those of the main workload are on its pods and the Service; the annotation about the route is on neither."""
+    prefill = {"labels": {"p": "1"}, "annotations": {"q": "2"}}
+    cluster = Cluster(service(labels={"a": "b"}, annotations={"c": "d", **ENABLED}, prefill=prefill))
+    cluster.sync()
+    meta = template(cluster)["metadata"]
+    assert (meta["labels"]["a"], meta["annotations"]) == ("b", {"c": "d"})
+    meta = template(cluster, "demo-kserve-prefill")["metadata"]
+    assert ("a" in meta["labels"], meta["labels"]["p"], meta["annotations"]) == (False, "1", {"q": "2"})
+    meta = cluster.child("Service", "demo-kserve-workload-svc")["metadata"]
+    assert (meta["labels"]["a"], meta["annotations"]["c"]) == ("b", "d")
+    assert not ENABLED.keys() & meta["annotations"].keys()
+
+
+def test_running_prefill_pods_keep_the_labels_of_an_earlier_release() -> None:
+    """Without them the pods would restart."""
+    cluster = Cluster(service(labels={"a": "b"}, prefill={}))
+    cluster.settle()
+    deployment = next(c for c in cluster.children if c["metadata"]["name"] == "demo-kserve-prefill")
+    deployment["spec"]["template"]["metadata"]["labels"] |= {"a": "b"}
+    cluster.sync()
+    assert template(cluster, "demo-kserve-prefill")["metadata"]["labels"]["a"] == "b"
+
+
+def test_a_model_in_an_image_leaves_the_security_context() -> None:
+    """Namespaces with Pod Security ``restricted`` admit the pod; one that runs without it does not restart."""
+    cluster = Cluster(service(uri="oci://registry.example.com/m:1"))
+    cluster.sync()
+    context = container(template(cluster)["spec"])["securityContext"]
+    assert (context["runAsUser"], context["allowPrivilegeEscalation"]) == (1010, False)
+    cluster.settle()
+    (deployment,) = (c for c in cluster.children if c["metadata"]["name"] == "demo-kserve")
+    container(deployment["spec"]["template"]["spec"])["securityContext"] = {"runAsUser": 1010}
+    cluster.sync()
+    assert container(template(cluster)["spec"])["securityContext"] == {"runAsUser": 1010}
+
+
+def test_downloads_from_the_hub_are_fast() -> None:
+    def variables(uri: str) -> Json:
+        cluster = Cluster(service(uri=uri))
+        cluster.sync()
+        (init,) = template(cluster)["spec"]["initContainers"]
+        return {item["name"]: item.get("value") for item in init.get("env") or ()}
+
+    assert variables("hf://a/b")["HF_XET_NUM_CONCURRENT_RANGE_GETS"] == "8"
+    assert variables("gs://bucket/m") == {}
+
+
 # What is stored and does nothing here.
 
 PREDICTOR: Json = {"plugins": [{"type": "predicted-latency-producer"}]}

@@ -9,7 +9,7 @@ import pytest
 from app.families import RESOURCES
 from app.kube import field, quantity
 from app.kube.base import FORMS
-from app.kube.correction import Members, misspelt, wrong_type
+from app.kube.correction import Members, closest_name, wrong_type
 from app.kube.decode import decode_document
 from app.kube.field import nearest
 from app.kube.modelfields import unknown_fields
@@ -84,7 +84,7 @@ def test_what_is_meant(word: str, known: tuple[str, ...], meant: str) -> None:
     ],
 )
 def test_the_quantity_that_is_meant(text: str, meant: str) -> None:
-    assert quantity.meant(text) == (f"; did you mean {meant}?" if meant else "")
+    assert quantity.suggestion(text) == (f"; did you mean {meant}?" if meant else "")
     with pytest.raises(quantity.QuantityError):
         quantity.parse(text)
 
@@ -146,4 +146,4 @@ def test_the_fields_of_what_belongs_there_are_known(kind: str, spec: dict[str, A
 )
 def test_names_of_users_are_suggested_within_a_typing_error(name: str, meant: str) -> None:
     """A name that differs in its digits is another model."""
-    assert misspelt(name, ("llama-8b", "llama3-8b", "qwen-instruct", "chat")) == meant
+    assert closest_name(name, ("llama-8b", "llama3-8b", "qwen-instruct", "chat")) == meant

@@ -5,7 +5,7 @@ import pytest
 from app.kserve.modeluri import InvalidURL
 from app.kserve.modeluri import parse as parse_uri
 from app.kserve.sources import host_problem
-from app.kube.hosts import is_metadata_host, misspelt, refusal
+from app.kube.hosts import is_metadata_host, refusal, spelling_problem
 from app.llmaz.source import SourceError
 from app.llmaz.source import parse_uri as parse_source
 from app.llmkube.source import host, parse, problem
@@ -90,7 +90,7 @@ def test_a_metadata_service_is_refused_in_every_spelling(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_what_downloaders_read_differently_is_no_host(name: str) -> None:
-    assert misspelt(name)
+    assert spelling_problem(name)
     assert refusal(name)
 
 

@@ -97,7 +97,7 @@ def test_env_value_and_source_exclude_each_other() -> None:
 
 def test_whole_objects_are_replaced() -> None:
     """An object that is marked as whole does not merge."""
-    assert merge({"x": {"a": 1}}, {"x": {"b": 2}}, MergeRules(whole=frozenset({"x"}))) == {"x": {"b": 2}}
+    assert merge({"x": {"a": 1}}, {"x": {"b": 2}}, MergeRules(atomic=frozenset({"x"}))) == {"x": {"b": 2}}
 
 
 SHAPE = MergeRules(lists={"items": ("name", OPEN)})

@@ -79,7 +79,7 @@ def source_of(layers: Sequence[Layer], path: Keyed) -> str:
 # Documents.
 
 _WORKLOAD_FIELDS = {"template": POD, "worker": POD}
-_CONFIG = MergeRules(whole=frozenset({"inline"}), one_of=frozenset({"inline", "ref"}))
+_CONFIG = MergeRules(atomic=frozenset({"inline"}), one_of=frozenset({"inline", "ref"}))
 """A config that is written wins over a reference of a base, and the other way round."""
 SERVICE = MergeRules(
     fields={

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.kserve.names import MODEL_ROUTING
 from app.kserve.operator import Ingress
 from app.kserve.spec.complete import ROUTE
 from app.kube.base import Json
 from app.kube.merge import find, replaced
 
-ENABLED = "serving.kserve.io/model-based-routing-enabled"
 _RULES = (*ROUTE, "rules")
 
 
@@ -27,7 +27,7 @@ def routed_by_model(document: Json, own: Json, namespace: str, adapters: Sequenc
     names = _Names(ingress.model_based_routing_header_name.lower(), f"publishers/{namespace}/models/")
     if not any(names.names(match) for rule in rules for match in rule.get("matches") or ()):
         return document
-    asked = (document.get("annotations") or {}).get(ENABLED) == "true"
+    asked = (document.get("annotations") or {}).get(MODEL_ROUTING) == "true"
     active = asked and ingress.model_based_routing_mode.lower() != "disabled"
     if not active and find(own, _RULES) is not None:
         return document

@@ -30,7 +30,7 @@ from app.kube.base import Json
 from app.kube.merge import merge
 from app.kube.podspec import CONTAINER, each_name_once
 from app.workload.address import Address
-from app.workload.parts import LAST_WORDS
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 _MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""
@@ -86,6 +86,8 @@ class Attachment:
     access: Access = field(default_factory=Access)
     live_image: str = ""
     """Image of the storage initializer that runs now: a new release of ours restarts no pods."""
+    live_security: Json | None = None
+    """Security context of ``main`` that runs now."""
     ca_bundle: str = ""
     """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""
 
@@ -112,7 +114,7 @@ def attach(
     if source.provider is Provider.CLAIM:
         pod = _claim(pod, source.uri, CLAIM_VOLUME, MODEL_PATH)
     elif source.provider is Provider.IMAGE:
-        pod = _modelcar(pod, source, operator)
+        pod = _modelcar(pod, source, operator, extra)
     if downloaded(source, adapters):
         pod = _download(pod, source, adapters, operator, extra)
     for adapter in adapters:
@@ -158,7 +160,7 @@ def _download(
         "image": extra.live_image or settings.image,
         "args": [part for pair in pairs for part in pair],
         "resources": settings.resources,
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": mounts,
     }
     if extra.access.env:
@@ -209,23 +211,23 @@ def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra:
     return _with_mount({**container, "env": env}, mount), _with_volume(pod, volume)
 
 
-def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig) -> Json:
+def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
     """The image itself runs beside the server, which looks into it through the shared process namespace."""
     containers = pod.get("containers") or []
     if not any(container.get("name") == MAIN for container in containers):
         raise ArtifactError("an oci:// model needs a container called main in the pod")
     settings = operator.storage_initializer
     mount = {"name": PROVISION_VOLUME, "mountPath": posixpath.dirname(MODEL_PATH)}
-    user = {} if settings.uid_modelcar is None else {"securityContext": {"runAsUser": settings.uid_modelcar}}
+    user: Json = {} if settings.uid_modelcar is None else {"securityContext": {"runAsUser": settings.uid_modelcar}}
     pod = _with_volume(pod, {"name": PROVISION_VOLUME, "emptyDir": {}})
-    pod = _with_main(pod, lambda main: {**_with_env(_with_mount(main, mount), "MODEL_INIT_MODE", "async"), **user})
+    pod = _with_main(pod, lambda main: _with_env(_with_mount(_run_as(main, user, extra), mount), *_ASYNC))
     pod = {**pod, "shareProcessNamespace": True}
     if any(container.get("name") == MODELCAR for container in containers):
         return pod
     common = {
         "image": source.uri.rest,
         "resources": settings.modelcar_resources,
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
     car = {
         "name": MODELCAR,
@@ -240,6 +242,19 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig) -> Json:
         "containers": [*pod["containers"], car],
         "initContainers": _added(pod.get("initContainers") or [], init),
     }
+
+
+_ASYNC = ("MODEL_INIT_MODE", "async")
+
+
+def _run_as(main: Json, user: Json, extra: Attachment) -> Json:
+    """``main`` with the user of the model's image.
+
+    Pods of earlier releases have nothing else in their security context, and keep it so that they do not restart.
+    """
+    if not user or extra.live_security == user["securityContext"]:
+        return {**main, **user}
+    return {**main, "securityContext": {**(main.get("securityContext") or {}), **user["securityContext"]}}
 
 
 def _with_main(pod: Json, change: Callable[[Json], Json]) -> Json:

@@ -11,7 +11,8 @@ from app.kserve.names import (
     component_labels,
     workload_selector,
 )
-from app.kserve.workload.inherited import Labels
+from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.workload.inherited import Labels, for_children, laid_over
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
@@ -81,7 +82,7 @@ def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
 # The Service before every model server.
 
 
-def workload_service(names: Names, namespace: str) -> Json:
+def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
     """It is there in every topology, with a router or without. The servers speak plain HTTP."""
     port = {
         "name": "http",
@@ -93,7 +94,12 @@ def workload_service(names: Names, namespace: str) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(names.workload_service, namespace, component_labels(names.service, COMPONENT_WORKLOAD)),
+        "metadata": metadata(
+            names.workload_service,
+            namespace,
+            laid_over(spec.labels, component_labels(names.service, COMPONENT_WORKLOAD)),
+            for_children(spec.annotations),
+        ),
         "spec": {"type": "ClusterIP", "selector": workload_selector(names.service), "ports": [port]},
     }
 

@@ -18,6 +18,12 @@ from app.kube.base import Json
 from app.workload.address import Address
 from app.workload.cause import Cause, Stage
 
+HUB_DEFAULTS = {
+    "HF_HUB_ENABLE_HF_TRANSFER": "1",
+    "HF_XET_HIGH_PERFORMANCE": "1",
+    "HF_XET_NUM_CONCURRENT_RANGE_GETS": "8",
+}
+"""Variables that make downloads from the Hugging Face Hub fast, as from KServe v0.18 on."""
 HF_TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a variable
 CA_BUNDLE_CONFIG_MAP = "AWS_CA_BUNDLE_CONFIGMAP"
 CA_BUNDLE = "AWS_CA_BUNDLE"

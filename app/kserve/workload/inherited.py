@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from app.hooks.kept import kept_replicas
 from app.kserve.llminferenceservice.types import ScalingSpec
-from app.kserve.names import PROPAGATED_ANNOTATIONS, PROPAGATED_LABELS, PROPAGATED_LWS_ANNOTATIONS
+from app.kserve.names import MODEL_ROUTING, PROPAGATED_ANNOTATIONS, PROPAGATED_LABELS, PROPAGATED_LWS_ANNOTATIONS
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.parts import account_in_place
@@ -48,6 +48,16 @@ def _with_prefix(values: Mapping[str, str], prefixes: Sequence[str]) -> Labels:
 def laid_over(*maps: Mapping[str, str] | None) -> Labels:
     """All the maps, later ones first."""
     return {key: value for values in maps for key, value in (values or {}).items()}
+
+
+def for_children(annotations: Mapping[str, str] | None) -> Labels:
+    """The annotations of a spec without the one that is about its route."""
+    return {key: value for key, value in (annotations or {}).items() if key != MODEL_ROUTING}
+
+
+def still_there(former: Mapping[str, str], running: Mapping[str, str] | None) -> Labels:
+    """What earlier releases wrote on pods, as far as the running ones have it: without it they would restart."""
+    return {key: value for key, value in former.items() if (running or {}).get(key) == value}
 
 
 def selector(base: Mapping[str, str], pods: Mapping[str, str]) -> Labels:

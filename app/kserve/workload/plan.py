@@ -22,6 +22,7 @@ from app.kserve.names import (
     component_labels,
     workload_labels,
 )
+from app.kserve.sources import Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.artifacts import (
     Artifact,
@@ -33,11 +34,20 @@ from app.kserve.workload.artifacts import (
     inside,
     with_bundle,
 )
-from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, access, download_hints
-from app.kserve.workload.inherited import Labels, Propagated, laid_over, propagated, replicas, selector, with_account
+from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, access, download_hints
+from app.kserve.workload.inherited import (
+    Labels,
+    Propagated,
+    laid_over,
+    propagated,
+    replicas,
+    selector,
+    still_there,
+    with_account,
+)
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
-from app.kube.objects import ObservedTemplate
+from app.kube.objects import ObservedTemplate, TemplateMeta
 from app.kube.podspec import each_name_once
 from app.workload.cause import Cause
 
@@ -204,15 +214,19 @@ class _Planner:
     def _deployment(self, side: Side) -> DeploymentPlan:
         base = workload_labels(self._context.metadata.name, side.component, side.role)
         labels = laid_over(base, self._passed.labels)
-        pods = laid_over(labels, side.labels)
         observed = self._context.deployment(side.name)
+        live = observed.spec.template if observed is not None else None
+        running = live.metadata if live is not None else TemplateMeta()
+        pods = laid_over(labels, side.labels, still_there(side.former_labels, running.labels))
+        annotations = laid_over(
+            self._passed.annotations, side.annotations, still_there(side.former_annotations, running.annotations)
+        )
         template = self._routed(side.spec.template or {})
         account, managed_name = _named_account(side.spec), self._context.names.main
         managed = self._context.managed_accounts and side.role != ROLE_PREFILL and _has_sidecar(template)
         if managed and account in ("", managed_name):
             template, account = {**template, "serviceAccountName": managed_name}, ""
         template = with_account(template, observed, "" if self._context.managed_accounts else managed_name)
-        live = observed.spec.template if observed is not None else None
         seen = observed.spec.selector.match_labels if observed is not None else None
         return DeploymentPlan(
             name=side.name,
@@ -220,7 +234,7 @@ class _Planner:
             annotations=self._passed.annotations,
             selector=kept_selector(selector(base, pods), seen, pods),
             replicas=replicas(side.spec.replicas, observed, side.spec.scaling),
-            pod=self._pod(template, pods, laid_over(self._passed.annotations, side.annotations), account, live),
+            pod=self._pod(template, pods, annotations, account, live),
         )
 
     def _group(self, side: Side) -> GroupPlan:
@@ -228,14 +242,20 @@ class _Planner:
         observed = get(self._context.children.leader_worker_sets, side.group_name, self._context.metadata.namespace)
         live = observed.spec.leader_worker_template if observed is not None else None
         account = self._group_account(side)
-        annotations = laid_over(self._passed.group_annotations, side.annotations)
 
         def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate | None) -> PodPlan:
             shaped = self._routed(template) if side.role != ROLE_PREFILL else template
             if account:
                 shaped = {**shaped, "serviceAccountName": account}
             named = "" if account == side.group_name else account
-            return self._pod(shaped, laid_over(labels, self._passed.labels, side.labels), annotations, named, running)
+            meta = running.metadata if running is not None else TemplateMeta()
+            labels = laid_over(labels, self._passed.labels, side.labels, still_there(side.former_labels, meta.labels))
+            annotations = laid_over(
+                self._passed.group_annotations,
+                side.annotations,
+                still_there(side.former_annotations, meta.annotations),
+            )
+            return self._pod(shaped, labels, annotations, named, running)
 
         alone = workload_labels(
             service, side.worker_component, ROLE_PREFILL if side.role == ROLE_PREFILL else ROLE_DECODE
@@ -287,9 +307,11 @@ class _Planner:
         for hint in download_hints(uris, given, template):
             self._hints[hint.reason] = hint
         given = given.with_variables(self._confidential(), "spec.model.confidential")
+        if any(provider(uri) is Provider.HF for uri in uris):
+            given = given.with_variables(HUB_DEFAULTS, "defaults of downloads from the Hugging Face Hub")
         named = {variable["name"] for variable in given.env}
         self._ca_bundle |= with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
-        extra = Attachment(given, _live_image(running), context.ca_bundle)
+        extra = Attachment(given, _live_image(running), _live_security(running), context.ca_bundle)
         pod = attach(template, self._source, self._adapters, context.operator, extra)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
         return PodPlan(labels, annotations, self._with_adapters(pod), given.sources, places)
@@ -324,6 +346,11 @@ def _named_account(workload: WorkloadSpec) -> str:
 
 def _has_sidecar(pod: Json | None) -> bool:
     return any(c.get("name") == ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
+
+
+def _live_security(running: ObservedTemplate | None) -> Json | None:
+    containers = running.spec.containers if running is not None else None
+    return next((c.security_context for c in containers or () if c.name == MAIN), None)
 
 
 def _live_image(running: ObservedTemplate | None) -> str:

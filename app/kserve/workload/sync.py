@@ -33,19 +33,19 @@ def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadRe
         return WorkloadResult([], {error.condition: state}, failed=True)
     scaled = scaling_plans(spec, context.names)
     return WorkloadResult(
-        [*_workload_children(plan, context), *(c for one_ in scaled for c in scaling_children(one_, context))],
+        [*_workload_children(spec, plan, context), *(c for one_ in scaled for c in scaling_children(one_, context))],
         _workload_states(plan, context) | {one_.condition: scaling_state(one_, context) for one_ in scaled},
         _workload_causes(plan, context),
     )
 
 
-def _workload_children(plan: WorkloadPlan, context: ReconcileContext) -> list[Any]:
+def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: ReconcileContext) -> list[Any]:
     namespace = context.metadata.namespace
     installed = context.children.leader_worker_sets is not None
     return [
         *(deployment(p, namespace) for p in plan.deployments if not outlived(context.deployment(p.name), p.selector)),
         *(leader_worker_set(group, namespace) for group in plan.groups if installed),
-        workload_service(context.names, namespace),
+        workload_service(context.names, namespace, spec),
         *(child for account in plan.accounts for child in accounts(account, namespace)),
         *(ca_bundle_children(context) if plan.ca_bundle else []),
     ]

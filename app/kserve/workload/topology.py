@@ -22,7 +22,7 @@ from app.kserve.names import (
     Names,
 )
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.workload.inherited import Labels, laid_over
+from app.kserve.workload.inherited import Labels, for_children, laid_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,9 @@ class Side:
     labels: Labels
     """Labels for pods that the user asks for."""
     annotations: Labels
+    former_labels: Labels
+    """Labels that earlier releases wrote on pods too; pods that have them keep them, so that nothing restarts."""
+    former_annotations: Labels
 
 
 def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
@@ -53,6 +56,8 @@ def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
             COMPONENT_WORKER,
             ROLE_BOTH if spec.prefill is None else ROLE_DECODE,
             laid_over(spec.labels),
+            for_children(spec.annotations),
+            {},
             laid_over(spec.annotations),
         )
     ]
@@ -66,7 +71,9 @@ def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
                 COMPONENT_LEADER_PREFILL,
                 COMPONENT_WORKER_PREFILL,
                 ROLE_PREFILL,
-                laid_over(spec.labels, spec.prefill.labels),
+                laid_over(spec.prefill.labels),
+                for_children(spec.prefill.annotations),
+                laid_over(spec.labels),
                 laid_over(spec.annotations, spec.prefill.annotations),
             )
         )

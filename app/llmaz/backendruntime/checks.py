@@ -1,4 +1,4 @@
-"""The rules of a BackendRuntime: what is refused, and what its author should know of an accepted one.
+"""Validation rules and warnings of a BackendRuntime.
 
 Source: LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31.
 """
@@ -42,7 +42,7 @@ def probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
 
 
 def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
-    """What no pod or autoscaler can be made with, whatever the Playground says."""
+    """Validate the fields that make every pod or autoscaler of the runtime invalid."""
     yield from podrules.check("Container.env", spec.envs, SPEC.child("envs"))
     for name, probe in probes(spec).items():
         if probe is not None:
@@ -59,16 +59,16 @@ def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
 
 
 def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for position, config in enumerate(configs):
         path = PRESETS.index(position)
-        if config.name in seen:
+        if config.name in names:
             detail = f"{path}: another preset is already named {field.go_quote(config.name)}; choose a different name"
             yield under_upstreams_path("spec.args.name", field.forbidden(path.child("name"), detail))
-        seen.add(config.name)
-        for place, added in enumerate(config.param_args or ()):
-            if not added.param:
-                where = path.child("paramArgs").index(place).child("param")
+        names.add(config.name)
+        for index, param_args in enumerate(config.param_args or ()):
+            if not param_args.param:
+                where = path.child("paramArgs").index(index).child("param")
                 yield field.required(where, "name the param of the flavor, for example TP")
         if config.resources is not None:
             for low, detail in low_limits(config.resources, path.child("resources")):
@@ -88,21 +88,19 @@ def _trigger(config: RecommendedConfig, path: field.Path) -> Iterator[field.Erro
 
 def warnings(runtime: BackendRuntime) -> list[field.Advice]:
     spec = runtime.spec
-    found: list[field.Advice] = [*_image(spec), *_not_rendered(spec)]
+    advice: list[field.Advice] = [*_image(spec), *_not_rendered(spec)]
     for position, config in enumerate(spec.recommended_configs or ()):
-        found += _preset(config, PRESETS.index(position))
-    found += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
+        advice += _preset(config, PRESETS.index(position))
+    advice += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
     for name, probe in probes(spec).items():
-        found += podadvice.probe_warnings(probe or {}, SPEC.child(f"{name}Probe"), (PORT_NAME,))
+        advice += podadvice.probe_warnings(probe or {}, SPEC.child(f"{name}Probe"), (PORT_NAME,))
     if preset(spec, DEFAULT_PRESET) is None:
-        found.append(
-            field.advice(PRESETS, f"there is no preset named {DEFAULT_PRESET}, so Playgrounds have to set configName")
-        )
-    return found
+        advice.append(field.advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))
+    return advice
 
 
 def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
-    """Image and version are put together with a colon, whatever they are."""
+    """Warn of parts that make no image reference when a colon joins them."""
     if ":" in spec.image.rpartition("/")[2]:
         yield field.advice(
             SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version"
@@ -115,7 +113,7 @@ def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
 
 
 def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
-    """Placeholders where they stay as they are (LZ-3.3)."""
+    """Warn of placeholders that are not replaced (LZ-3.3)."""
     for position, text in enumerate(spec.command or ()):
         if names_a_word(text):
             yield field.advice(
@@ -150,9 +148,9 @@ def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> 
 
 def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[field.Advice]:
     yield from _placeholders(config.args or [], path.child("args"), known=())
-    for position, added in enumerate(config.param_args or ()):
+    for position, param_args in enumerate(config.param_args or ()):
         yield from _placeholders(
-            added.args or [], path.child("paramArgs").index(position).child("args"), (added.param,)
+            param_args.args or [], path.child("paramArgs").index(position).child("args"), (param_args.param,)
         )
     yield from accelerator_warnings(config.resources, path.child("resources"))
     if config.scale_trigger is not None and config.scale_trigger.hpa is not None:

@@ -60,8 +60,8 @@ class RecommendedConfig(KubeModel):
     scale_trigger: Annotated[
         ScaleTrigger | None,
         passed_through(
-            "to the autoscaler of an elastic Playground without a trigger; where its preset has none, that of default "
-            "or speculative-decoding"
+            "to the autoscaler of an elastic Playground without a trigger; without one in its preset, default's or "
+            "speculative-decoding's is used"
         ),
     ] = Field(
         default=None,

@@ -26,7 +26,7 @@ _HUB = _SOURCE.child("modelHub")
 
 
 def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> list[field.Error]:
-    """Every rule; the name is judged on creation only, because it never changes."""
+    """Validate an OpenModel; its name only on creation, because it never changes."""
     errors = [] if old is not None else list(model_name(model.metadata))
     created = model.spec.created_at
     if created is not None and parse_rfc3339(created) is None:
@@ -50,16 +50,16 @@ def _flavors(spec: OpenModelSpec) -> Iterator[field.Error]:
     yield from flavors.unusable(offered)
 
 
-def _source(given: ModelSource) -> Iterator[field.Error]:
-    if given.model_hub is None and given.uri is None:
+def _source(spec: ModelSource) -> Iterator[field.Error]:
+    if spec.model_hub is None and spec.uri is None:
         yield field.forbidden(_SOURCE, "set modelHub or uri to say where the weights come from")
-    if given.model_hub is not None:
-        yield from _hub(given.model_hub)
-    if given.uri is not None:
+    if spec.model_hub is not None:
+        yield from _hub(spec.model_hub)
+    if spec.uri is not None:
         try:
-            source.parse_uri(given.uri)
+            source.parse_uri(spec.uri)
         except source.SourceError as error:
-            yield field.invalid(_SOURCE.child("uri"), without_user(given.uri), str(error))
+            yield field.invalid(_SOURCE.child("uri"), without_user(spec.uri), str(error))
 
 
 def _hub(hub: ModelHub) -> Iterator[field.Error]:
@@ -82,13 +82,13 @@ def warnings(model: OpenModel) -> list[field.Advice]:
     return [*_source_warnings(model.spec.source), *_flavors_warnings(flavors.of(model.spec))]
 
 
-def _source_warnings(given: ModelSource) -> Iterator[field.Advice]:
-    if given.model_hub is not None:
-        if given.uri is not None:
+def _source_warnings(spec: ModelSource) -> Iterator[field.Advice]:
+    if spec.model_hub is not None:
+        if spec.uri is not None:
             yield field.advice(_SOURCE.child("uri"), "ignored, because modelHub is set; remove one of the two")
-        yield from _patterns(given.model_hub)
-    elif given.uri is not None:
-        yield from _uri(given.uri)
+        yield from _patterns(spec.model_hub)
+    elif spec.uri is not None:
+        yield from _uri(spec.uri)
 
 
 def _patterns(hub: ModelHub) -> Iterator[field.Advice]:
@@ -102,18 +102,18 @@ def _patterns(hub: ModelHub) -> Iterator[field.Advice]:
 
 
 def _uri(uri: str) -> Iterator[field.Advice]:
-    """Object stores: the loader and the path that engines are given disagree on names with dots (LZ-T23)."""
+    """Warn of names with dots in an object store, where the loader's path differs from the engine's (LZ-T23)."""
     try:
-        found = source.parse_uri(uri)
+        store = source.parse_uri(uri)
     except source.SourceError:
         return
     path = _SOURCE.child("uri")
-    if not isinstance(found, source.ObjectStore) or found.protocol != "oss":
+    if not isinstance(store, source.ObjectStore) or store.protocol != "oss":
         return
-    last = found.key.rpartition("/")[2]
+    last = store.key.rpartition("/")[2]
     if not last:
         yield field.advice(path, "ends with a slash, so the loader finds no name in it; remove the slash")
-    elif ("." in last) != (".gguf" in found.key):
+    elif ("." in last) != (".gguf" in store.key):
         yield field.advice(
             path,
             "the loader takes a name with a dot for a file, others for a directory; the engine will not find it",
@@ -121,21 +121,21 @@ def _uri(uri: str) -> Iterator[field.Advice]:
 
 
 def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[field.Advice]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for position, flavor in enumerate(offered):
         where = FLAVORS.index(position).child("name")
         if not flavor.name:
             yield field.advice(where, "empty, so no claim can choose this flavor")
-        elif flavor.name in seen:
+        elif flavor.name in names:
             yield field.advice(where, f'"{flavor.name}" is listed twice; only the first is used')
-        seen.add(flavor.name)
+        names.add(flavor.name)
         yield from _params(flavor, FLAVORS.index(position).child("params"))
 
 
 def _params(flavor: Flavor, path: field.Path) -> Iterator[field.Advice]:
-    """What no placeholder can stand for, and a split over other devices than there are (LZ-N34)."""
-    given = flavor.params or {}
-    for name, value in given.items():
+    """Warn of params that no placeholder can use, and of degrees that do not fit the devices (LZ-N34)."""
+    params = flavor.params or {}
+    for name, value in params.items():
         if name in OF_MODELS:
             yield field.advice(path.key(name), "ignored: this placeholder always has the model's own value")
         elif not is_word(name):
@@ -145,12 +145,12 @@ def _params(flavor: Flavor, path: field.Path) -> Iterator[field.Advice]:
                 path.key(name),
                 f"must be a whole number, 1 or more; {field.go_quote(value)} stops Playgrounds that use it",
             )
-    instance_type = given.get(flavors.INSTANCE_TYPE, "")
+    instance_type = params.get(flavors.INSTANCE_TYPE, "")
     if instance_type and not flavor.node_selector and not flavors.is_instance_type(instance_type):
         yield field.advice(path.key(flavors.INSTANCE_TYPE), "not a valid label value, so it selects no nodes")
     words, devices = flavors.words(flavor), flavors.devices(flavor)
     degrees = [words[name] for name in DEGREES]
-    if devices and given.keys() & set(DEGREES) and all(degrees) and prod(map(int, degrees)) != devices:
+    if devices and params.keys() & set(DEGREES) and all(degrees) and prod(map(int, degrees)) != devices:
         yield field.advice(
             path, f"TP {words['TP']} times PP {words['PP']} is not the number of devices in limits, {devices}"
         )

@@ -101,14 +101,14 @@ class OpenModelSpec(KubeModel):
     )
     created_at: Annotated[DateTime | None, honoured("with the component envoy-ai-gateway")] = Field(
         default=None,
-        description="Creation time of the model in the gateway's list of models. Defaults to that of the OpenModel.",
+        description="Creation time of the model in the gateway's list of models. Defaults to the OpenModel's.",
     )
 
 
 class OpenModelStatus(Status):
     """Observed state of an OpenModel."""
 
-    conditions: Annotated[list[Condition], Meta(description="Whether the model can be used.")] = msgspec.field(
+    conditions: Annotated[list[Condition], Meta(description="Ready is true if the model can be used.")] = msgspec.field(
         default_factory=list
     )
 

@@ -37,7 +37,7 @@ ELASTIC = SPEC.child("elasticConfig")
 
 
 def validate(playground: Playground, old: Playground | None, settings: Settings) -> list[field.Error]:
-    """Every rule; the name is judged on creation only, because it never changes."""
+    """Validate a Playground; its name only on creation, because it never changes."""
     spec = playground.spec
     errors = [] if old is not None else list(workload_name(playground.metadata))
     errors += _claim(spec)
@@ -78,14 +78,14 @@ def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
 
 
 def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
-    least, most, where = elastic.min_replicas, elastic.max_replicas, ELASTIC.child("minReplicas")
+    minimum, maximum, path = elastic.min_replicas, elastic.max_replicas, ELASTIC.child("minReplicas")
     trigger = elastic.scale_trigger
-    if least == 0:
-        yield field.forbidden(where, "an autoscaler cannot scale to 0; use 1 or more")
-    elif least < 0:
-        yield field.invalid(where, least, "must be 1 or more")
-    if least >= most:
-        error = field.invalid(where, least, f"minReplicas must be less than maxReplicas, which is {most}")
+    if minimum == 0:
+        yield field.forbidden(path, "an autoscaler cannot scale to 0; use 1 or more")
+    elif minimum < 0:
+        yield field.invalid(path, minimum, "must be 1 or more")
+    if minimum >= maximum:
+        error = field.invalid(path, minimum, f"minReplicas must be less than maxReplicas, which is {maximum}")
         yield under_upstreams_path("spec.elasticConfig.scaleTrigger.hpa", error)
     if trigger is None:
         return
@@ -100,17 +100,17 @@ def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
 
 def warnings(playground: Playground) -> list[field.Advice]:
     spec = playground.spec
-    found: list[field.Advice] = list(workload_warnings(playground.metadata))
+    advice: list[field.Advice] = list(workload_warnings(playground.metadata))
     if spec.model_claim is not None:
-        found += claim_warnings(spec.model_claim.model_name, SPEC.child("modelClaim", "modelName"))
+        advice += claim_warnings(spec.model_claim.model_name, SPEC.child("modelClaim", "modelName"))
     if spec.model_claims is not None:
-        found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
+        advice += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     if spec.backend_runtime_config is not None:
-        found += _config_warnings(spec.backend_runtime_config)
-        found += podadvice.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
+        advice += _config_warnings(spec.backend_runtime_config)
+        advice += podadvice.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
     if spec.elastic_config is not None:
-        found += _elastic_warnings(spec, spec.elastic_config)
-    return found
+        advice += _elastic_warnings(spec, spec.elastic_config)
+    return advice
 
 
 def _config_warnings(config: BackendRuntimeConfig) -> Iterator[field.Advice]:
@@ -136,29 +136,29 @@ def _arguments(args: list[str]) -> Iterator[field.Advice]:
 
 
 def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[field.Advice]:
-    least, most = elastic.min_replicas, elastic.max_replicas
-    if least <= most and spec.replicas != 0 and not least <= spec.replicas <= most:
+    minimum, maximum = elastic.min_replicas, elastic.max_replicas
+    if minimum <= maximum and spec.replicas != 0 and not minimum <= spec.replicas <= maximum:
         yield field.advice(
             SPEC.child("replicas"),
-            f"{spec.replicas} is outside the range of elasticConfig, {least} to {most}; the autoscaler will change it",
+            f"{spec.replicas} is not within elasticConfig's {minimum} to {maximum}, so the autoscaler will change it",
         )
     if elastic.scale_trigger is not None and elastic.scale_trigger.hpa is not None:
         yield from scaling.warnings(elastic.scale_trigger.hpa, ELASTIC.child("scaleTrigger", "hpa"))
 
 
 def against_related(playground: Playground, request: Request, settings: Settings) -> list[field.Advice]:
-    """Why nothing would be made, or what to know of it; nothing where what it names is not among the objects."""
+    """Return why no children would be created, and notes; empty if the objects it refers to are not available."""
     related, spec = request.related or Related(), playground.spec
     claim, path = models(spec), SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
     names = [model.name for model in main_first(claim.models or [])]
     if not names or any(get(related.models, name) is None for name in names):
         return []
-    found = references.models(related.models, names)
-    if isinstance(found, Cause):
-        return [field.advice(path, found.text)]
+    claimed = references.models(related.models, names)
+    if isinstance(claimed, Cause):
+        return [field.advice(path, claimed.text)]
     advice = [
         field.advice(path, note)
-        for note in flavors.notes(found[0].name, found[0].flavors, claim.inference_flavors or [])
+        for note in flavors.notes(claimed[0].name, claimed[0].flavors, claim.inference_flavors or [])
     ]
     backend = DEFAULT_BACKEND if spec.backend_runtime_config is None else spec.backend_runtime_config.backend_name
     if get(related.runtimes, backend) is None:

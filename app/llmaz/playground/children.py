@@ -9,7 +9,7 @@ from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SH
 from app.llmaz.playground.plan import Plan
 from app.llmaz.scaling import metrics
 from app.workload.behavior import stored_behavior
-from app.workload.parts import LAST_WORDS
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 GRACE_SECONDS = 130
 """Grace period in which a pod finishes its requests."""
@@ -67,7 +67,7 @@ def _runner(plan: Plan) -> Json:
         "resources": plan.resources,
         "ports": [{"name": PORT_NAME, "protocol": "TCP", "containerPort": PORT}],
         "volumeMounts": [{"name": SHM_VOLUME, "mountPath": SHM_PATH}] if plan.shared_memory is not None else None,
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
     return {key: value for key, value in container.items() if value} | plan.runtime.handlers
 
@@ -81,8 +81,8 @@ def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
         metadata=ObjectMeta(name=plan.name, namespace=plan.namespace),
         spec=HorizontalPodAutoscalerSpec(
             scale_target_ref=ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=plan.name),
-            min_replicas=scaling.least,
-            max_replicas=scaling.most,
+            min_replicas=scaling.minimum,
+            max_replicas=scaling.maximum,
             metrics=metrics(scaling.trigger),
             behavior=stored_behavior(scaling.trigger.behavior),
         ),

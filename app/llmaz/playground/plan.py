@@ -14,10 +14,10 @@ from app.llmaz.arguments import (
     MODEL_NAME,
     MODEL_PATH,
     ArgumentError,
+    has_option,
     named_words,
     render,
     render_variable,
-    says_so,
 )
 from app.llmaz.backendruntime.types import (
     DEFAULT_PRESET,
@@ -43,10 +43,10 @@ _NO_CONFIG = BackendRuntimeConfig()
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """A range of replicas and what to scale on."""
+    """A range of replicas, and the metrics that drive scaling."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     trigger: HPATrigger
 
 
@@ -55,7 +55,7 @@ class Plan:
     name: str
     namespace: str
     skip_annotation: str | None
-    """Value of the annotation, handed down as it is."""
+    """Value of the annotation, copied to the Service."""
     models: list[ModelReference]
     flavors: list[str]
     replicas: int
@@ -74,22 +74,22 @@ def plan(playground: Playground, related: Related, settings: Settings) -> Plan |
     """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = playground.spec, playground.metadata
     claimed = models(spec).models or []
-    found = references.models(related.models, [model.name for model in main_first(claimed)])
-    if isinstance(found, Cause):
-        return found
+    claimed_models = references.models(related.models, [model.name for model in main_first(claimed)])
+    if isinstance(claimed_models, Cause):
+        return claimed_models
     skip = skips_loader(metadata)
-    cannot = references.unloadable(found, settings, skip=skip)
+    cannot = references.unloadable(claimed_models, settings, skip=skip)
     if cannot is not None:
         return cannot
     config = spec.backend_runtime_config or _NO_CONFIG
     engine = references.runtime(related.runtimes, config.backend_name)
     if isinstance(engine, Cause):
         return engine
-    return _decide(playground, found, engine, skip=skip)
+    return _decide(playground, claimed_models, engine, skip=skip)
 
 
-def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip: bool) -> Plan | Cause:
-    """The plan of a Playground whose models and engine are there."""
+def _decide(playground: Playground, claimed_models: list[Model], engine: Runtime, *, skip: bool) -> Plan | Cause:
+    """Build the plan of a Playground whose models and engine exist."""
     spec, metadata, runtime = playground.spec, playground.metadata, engine.spec
     claims, config = models(spec), spec.backend_runtime_config or _NO_CONFIG
     claimed = claims.models or []
@@ -98,11 +98,11 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
     base = preset(runtime, chosen)
     if base is None:
         return _no_preset(config.backend_name, chosen, runtime)
-    flavor = flavors.chosen(found[0].flavors, claims.inference_flavors or [])
+    flavor = flavors.chosen(claimed_models[0].flavors, claims.inference_flavors or [])
     params = flavors.words(flavor)
-    given = [*(base.args or ()), *_param_args(base, params, config.args or [])]
+    templates = [*(base.args or ()), *_param_args(base, params, config.args or [])]
     try:
-        args = render(given, {**params, **_values(found, skip=skip)})
+        args = render(templates, {**params, **_values(claimed_models, skip=skip)})
     except ArgumentError as error:
         text = f"preset {chosen} of BackendRuntime {config.backend_name}: {error}"
         return Cause(Stage.SPEC, text, Reason.ARGUMENT_NOT_RENDERABLE)
@@ -118,12 +118,12 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
         image=f"{runtime.image}:{version}",
         runtime=engine,
         args=[*args, *(config.args or ())],
-        env=[stored(one) for one in each_name_once([*_variables(runtime, params), *(config.envs or ())])],
+        env=[stored(variable) for variable in each_name_once([*_variables(runtime, params), *(config.envs or ())])],
         resources=merged_resources(base.resources, config.resources),
         shared_memory=config.shared_memory_size or base.shared_memory_size,
         scaling=scaling,
         notes=[
-            *_engine_notes(found[0], config, runtime),
+            *_engine_notes(claimed_models[0], config, runtime),
             *_scaling_notes(spec, scaling),
             *_degree_notes(flavor, base, runtime),
         ],
@@ -131,28 +131,28 @@ def _decide(playground: Playground, found: list[Model], engine: Runtime, *, skip
 
 
 def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
-    known = ", ".join(config.name for config in runtime.recommended_configs or ()) or "none"
-    text = f"BackendRuntime {backend} has no preset {name}; its presets are: {known}"
+    names = ", ".join(config.name for config in runtime.recommended_configs or ()) or "none"
+    text = f"BackendRuntime {backend} has no preset {name}; its presets are: {names}"
     return Cause(Stage.SPEC, text, Reason.PRESET_NOT_FOUND)
 
 
-def _values(found: list[Model], *, skip: bool) -> dict[str, str]:
+def _values(models: list[Model], *, skip: bool) -> dict[str, str]:
     """Values of the placeholders."""
-    values = {MODEL_NAME: found[0].served_name, MODEL_PATH: found[0].source.path(skip=skip)}
-    if len(found) > 1:
-        values[DRAFT_MODEL_PATH] = found[1].source.path(skip=skip)
+    values = {MODEL_NAME: models[0].served_name, MODEL_PATH: models[0].source.path(skip=skip)}
+    if len(models) > 1:
+        values[DRAFT_MODEL_PATH] = models[1].source.path(skip=skip)
     return values
 
 
-def _param_args(base: RecommendedConfig, params: Mapping[str, str], own: Sequence[str]) -> Iterator[str]:
-    """Arguments for the flavor's params, unless the Playground's own args have them. Source: LZ-3.5.
+def _param_args(base: RecommendedConfig, params: Mapping[str, str], args: Sequence[str]) -> Iterator[str]:
+    """Return arguments for the flavor's params, unless the Playground's args set them. Source: LZ-3.5.
 
-    Being split over one device is what every engine does by itself, so nothing says it.
+    A degree of 1 is every engine's default, so it needs no argument.
     """
-    for added in base.param_args or ():
-        is_set = added.param in params and (added.param not in DEGREES or params[added.param] != "1")
-        if is_set and not says_so(own, [*(added.args or ()), *(added.unless or ())]):
-            yield from added.args or ()
+    for group in base.param_args or ():
+        is_set = group.param in params and (group.param not in DEGREES or params[group.param] != "1")
+        if is_set and not has_option(args, [*(group.args or ()), *(group.unless or ())]):
+            yield from group.args or ()
 
 
 def _variables(runtime: BackendRuntimeSpec, params: Mapping[str, str]) -> Iterator[Json]:
@@ -162,7 +162,7 @@ def _variables(runtime: BackendRuntimeSpec, params: Mapping[str, str]) -> Iterat
 
 
 def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]) -> Scaling | None:
-    """The Playground's trigger, else that of the preset it uses, else that of the preset its models imply (LZ-T08)."""
+    """Use the first trigger of the Playground, its preset, and the preset that its models imply (LZ-T08)."""
     if elastic is None:
         return None
     triggers = (elastic.scale_trigger, *(config.scale_trigger for config in presets if config is not None))
@@ -173,54 +173,53 @@ def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig 
 
 
 def _engine_notes(main: Model, config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
-    """Sources that one engine alone can have, which is called like their protocol, and has no others (LZ-N18)."""
-    own = Ollama.protocol
-    has_own = own in config.backend_name or own in runtime.image
-    if isinstance(main.source, Ollama) and not has_own:
-        yield f"OpenModel {main.name} has an {own}:// source, which backend {config.backend_name} cannot fetch"
-    if has_own and not isinstance(main.source, Ollama):
-        yield f"backend {config.backend_name} only serves {own}:// sources; OpenModel {main.name} has another one"
+    """Warn of ollama sources with another engine, and of other sources with ollama (LZ-N18)."""
+    protocol = Ollama.protocol
+    is_ollama = protocol in config.backend_name or protocol in runtime.image
+    if isinstance(main.source, Ollama) and not is_ollama:
+        yield f"OpenModel {main.name} has an {protocol}:// source, which backend {config.backend_name} cannot fetch"
+    if is_ollama and not isinstance(main.source, Ollama):
+        yield f"backend {config.backend_name} only serves {protocol}:// sources; OpenModel {main.name} has another one"
 
 
 def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None) -> Iterator[str]:
-    """An elastic Playground that nothing scales (LZ-N25)."""
+    """Warn of an elastic Playground without a trigger (LZ-N25)."""
     if spec.elastic_config is not None and scaling is None:
         yield "elasticConfig has no effect, because neither it nor the preset has a scaleTrigger"
 
 
 def _degree_notes(flavor: Flavor | None, base: RecommendedConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
     """Warn of parallelism in a flavor for which the preset has no placeholder (LZ-N35)."""
-    added = (argument for one in base.param_args or () for argument in one.args or ())
-    texts = [*(base.args or ()), *added, *(variable.get("value") or "" for variable in runtime.envs or ())]
-    told = {word for text in texts for word in named_words(text)}
-    given = (flavor.params if flavor is not None else None) or {}
+    added = (argument for group in base.param_args or () for argument in group.args or ())
+    templates = [*(base.args or ()), *added, *(variable.get("value") or "" for variable in runtime.envs or ())]
+    placeholders = {word for template in templates for word in named_words(template)}
+    params = (flavor.params if flavor is not None else None) or {}
     for word in DEGREES:
-        if flavor is not None and given.get(word, "1") != "1" and word not in told:
+        if flavor is not None and params.get(word, "1") != "1" and word not in placeholders:
             yield f"flavor {flavor.name}: {word} has no effect, because the preset has no placeholder for it"
 
 
 def merged_resources(preset: Resources | None, playground: Resources | None) -> dict[str, dict[str, str]]:
-    """Requests and limits of the engine; empty ones are left out.
+    """Merge requests and limits of the engine; empty ones are left out.
 
-    Without settings of the Playground the preset's are taken as they are. Otherwise the Playground's win one by one,
-    and take the preset's with them: a limit lowers a request that is above it, a request raises a limit that is below
-    it. A limit of cpu or memory that nobody set becomes the request.
+    The Playground's values replace the preset's one by one. A limit of the Playground lowers the preset's request to
+    it, and a request raises the preset's limit. Without a limit of cpu or memory, the request is the limit.
     """
     limits, requests = _amounts(preset, "limits"), _amounts(preset, "requests")
     if playground is not None:
-        own = _amounts(playground, "limits")
-        limits, requests = limits | own, requests | _amounts(playground, "requests")
+        replaced = _amounts(playground, "limits")
+        limits, requests = limits | replaced, requests | _amounts(playground, "requests")
         for name, request in requests.items():
             limit = limits.get(name)
             if limit is None and name in ("cpu", "memory"):
                 limits[name] = request
             elif limit is not None and below(limit, request):
-                if name in own:
+                if name in replaced:
                     requests[name] = limit
                 else:
                     limits[name] = request
     return {key: amounts for key, amounts in (("limits", limits), ("requests", requests)) if amounts}
 
 
-def _amounts(given: Resources | None, kind: str) -> dict[str, str]:
-    return dict((getattr(given, kind) if given is not None else None) or {})
+def _amounts(resources: Resources | None, kind: str) -> dict[str, str]:
+    return dict((getattr(resources, kind) if resources is not None else None) or {})

@@ -15,14 +15,14 @@ _WAITING = "waiting for the inference Service to become ready"
 _AVAILABLE = "the inference Service is available"
 
 
-def judged(
+def build_status(
     previous: PlaygroundStatus,
     service: ObservedService | None,
     outstanding: list[Cause],
     notes: list[str],
     now: datetime,
 ) -> PlaygroundStatus:
-    """Rows 4 to 7, in one pass. ``outstanding``: children that are not there or not as they should be."""
+    """Build the status (rows 4 to 7). ``outstanding``: children that are missing or not as requested."""
     conditions = Conditions(previous.conditions, None, now)
     _upstream(conditions, available=service is not None and is_true(service.status.conditions, ConditionType.AVAILABLE))
     _ready(conditions, service, outstanding, notes)
@@ -34,7 +34,7 @@ def judged(
 
 
 def _upstream(conditions: Conditions, *, available: bool) -> None:
-    """Upstream's two conditions; unlike upstream's, Progressing becomes false once nothing is waited for."""
+    """Set upstream's two conditions; unlike upstream's, Progressing becomes false when the Service is available."""
     progressing, before = conditions.get(ConditionType.PROGRESSING), conditions.get(ConditionType.AVAILABLE)
     if available:
         conditions.set(ConditionType.AVAILABLE, True, Reason.PLAYGROUND_READY, _AVAILABLE)
@@ -50,30 +50,30 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
 
 
 def _ready(conditions: Conditions, service: ObservedService | None, outstanding: list[Cause], notes: list[str]) -> None:
-    """The Service's own ``Ready`` with its causes, unless the Service is about to change or children are missing."""
+    """Copy the Service's ``Ready``, unless the Service is about to change or children are missing."""
     causes = outstanding or _not_reported(service)
     if causes:
         conditions.set(ConditionType.READY, False, ready_reason(causes), with_notes(ready_message(causes), notes))
         return
-    told = find(service.status.conditions if service else None, ConditionType.READY)
-    if told is None:  # a Service of the Go operator's time
+    reported = find(service.status.conditions if service else None, ConditionType.READY)
+    if reported is None:  # the Go operator wrote the status
         ready = conditions.is_true(ConditionType.AVAILABLE)
         reason = Reason.PLAYGROUND_READY if ready else Reason.PLAYGROUND_NOT_READY
         conditions.set(ConditionType.READY, ready, reason, with_notes("" if ready else _WAITING, notes))
         return
-    if told.status == "True":
-        conditions.set(ConditionType.READY, True, Reason.PLAYGROUND_READY, with_notes(told.message, notes))
+    if reported.status == "True":
+        conditions.set(ConditionType.READY, True, Reason.PLAYGROUND_READY, with_notes(reported.message, notes))
         return
-    reason_told, message = told.reason or Reason.PLAYGROUND_NOT_READY, told.message or _WAITING
-    conditions.set(ConditionType.READY, False, reason_told, with_notes(message, notes))
+    why, message = reported.reason or Reason.PLAYGROUND_NOT_READY, reported.message or _WAITING
+    conditions.set(ConditionType.READY, False, why, with_notes(message, notes))
 
 
 def _not_reported(service: ObservedService | None) -> list[Cause]:
-    """A Service whose status is of an older version of it."""
+    """Return a cause if the Service's status is of an older generation."""
     if service is None:
         return []
-    seen, generation = service.status.observed_generation, service.metadata.generation
-    if seen is None or generation is None or seen >= generation:
+    observed, generation = service.status.observed_generation, service.metadata.generation
+    if observed is None or generation is None or observed >= generation:
         return []
     text = f"Service {service.metadata.name} has not reported its status since it was changed"
     return [Cause(Stage.STARTING, text, Reason.SERVICE_NOT_REPORTED)]

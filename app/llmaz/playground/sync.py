@@ -11,33 +11,33 @@ from app.llmaz.playground.children import horizontal_pod_autoscaler, service
 from app.llmaz.playground.observed import Children, Related, Request
 from app.llmaz.playground.plan import plan
 from app.llmaz.playground.types import Playground, Reason
-from app.llmaz.status import aborted, kept, outstanding_causes
+from app.llmaz.status import aborted, kept_children, outstanding_causes
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.waiting import RESYNC
 
 
 def sync(playground: Playground, request: Request, settings: Settings, now: datetime) -> SyncResponse:
-    """The inference Service and the autoscaler; or everything as it is, when they cannot be known."""
+    """Return the inference Service and the autoscaler, or the observed children if these cannot be decided."""
     related = request.related or Related()
     decided = _conflict(playground, request.children, related) or plan(playground, related, settings)
     if isinstance(decided, Cause):
-        judged = aborted(playground.status, decided, now, replicas=playground.spec.replicas)
-        return SyncResponse(status=judged, children=kept(request))
+        stopped = aborted(playground.status, decided, now, replicas=playground.spec.replicas)
+        return SyncResponse(status=stopped, children=kept_children(request))
     autoscaler = horizontal_pod_autoscaler(decided)
     children = as_json([service(decided), *([autoscaler] if autoscaler else [])])
     deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
-    waited = [] if deleted else outstanding_causes(children, request, conditions, now)
+    outstanding = [] if deleted else outstanding_causes(children, request, conditions, now)
     observed = get(request.children.services, decided.name, decided.namespace)
     return SyncResponse(
-        status=status.judged(playground.status, observed, waited, decided.notes, now),
+        status=status.build_status(playground.status, observed, outstanding, decided.notes, now),
         children=children,
-        resync_after_seconds=RESYNC if waited else None,
+        resync_after_seconds=RESYNC if outstanding else None,
     )
 
 
 def _conflict(playground: Playground, children: Children, related: Related) -> Cause | None:
-    """Row 1: a Service of this name that another object controls, or none does. It is never among our children."""
+    """Return a cause if another object, or none, controls the Service of this name (row 1)."""
     metadata = playground.metadata
     if get(children.services, metadata.name, metadata.namespace) is not None:
         return None

@@ -60,7 +60,7 @@ ROLLOUT = SPEC.child("rolloutStrategy", "rollingUpdateConfiguration")
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
-    """Every rule; name and worker container are judged on creation only, as upstream does, the size on updates too."""
+    """Validate a Service; its name and worker container only on creation, as upstream does."""
     spec = service.spec
     errors = [] if old is not None else list(workload_name(service.metadata))
     if spec.model_claims is None:
@@ -94,9 +94,9 @@ def _no_runner(path: field.Path) -> field.Error:
 
 
 def items(template: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """A list of the pod's; the types were checked before."""
-    found: list[dict[str, Any]] = (template.get("spec") or {}).get(name) or []
-    return [item for item in found if item]
+    """Return a list of a pod spec without nulls; other types were refused before."""
+    values: list[dict[str, Any]] = (template.get("spec") or {}).get(name) or []
+    return [item for item in values if item]
 
 
 def has_runner(template: dict[str, Any]) -> bool:
@@ -108,7 +108,7 @@ _VOLUME = re.compile(rf"{MODEL_VOLUME}(-[0-9]+)?")
 
 
 def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterator[field.Error]:
-    """What the API server, or Metacontroller, would refuse when it is too late to tell the user."""
+    """Validate what the API server or Metacontroller would only refuse when the pods are created."""
     yield from (_at_item(error, template, path) for error in sendable.check(template, path))
     spec = path.child("spec")
     yield from _pod_rules(template, path)
@@ -116,27 +116,27 @@ def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterato
         return
     for position, volume in enumerate(items(template, "volumes")):
         if _VOLUME.fullmatch(str(volume.get("name"))):
-            yield _taken(spec.child("volumes").index(position).child("name"), volume["name"])
+            yield _reserved(spec.child("volumes").index(position).child("name"), volume["name"])
     for position, container in enumerate(items(template, "initContainers")):
         if _LOADER.fullmatch(str(container.get("name"))):
-            yield _taken(spec.child("initContainers").index(position).child("name"), container["name"])
+            yield _reserved(spec.child("initContainers").index(position).child("name"), container["name"])
     for position, container in enumerate(items(template, "containers")):
         if container.get("name") == RUNNER:
             yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
 
 
 def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> field.Error:
-    """An item that is in its list twice, at the second of the two, where the API server reports it too."""
+    """Move the error about a duplicate to the second of the two items, as the API server does."""
     if error.type is not field.ErrorType.DUPLICATE:
         return error
-    found: Any = without_nulls(template, in_lists=True)
+    value: Any = without_nulls(template, in_lists=True)
     for segment in error.path.segments[len(root.segments) :]:
-        found = found[segment]
-    key, seen = merge_key(found), set()
-    for position, item in enumerate(found if key else ()):
-        if str(item[key]) in seen:
+        value = value[segment]
+    key, values = merge_key(value), set()
+    for position, item in enumerate(value if key else ()):
+        if str(item[key]) in values:
             return replace(error, path=error.path.index(position))
-        seen.add(str(item[key]))
+        values.add(str(item[key]))
     return error
 
 
@@ -151,10 +151,10 @@ def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Err
 def _mounts(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
     for position, mount in enumerate(container.get("volumeMounts") or ()):
         if mount and str(mount.get("mountPath")).rstrip("/") == MODELS_DIR.rstrip("/"):
-            yield _taken(path.index(position).child("mountPath"), mount["mountPath"])
+            yield _reserved(path.index(position).child("mountPath"), mount["mountPath"])
 
 
-def _taken(path: field.Path, value: str) -> field.Error:
+def _reserved(path: field.Path, value: str) -> field.Error:
     return field.invalid(path, value, "reserved for the model that is added to the pod; choose another")
 
 
@@ -162,14 +162,14 @@ _PERCENT = re.compile(r"[0-9]{1,5}%")
 
 
 def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:
-    """Numbers or percentages, not both nothing: such a rollout would never move (LZ-N29).
+    """Validate the numbers or percentages; if both are 0, the rollout never proceeds (LZ-N29).
 
-    Of a group LeaderWorkerSet surges no more than all replicas; a Deployment may.
+    A LeaderWorkerSet surges by at most 100 %, a Deployment by any number.
     """
     config = strategy.rolling_update_configuration
     if config is None:
         return
-    nothing = 0
+    zeros = 0
     for name, value in (("maxUnavailable", config.max_unavailable), ("maxSurge", config.max_surge)):
         path = ROLLOUT.child(name)
         if isinstance(value, str) and not _PERCENT.fullmatch(value):
@@ -178,48 +178,48 @@ def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iter
             yield field.invalid(path, value, "must be 0 or more, and fit into a 32-bit integer")
         elif isinstance(value, str) and (grouped or name == "maxUnavailable") and percent(value) > 100:
             yield field.invalid(path, value, "must be 100% or less")
-        nothing += is_nothing(value)
-    if nothing == 2 and replicas != 0:
+        zeros += is_nothing(value)
+    if zeros == 2 and replicas != 0:
         yield field.invalid(ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0")
 
 
 def warnings(service: Service) -> list[field.Advice]:
     spec, template = service.spec, service.spec.workload_template
-    found: list[field.Advice] = [*workload_warnings(service.metadata)]
+    advice: list[field.Advice] = [*workload_warnings(service.metadata)]
     if spec.model_claims is not None:
-        found += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
-    found += _alone(template) if template.is_single else _grouped(template)
-    found += _overwritten(spec)
-    found += _unreachable(service)
+        advice += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
+    advice += _alone(template) if template.is_single else _grouped(template)
+    advice += _overwritten(spec)
+    advice += _unreachable(service)
     for pods, path in ((template.worker_template, WORKER), (template.leader_template, LEADER)):
-        found += _low_limits(pods or {}, path)
-    return found
+        advice += _low_limits(pods or {}, path)
+    return advice
 
 
 def update_warnings(service: Service, old: Service, settings: Settings) -> list[field.Advice]:
     """Return warnings about updates that upstream accepts and that have no effect."""
     before, after = old.spec.workload_template, service.spec.workload_template
-    found: list[field.Advice] = []
+    advice: list[field.Advice] = []
     if not has_runner(after.worker_template):
         where = WORKER.child("spec", "containers")
-        found.append(
+        advice.append(
             field.advice(where, f"one container must be named {RUNNER}; until then running pods are left unchanged")
         )
     if not before.is_single and not after.is_single and _each(before) != _each(after):
         path = TEMPLATE.child("subGroupPolicy")
-        found.append(
+        advice.append(
             field.advice(path, "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them")
         )
-    return found
+    return advice
 
 
 def _each(template: WorkloadTemplate) -> int | None:
-    """Pods per subgroup, which a LeaderWorkerSet never changes."""
+    """Return the number of pods per subgroup, which a LeaderWorkerSet never changes."""
     return template.sub_group_policy.sub_group_size if template.sub_group_policy is not None else None
 
 
 def _alone(template: WorkloadTemplate) -> Iterator[field.Advice]:
-    """Fields that only mean something to a LeaderWorkerSet."""
+    """Warn of fields that only a LeaderWorkerSet uses."""
     if template.restart_policy != DEFAULT_RESTART_POLICY:
         yield field.advice(
             TEMPLATE.child("restartPolicy"),
@@ -239,7 +239,7 @@ def _alone(template: WorkloadTemplate) -> Iterator[field.Advice]:
 
 
 def _grouped(template: WorkloadTemplate) -> Iterator[field.Advice]:
-    """Fields that do not fit the size of a group."""
+    """Warn of fields that do not fit the size of a group."""
     if template.size == 1:
         yield field.advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
     if template.sub_group_policy is not None and not divides(template.sub_group_policy, template.size):
@@ -247,20 +247,20 @@ def _grouped(template: WorkloadTemplate) -> Iterator[field.Advice]:
 
 
 def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
-    """Labels and annotations of the pods that tell of the model (LZ-4.3)."""
+    """Warn of labels and annotations that describe the model and are overwritten (LZ-4.3)."""
     pods, path = _serving(spec.workload_template)
     claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
     for kind, keys in (("labels", (MODEL_NAME, MODEL_FAMILY)), ("annotations", (FLAVORS,) if claims_flavors else ())):
-        given = _metadata(pods, kind)
+        values = _metadata(pods, kind)
         for key in keys:
-            if key in given:
+            if key in values:
                 yield field.advice(
                     path.child("metadata", kind).key(key), "overwritten with the value from the model claim"
                 )
 
 
 def _unreachable(service: Service) -> Iterator[field.Advice]:
-    """The Service before the pods knows one port (LZ-4.8); an engine that lists others is found by nobody."""
+    """Warn of an engine without the only port of the Service in front of the pods (LZ-4.8)."""
     pods, path = _serving(service.spec.workload_template)
     for position, container in enumerate(items(pods, "containers")):
         ports = [port.get("containerPort") for port in container.get("ports") or () if port]
@@ -271,19 +271,19 @@ def _unreachable(service: Service) -> Iterator[field.Advice]:
 
 
 def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
-    """The pods that take requests: the leaders, where there are such."""
+    """Return the template of the pods that serve requests: the leaders', if there is one."""
     if template.leader_template is not None:
         return template.leader_template, LEADER
     return template.worker_template, WORKER
 
 
 def _metadata(pods: Json, kind: str) -> dict[str, str]:
-    found: dict[str, str] = (pods.get("metadata") or {}).get(kind) or {}
-    return found
+    values: dict[str, str] = (pods.get("metadata") or {}).get(kind) or {}
+    return values
 
 
 def _low_limits(pods: Json, path: field.Path) -> Iterator[field.Advice]:
-    """Limits below their requests, with which no pod can be made; a flavor may put both right."""
+    """Warn of limits below their requests, which are invalid in a pod unless a flavor sets both."""
     for kind in ("initContainers", "containers"):
         for position, container in enumerate(items(pods, kind)):
             where = path.child("spec", kind).index(position).child("resources")
@@ -292,22 +292,22 @@ def _low_limits(pods: Json, path: field.Path) -> Iterator[field.Advice]:
 
 
 def _resources(container: Json) -> Resources:
-    given = container.get("resources") or {}
-    return Resources(limits=_amounts(given.get("limits")), requests=_amounts(given.get("requests")))
+    resources = container.get("resources") or {}
+    return Resources(limits=_amounts(resources.get("limits")), requests=_amounts(resources.get("requests")))
 
 
-def _amounts(given: Json | None) -> dict[str, str]:
-    """Those that are quantities; a number beyond them has an error of its own."""
-    found = ((name, canonical_value(amount)) for name, amount in (given or {}).items())
-    return {name: amount for name, amount in found if isinstance(amount, str)}
+def _amounts(amounts: Json | None) -> dict[str, str]:
+    """Return the quantities; another rule refuses numbers out of range."""
+    canonical = ((name, canonical_value(amount)) for name, amount in (amounts or {}).items())
+    return {name: amount for name, amount in canonical if isinstance(amount, str)}
 
 
 _OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
-"""Why there would be no pods, though nothing is wrong with the files."""
+"""Reasons that depend on the cluster, not on the files."""
 
 
 def against_related(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
-    """Why nothing would be made, or what to know of it; nothing where a model is not among the objects."""
+    """Return why no children would be created, and notes; empty if a model is not available."""
     related, claims = request.related or Related(), service.spec.model_claims
     claimed = (claims.models if claims is not None else None) or []
     if not claimed or any(get(related.models, model.name) is None for model in claimed):

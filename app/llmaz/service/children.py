@@ -27,9 +27,9 @@ def deployment(plan: Plan, template: Json, selector: dict[str, str]) -> Json:
 
 
 def _rolling_update(plan: Plan) -> Json:
-    """One missing, none in addition, unless said otherwise: a pod in addition needs a GPU to spare.
+    """Return the rolling update, by default without surge, because an additional pod needs a free GPU.
 
-    Both 0 is allowed for a service of no replicas, and a Deployment refuses it even then.
+    A service without replicas may have 0 for both, which a Deployment never accepts.
     """
     config = plan.rollout.rolling_update_configuration or RollingUpdateConfiguration()
     stuck = is_nothing(config.max_unavailable) and is_nothing(config.max_surge)
@@ -61,7 +61,7 @@ def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
 
 
 def _startup_policy(plan: Plan) -> str:
-    """Workers start with their leader: many engines' leaders are ready only after the workers joined (LZ-T07).
+    """Start workers with their leader: many engines' leaders are ready only after the workers joined (LZ-T07).
 
     A group of one has no workers, and keeps upstream's value so that taking over changes nothing.
     """
@@ -69,7 +69,7 @@ def _startup_policy(plan: Plan) -> str:
 
 
 def _restart_policy(policy: RestartPolicy) -> RestartPolicy:
-    """``Default`` is an old word for None, which LeaderWorkerSet rewrites: sent as it is, it would differ for ever."""
+    """Return None for its old name ``Default``: LeaderWorkerSet rewrites that, so it would always differ."""
     return "None" if policy == "Default" else policy
 
 
@@ -85,9 +85,9 @@ def _rollout(plan: Plan) -> Json:
 
 
 def _is_stuck(config: RollingUpdateConfiguration, replicas: int) -> bool:
-    """Whether a percentage comes to none of these replicas and there are none in addition: LeaderWorkerSet refuses it.
+    """True if a percentage rounds down to 0 without surge, which LeaderWorkerSet refuses.
 
-    A Deployment takes one at a time then. Without replicas nothing is refused, and nothing is changed.
+    A Deployment then replaces one pod at a time. Without replicas it is accepted.
     """
     share = config.max_unavailable
     return isinstance(share, str) and replicas > 0 and is_nothing(config.max_surge) and percent(share) * replicas < 100

@@ -79,15 +79,15 @@ def _object(plan: Plan, api_version: str, kind: str, spec: Json) -> Json:
 
 
 def notes(plan: Plan, children: Children, related: Related) -> Iterator[str]:
-    """Why requests by the model's name may not arrive here, while the Service itself works."""
+    """Return why requests by the model's name may not reach a Service that works."""
     for group in (children.ai_backends, children.routes):
         observed = get(group, gateway_objects(plan.name), plan.namespace)
         refused = None if observed is None else find(observed.status.conditions, "NotAccepted")
         if observed is not None and refused is not None and refused.status == "True":
             yield f"the gateway does not accept {observed.kind} {observed.metadata.name}: {refused.message}"
-    own = get(children.routes, gateway_objects(plan.name), plan.namespace)
+    route = get(children.routes, gateway_objects(plan.name), plan.namespace)
     first = min(sorted_values(related.routes), key=_precedence, default=None)
-    if own is not None and first is not None and _precedence(first) < _precedence(own):
+    if route is not None and first is not None and _precedence(first) < _precedence(route):
         yield (
             f"the gateway sends requests for model {plan.models[0].name} to AIGatewayRoute "
             f"{first.metadata.namespace}/{first.metadata.name}, which is older"
@@ -95,6 +95,6 @@ def notes(plan: Plan, children: Children, related: Related) -> Iterator[str]:
 
 
 def _precedence(route: ObservedConditions) -> tuple[str, str, str]:
-    """Of routes that match the same, the Gateway API prefers the oldest, then the first by namespace and name."""
+    """Sort key of routes with equal matches: the Gateway API prefers the oldest, then the first by name."""
     metadata = route.metadata
     return metadata.creation_timestamp or "", metadata.namespace, metadata.name

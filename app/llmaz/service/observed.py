@@ -53,28 +53,28 @@ class Related(msgspec.Struct):
     configmaps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
     pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
     routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{AI_GATEWAY_API}", default=None)
-    """Those of all Services with the same main model."""
+    """Routes of all Services with the same main model."""
 
 
 Request = SyncRequest[Children, Related]
 
 
 def template_inputs(_service: Service, request: Request, _settings: Settings) -> dict[str, Any]:
-    """The models, the operator's settings, and who loads models."""
+    """Return the related objects and the choice of the loader, which the pod template is made from."""
     related, metadata = request.related or Related(), request.parent.metadata
-    data = {key: found.data for key, found in (related.configmaps or {}).items()}
+    data = {key: configmap.data for key, configmap in (related.configmaps or {}).items()}
     return {"models": specs(related.models), "configMaps": data, "skipsLoader": skips_loader(metadata)}
 
 
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """The models it claims, the family's ConfigMap, its pods, and its model's routes. Never everything of a kind."""
+    """Select the claimed models, the family's ConfigMap, the pods, and the model's routes, never a whole kind."""
     metadata, claims = service.metadata, service.spec.model_claims or ModelClaims()
     models = [model.name for model in main_first(claims.models or [])]
     claimed = tuple(dict.fromkeys(name for name in models if name))
     rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
     rules.append(RelatedRule("v1", "configmaps", namespace=settings.llmaz_system_namespace, names=(CONFIG_MAP,)))
     if settings.watch_pods and service.spec.replicas and is_label_value(metadata.name):
-        # A group that runs a service of one pod already is kept (LZ-9).
+        # A LeaderWorkerSet that already runs a service of one pod stays (LZ-9).
         single = [deployment_selector(metadata.name)] if service.spec.workload_template.is_single else []
         groups = [{LWS_NAME: metadata.name}] if LWS_PLURAL in declared else []
         rules += [_pods(metadata.namespace, labels) for labels in (*single, *groups)]

@@ -26,7 +26,7 @@ class Workload(StrEnum):
 
 
 SubGroups = tuple[str, int]
-"""Whether the leader belongs to a subgroup (``subGroupPolicyType``), and how many pods each has."""
+"""``subGroupPolicyType``, which decides if the leader belongs to a subgroup, and the number of pods per subgroup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Plan:
     replicas: int
     workload: Workload
     size: int
-    """Pods per replica; as observed where it can no longer change."""
+    """Pods per replica; the observed number, because it cannot change."""
     template: WorkloadTemplate
     sub_groups: SubGroups | None
-    """As observed where they can no longer change."""
+    """The observed subgroups, where they cannot change."""
     rollout: RolloutStrategy
     models: list[Model]
     """The main model first."""
@@ -88,7 +88,7 @@ def _decide(
     observed: ObservedLeaderWorkerSet | None,
     settings: Settings,
 ) -> Plan:
-    """The plan of a Service whose models are there, and whatever runs its pods."""
+    """Build the plan of a Service whose models exist."""
     spec, metadata = service.spec, service.metadata
     template, workload = spec.workload_template, _workload(spec.workload_template, observed)
     claimed, offered = (spec.model_claims or ModelClaims()).inference_flavors or [], models[0].flavors
@@ -107,7 +107,7 @@ def _decide(
         models=models,
         flavors=claimed,
         accelerators=dict((chosen.limits if chosen is not None else None) or {}),
-        nodes=flavors.nodes(flavors.wanted(offered, claimed)) if settings.llmaz_flavor_affinity else Nodes(),
+        nodes=flavors.nodes(flavors.eligible(offered, claimed)) if settings.llmaz_flavor_affinity else Nodes(),
         skip=skip,
         config=config,
         object_loader=settings.llmaz_object_loader_image,
@@ -122,7 +122,7 @@ def _decide(
 
 
 def _workload(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> Workload:
-    """A Deployment for one pod per replica, unless a LeaderWorkerSet runs it already: taking over restarts nothing."""
+    """Choose a Deployment for one pod per replica; an existing LeaderWorkerSet stays, so that no pod restarts."""
     alone = template.is_single and observed is None
     return Workload.DEPLOYMENT if alone else Workload.LEADER_WORKER_SET
 
@@ -140,25 +140,25 @@ def _selector(workload: Workload, name: str) -> dict[str, str]:
 
 
 def _size(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> int:
-    """LeaderWorkerSet refuses every change to an object with another size, so the observed one stays."""
-    there = observed.spec.leader_worker_template.size if observed is not None else None
-    return template.size if there is None else there
+    """Return the observed size, because LeaderWorkerSet refuses every change of it."""
+    current = observed.spec.leader_worker_template.size if observed is not None else None
+    return template.size if current is None else current
 
 
 def _sub_groups(template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None) -> SubGroups | None:
-    """What LeaderWorkerSet takes: of a new object what divides the group evenly, later nothing but another type."""
-    asked = template.sub_group_policy
+    """Return subgroups that LeaderWorkerSet accepts: they divide a new group evenly; later only the type changes."""
+    policy = template.sub_group_policy
     if observed is None:
-        return _whole(asked.sub_group_policy_type, asked.sub_group_size, size) if asked is not None else None
-    there = observed.spec.leader_worker_template.sub_group_policy
-    if there is None or there.sub_group_size is None:
+        return _even(policy.sub_group_policy_type, policy.sub_group_size, size) if policy is not None else None
+    current = observed.spec.leader_worker_template.sub_group_policy
+    if current is None or current.sub_group_size is None:
         return None
-    changed = _whole(asked.sub_group_policy_type, there.sub_group_size, size) if asked is not None else None
-    return changed or (there.sub_group_policy_type, there.sub_group_size)
+    changed = _even(policy.sub_group_policy_type, current.sub_group_size, size) if policy is not None else None
+    return changed or (current.sub_group_policy_type, current.sub_group_size)
 
 
-def _whole(kind: str, each: int | None, size: int) -> SubGroups | None:
-    """Subgroups of ``each`` pods, ``None`` where a group of that size does not fall into whole ones."""
+def _even(kind: str, each: int | None, size: int) -> SubGroups | None:
+    """Return subgroups of ``each`` pods, or ``None`` if they do not divide a group of that size."""
     if each is None or not 1 <= each <= size:
         return None
     divides = (size - 1) % each == 0 or (kind == "LeaderWorker" and size % each == 0)
@@ -167,7 +167,7 @@ def _whole(kind: str, each: int | None, size: int) -> SubGroups | None:
 
 def divides(policy: SubGroupPolicy, size: int) -> bool:
     """True if subgroups divide groups of that size evenly."""
-    return _whole(policy.sub_group_policy_type, policy.sub_group_size, size) is not None
+    return _even(policy.sub_group_policy_type, policy.sub_group_size, size) is not None
 
 
 def _group_notes(
@@ -178,11 +178,11 @@ def _group_notes(
         yield f"the LeaderWorkerSet keeps its size of {size}, which cannot change; delete it to get {template.size}"
     if workload is Workload.DEPLOYMENT:
         return
-    asked, got = template.sub_group_policy, _sub_groups(template, size, observed)
-    if got is None and asked is not None:
+    policy, actual = template.sub_group_policy, _sub_groups(template, size, observed)
+    if actual is None and policy is not None:
         yield "subGroupPolicy is ignored: it does not divide the group, or the LeaderWorkerSet was created without one"
-    elif got is not None and (asked is None or got != (asked.sub_group_policy_type, asked.sub_group_size)):
+    elif actual is not None and (policy is None or actual != (policy.sub_group_policy_type, policy.sub_group_size)):
         yield (
-            f"the LeaderWorkerSet keeps its subgroups ({got[0]}, {got[1]} pods each), which cannot change; delete it "
-            "to get what subGroupPolicy says"
+            f"the LeaderWorkerSet keeps its subgroups ({actual[0]}, {actual[1]} pods each), which cannot change; "
+            "delete it to apply subGroupPolicy"
         )

@@ -26,18 +26,18 @@ from app.llmaz.names import (
 from app.llmaz.references import Model
 from app.llmaz.service.plan import Plan
 from app.llmaz.source import Host, Hub, Image, ObjectStore
-from app.workload.parts import LAST_WORDS
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 
 def worker(plan: Plan) -> Json:
-    """The worker pods; with the model's labels where there is no leader template."""
+    """Build the template of worker pods; without a leader template they have the model's labels."""
     return _template(plan, plan.template.worker_template, labelled=plan.template.leader_template is None)
 
 
 def leader(plan: Plan) -> Json | None:
-    """The leader pods, ``None`` where they are like the workers."""
-    given = plan.template.leader_template
-    return None if given is None else _template(plan, given, labelled=True)
+    """Build the template of leader pods, or ``None`` if they are like the workers."""
+    leaders = plan.template.leader_template
+    return None if leaders is None else _template(plan, leaders, labelled=True)
 
 
 def single(plan: Plan) -> Json:
@@ -48,8 +48,8 @@ def single(plan: Plan) -> Json:
     return template
 
 
-def _template(plan: Plan, given: Json, *, labelled: bool) -> Json:
-    template = stored(given)
+def _template(plan: Plan, spelled: Json, *, labelled: bool) -> Json:
+    template = stored(spelled)
     if not template.get("metadata", True):
         del template["metadata"]
     spec = template.setdefault("spec", {})
@@ -74,7 +74,7 @@ def _runner(spec: Json) -> Json | None:
 
 
 def _add_credentials(spec: Json, models: Iterable[Model]) -> None:
-    """The engine fetches the weights: it gets the credentials that it does not have."""
+    """Add the credentials that the engine lacks to fetch the weights itself."""
     runner = _runner(spec)
     if runner is None:
         return
@@ -101,7 +101,7 @@ _MODELS: Json = {"name": MODEL_VOLUME, "mountPath": MODELS_DIR}
 
 
 def _add_volumes(spec: Json, plan: Plan) -> None:
-    """An empty directory for what is loaded; directories of the node and of images; each read-only (LZ-2.5, LZ-T02)."""
+    """Add an emptyDir for loaded models, and directories of the node and of images, read-only (LZ-2.5, LZ-T02)."""
     mounted = list(_mounted(plan))
     loads = not plan.skip and not all(_is_mounted(model, plan) for model in plan.models)
     volumes: list[Json] = [{"name": MODEL_VOLUME, "emptyDir": {}}] if loads else []
@@ -122,15 +122,15 @@ def _is_mounted(model: Model, plan: Plan) -> bool:
 
 
 def _mounted(plan: Plan) -> Iterator[tuple[Json, Json]]:
-    """Volumes that need no loader, and their mounts. Each directory once, although two models may lie in it."""
-    seen: set[str] = set()
-    for found in (model.source for model in plan.models if _is_mounted(model, plan)):
-        if isinstance(found, Host) and found.directory not in seen:
-            seen.add(found.directory)
-            yield {"hostPath": {"path": found.directory}}, {"mountPath": found.directory}
-        elif isinstance(found, Image) and not plan.skip:
-            part = {"subPath": found.directory} if found.directory else {}
-            yield {"image": {"reference": found.reference}}, {"mountPath": found.place, **part}
+    """Return the volumes that need no loader, and their mounts; a directory with several models once."""
+    directories: set[str] = set()
+    for source in (model.source for model in plan.models if _is_mounted(model, plan)):
+        if isinstance(source, Host) and source.directory not in directories:
+            directories.add(source.directory)
+            yield {"hostPath": {"path": source.directory}}, {"mountPath": source.directory}
+        elif isinstance(source, Image) and not plan.skip:
+            part = {"subPath": source.directory} if source.directory else {}
+            yield {"image": {"reference": source.reference}}, {"mountPath": source.place, **part}
 
 
 def _add_labels(template: Json, plan: Plan) -> None:
@@ -157,18 +157,18 @@ _GROUP_VARIABLE = re.compile("|".join(_GROUP))
 
 
 def _group_variables(container: Json) -> None:
-    """Gives a container that speaks of its group the variables that LeaderWorkerSet would, in the place of its own.
+    """Set LeaderWorkerSet's variables in a container that uses them, replacing the container's values.
 
-    Whatever it says counts: arguments, values, paths of mounts, what probes and hooks run.
+    A use anywhere counts: in arguments, values, mount paths, and commands of probes and hooks.
     """
     named = set(_GROUP_VARIABLE.findall(orjson.dumps(container).decode()))
     if named:
-        told = [{"name": name, **source} for name, source in _GROUP.items() if name in named]
-        container["env"] = [*told, *(entry for entry in container.get("env", ()) if entry["name"] not in named)]
+        variables = [{"name": name, **source} for name, source in _GROUP.items() if name in named]
+        container["env"] = [*variables, *(entry for entry in container.get("env", ()) if entry["name"] not in named)]
 
 
 _SECRETS = {"hub": "modelhub-secret", "oss": "oss-access-secret", "s3": "aws-access-secret", "gcs": "aws-access-secret"}
-"""Where credentials are looked for, in the workload's own namespace; none of them has to exist."""
+"""Optional Secrets with credentials, in the workload's namespace."""
 _KEYS = {
     "hub": {"HUGGING_FACE_HUB_TOKEN": "HF_TOKEN", "HF_TOKEN": "HF_TOKEN"},
     "oss": {"OSS_ACCESS_KEY_ID": "OSS_ACCESS_KEY_ID", "OSS_ACCESS_KEY_SECRET": "OSS_ACCESS_KEY_SECRET"},
@@ -179,9 +179,9 @@ _KEYS["gcs"] = _KEYS["s3"]
 
 
 def _credentials(model: Model) -> list[Json]:
-    """The variables with which its source is read; none for models of the node, of an image and of an engine."""
-    found = model.source
-    kind = "hub" if isinstance(found, Hub) else found.protocol if isinstance(found, ObjectStore) else ""
+    """Return the variables with credentials of a source; empty for models on nodes, in images and in engines."""
+    source = model.source
+    kind = "hub" if isinstance(source, Hub) else source.protocol if isinstance(source, ObjectStore) else ""
     return [_from_secret(name, _SECRETS[kind], key) for name, key in _KEYS.get(kind, {}).items()]
 
 
@@ -190,51 +190,48 @@ def _from_secret(name: str, secret: str, key: str) -> Json:
 
 
 def _loader(model: Model, plan: Plan, inherited: list[Json]) -> Json | None:
-    """What fetches the model, ``None`` for a model that is not loaded.
+    """Build the container that loads the model, or ``None`` for a model that is not loaded.
 
     ``inherited`` is the environment of the pod's first container.
     """
-    found = model.source
-    if isinstance(found, Image):
-        return None if plan.mounts_images else _copier(found)
-    if isinstance(found, ObjectStore) and found.protocol != "oss":
-        keys = _credentials(model) if found.protocol == "s3" else []  # Google Cloud knows the pod's own account
-        return _from_bucket(found, plan.object_loader, _environment([], inherited, keys))
+    source = model.source
+    if isinstance(source, Image):
+        return None if plan.mounts_images else _copier(source)
+    if isinstance(source, ObjectStore) and source.protocol != "oss":
+        keys = _credentials(model) if source.protocol == "s3" else []  # Google Cloud uses the pod's ServiceAccount
+        return _from_bucket(source, plan.object_loader, _environment([], inherited, keys))
     orders = _orders(model)
     if not orders:
         return None
     return {
         "image": plan.config.loader_image,
         "env": _environment(orders, inherited, _credentials(model)),
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
 
 
 def _environment(orders: list[Json], inherited: list[Json], credentials: list[Json]) -> list[Json]:
-    """What tells the loader what to do always wins over what it inherits; the user's own credentials win over ours.
-
-    No name stands twice (LZ-T04).
-    """
-    told = {entry["name"] for entry in orders}
-    own = [entry for entry in inherited if entry["name"] not in told]
-    has = {entry["name"] for entry in own}
-    return [*own, *orders, *(entry for entry in credentials if entry["name"] not in has)]
+    """Merge the loader's variables, each name once (LZ-T04): orders win, then inherited ones, then credentials."""
+    ordered = {entry["name"] for entry in orders}
+    remaining = [entry for entry in inherited if entry["name"] not in ordered]
+    has = {entry["name"] for entry in remaining}
+    return [*remaining, *orders, *(entry for entry in credentials if entry["name"] not in has)]
 
 
 def _copier(image: Image) -> Json:
-    """The image itself, which copies its files out of it."""
+    """Build the container that runs the image to copy its files."""
     files = "/" + "/".join(part for part in (image.directory, image.filename or ".") if part)
     return {
         "image": image.reference,
         "command": ["/bin/sh", "-c", 'mkdir -p "$1" && cp -R "$0" "$1"', *map(_literal, (files, image.place))],
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
 
 
 def _from_bucket(store: ObjectStore, image: str, env: list[Json]) -> Json:
-    """KServe's storage initializer, or one with its arguments: an address and where to put what is there.
+    """Build KServe's storage initializer, or a container with its arguments: an address and a target directory.
 
-    It takes the address for the beginning of names, so that of a directory ends in a slash.
+    It uses the address as a prefix of names, so the address of a directory ends in a slash.
     """
     scheme = "gs" if store.protocol == "gcs" else store.protocol
     address = f"{scheme}://{store.bucket}/{store.key.rstrip('/')}"
@@ -242,41 +239,41 @@ def _from_bucket(store: ObjectStore, image: str, env: list[Json]) -> Json:
     return {
         "image": image,
         "args": [_literal(text) for text in where],
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         **({"env": env} if env else {}),
     }
 
 
 def _literal(text: str) -> str:
-    """Text in which the kubelet finds no ``$(VARIABLE)``: an address does not get to see the environment."""
+    """Escape ``$(VARIABLE)`` for the kubelet, so that an address cannot read the environment."""
     return text.replace("$", "$$")
 
 
 def _orders(model: Model) -> list[Json]:
-    """What the loader is told, in upstream's order. Empty texts have no value: the API server stores none."""
-    found = model.source
-    if isinstance(found, Hub):
-        told = {
+    """Return the loader's variables in upstream's order; an empty value is omitted, as the API server does."""
+    source = model.source
+    if isinstance(source, Hub):
+        orders = {
             "MODEL_SOURCE_TYPE": "modelhub",
-            "MODEL_ID": found.model_id,
-            "MODEL_HUB_NAME": found.hub,
-            "MODEL_FILENAME": found.filename,
-            "REVISION": found.revision,
-            "MODEL_ALLOW_PATTERNS": _joined(found.allow_patterns),
-            "MODEL_IGNORE_PATTERNS": _joined(found.ignore_patterns),
+            "MODEL_ID": source.model_id,
+            "MODEL_HUB_NAME": source.hub,
+            "MODEL_FILENAME": source.filename,
+            "REVISION": source.revision,
+            "MODEL_ALLOW_PATTERNS": _joined(source.allow_patterns),
+            "MODEL_IGNORE_PATTERNS": _joined(source.ignore_patterns),
         }
-    elif isinstance(found, ObjectStore) and found.protocol == "oss":
-        told = {
+    elif isinstance(source, ObjectStore) and source.protocol == "oss":
+        orders = {
             "MODEL_SOURCE_TYPE": "objstore",
             "PROVIDER": "OSS",
-            "ENDPOINT": found.endpoint,
-            "BUCKET": found.bucket,
-            "MODEL_PATH": found.key,
+            "ENDPOINT": source.endpoint,
+            "BUCKET": source.bucket,
+            "MODEL_PATH": source.key,
         }
     else:
         return []
     return [
-        {"name": name, "value": text} if text else {"name": name} for name, text in told.items() if text is not None
+        {"name": name, "value": text} if text else {"name": name} for name, text in orders.items() if text is not None
     ]
 
 

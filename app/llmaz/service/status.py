@@ -18,11 +18,11 @@ from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
 @dataclass(frozen=True, slots=True)
 class WorkloadState:
-    """A workload of either kind, as far as the status is concerned."""
+    """The part of an observed workload, of either kind, that the status needs."""
 
     kind: str
     name: str
-    there: bool
+    exists: bool
     rollout: Rollout
     selector: str
     causes: list[Cause]
@@ -30,15 +30,14 @@ class WorkloadState:
 
     @property
     def available(self) -> bool:
-        """Whether there is a workload with exactly the wanted replicas, all of them new and available."""
-        wanted = self.rollout.desired
-        return self.there and self.rollout.current and wanted in (0, self.rollout.replicas)
+        """True if the workload exists and has exactly the desired replicas, all of them current and available."""
+        return self.exists and self.rollout.current and self.rollout.desired in (0, self.rollout.replicas)
 
 
 def of_deployment(
     name: str, deployment: ObservedDeployment | None, selector: dict[str, str], *, was_ready: bool
 ) -> WorkloadState:
-    """Its own ``Available`` stays true during a rollout, so the numbers are judged."""
+    """Read the numbers of replicas, because the Deployment's ``Available`` stays true during a rollout."""
     text = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     causes = [] if deployment is None else deployment_causes(deployment)
     progress = rollout(deployment, was_ready=was_ready)
@@ -46,12 +45,12 @@ def of_deployment(
 
 
 def of_group(name: str, group: ObservedLeaderWorkerSet | None) -> WorkloadState:
-    """Replicas are groups."""
+    """Read a LeaderWorkerSet, whose replicas are groups."""
     selector = "" if group is None else group.status.hpa_pod_selector
     return WorkloadState("LeaderWorkerSet", name, group is not None, group_rollout(group), selector, [])
 
 
-def judged(
+def build_status(
     previous: ServiceStatus,
     observed: WorkloadState,
     pods: Mapping[str, ObservedPod] | None,
@@ -59,7 +58,7 @@ def judged(
     notes: list[str],
     now: datetime,
 ) -> ServiceStatus:
-    """Upstream's two conditions, and ours. ``outstanding``: children that are not there or not as they should be."""
+    """Build upstream's two conditions and ``Ready``. ``outstanding``: children that are missing or not as requested."""
     conditions = Conditions(previous.conditions, None, now)
     if observed.available:
         available = f"the {observed.kind} is available"

@@ -17,7 +17,7 @@ from app.llmaz.service.children import deployment, leader_worker_set, load_balan
 from app.llmaz.service.observed import Children, Related, Request
 from app.llmaz.service.plan import Plan, Workload, plan
 from app.llmaz.service.types import Reason, Service
-from app.llmaz.status import aborted, kept, outstanding_causes
+from app.llmaz.status import aborted, kept_children, outstanding_causes
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.parts import account_in_place
@@ -25,71 +25,71 @@ from app.workload.waiting import RESYNC
 
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
-    """The workload and the Service before it; or everything as it is, when they cannot be known."""
+    """Return the workload and its core Service, or the observed children if these cannot be decided."""
     related = request.related or Related()
     decided = plan(service, request.children, related, settings)
     if isinstance(decided, Cause):
         return _aborted(service, decided, request, now)
-    made = _made(decided, _kept(decided, request.children))
-    if isinstance(made, Cause):
-        return _aborted(service, made, request, now)
+    built = _build(decided, _observed_fields(decided, request.children))
+    if isinstance(built, Cause):
+        return _aborted(service, built, request, now)
     ready = was_ready(service.status.conditions, service.metadata.generation)
-    observed = _observed(decided, request.children, made.selector, was_ready=ready)
-    children = as_json([*made.children, *gateway.objects(decided, request.children, settings)])
-    waited = _outstanding(service, children, request, now)
+    observed = _observed(decided, request.children, built.selector, was_ready=ready)
+    children = as_json([*built.children, *gateway.objects(decided, request.children, settings)])
+    outstanding = _outstanding(service, children, request, now)
     notes = [*decided.notes, *gateway.notes(decided, request.children, related)]
     return SyncResponse(
-        status=status.judged(service.status, observed, related.pods, waited, notes, now),
+        status=status.build_status(service.status, observed, related.pods, outstanding, notes, now),
         children=children,
-        resync_after_seconds=RESYNC if waited else None,
+        resync_after_seconds=RESYNC if outstanding else None,
     )
 
 
 def _aborted(service: Service, cause: Cause, request: Request, now: datetime) -> SyncResponse:
-    judged = aborted(service.status, cause, now, replicas=service.spec.replicas)
-    return SyncResponse(status=judged, children=kept(request))
+    stopped = aborted(service.status, cause, now, replicas=service.spec.replicas)
+    return SyncResponse(status=stopped, children=kept_children(request))
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """The children of a plan, and what finds the pods that take requests."""
+class BuiltChildren:
+    """The children of a plan, and the selector of the pods that serve requests."""
 
     children: list[Any]
     selector: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What a Deployment keeps from the cluster."""
+class ObservedFields:
+    """Fields of the observed Deployment that a new one keeps."""
 
     selector: dict[str, str]
-    """The observed selector, which cannot change; nothing where there is none."""
+    """The immutable selector; empty without a Deployment."""
     account: str
-    """The account of pods that no longer name one; empty to name none."""
+    """ServiceAccount of the observed pods if the template no longer sets one; otherwise empty."""
 
 
-def _made(decided: Plan, kept: Kept) -> Made | Cause:
-    """The children, or what keeps them from being made."""
-    workload, selector = _BUILDERS[decided.workload](decided, kept)
+def _build(decided: Plan, observed: ObservedFields) -> BuiltChildren | Cause:
+    """Build the children, or return the cause that prevents them."""
+    workload, selector = _BUILDERS[decided.workload](decided, observed)
     conflict = _conflict(workload)
     if conflict is not None:
         return conflict
-    return Made([workload, load_balancing_service(decided, selector)], selector)
+    return BuiltChildren([workload, load_balancing_service(decided, selector)], selector)
 
 
-Built = tuple[Json, dict[str, str]]
-"""A workload, and what finds its pods that take requests."""
+Selected = tuple[Json, dict[str, str]]
+"""A workload, and the selector of its pods that serve requests."""
 
 
-def _deployment(decided: Plan, kept: Kept) -> Built:
+def _deployment(decided: Plan, observed: ObservedFields) -> Selected:
     template = pods.single(decided)
-    if kept.account:
-        template["spec"]["serviceAccountName"] = kept.account
-    selector = kept_selector(decided.selector, kept.selector, template["metadata"]["labels"])
+    if observed.account:
+        template["spec"]["serviceAccountName"] = observed.account
+    selector = kept_selector(decided.selector, observed.selector, template["metadata"]["labels"])
     return deployment(decided, template, selector), selector
 
 
-def _leader_worker_set(decided: Plan, _kept: Kept) -> Built:
+def _leader_worker_set(decided: Plan, _observed: ObservedFields) -> Selected:
     built = leader_worker_set(decided, pods.worker(decided), pods.leader(decided))
     return built, decided.selector
 
@@ -97,13 +97,13 @@ def _leader_worker_set(decided: Plan, _kept: Kept) -> Built:
 _BUILDERS = {Workload.DEPLOYMENT: _deployment, Workload.LEADER_WORKER_SET: _leader_worker_set}
 
 
-def _kept(decided: Plan, children: Children) -> Kept:
+def _observed_fields(decided: Plan, children: Children) -> ObservedFields:
     observed = get(children.deployments, decided.name, decided.namespace)
     if observed is None:
-        return Kept({}, "")
+        return ObservedFields({}, "")
     named = (decided.template.worker_template.get("spec") or {}).get("serviceAccountName")
     account = "" if named else account_in_place(observed, observed.spec.template.spec.service_account_name)
-    return Kept(observed.spec.selector.match_labels or {}, account)
+    return ObservedFields(observed.spec.selector.match_labels or {}, account)
 
 
 def _observed(decided: Plan, children: Children, selector: dict[str, str], *, was_ready: bool) -> status.WorkloadState:
@@ -114,17 +114,15 @@ def _observed(decided: Plan, children: Children, selector: dict[str, str], *, wa
 
 
 def _conflict(workload: Json) -> Cause | None:
-    """What the user's template and the model put into it cannot both have, such as one mount path."""
-    found = next(clashes(workload["spec"], field.Path("spec")), None)
-    return (
-        None
-        if found is None
-        else Cause(Stage.SPEC, f"the pod template cannot be used: {found}", Reason.TEMPLATE_CONFLICT)
-    )
+    """Return a cause if the user's template and the model's parts conflict, for example in a mount path."""
+    clash = next(clashes(workload["spec"], field.Path("spec")), None)
+    if clash is None:
+        return None
+    return Cause(Stage.SPEC, f"the pod template cannot be used: {clash}", Reason.TEMPLATE_CONFLICT)
 
 
-def _outstanding(service: Service, made: list[Json], request: Request, now: datetime) -> list[Cause]:
-    """Children that are not there, or not as asked for; of a Service that goes none is asked for."""
+def _outstanding(service: Service, children: list[Json], request: Request, now: datetime) -> list[Cause]:
+    """Return causes for children that are missing or not as requested; a Service that is being deleted has none."""
     if service.metadata.deletion_timestamp:
         return []
-    return outstanding_causes(made, request, service.status.conditions, now)
+    return outstanding_causes(children, request, service.status.conditions, now)

@@ -19,7 +19,7 @@ from app.kube.desired import (
 from app.kube.merge import find
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment, last_applied
 from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
-from app.workload.parts import LAST_WORDS
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 RECREATE: Json = {"type": "Recreate"}
 """With a GPU the old pod goes first: the new one could wait for its GPU forever (LK-T-07)."""
@@ -116,7 +116,7 @@ def _container(plan: Plan) -> Container:
         liveness_probe=plan.probes.liveness,
         readiness_probe=plan.probes.readiness,
         security_context=plan.container_security,
-        termination_message_policy=LAST_WORDS,
+        termination_message_policy=TERMINATION_MESSAGE_POLICY,
     )
 
 

@@ -8,7 +8,7 @@ from app import images
 from app.kserve.names import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
 from app.kserve.spec.presets.script import join_script, pipeline_script, start_script
 from app.kube.base import Json
-from app.workload.parts import LAST_WORDS, STARTUP_PERIOD
+from app.workload.parts import STARTUP_PERIOD, TERMINATION_MESSAGE_POLICY
 
 DECODE_PORT = 8001
 """Where the server of a decode pod listens: the routing sidecar has the public port."""
@@ -72,7 +72,7 @@ def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json |
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "terminationMessagePath": MESSAGE_PATH,
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         **(probes or {}),
         "volumeMounts": [
             {"name": "home", "mountPath": "/home"},
@@ -153,7 +153,7 @@ def routing_sidecar(*, read_only: bool) -> Json:
         "env": [{"name": "INFERENCE_POOL_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
         "securityContext": security,
         "terminationMessagePath": MESSAGE_PATH,
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "livenessProbe": _health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=10, failureThreshold=3
         ),

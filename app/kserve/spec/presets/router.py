@@ -16,7 +16,7 @@ from app.kserve.names import (
 )
 from app.kserve.spec.presets.pods import CERTIFICATES_MOUNT, MESSAGE_PATH, certificates_volume
 from app.kube.base import Json
-from app.workload.parts import LAST_WORDS
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 """Image and arguments belong together: never change one alone."""
 GRPC_PORT = 9002
@@ -129,7 +129,7 @@ def _picker() -> Json:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "terminationMessagePath": MESSAGE_PATH,
-        "terminationMessagePolicy": LAST_WORDS,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [CERTIFICATES_MOUNT],
     }
 
