@@ -273,5 +273,18 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert not anchor or anchor in anchors(there), f"{page.name}: {target}#{anchor}"
 
 
+OF_THE_TREE = re.compile(r"`((?:app|crds|examples|manifests|metacontroller|tests|tools)/[\w./<>*-]*)`")
+BUILT = {"app/studio/static"}
+"""Made by ``make studio``."""
+
+
+@pytest.mark.parametrize("page", [ROOT / "SECURITY.md", *PAGES], ids=lambda page: page.name)
+def test_the_files_that_a_page_names_exist(page: Path) -> None:
+    """``<family>`` and ``<kind>`` stand for any."""
+    named = {*OF_THE_TREE.findall(page.read_text())} - BUILT
+    missing = {path for path in named if not list(ROOT.glob(re.sub(r"<\w+>", "*", path).rstrip("/")))}
+    assert not missing
+
+
 def test_the_ci_script_is_valid_bash() -> None:
     subprocess.run(["bash", "-n", ROOT / ".ci" / "run"], check=True)
