@@ -106,7 +106,7 @@ def schema_error(detail: ErrorDetails, document: Any, root: field.Path, type_: t
         return field.required(path)
     if kind == "literal_error":
         supported, synonym = _alternatives(context["expected"]), type_.synonyms.get(str(value).lower())
-        return field.not_supported(path, value, supported, meant=synonym if synonym in supported else None)
+        return field.not_supported(path, value, supported, suggestion=synonym if synonym in supported else None)
     if kind == "string_too_long":
         return field.too_long(path, context["max_length"])
     if kind == "too_long":
