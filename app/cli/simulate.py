@@ -259,7 +259,7 @@ class _AttachedSpec(msgspec.Struct):
 
 
 def _spec(document: Json, type_: type[T]) -> T:
-    """Decode the fields of a spec that a controller reads; :class:`msgspec.ValidationError` for other types."""
+    """Decode the fields of a spec that a controller reads; raise ``msgspec.ValidationError`` for other types."""
     return msgspec.convert(without_nulls(document.get("spec") or {}), type_)
 
 
