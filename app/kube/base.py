@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
-from app.kube.rules import Rule, as_schema
+from app.kube.rules import Rule, Schema, as_schema
 
 FORMS: dict[str, Callable[[str], str]] = {}
 """The message for a string that does not match, by regular expression: no message shows the expression itself."""
@@ -56,7 +56,7 @@ class KubeModel(BaseModel):
     )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         written = handler(schema)
         if cls.constraints:
             handler.resolve_ref_schema(written).update(as_schema(cls.constraints))
@@ -103,7 +103,7 @@ class EmbeddedType:
     name: str
     optional: tuple[str, ...] = ()
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -117,7 +117,7 @@ class IntFormat:
         limit = 1 << (self.bits - 1)
         return {"ge": -limit, "le": limit - 1, **handler(source)}
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {**handler(schema), "format": f"int{self.bits}"}
 
 
@@ -125,7 +125,7 @@ class IntFormat:
 class IntOrStringType:
     """Marks a field that takes a number or a string, as ``maxSurge`` does; the only union that a CRD can have."""
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {"x-kubernetes-int-or-string": True}
 
 
@@ -135,7 +135,7 @@ class StringFormat:
 
     name: str
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {**handler(schema), "format": self.name}
 
 

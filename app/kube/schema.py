@@ -7,13 +7,11 @@ is inline. Source: HTTP-2.3 and HTTP-2.4. :mod:`app.kube.structural` checks the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
 from app.kube.resource import CustomResource
-
-Schema = dict[str, Any]
+from app.kube.rules import Schema
 
 OPEN_OBJECT: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 """An object whose fields the API server neither validates nor prunes."""
