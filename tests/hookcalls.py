@@ -19,10 +19,9 @@ from app.admission.review import Verdict, judge
 from app.cli import apply, world
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.hooks.template import INPUTS
+from app.kube.base import Json
 from app.kube.objects import ObjectMeta
 from app.settings import Settings
-
-Json = dict[str, Any]
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -11,9 +11,9 @@ import pytest
 from app import conversion
 from app.errors import ProtocolError
 from app.families import CONVERT
+from app.kube.base import Json
 from app.settings import Settings
 
-Json = dict[str, Any]
 V1ALPHA1, V1ALPHA2 = "serving.kserve.io/v1alpha1", "serving.kserve.io/v1alpha2"
 
 

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from app.kube import yaml
+from app.kube.base import Json
 from app.settings import Settings, variable_name
 
-Json = dict[str, Any]
 NotEmpty = Annotated[str, Field(min_length=1)]
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from app.kube.base import Json
 from app.kube.resource import CustomResource
-
-Json = dict[str, Any]
 
 _ANSWERED = (
     "has(status.conditions) && has(status.observedGeneration) && status.observedGeneration == metadata.generation"

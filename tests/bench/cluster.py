@@ -24,7 +24,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 import httpx
@@ -33,13 +33,13 @@ import orjson
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from app.kube.base import Json
 from tests.bench.fleet import FLEETS, ROOT, Fleet
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.e2e.metacontroller import Metacontroller
 from tests.e2e.processes import Process, free_port, wait_until
 
-Json = dict[str, Any]
 Hook = Literal["ours", "constant"]
 HOOKS: tuple[Hook, ...] = ("constant", "ours")
 NODE = ROOT / "tests" / "e2e" / "cluster.yaml"

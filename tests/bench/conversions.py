@@ -12,9 +12,10 @@ from app import conversion
 from app.errors import ProtocolError
 from app.families import CONVERT
 from app.kserve.conversion import LORA_CRITICALITIES, V1ALPHA1, V1ALPHA2
+from app.kube.base import Json
 from app.settings import Settings
 from tests.bench.search import CPU_SECONDS, MEBIBYTES, Peak, Worst, mutated
-from tests.contract.recordings import Json, records
+from tests.contract.recordings import records
 
 LIMIT = Settings().max_sync_bytes
 

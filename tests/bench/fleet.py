@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from app.cli.manifests import parse
 from app.cli.offline import settled
 from app.families import RESOURCES
+from app.kube.base import Json
 from app.kube.resource import CustomResource
 
-Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 ORIGINAL = "svc-00000"
 """The service that the others are copies of. All their names have this length."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import orjson
 
 from app.cli.kinds import find
 from app.hooks.kind import answer_sync
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 
-Json = dict[str, Any]
 UID = "0f3c7c1e-2222-4333-8444-555555555555"
 
 

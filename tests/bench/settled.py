@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import orjson
 import yaml
@@ -12,13 +11,13 @@ import yaml
 from app.cli.kinds import find
 from app.cli.manifests import parse
 from app.cli.offline import settled
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.bench.payloads import managed_fields, review
 from tests.contract import recordings
 from tests.contract.world import World
 
-Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "team-a"
 RECORDED = "d-pod-two-first-gpu"

@@ -27,13 +27,12 @@ import orjson
 
 from app import certs
 from app.families import KINDS
+from app.kube.base import Json
 from tests.bench import payloads
 from tests.corpus import kinds
 from tests.corpus.kinds import VALID, cluster_of_all, name_of
 from tests.corpus.requests import REVIEW, SYNC, observed, review, service, spec_with, sync
 from tests.service import JSON, Service, running
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)

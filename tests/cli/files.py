@@ -10,9 +10,8 @@ import pytest
 
 from app import cli
 from app.kube import yaml
+from app.kube.base import Json
 from tests.corpus.requests import API_VERSION
-
-Json = dict[str, Any]
 
 
 class Result(NamedTuple):

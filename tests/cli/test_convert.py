@@ -13,12 +13,12 @@ from app.cli.manifests import Manifest, parse
 from app.cli.translate import Translation, family_of, leaves, path_of, translate
 from app.cli.validate import check
 from app.kube import yaml
+from app.kube.base import Json
 from app.settings import Settings
 from tests.cli.files import Command
 from tests.e2e.generated import kserve, llmaz, llmkube
 
 ROOT = Path(__file__).parents[2]
-Json = dict[str, Any]
 DRAWN = {"llmkube": llmkube.documents, "llmaz": llmaz.documents, "kserve": kserve.documents}
 DIRECTIONS = [(source, to) for source in DRAWN for to in FAMILIES if source != to]
 COUNT = 40

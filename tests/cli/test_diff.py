@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from app.hooks.template import INPUTS
-from tests.cli.files import Command, Json, Result, model, service
+from app.kube.base import Json
+from tests.cli.files import Command, Result, model, service
 from tests.corpus.requests import DEPLOYMENT_RECORD
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.files import Command, Json, model, service
+from app.kube.base import Json
+from tests.cli.files import Command, model, service
 from tests.corpus.requests import UID
 
 

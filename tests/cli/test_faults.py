@@ -14,7 +14,8 @@ import yaml
 from app.cli.findings import IDS
 from app.cli.kinds import COMPONENTS, SERVED
 from app.families import RESOURCES
-from tests.cli.files import Command, Json, model, service
+from app.kube.base import Json
+from tests.cli.files import Command, model, service
 
 ROOT = Path(__file__).parents[2]
 HELM = "apiVersion: inference.llmkube.dev/v1alpha1\nkind: Model\nmetadata: {name: {{ .Release.Name }}}\n"

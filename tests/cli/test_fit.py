@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cli.files import Command, Json, model, service
+from app.kube.base import Json
+from tests.cli.files import Command, model, service
 from tests.cli.test_explain import LARGE
 
 CARD: Json = {"hardware": {"gpu": {"count": 1}}}

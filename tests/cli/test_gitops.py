@@ -11,10 +11,10 @@ import pytest
 from app.cli.files import read
 from app.cli.offline import settled
 from app.families import RESOURCES
+from app.kube.base import Json
 from tools import gitops
 
 ROOT = Path(__file__).parents[2]
-Json = dict[str, Any]
 
 
 def health(document: Json) -> tuple[str, str]:

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from app.cli.simulate import Cluster
-from tests.cli.files import Command, Json, model, service
+from app.kube.base import Json
+from tests.cli.files import Command, model, service
 
 ROOT = Path(__file__).parents[2]
 CLASSES: list[Json] = [

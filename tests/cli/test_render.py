@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.cli.files import Command, Json, model, service
+from app.kube.base import Json
+from tests.cli.files import Command, model, service
 from tests.kserve import objects as kserve
 
 

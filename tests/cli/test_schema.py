@@ -14,7 +14,8 @@ import yaml
 from app.cli.kinds import SERVED
 from app.cli.schema import json_schema
 from app.families import KINDS, RESOURCES
-from tests.cli.files import Command, Json
+from app.kube.base import Json
+from tests.cli.files import Command
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from app.cli.kinds import SERVED
-from tests.cli.files import Command, Json
+from app.kube.base import Json
+from tests.cli.files import Command
 
 ROOT = Path(__file__).parents[2]
 NAMES = ROOT / "manifests" / "kustomize" / "namereference.yaml"

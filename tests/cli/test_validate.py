@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.files import Command, Json, model, service
+from app.kube.base import Json
+from tests.cli.files import Command, model, service
 from tests.corpus.requests import API_VERSION
 
 BROKEN = service({"replicas": 99, "replcias": 1, "env": [{"name": "A", "vale": "x"}]})

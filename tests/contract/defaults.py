@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
 
-Json = dict[str, Any]
+from app.kube.base import Json
 
 _POD = {
     "restartPolicy": "Always",

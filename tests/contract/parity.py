@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.cli.world import outer_key
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.quantity import parse
 from app.llmkube.runtimes.registry import runtime
 from app.workload.engine import engine_of
-from tests.contract.world import NOW_TEXT, Json, World, expanded, key, namespace
+from tests.contract.world import NOW_TEXT, World, expanded, key, namespace
 
 _NEVER_COMPARED = re.compile(
     r"metadata\.(uid|resourceVersion|generation|creationTimestamp|managedFields|ownerReferences|finalizers)\b"

@@ -7,9 +7,8 @@ import json
 import lzma
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from app.kube.base import Json
 
 RECORDED = Path(__file__).parent / "recorded"
 FAMILIES = ("llmkube", "llmaz", "kserve")

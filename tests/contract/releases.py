@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import lzma
 
-from tests.contract.recordings import FAMILIES, RECORDED, Json, replayed
+from app.kube.base import Json
+from tests.contract.recordings import FAMILIES, RECORDED, replayed
 from tests.contract.test_goldens import settings
 from tests.contract.world import World
 

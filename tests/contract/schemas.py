@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-Json = dict[str, Any]
+from app.kube.base import Json
+
 Properties = dict[str, Json]
 """Path (``spec.a[].b``, ``{}`` for the values of a map) to what the schema says there."""
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from app.kserve.conversion import convert
-from tests.contract.recordings import Json, records
+from app.kube.base import Json
+from tests.contract.recordings import records
 
 CASES = list(records("conversions"))
 cases = pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))

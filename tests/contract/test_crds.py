@@ -12,10 +12,11 @@ import re
 import pytest
 
 from app.families import RESOURCES
+from app.kube.base import Json
 from app.kube.resource import CustomResource
 from app.llmkube.kinds import MODEL
 from app.llmkube.model.types import SOURCE_PATTERN
-from tests.contract.recordings import FAMILIES, Json, records
+from tests.contract.recordings import FAMILIES, records
 from tests.contract.schemas import Properties, differences, properties
 from tools import structural
 from tools.crds import custom_resource_definition

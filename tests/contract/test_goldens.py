@@ -15,9 +15,10 @@ import pytest
 
 from app.admission import review
 from app.cli.kinds import judged
+from app.kube.base import Json
 from app.settings import Settings
 from tests.contract import parity
-from tests.contract.recordings import RECORDED, RECORDINGS, Json, replayed
+from tests.contract.recordings import RECORDED, RECORDINGS, replayed
 from tests.contract.world import World
 
 ROOT = Path(__file__).parents[2]

@@ -23,9 +23,10 @@ from app.errors import ProtocolError
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.template import INPUTS
+from app.kube.base import Json
 from app.settings import Settings
 from tests.contract import recordings
-from tests.contract.recordings import FAMILIES, Json
+from tests.contract.recordings import FAMILIES
 from tests.contract.test_goldens import settings
 from tests.contract.world import World
 from tests.contract.world import key as key_of

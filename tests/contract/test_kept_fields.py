@@ -17,12 +17,11 @@ import pytest
 from app.cli import apply
 from app.cli.world import outer_key
 from app.hooks.template import INPUTS, KEPT, WAITS
+from app.kube.base import Json
 from tests.contract import recordings
 from tests.contract.releases import WORKLOADS
 from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, key
-
-Json = dict[str, Any]
 
 WANTED = {
     ("llmkube", "Deployment.apps/v1"),

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from app.cli.kinds import find
 from app.hooks.sendable import clashes
 from app.kube import field
+from app.kube.base import Json
 from tests.contract.recordings import cases
 from tests.llmaz.world import admit, sync
-
-Json = dict[str, Any]
-
 
 STRICTER = [case for case in cases("llmaz") if "object" in case and case.get("designRejects")]
 

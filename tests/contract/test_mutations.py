@@ -18,7 +18,8 @@ from app.cli.world import outer_key
 from app.errors import ProtocolError
 from app.families import CONVERT, KINDS
 from app.hooks.kind import Kind, answer_sync
-from tests.contract.recordings import FAMILIES, Json, records, replayed
+from app.kube.base import Json
+from tests.contract.recordings import FAMILIES, records, replayed
 from tests.contract.test_goldens import settings
 from tests.contract.world import World
 from tests.corpus.test_mutations import mutated as mutated_bytes

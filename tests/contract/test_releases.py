@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from app.hooks.template import INPUTS, KEPT, WAITS
+from app.kube.base import Json
 from tests.contract import recordings
 from tests.contract.defaults import defaulted
 from tests.contract.parity import facts
-from tests.contract.recordings import FAMILIES, Json
+from tests.contract.recordings import FAMILIES
 from tests.contract.releases import WORKLOADS
 from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, key

@@ -15,10 +15,11 @@ import pytest
 
 from app.cli import apply
 from app.hooks.template import KEPT
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from tests.contract import recordings
 from tests.contract.defaults import defaulted
-from tests.contract.recordings import RECORDINGS, Json
+from tests.contract.recordings import RECORDINGS
 from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, expanded, key
 

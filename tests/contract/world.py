@@ -17,10 +17,10 @@ from app.cli.offline import direct
 from app.cli.simulate import Cluster, Controller
 from app.cli.world import declared, inner_key, outer_key, stored
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 
-Json = dict[str, Any]
 Key = tuple[str, str, str]
 """Kind and version, namespace, name."""
 

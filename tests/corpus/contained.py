@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from tests.corpus.requests import Json
+from app.kube.base import Json
 from tests.service import Answer
 
 

@@ -10,9 +10,10 @@ from app.cli.simulate import Cluster
 from app.cli.world import outer_key
 from app.families import KINDS
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from tests.corpus.kinds import VALID, reviewed
-from tests.corpus.requests import Json, is_denied, ready
+from tests.corpus.requests import is_denied, ready
 from tests.service import Answer, Service
 
 OPEN_MODEL = "OpenModel"

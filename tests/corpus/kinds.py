@@ -9,8 +9,8 @@ from app.cli.simulate import Cluster
 from app.cli.world import inner_key, outer_key, stored
 from app.families import KINDS
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.settings import Settings
-from tests.corpus.requests import Json
 
 SETTINGS = Settings()
 

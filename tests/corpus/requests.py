@@ -11,9 +11,8 @@ from typing import Any
 import orjson
 
 from app.hooks.template import INPUTS
+from app.kube.base import Json
 from tests.service import Answer
-
-Json = dict[str, Any]
 
 REVIEW = "/validate-inference-llmkube-dev-v1alpha1-inferenceservice"
 REVIEW_MODEL = "/validate-inference-llmkube-dev-v1alpha1-model"

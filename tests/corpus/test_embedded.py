@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from app.cli.simulate import Cluster
+from app.kube.base import Json
 from tests.corpus.contained import containers, is_contained, shells
 from tests.corpus.families import (
     LLM,
@@ -21,7 +22,7 @@ from tests.corpus.families import (
     valid,
 )
 from tests.corpus.kinds import SETTINGS
-from tests.corpus.requests import REVIEW, Json, is_allowed, is_denied, is_refused, ready, review, spec_with
+from tests.corpus.requests import REVIEW, is_allowed, is_denied, is_refused, ready, review, spec_with
 from tests.corpus.requests import service as inference_service
 from tests.service import NEVER, Service
 

@@ -8,16 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.corpus.requests import (
-    REVIEW,
-    Json,
-    is_allowed,
-    is_denied,
-    is_refused,
-    review,
-    spec_with,
-    verdict,
-)
+from app.kube.base import Json
+from tests.corpus.requests import REVIEW, is_allowed, is_denied, is_refused, review, spec_with, verdict
 from tests.corpus.requests import service as inference_service
 from tests.service import Service
 

@@ -15,11 +15,10 @@ from app.admission import review
 from app.cli.simulate import Cluster
 from app.families import KINDS
 from app.hooks.kind import Kind
-from app.kube.base import KubeModel
+from app.kube.base import Json, KubeModel
 from app.kube.embedded_types import TYPES
 from app.kube.modelfields import FieldType, fields
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
-from tests.corpus.requests import Json
 
 MAX_DEPTH = 5
 """Types that contain themselves are followed so far."""

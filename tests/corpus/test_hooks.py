@@ -12,6 +12,7 @@ from app.errors import ResponseError
 from app.hooks import response
 from app.hooks.kind import answer_sync
 from app.hooks.protocol import SyncResponse
+from app.kube.base import Json
 from app.settings import Settings
 from tests.corpus.requests import (
     API_VERSION,
@@ -19,7 +20,6 @@ from tests.corpus.requests import (
     DEPLOYMENT_RECORD,
     SYNC,
     SYNC_MODEL,
-    Json,
     is_frozen,
     is_refused,
     model,

@@ -13,18 +13,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.corpus.requests import (
-    REVIEW,
-    SYNC,
-    Json,
-    is_allowed,
-    is_denied,
-    is_frozen,
-    is_refused,
-    review,
-    spec_with,
-    sync,
-)
+from app.kube.base import Json
+from tests.corpus.requests import REVIEW, SYNC, is_allowed, is_denied, is_frozen, is_refused, review, spec_with, sync
 from tests.corpus.requests import service as inference_service
 from tests.service import NEVER, Service
 

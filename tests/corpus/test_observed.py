@@ -20,9 +20,9 @@ from app.cli.simulate import Cluster
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.hooks.protocol import CustomizeRequest, SyncBody
+from app.kube.base import Json
 from app.kube.stored import Decoder
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
-from tests.corpus.requests import Json
 from tests.widgets import NOW
 
 Path = tuple[str | int, ...]

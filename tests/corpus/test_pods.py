@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from app.cli.simulate import Cluster
+from app.kube.base import Json
 from tests.corpus.contained import containers, is_contained, pods, shells, texts
 from tests.corpus.families import (
     CONFIG,
@@ -26,7 +27,7 @@ from tests.corpus.families import (
     syncing,
     valid,
 )
-from tests.corpus.requests import Json, is_allowed, is_denied, ready
+from tests.corpus.requests import is_allowed, is_denied, ready
 from tests.service import Service
 
 WORKER = "spec.workloadTemplate.workerTemplate"

@@ -15,8 +15,8 @@ from app.cli.simulate import Cluster
 from app.errors import ProtocolError
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
+from app.kube.base import Json
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
-from tests.corpus.requests import Json
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DEPTHS = (65, 240, 300, 600, 900)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.kube.base import Json
 from tests.corpus.contained import is_contained, pods, shells, texts
 from tests.corpus.requests import (
     API_VERSION,
@@ -18,7 +19,6 @@ from tests.corpus.requests import (
     REVIEW_MODEL,
     SYNC,
     SYNC_MODEL,
-    Json,
     is_allowed,
     is_denied,
     is_frozen,

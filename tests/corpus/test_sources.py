@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from app.cli.simulate import Cluster
+from app.kube.base import Json
 from tests.corpus.contained import containers, is_contained, shells, texts
 from tests.corpus.families import (
     LLM,
@@ -19,19 +20,7 @@ from tests.corpus.families import (
     syncing,
     valid,
 )
-from tests.corpus.requests import (
-    REVIEW_MODEL,
-    SYNC,
-    Json,
-    causes,
-    is_allowed,
-    model,
-    ready,
-    review,
-    spec_with,
-    sync,
-    verdict,
-)
+from tests.corpus.requests import REVIEW_MODEL, SYNC, causes, is_allowed, model, ready, review, spec_with, sync, verdict
 from tests.corpus.requests import service as inference_service
 from tests.service import Service
 

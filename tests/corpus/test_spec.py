@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.kube.modelfields import FieldType, fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
@@ -21,7 +22,6 @@ from tests.corpus.requests import (
     SPEC,
     SYNC,
     SYNC_MODEL,
-    Json,
     is_allowed,
     is_denied,
     is_frozen,

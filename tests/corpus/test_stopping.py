@@ -16,10 +16,10 @@ from app.cli.simulate import Cluster
 from app.cli.world import inner_key, outer_key, stored
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
+from app.kube.base import Json
 from app.kube.limits import MAX_DEPTH
 from app.kube.names import LAST_APPLIED
 from tests.corpus.kinds import SETTINGS, VALID, cluster_of_all, name_of, parent
-from tests.corpus.requests import Json
 from tests.hookcalls import unnoted
 from tests.widgets import NOW
 

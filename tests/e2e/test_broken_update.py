@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
+from app.kube.base import Json
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
 
 pytestmark = pytest.mark.e2e
 
-Json = dict[str, Any]
 
 BROKEN, FIXED = "ImagePullBackOff", "v3"
 """Tags of the server's image: the first makes pods fail (``stages/pod-fails.yaml``)."""

@@ -10,13 +10,13 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from app.families import RESOURCES
 from app.installation import crd_name
+from app.kube.base import Json
 from tests.e2e import binaries
 from tests.e2e.conftest import optional_components
 from tests.e2e.controlplane import ControlPlane
@@ -28,7 +28,6 @@ from tools.generate import package_version
 
 pytestmark = pytest.mark.e2e
 
-Json = dict[str, Any]
 Objects = dict[tuple[str, str, str], Json]
 
 CHART = ROOT / "manifests" / "chart"

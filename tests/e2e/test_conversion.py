@@ -7,18 +7,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 import pytest
 import yaml
 
+from app.kube.base import Json
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
 
 pytestmark = pytest.mark.e2e
 
-Json = dict[str, Any]
 PLURAL, GROUP = "llminferenceservices", "serving.kserve.io"
 OLDER, NEWER = (f"{PLURAL}.{version}.{GROUP}" for version in ("v1alpha1", "v1alpha2"))
 UNSEEN_SECONDS = 5.0

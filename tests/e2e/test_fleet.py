@@ -16,6 +16,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from app.kube.base import Json
 from app.workload.waiting import RESYNC
 from tests.bench.fleet import FLEETS, Fleet
 from tests.e2e.controlplane import ControlPlane
@@ -24,7 +25,6 @@ from tests.e2e.processes import wait_until
 
 pytestmark = pytest.mark.e2e
 
-Json = dict[str, Any]
 NUMBER = 50
 CHANGES: dict[str, Json] = {
     "llmkube": {"env": [{"name": "A", "value": "b"}]},

@@ -16,13 +16,13 @@ import pytest
 from app.cli.apply import updated
 from app.cli.kinds import find
 from app.families import RESOURCES
+from app.kube.base import Json
 from app.workload.waiting import CHILD_TIMEOUT_SECONDS
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.generated import kserve, llmaz, llmkube
 from tests.e2e.generated.apiserver import RefusedError, Server, as_created, difference, labelled
 from tests.e2e.generated.coverage import reachable, written
-from tests.e2e.generated.draw import Json
 from tests.e2e.generated.world import Answer, World, admitted, key, refusals
 from tests.e2e.installation import ROOT
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.kube.base import Json
 from app.kube.merge import merge
 from app.kube.podspec import POD, normalised
 from tests.e2e.controlplane import ControlPlane
-from tests.kserve.objects import Cluster, Json, service
+from tests.kserve.objects import Cluster, service
 from tests.kserve.test_pods import MISSING, MISTAKES, TAKEN
 
 pytestmark = pytest.mark.e2e

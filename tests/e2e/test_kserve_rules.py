@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
-from tests.kserve.objects import Json, admit, config, service
+from tests.kserve.objects import admit, config, service
 from tests.kserve.test_gatewayapi import BROKEN
 
 pytestmark = pytest.mark.e2e

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app.kube.base import Json
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
@@ -16,7 +17,6 @@ from tests.e2e.test_llmkube import EXAMPLES, QUICKSTART, apply, condition, wait_
 
 pytestmark = pytest.mark.e2e
 
-Json = dict[str, Any]
 
 GROUP = "inference.llmkube.dev"
 CHILDREN = "deployments,services,horizontalpodautoscalers,jobs"

@@ -8,11 +8,11 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
+from app.kube.base import Json
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
 
@@ -20,8 +20,6 @@ pytestmark = pytest.mark.e2e
 
 PAGE = Path(__file__).parents[2] / "docs" / "migration.md"
 NAMESPACE = "models"
-
-Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")

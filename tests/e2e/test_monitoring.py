@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -17,13 +16,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app import certs, cli
 from app.installation import NAME, NAMESPACE
+from app.kube.base import Json
 from tests.corpus import requests
 from tests.e2e import binaries
 from tests.service import ROOT, running
 
 pytestmark = pytest.mark.e2e
 
-Json = dict[str, Any]
 
 MONITORING = ROOT / "manifests" / "overlays" / "monitoring"
 TARGET = {"job", "pod"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
+from app.kube.base import Json
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation, quiet
@@ -18,7 +18,6 @@ from tests.e2e.test_broken_update import UPDATES, Update
 
 pytestmark = pytest.mark.e2e
 
-Json = dict[str, Any]
 
 EARLIER = """
 from app.hooks import template

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from app.kube.base import Json
 from tests.e2e.traces.compare import Memory, Seen, differences
-
-Json = dict[str, Any]
 
 REFUSED: Json = {"verb": "update", "resource": "services", "name": "ns/w", "code": 422}
 OTHER: Json = {**REFUSED, "resource": "deployments"}

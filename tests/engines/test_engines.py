@@ -14,6 +14,7 @@ import pytest
 
 from app import images
 from app.kserve.spec import presets
+from app.kube.base import Json
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.flag import Flag
 from app.llmkube.runtimes.registry import RUNTIMES
@@ -24,8 +25,6 @@ from tests.kserve.spec.test_presets import rendered
 from tests.llmaz.test_shipped import ENGINES
 from tests.llmkube.inferenceservice.world import container, model, service, sync
 from tests.llmkube.objects import warned
-
-Json = dict[str, Any]
 
 KNOWN = [runtime for runtime in RUNTIMES.values() if runtime.image]
 NEWEST = {

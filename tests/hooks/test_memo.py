@@ -19,13 +19,13 @@ from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.memo import BUDGET, MEMO, OVERHEAD, Memo, footprint, remembered
 from app.hooks.reader import read_related
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent
 from tests.widgets import WidgetSpec
 
 ROOT = Path(__file__).parents[2]
-Json = dict[str, Any]
 
 
 def forget() -> None:

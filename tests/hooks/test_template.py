@@ -15,12 +15,12 @@ from app.cli import apply
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.protocol import SyncResponse
 from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, TAKEN_OVER, WAITS, noted
+from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.widgets import NOW, WIDGET, WidgetSpec, WidgetStatus, widget
 
-Json = dict[str, Any]
 Widgets = Kind[WidgetSpec, WidgetStatus]
 SETTINGS = Settings()
 

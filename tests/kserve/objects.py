@@ -10,10 +10,9 @@ from app.cli import simulate
 from app.cli.offline import direct
 from app.hooks.kind import Kind
 from app.kserve.kinds import KINDS
+from app.kube.base import Json
 from app.settings import Settings
 from tests import hookcalls
-
-Json = dict[str, Any]
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 URI = "hf://facebook/opt-125m"

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from app.kube.base import Json
 from tests.contract.recordings import cases
 from tests.kserve.objects import AVAILABLE, DEFAULT_PARENT, OPTIONAL_KINDS, RBAC_KINDS, Cluster, accepted, gateway
-
-Json = dict[str, Any]
 
 SAMPLES = {case["name"]: case["objects"] for case in cases("kserve") if case.get("class") == "a"}
 """Services as upstream's samples have them."""

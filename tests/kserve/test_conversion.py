@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from app.conversion import ConversionError
 from app.hooks.kind import answer_sync
 from app.kserve.conversion import OBSOLETE, PRESERVED_PORTS, V1ALPHA1, V1ALPHA2, convert
+from app.kube.base import Json
 from app.settings import Settings
 from tests.contract.test_conversions import semantic
 from tests.kserve.objects import NOW, SERVICE_KIND, Cluster, config, service
-
-Json = dict[str, Any]
 
 
 def older(document: Json) -> Json:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
+from app.kube.base import Json
 from app.kube.fieldclass import Use
-from tests.kserve.objects import Json, admit, config, service
+from tests.kserve.objects import admit, config, service
 from tools.fieldpages import classes
 
 

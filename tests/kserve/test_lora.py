@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from app.kserve.names import adapter_volume
+from app.kube.base import Json
 from app.kube.names import is_dns1123_label
-from tests.kserve.objects import Cluster, Json, admit, config, fields, service
+from tests.kserve.objects import Cluster, admit, config, fields, service
 from tests.kserve.workload.test_artifacts import container, named
 from tests.kserve.workload.test_workloads import DP, account, group, template
 

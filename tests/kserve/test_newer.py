@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.kserve.objects import AVAILABLE, Cluster, Json, admit, config, customize, fields, gateway, service
+from app.kube.base import Json
+from tests.kserve.objects import AVAILABLE, Cluster, admit, config, customize, fields, gateway, service
 from tests.kserve.workload.test_artifacts import container, operator
 from tests.kserve.workload.test_workloads import DP, group, template
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -11,8 +10,6 @@ from app import images
 from app.kserve.operator import DOCUMENTS, OperatorConfigError, operator_config
 from tests.kserve.objects import Cluster, service
 from tests.kserve.workload.test_artifacts import operator
-
-Json = dict[str, Any]
 
 
 def test_without_a_config_map_everything_has_its_default() -> None:

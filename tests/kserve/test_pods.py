@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from app.kserve.spec import presets
+from app.kube.base import Json
 from app.kube.field import Path
 from app.workload import podrules, wholepod
-from tests.kserve.objects import Cluster, Json, admit, config, fields, service
+from tests.kserve.objects import Cluster, admit, config, fields, service
 
 GPU = "nvidia.com/gpu"
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 from datetime import timedelta
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.kube.base import Json
 from tests.kserve.objects import NOW, OPTIONAL_KINDS, RBAC_KINDS, Cluster, admit, config, gateway, service
-
-Json = dict[str, Any]
 
 names = st.sampled_from(["main", "side", "a", "b"])
 texts = st.sampled_from(["", "x", "{{ .Name }}", "{{ .Spec.Model.Name }}", "{{ .Nothing }}", "{{", "1", "ü"])

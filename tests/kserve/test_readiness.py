@@ -12,9 +12,9 @@ from app.kserve.llminferenceservice.observed import ObservedPool, ObservedRoute
 from app.kserve.results import CONDITION_TRUE, ConditionState, fails
 from app.kserve.router.status import is_pool_ready, is_route_ready, scheduler_state
 from app.kserve.workload.status import deployment_state, leader_worker_set_state
+from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.kube.stored import Decoder
-from tests.kserve.objects import Json
 
 GENERATION = 2
 """Of every object below."""

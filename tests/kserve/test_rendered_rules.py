@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from app.kube.base import Json
 from tests.hookcalls import unnoted
-from tests.kserve.objects import Cluster, Json, admit, config, service
+from tests.kserve.objects import Cluster, admit, config, service
 
 
 def container(**fields: Any) -> Json:

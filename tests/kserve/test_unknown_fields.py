@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from tests import hookcalls
 from tests.kserve.objects import SERVICE_KIND, Cluster, admit, gateway, service
 from tests.kserve.workload.test_artifacts import operator
-
-Json = dict[str, Any]
 
 SAME_NAME = [{"name": "a"}, {"name": "a"}]
 """Two items that Metacontroller would merge into one: no answer may have them."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.kube.base import Json
 from app.kube.merge import OPEN, PATCH, MergeRules, find, merge, merge_lists
 from app.kube.podspec import MERGE_KEYS, POD, normalised
-
-Json = dict[str, Any]
 
 
 def named(*names: str) -> list[Json]:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.kube.podspec import normalised
-
-Json = dict[str, Any]
 
 
 @pytest.mark.parametrize(

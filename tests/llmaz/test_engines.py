@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.kube.base import Json
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.source import Ollama
 from tests.hookcalls import unnoted
 from tests.llmaz.test_shipped import ENGINES, ROOT
-from tests.llmaz.world import PLAYGROUND, SERVICE, Json, child, model, observed, playground, sync
+from tests.llmaz.world import PLAYGROUND, SERVICE, child, model, observed, playground, sync
 
 PRESETS = [
     (engine, config["name"]) for engine, item in ENGINES.items() for config in item["spec"]["recommendedConfigs"]

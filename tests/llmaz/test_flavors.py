@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.llmaz.flavors import Nodes, add_affinity
 from app.settings import Settings
 from tests.llmaz.test_shipped import ENGINES
@@ -14,7 +15,6 @@ from tests.llmaz.world import (
     PLAYGROUND,
     RUNNER,
     SERVICE,
-    Json,
     child,
     condition,
     model,

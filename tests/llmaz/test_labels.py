@@ -8,8 +8,9 @@ import orjson
 import pytest
 
 from app.hooks.decorator import answer_decorate
+from app.kube.base import Json
 from app.llmaz.labels import LABELS
-from tests.llmaz.world import Json, model, playground, runtime, service
+from tests.llmaz.world import model, playground, runtime, service
 
 SEVERAL: Json = {"models": [{"name": "small", "role": "draft"}, {"name": "opt", "role": "main"}]}
 CASES: dict[str, tuple[Json, Json]] = {

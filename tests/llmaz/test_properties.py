@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.hooks.sendable import clashes
 from app.kube import field
+from app.kube.base import Json
 from app.kube.embedded import TypeCheck
 from tests.llmaz.world import (
     BACKEND_RUNTIME,
@@ -17,7 +18,6 @@ from tests.llmaz.world import (
     OPEN_MODEL,
     PLAYGROUND,
     SERVICE,
-    Json,
     admit,
     customize,
     model,

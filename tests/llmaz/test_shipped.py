@@ -10,7 +10,8 @@ import yaml
 
 from app import images
 from app.cli.kinds import find
-from tests.llmaz.world import PLAYGROUND, Json, admit, child, model, playground, runner, sync
+from app.kube.base import Json
+from tests.llmaz.world import PLAYGROUND, admit, child, model, playground, runner, sync
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "llmaz"

@@ -11,13 +11,13 @@ import yaml
 from app.admission import review
 from app.cli.files import read
 from app.cli.validate import check_together
+from app.kube.base import Json
 from app.settings import Settings
 from tests.hookcalls import encode
 from tests.llmaz.world import (
     PLAYGROUND,
     SERVICE,
     UID,
-    Json,
     child,
     condition,
     model,

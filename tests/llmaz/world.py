@@ -7,12 +7,13 @@ from typing import Any
 
 from app.admission.review import Verdict
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.llmaz.kinds import KINDS
 from app.settings import Settings
 from tests import hookcalls
-from tests.hookcalls import NOW, Json, admit, child, condition, observed
+from tests.hookcalls import NOW, admit, child, condition, observed
 
-__all__ = ["NOW", "Json", "admit", "child", "condition", "observed"]
+__all__ = ["NOW", "admit", "child", "condition", "observed"]
 
 OPEN_MODEL, BACKEND_RUNTIME, PLAYGROUND, SERVICE = KINDS
 NAMESPACE = "team"

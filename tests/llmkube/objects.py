@@ -7,12 +7,10 @@ from typing import Any
 
 from app.admission.review import Verdict
 from app.hooks.kind import Kind
+from app.kube.base import Json
 from app.llmkube.kinds import KINDS
 from app.settings import Settings
 from tests import hookcalls
-from tests.hookcalls import Json
-
-__all__ = ["Json"]
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 URL = "https://example.com/model.gguf"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.kube.fit import Answer, Fit
 from app.llmkube.fit import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of, too_large
 from app.llmkube.inferenceservice.fitting import fit_with
@@ -19,8 +20,6 @@ from tests.llmkube.inferenceservice.world import KIND, model, service
 from tests.llmkube.objects import model as written
 from tests.llmkube.objects import warned
 from tests.repository.test_readme import ROOT
-
-Json = dict[str, Any]
 
 GIGABYTE = 10**9
 PAGE = (ROOT / "docs" / "fit.md").read_text()

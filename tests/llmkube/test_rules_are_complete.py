@@ -4,14 +4,12 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.kube.fieldclass import Use
 from app.llmkube.kinds import INFERENCE_SERVICE, MODEL
 from tests.contract.recordings import cases
 from tests.llmkube.objects import errors, model, service, sync, warned
 from tools.fieldpages import classes
-
-Json = dict[str, Any]
-
 
 EXAMPLES: dict[str, Any] = {
     "prefetch": True,

@@ -10,10 +10,9 @@ from typing import Any
 import orjson
 import pytest
 
+from app.kube.base import Json
 from tests.bench.cluster import Row, compared, grown
 from tests.bench.fleet import FLEETS, Fleet
-
-Json = dict[str, Any]
 
 
 @pytest.mark.parametrize("fleet", FLEETS.values(), ids=FLEETS)

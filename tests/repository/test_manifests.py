@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,6 +13,7 @@ from app import cli, installation
 from app.families import DECORATORS, RESOURCES
 from app.installation import controller_name, crd_name, webhook_names
 from app.kserve import names as kserve
+from app.kube.base import Json
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, MODEL_FAMILY, MODEL_NAME
 from app.llmkube import names as llmkube
 from app.llmkube.runtimes.registry import RUNTIMES
@@ -28,8 +28,6 @@ CHART = MANIFESTS / "chart"
 FILES = sorted(
     path for path in MANIFESTS.rglob("*.yaml") if path.name != "kustomization.yaml" and not path.is_relative_to(CHART)
 )
-
-Json = dict[str, Any]
 
 
 def objects(path: Path) -> list[Json]:

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from app.kube.base import Json
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
 
-Json = dict[str, Any]
 ObservedT = TypeVar("ObservedT")
 
 

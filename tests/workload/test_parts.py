@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import msgspec
 import pytest
 
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject
 from app.workload.parts import account_in_place
-
-Json = dict[str, Any]
 
 
 def deployment(recorded: Json | None) -> ObservedObject:

@@ -10,11 +10,10 @@ import msgspec
 import pytest
 
 from app.hooks.protocol import Parent, SyncRequest
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
 from app.workload.waiting import CHILD_TIMEOUT_SECONDS, NOTHING, absent_causes, change_causes, outstanding
-
-Json = dict[str, Any]
 
 
 def child(text: str = "a", replicas: int = 1) -> Json:

@@ -9,8 +9,8 @@ import httpx
 import orjson
 
 from app.cli.apply import updated, with_record
+from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
-from tests.e2e.generated.draw import Json
 from tests.e2e.standin.children import owner_reference
 
 STRICT = {"fieldValidation": "Strict"}

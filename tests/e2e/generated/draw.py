@@ -15,10 +15,9 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from app.kube.base import EmbeddedType, KubeModel
+from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.embedded_types import TYPES
 
-Json = dict[str, Any]
 Pool = Sequence[Any] | Callable[["Draw"], Any]
 """Values to choose from, or a function that makes one."""
 Rule = Callable[["Draw", Json], None]

@@ -22,8 +22,9 @@ from app.kserve.llminferenceservice.types import (
 )
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.operator import AUTOSCALING_KEY
+from app.kube.base import Json
 from tests.e2e.generated import pods, routes
-from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
+from tests.e2e.generated.draw import ABSENT, Draw, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS
 from tests.e2e.generated.pods import pod
 

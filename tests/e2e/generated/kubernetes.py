@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
+from app.kube.base import Json
+from tests.e2e.generated.draw import ABSENT, Draw, Pool, Rule
 
 PORTS = (1, 80, 8080, 65535)
 NAMES = ("a", "b-1", "some-name")

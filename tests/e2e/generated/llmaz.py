@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from app.kube.base import Json
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, RecommendedConfig
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.llmaz.playground.types import PlaygroundSpec
 from app.llmaz.service.types import ServiceSpec
 from tests.e2e.generated import pods
-from tests.e2e.generated.draw import Draw, Json, Pool, Rule
+from tests.e2e.generated.draw import Draw, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS, NODE_SELECTOR
 from tests.e2e.generated.pods import pod
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.kube.base import Json
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from tests.e2e.generated import kubernetes, pods
-from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
+from tests.e2e.generated.draw import ABSENT, Draw, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS, NAMES, NODE_SELECTOR
 
 API_VERSION = "inference.llmkube.dev/v1alpha1"

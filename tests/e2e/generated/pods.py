@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from app.kube.base import Json
 from tests.e2e.generated import kubernetes
-from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
+from tests.e2e.generated.draw import ABSENT, Draw, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS, MODES, NAMES, NODE_SELECTOR, RELATIVE
 
 _OWN = ("containers", "initContainers", "volumes")

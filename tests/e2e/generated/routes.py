@@ -13,7 +13,8 @@ from app.kserve.gatewayapi import (
     HTTPRouteRule,
     ParentReference,
 )
-from tests.e2e.generated.draw import ABSENT, Draw, Json, Pool, Rule
+from app.kube.base import Json
+from tests.e2e.generated.draw import ABSENT, Draw, Pool, Rule
 
 _NAMES = ("web", "other-service")
 _HOSTS = ("example.com", "*.example.com", "a.b.example.com")

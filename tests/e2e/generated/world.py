@@ -15,8 +15,8 @@ from app.cli.offline import NOW, direct
 from app.cli.simulate import MAX_ROUNDS, Cluster
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind, answer_sync
+from app.kube.base import Json
 from app.settings import Settings
-from tests.e2e.generated.draw import Json
 
 Documents = Callable[[int, str, int], list[Json]]
 """The objects of one number, in a namespace; the same names in every variant."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.e2e.traces.scenario import Json
+from app.kube.base import Json
 
 EventKey = tuple[str, str, str, str]
 

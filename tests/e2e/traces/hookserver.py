@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.traces.scenario import Json
+from app.kube.base import Json
 
 LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
 

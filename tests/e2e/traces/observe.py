@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx
 
+from app.kube.base import Json
 from tests.e2e.traces.hookserver import LAST_APPLIED
-from tests.e2e.traces.scenario import Json, Scenario
+from tests.e2e.traces.scenario import Scenario
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _DROPPED = ("resourceVersion", "creationTimestamp", "managedFields", "selfLink")

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 import httpx
 
+from app.kube.base import Json
 from tests.e2e.traces.compare import EventKey, Memory, Seen, blurred, differences
 from tests.e2e.traces.hookserver import Call, Script
 from tests.e2e.traces.observe import BUILT_IN, Audit, Observer
-from tests.e2e.traces.scenario import Json, Scenario
+from tests.e2e.traces.scenario import Scenario
 
 QUIET = 0.5
 """A step is over when nothing was asked or written for so long."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from app.kube.base import Json
 from tests.contract.recordings import records
-
-Json = dict[str, Any]
 
 RECORDED_GROUP = "demo.dev"
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kserve.llminferenceservice.merged import check_document
-from tests.kserve.objects import Json, admit, config, fields, service
+from app.kube.base import Json
+from tests.kserve.objects import admit, config, fields, service
 
 WORKER: Json = {"worker": {"containers": [{"name": "main"}]}}
 DATA: Json = {"data": 4, "dataLocal": 2}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.kube.base import Json
 from app.settings import Settings
 from tests.kserve.objects import OPTIONAL_KINDS, customize, service
 
-Json = dict[str, Any]
 OWN, SYSTEM = "default", "kserve"
 
 

@@ -22,10 +22,10 @@ from app.kserve.permissions import (
     role,
     service_account,
 )
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject
 
-Json = dict[str, Any]
 LONG = "a" * 60
 EVERYTHING = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from app.hooks.template import INPUTS
+from app.kube.base import Json
 from tests import hookcalls
 from tests.kserve.objects import SERVICE_KIND, config, service
-
-Json = dict[str, Any]
 
 SCHEDULED = {"router": {"scheduler": {"config": {"ref": {"name": "picker", "key": "config"}}}}}
 PICKER = '{"kind":"EndpointPickerConfig"}'

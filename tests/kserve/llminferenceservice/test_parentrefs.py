@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2
-from tests.kserve.objects import Json, admit, service
+from app.kube.base import Json
+from tests.kserve.objects import admit, service
 
 A, B = {"name": "a", "namespace": "x"}, {"name": "b", "namespace": "y"}
 PLACE = "spec.router.route.http.spec"

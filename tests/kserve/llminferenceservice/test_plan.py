@@ -8,10 +8,9 @@ from typing import Any
 
 from app.hooks.protocol import SyncRequest
 from app.kserve.llminferenceservice.plan import MODEL, explain
+from app.kube.base import Json
 from app.settings import Settings
 from tests.kserve.objects import SERVICE_KIND, config, service
-
-Json = dict[str, Any]
 
 
 def sources(parent: Json, *configs: Json, accounts: Sequence[Json] = ()) -> dict[str, str]:

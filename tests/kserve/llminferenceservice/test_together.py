@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.kserve.objects import Cluster, Json, config, gateway, service
+from app.kube.base import Json
+from tests.kserve.objects import Cluster, config, gateway, service
 from tests.kserve.workload.test_workloads import DP
 
 GROUP: Json = {"parallelism": DP, "worker": {}}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.kserve.objects import Json, admit, service
+from app.kube.base import Json
+from tests.kserve.objects import admit, service
 
 WORKER: Json = {"worker": {"containers": [{"name": "main"}]}, "parallelism": {"data": 4, "dataLocal": 2}}
 SCALING: Json = {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}}

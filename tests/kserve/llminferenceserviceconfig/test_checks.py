@@ -12,11 +12,12 @@ from app.admission.review import answer
 from app.kserve.llminferenceserviceconfig.checks import Config, delete_warnings, update_warnings
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.spec.presets import PRESETS
+from app.kube.base import Json
 from app.kube.decode import decode_document
 from app.kube.objects import ObjectMeta
 from app.kube.resource import Resource
 from app.settings import Settings
-from tests.kserve.objects import CONFIG_KIND, Json, admit, config, fields
+from tests.kserve.objects import CONFIG_KIND, admit, config, fields
 
 WELL_KNOWN = "kserve-config-llm-template"
 

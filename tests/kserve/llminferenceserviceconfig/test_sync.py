@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.kube.base import Json
 from tests.kserve.objects import Cluster, config
-
-Json = dict[str, Any]
 
 
 def status(**spec: Any) -> Json:

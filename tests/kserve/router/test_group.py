@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.kserve.objects import Cluster, Json, customize, fields, gateway, service
+from app.kube.base import Json
+from tests.kserve.objects import Cluster, customize, fields, gateway, service
 
 PREFIX = {"path": {"type": "PathPrefix", "value": "/chat"}}
 POOL = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool", "port": 8000}

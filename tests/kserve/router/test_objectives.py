@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.settings import Settings
 from tests.kserve.objects import OPTIONAL_KINDS, Cluster, config, gateway, service
-
-Json = dict[str, Any]
 
 ALL = OPTIONAL_KINDS | {"InferenceObjective"}
 MODEL = "internal.serving.kserve.io/model-criticality"

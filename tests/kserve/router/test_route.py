@@ -10,7 +10,7 @@ import pytest
 from app.kserve.llminferenceservice.observed import ObservedRoute
 from app.kserve.names import POOL_GROUP, POOL_GROUP_ALPHA, Names
 from app.kserve.router.route import http_route, pool_group
-from tests.kserve.objects import Json
+from app.kube.base import Json
 
 NAMES = Names("demo")
 MIGRATED = {"serving.kserve.io/inference-pool-migrated": "v1"}

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from tests.kserve.objects import (
     AVAILABLE,
     DEFAULT_PARENT,
     OPTIONAL_KINDS,
     RBAC_KINDS,
     Cluster,
-    Json,
     accepted,
     config,
     customize,

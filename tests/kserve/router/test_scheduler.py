@@ -12,8 +12,8 @@ from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names
 from app.kserve.router import scheduler
 from app.kserve.router.scheduler import SchedulerPlan, plan_scheduler
+from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
-from tests.kserve.objects import Json
 
 NAMES = Names("demo")
 BASE = {

@@ -10,8 +10,8 @@ import pytest
 from app.kserve.llminferenceservice.observed import Gateway, RouteSpec
 from app.kserve.llminferenceservice.types import Address, ObjectIdentity
 from app.kserve.router.urls import GatewayView, URLError, choose, discover, host_name
+from app.kube.base import Json
 from app.kube.objects import RelatedMeta
-from tests.kserve.objects import Json
 
 HTTP: Json = {"name": "http", "port": 80, "protocol": "HTTP"}
 HTTPS: Json = {"name": "https", "port": 443, "protocol": "HTTPS"}

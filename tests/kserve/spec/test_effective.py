@@ -11,10 +11,9 @@ from app.kserve.names import PIN_PREFIX
 from app.kserve.spec import presets
 from app.kserve.spec.find import ConfigFinder, choose_presets, layer, pinned
 from app.kserve.spec.merge import document
+from app.kube.base import Json
 from app.settings import Settings
 from tests.kserve.objects import Cluster, config, gateway, service
-
-Json = dict[str, Any]
 
 
 def main(cluster: Cluster, kind: str = "Deployment", name: str = "demo-kserve") -> Json:

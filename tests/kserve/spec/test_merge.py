@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from app.kserve.spec.merge import document, pool_spec
+from app.kube.base import Json
 
-Json = dict[str, Any]
 PICKER: Json = {"group": "", "kind": "Service", "name": "epp", "failureMode": "FailOpen"}
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from app.kserve.spec.parallelism import demand, parallelism_conflicts, with_parallelism
+from app.kube.base import Json
 from tests.hookcalls import unnoted
-from tests.kserve.objects import AVAILABLE, Cluster, Json, config, service
+from tests.kserve.objects import AVAILABLE, Cluster, config, service
 
 TP, DP = "--tensor-parallel-size", "--data-parallel-size"
 GPU = "nvidia.com/gpu"

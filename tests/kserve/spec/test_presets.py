@@ -22,13 +22,12 @@ from app.kserve.spec.presets.script import join_script, pipeline_script, start_s
 from app.kserve.spec.template.bounds import Meter, TemplateError
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import Template
+from app.kube.base import Json
 from app.kube.field import Path as FieldPath
 from app.kube.objects import ObjectMeta
 from app.kube.origin import leaves
 from app.kube.podspec import normalised
 from tests.contract.recordings import records
-
-Json = dict[str, Any]
 
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="the script is for bash")
 

@@ -23,10 +23,11 @@ from app.kserve.spec.template import bounds
 from app.kserve.spec.template.bounds import Meter, RefusedError, TemplateError
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import Template
+from app.kube.base import Json
 from app.kube.limits import MAX_SPEC_BYTES
 from app.kube.objects import ObjectMeta
 from app.settings import Settings
-from tests.kserve.objects import NOW, Cluster, Json, admit, config, kind_of, service
+from tests.kserve.objects import NOW, Cluster, admit, config, kind_of, service
 
 ROOT = Path(__file__).parents[3]
 NOTE = {"a": "x" * 200_000}

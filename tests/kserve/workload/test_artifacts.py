@@ -11,10 +11,9 @@ from app import images
 from app.kserve.operator import S3
 from app.kserve.workload.artifacts import ArtifactError, artifact
 from app.kserve.workload.credentials import HUB_DEFAULTS, s3_variables
+from app.kube.base import Json
 from tests.kserve.objects import Cluster, service
 from tests.kserve.workload.test_workloads import DP, account, group, template
-
-Json = dict[str, Any]
 
 PROVISION = "kserve-provision-location"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kserve.objects import OPTIONAL_KINDS, Cluster, Json, service
+from app.kube.base import Json
+from tests.kserve.objects import OPTIONAL_KINDS, Cluster, service
 from tests.kserve.workload.test_artifacts import container, named, operator
 from tests.kserve.workload.test_workloads import template
 

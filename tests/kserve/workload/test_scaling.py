@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from tests.kserve.objects import AVAILABLE, OPTIONAL_KINDS, Cluster, fields, service
-
-Json = dict[str, Any]
 
 ALL = OPTIONAL_KINDS | {"ScaledObject", "VariantAutoscaling"}
 LABELS = {

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from app.cli.offline import desired
+from app.kube.base import Json
 from tests.kserve.objects import AVAILABLE, OPTIONAL_KINDS, RBAC_KINDS, Cluster, service
-
-Json = dict[str, Any]
 
 DP: Json = {"data": 4, "dataLocal": 2}
 NAME, PART_OF, COMPONENT = (f"app.kubernetes.io/{key}" for key in ("name", "part-of", "component"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.llmaz.world import BACKEND_RUNTIME, Json, admit, paths, preset, runtime
+from app.kube.base import Json
+from tests.llmaz.world import BACKEND_RUNTIME, admit, paths, preset, runtime
 
 LOW = {"requests": {"cpu": 4}, "limits": {"cpu": 1}}
 DUPLICATE_HEADERS = {

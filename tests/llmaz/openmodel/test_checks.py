@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.llmaz.world import OPEN_MODEL, Json, admit, model, model_at, paths, sync
+from app.kube.base import Json
+from tests.llmaz.world import OPEN_MODEL, admit, model, model_at, paths, sync
 
 HUB = "spec.source.modelHub"
 

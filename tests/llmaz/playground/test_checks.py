@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.llmaz.world import PLAYGROUND, Json, admit, paths, playground
+from app.kube.base import Json
+from tests.llmaz.world import PLAYGROUND, admit, paths, playground
 
 
 def claims(*models: tuple[str, str | None]) -> Json:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from tests.hookcalls import unnoted
 from tests.llmaz.world import (
     PLAYGROUND,
-    Json,
     child,
     condition,
     model,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.llmaz.world import NAMESPACE, PLAYGROUND, Json, customize, playground
+from app.kube.base import Json
+from tests.llmaz.world import NAMESPACE, PLAYGROUND, customize, playground
 
 
 def asked(item: Json) -> dict[str, Json]:

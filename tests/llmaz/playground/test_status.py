@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from tests.llmaz.world import (
     LONG_AGO,
     NAMESPACE,
     NOW,
     PLAYGROUND,
     UID,
-    Json,
     child,
     condition,
     model,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.llmaz.world import RUNNER, SERVICE, Json, admit, paths, pods, service
+from app.kube.base import Json
+from tests.llmaz.world import RUNNER, SERVICE, admit, paths, pods, service
 
 WORKER = "spec.workloadTemplate.workerTemplate"
 LEADER = "spec.workloadTemplate.leaderTemplate"

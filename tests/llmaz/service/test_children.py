@@ -7,21 +7,9 @@ from typing import Any
 import pytest
 
 from app.hooks.template import INPUTS
+from app.kube.base import Json
 from tests.hookcalls import unnoted
-from tests.llmaz.world import (
-    SERVICE,
-    Json,
-    child,
-    condition,
-    model,
-    names,
-    observed,
-    pods,
-    runner,
-    service,
-    state,
-    sync,
-)
+from tests.llmaz.world import SERVICE, child, condition, model, names, observed, pods, runner, service, state, sync
 
 GROUP_OF_TWO: Json = {"size": 2}
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.settings import Settings
-from tests.llmaz.world import SERVICE, Json, child, condition, customize, model, model_at, observed, service, sync
+from tests.llmaz.world import SERVICE, child, condition, customize, model, model_at, observed, service, sync
 
 KINDS = ("Backend", "AIServiceBackend", "AIGatewayRoute")
 

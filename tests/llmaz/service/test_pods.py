@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.settings import Settings
 from tests.llmaz.world import (
     RUNNER,
     SERVICE,
-    Json,
     child,
     condition,
     config,

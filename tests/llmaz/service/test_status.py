@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.llmaz.world import LONG_AGO, NOW, SERVICE, Json, child, condition, model, observed, service, state, sync
+from app.kube.base import Json
+from tests.llmaz.world import LONG_AGO, NOW, SERVICE, child, condition, model, observed, service, state, sync
 
 PROGRESSING = {
     "type": "Progressing",

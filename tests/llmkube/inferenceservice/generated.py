@@ -6,9 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from app.kube.base import Json
 from tests.llmkube.inferenceservice.world import model, service
-
-Json = dict[str, Any]
 
 _NAMES = st.from_regex(r"[a-z]([a-z0-9.-]{0,20}[a-z0-9])?", fullmatch=True).filter(
     lambda name: not any(part in name for part in ("..", ".-", "-."))

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from app import images
+from app.kube.base import Json
 from app.llmkube.runtimes.registry import RUNTIMES, runtime
 from app.settings import Settings
 from tests.llmkube.inferenceservice.world import HTTP_SOURCE, args, container, model, pod_spec, service, sync
-
-Json = dict[str, Any]
 
 MODEL_PATH = "/models/8cc5f1f83d631cc0/m.gguf"
 HUB = "https://huggingface.co"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from app.kube.base import Json
 from tests.llmkube.inferenceservice.world import NAMESPACE, POD_LABELS, condition, model, service, sync
-
-Json = dict[str, Any]
 
 
 def pod(name: str, message: str, *, init: bool, code: int = 1) -> Json:

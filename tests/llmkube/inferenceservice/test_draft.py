@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from tests.llmkube.inferenceservice.world import applied, args, condition, kinds, model, service, sync
 from tests.llmkube.objects import errors
 from tests.llmkube.objects import service as written
-
-Json = dict[str, Any]
 
 RUNNING = {"readyReplicas": 1, "replicas": 1}
 DRAFT_URL = "https://example.com/d.gguf"

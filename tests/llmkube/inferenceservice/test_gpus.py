@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.settings import Settings
 from tests.llmkube.inferenceservice.world import (
     applied,
@@ -22,8 +23,6 @@ from tests.llmkube.inferenceservice.world import (
 from tests.llmkube.objects import errors
 from tests.llmkube.objects import model as written_model
 from tests.llmkube.objects import service as written
-
-Json = dict[str, Any]
 
 RUNNING = {"readyReplicas": 1, "replicas": 1}
 POOL = Settings(llmkube_gpu_sharing_pool=(("pool", "shared"),))

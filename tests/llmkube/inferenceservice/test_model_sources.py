@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app import images
+from app.kube.base import Json
 from tests.llmkube.inferenceservice.world import (
     POD_LABELS,
     args,
@@ -19,8 +20,6 @@ from tests.llmkube.inferenceservice.world import (
     service,
     sync,
 )
-
-Json = dict[str, Any]
 
 
 def staged(source: str, *files: str, **spec: Any) -> Json:

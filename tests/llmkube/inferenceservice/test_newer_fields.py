@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.settings import Settings
 from app.workload.parts import LOAD_ATTEMPTS
 from tests.llmkube.inferenceservice.test_sync import RUNNING, replicas, running, scaled
@@ -26,8 +27,6 @@ from tests.llmkube.inferenceservice.world import (
 )
 from tests.llmkube.objects import errors, warned
 from tests.llmkube.objects import service as written
-
-Json = dict[str, Any]
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

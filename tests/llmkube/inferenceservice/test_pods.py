@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from app.kube.base import Json
 from app.settings import Settings
 from tests.llmkube.inferenceservice.world import (
     POD_MONITOR,
@@ -17,8 +16,6 @@ from tests.llmkube.inferenceservice.world import (
     service,
     sync,
 )
-
-Json = dict[str, Any]
 
 
 def test_minimal_service() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.kube.base import Json
 from app.llmkube.runtimes.registry import runtime
 from tests.llmkube.inferenceservice.generated import models, services
 from tests.llmkube.inferenceservice.world import applied, condition, kinds, sync
-
-Json = dict[str, Any]
 
 RUNNING = {"replicas": 1, "readyReplicas": 1, "observedGeneration": 1}
 quick = settings(max_examples=150)

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.kube.conditions import rfc3339
 from app.settings import Settings
 from tests.llmkube.inferenceservice.world import API_VERSION, NOW, POD_LABELS, applied, condition, model, service, sync
-
-Json = dict[str, Any]
 
 METAL: Json = {"accelerator": "metal"}
 PENDING: Json = {"phase": "Pending"}

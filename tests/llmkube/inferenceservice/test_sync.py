@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from app.settings import Settings
 from tests.llmkube.inferenceservice.world import (
     HTTP_SOURCE,
@@ -21,8 +21,6 @@ from tests.llmkube.inferenceservice.world import (
     service,
     sync,
 )
-
-Json = dict[str, Any]
 
 COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 RUNNING: Json = {**dict.fromkeys(COUNTS, 1), "observedGeneration": 1}

@@ -8,13 +8,14 @@ from typing import Any
 
 from app.cli.apply import updated
 from app.cli.world import inner_key
+from app.kube.base import Json
 from app.llmkube.kinds import KINDS
 from app.llmkube.source import parse
 from app.settings import Settings
 from tests import hookcalls
-from tests.hookcalls import Json, child, condition
+from tests.hookcalls import child, condition
 
-__all__ = ["Json", "child", "condition"]
+__all__ = ["child", "condition"]
 
 KIND = next(kind for kind in KINDS if kind.resource.kind == "InferenceService")
 API_VERSION = KIND.resource.api_version
