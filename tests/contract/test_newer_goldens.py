@@ -14,8 +14,9 @@ import pytest
 
 from app.admission import review
 from app.cli.kinds import judged
+from app.kube.base import Json
 from tests.contract import parity
-from tests.contract.recordings import RECORDED, Json, replayed
+from tests.contract.recordings import RECORDED, replayed
 from tests.contract.test_goldens import reviewed, settings
 from tests.contract.world import World
 
