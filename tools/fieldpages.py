@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from app.kube.base import KubeModel
 from app.kube.fieldclass import FieldClass, Use, class_of
 from app.kube.resource import CustomResource
-from app.kube.schema import Schema, spec_schema
+from app.kube.rules import Schema
+from app.kube.schema import spec_schema
 from app.llmkube.kinds import INFERENCE_SERVICE
 from app.llmkube.runtimes.registry import RUNTIMES, readers, spelt_out
 

@@ -23,7 +23,8 @@ from app.kube import embedded
 from app.kube.base import KubeModel
 from app.kube.modelfields import fields
 from app.kube.resource import CustomResource
-from app.kube.schema import Schema, structural_schema
+from app.kube.rules import Schema
+from app.kube.schema import structural_schema
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """What the YAML language server, and hence most editors, understand best."""

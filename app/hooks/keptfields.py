@@ -1,9 +1,9 @@
-"""What a kept pod template may have otherwise than the present plan: the one list of the fields, and the walks over it.
+"""The fields in which a kept pod template may differ from the plan, and the functions that walk them.
 
-A kept template comes from a record or from a running workload, so whoever may edit the workload may have written it,
-and Metacontroller sends it with its own rights. Of containers that the plan has by name it may therefore have other
-images, arguments, variables, probes and resources. Of some other fields it may lack what the plan has, which sends
-less. Everything else is the plan's. Source: docs/decisions/0017 and docs/security.md.
+A kept template comes from a record or from a running workload, so a user who may edit the workload may have forged it,
+and Metacontroller sends it with its own permissions. So only images, arguments, variables, probes and resources of
+containers in the plan may differ. In some other fields values of the plan may be missing. Everything else must equal
+the plan. Source: docs/decisions/0017 and docs/security.md.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from app.kube.objects import ObservedObject, ObservedWorkload
 from app.kube.stored import without_nulls
 
 Allowed = Callable[[Any, Any], bool]
-"""Whether the kept value, the first, may stand in place of the planned one. ``None`` is no field."""
+"""Report whether the kept value, the first argument, may replace the planned one. ``None`` means absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A list of containers: the same names on both sides, or none that are kept; ``fields`` is what may differ."""
+    """A list of containers with the same names on both sides, or an absent one; ``fields`` may differ."""
 
     fields: Mapping[str, Rule]
 
 
 Rule = Allowed | Mapping[str, Any] | Named
-"""A field without a rule is the plan's."""
+"""A field without a rule must equal the plan."""
 
 
 def covers(value: Any, part: Any) -> bool:
-    """Whether Metacontroller's merge of ``part`` into ``value`` would leave that as it is."""
+    """Report whether Metacontroller's merge of ``part`` into ``value`` changes nothing."""
     if isinstance(value, dict) and isinstance(part, dict):
         return all(key in value and covers(value[key], item) for key, item in part.items())
     if isinstance(value, list) and isinstance(part, list):
@@ -53,12 +53,12 @@ def _any(_kept: Any, _planned: Any) -> bool:
 
 
 def _part(kept: Any, planned: Any) -> bool:
-    """Nothing, or some of what the plan has: less is sent, and what runs besides is not written."""
+    """Allow a part of the plan, or nothing: less is sent, and other running values are not changed."""
     return kept is None or covers(planned, kept)
 
 
 def _variables(kept: Any, planned: Any) -> bool:
-    """Literal values and fields of the pod itself, and of Secrets and other objects only what the plan reads, too."""
+    """Allow literal values and fields of the pod; other sources, such as Secrets, only if the plan has them."""
     sources = [item["valueFrom"] for item in planned or () if "valueFrom" in item]
     return kept is None or (isinstance(kept, list) and all(_reads_no_more(item, sources) for item in kept))
 
@@ -67,8 +67,8 @@ def _reads_no_more(variable: Any, sources: Sequence[Json]) -> bool:
     if not isinstance(variable, dict):
         return False
     source = variable.get("valueFrom") or {}
-    own = isinstance(source, dict) and source.keys() <= {"fieldRef", "resourceFieldRef"}
-    return own or any(covers(known, source) for known in sources)
+    is_pod_field = isinstance(source, dict) and source.keys() <= {"fieldRef", "resourceFieldRef"}
+    return is_pod_field or any(covers(planned, source) for planned in sources)
 
 
 _PROBE: Mapping[str, Rule] = {
@@ -79,7 +79,7 @@ _PROBE: Mapping[str, Rule] = {
     "tcpSocket": {"port": _any},
     "grpc": {"port": _any, "service": _any},
 }
-"""Without ``host``: the kubelet would ask any address, from the node's network."""
+"""Without ``host``: the kubelet would connect to any address, from the node's network."""
 _CONTAINER: Mapping[str, Rule] = {
     **dict.fromkeys(("image", "command", "args", "terminationMessagePolicy"), _any),
     **dict.fromkeys(("startupProbe", "livenessProbe", "readinessProbe"), _PROBE),
@@ -95,29 +95,29 @@ _TEMPLATE: Mapping[str, Rule] = {"metadata": _part, "spec": _POD}
 _GROUP: Mapping[str, Rule] = {**dict.fromkeys(("leaderTemplate", "workerTemplate"), _TEMPLATE), "restartPolicy": _part}
 
 TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate", "Service": "workloadTemplate"}
-"""The field of a kind's spec of which every change replaces pods. The core Service has none of that name."""
+"""The field of a kind's spec whose changes replace pods. The core Service has no field of that name."""
 
 
 def template_of(workload: Mapping[str, Any]) -> Json | None:
-    """The pod template of a workload; ``None`` where there is none."""
+    """Return the pod template of a workload, ``None`` if absent."""
     spec = workload.get("spec")
     template = spec.get(TEMPLATES.get(workload.get("kind", ""), "")) if isinstance(spec, dict) else None
     return template if isinstance(template, dict) else None
 
 
 def running_template(child: ObservedObject) -> Json | None:
-    """The template as the cluster has it, without nulls; ``None`` where there is none, or none that can be read."""
+    """Return the observed template without nulls; ``None`` if it is absent or cannot be decoded."""
     if not isinstance(child, ObservedWorkload) or depth_exceeds(child.raw_spec):
         return None
     try:
         spec = orjson.loads(bytes(child.raw_spec))
-    except orjson.JSONDecodeError:  # such as 1e400, which is skipped over where nobody reads it
+    except orjson.JSONDecodeError:  # such as 1e400, which msgspec skips in unread fields
         return None
     return template_of({"kind": child.kind, "spec": without_nulls(spec)})
 
 
 def as_it_runs(recorded: Any, running: Any) -> Any:
-    """What is on record, with the values that run, which leaves the running one as it is; ``None`` for nothing."""
+    """Return the recorded fields with their running values, which changes nothing; ``None`` for no field."""
     if isinstance(recorded, dict) and isinstance(running, dict):
         parts = {key: as_it_runs(value, running.get(key)) for key, value in recorded.items()}
         return {key: part for key, part in parts.items() if part is not None}
@@ -134,74 +134,75 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
     "leaderWorkerTemplate": _GROUP,
     "workloadTemplate": _GROUP,
 }
-"""By the field of a workload's spec that makes its pods (:mod:`app.hooks.template`)."""
+"""The rules by the field of a workload's spec with the pod template (:mod:`app.hooks.template`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field that a kept template has otherwise than the plan."""
+    """A field in which a kept template differs from the plan."""
 
     path: str
     allowed: bool
 
 
 def differences(kept: Any, planned: Any, rule: Rule | None, path: str = "") -> Iterator[Difference]:
-    """Every field in which the two differ, as in ``spec.containers[main].image``."""
+    """Return every field that differs, as in ``spec.containers[main].image``."""
     if kept == planned:
         return
     if isinstance(rule, Mapping) and _is_map(kept) and _is_map(planned):
         for key in sorted({**(kept or {}), **(planned or {})}):
-            there = (kept or {}).get(key), (planned or {}).get(key)
-            yield from differences(*there, rule.get(key), f"{path}.{key}" if path else key)
+            values = (kept or {}).get(key), (planned or {}).get(key)
+            yield from differences(*values, rule.get(key), f"{path}.{key}" if path else key)
     elif isinstance(rule, Named) and kept is not None and planned is not None:
-        containers, wanted = _by_name(kept), _by_name(planned)
-        if containers.keys() != wanted.keys() or len(containers) != len(kept):
+        containers, plans = _by_name(kept), _by_name(planned)
+        if containers.keys() != plans.keys() or len(containers) != len(kept):
             yield Difference(path, allowed=False)
             return
         for name, item in containers.items():
-            yield from differences(item, wanted[name], rule.fields, f"{path}[{name}]")
+            yield from differences(item, plans[name], rule.fields, f"{path}[{name}]")
     else:
         yield Difference(path, kept is None if isinstance(rule, Named) else callable(rule) and rule(kept, planned))
 
 
 def part_to_keep(running: Any, planned: Any, rule: Rule | None) -> Any:
-    """Of a running template, what may be sent: what the plan has too, and what it may have otherwise.
+    """Return the part of a running template that may be sent: fields of the plan, and fields that may differ.
 
-    ``None`` for nothing. What is left out stays as it runs, since nobody's record has it.
+    ``None`` for nothing. Other fields stay unchanged, because no record has them.
     """
     if isinstance(rule, Mapping):
-        wanted = planned if isinstance(planned, dict) else {}
-        found = running.items() if isinstance(running, dict) else ()
-        parts = {key: part_to_keep(value, wanted.get(key), rule.get(key)) for key, value in found}
+        plan = planned if isinstance(planned, dict) else {}
+        items = running.items() if isinstance(running, dict) else ()
+        parts = {key: part_to_keep(value, plan.get(key), rule.get(key)) for key, value in items}
         return {key: part for key, part in parts.items() if part is not None} or None
     if isinstance(rule, Named):
-        containers, wanted = _by_name(running), _by_name(planned)
+        containers, plans = _by_name(running), _by_name(planned)
         fields = {"name": _part, **rule.fields}
-        kept = [part_to_keep(item, wanted[name], fields) for name, item in containers.items() if name in wanted]
-        return kept if containers and wanted else None
+        names = [name for name in containers if name in plans]
+        same = [part_to_keep(containers[name], plans[name], fields) for name in names]
+        return same if containers and plans else None
     if rule is None:
         return planned if planned is not None and covers(running, planned) else None
     return running if rule(running, planned) and is_sendable({"": running}) else _common(running, planned)
 
 
-def _common(one: Any, other: Any) -> Any:
-    """The part of the second value that the first has as well."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        parts = {key: _common(one[key], value) for key, value in other.items() if key in one}
+def _common(running: Any, planned: Any) -> Any:
+    """Return the part of the second value that the first has, too."""
+    if isinstance(running, dict) and isinstance(planned, dict):
+        parts = {key: _common(running[key], value) for key, value in planned.items() if key in running}
         return {key: part for key, part in parts.items() if part is not None} or None
-    if isinstance(one, list) and isinstance(other, list) and one and other:
-        key = merge_key([*one, *other])
+    if isinstance(running, list) and isinstance(planned, list) and running and planned:
+        key = merge_key([*running, *planned])
         if key is not None:
-            items = {str(item[key]): item for item in one}
-            return [_common(items[str(item[key])], item) for item in other if str(item[key]) in items] or None
-    return other if one == other else None
+            items = {str(item[key]): item for item in running}
+            return [_common(items[str(item[key])], item) for item in planned if str(item[key]) in items] or None
+    return planned if running == planned else None
 
 
 def claim(running: Any, planned: Any) -> Any:
-    """What has to be on record so that the merge takes away what runs and the plan does not have; ``None`` for nothing.
+    """Return the record with which the merge removes running values that the plan lacks; ``None`` for nothing.
 
-    A list's item is claimed by its key and a map by being named: nothing of what is in them is sent. Only labels,
-    annotations and the account, which an empty value would change at once, are sent as they run.
+    An item of a list is claimed by its key and a map by its name, without their contents. Only labels, annotations and
+    the account, which an empty value would change at once, are sent with their running values.
     """
     if isinstance(running, dict) and isinstance(planned, dict):
         claims = {key: _claim_of(key, value, planned.get(key)) for key, value in running.items()}
@@ -209,10 +210,10 @@ def claim(running: Any, planned: Any) -> Any:
     if not (isinstance(running, list) and isinstance(planned, list)):
         return None
     key = merge_key([*running, *planned]) if running else None
-    wanted = {str(item[key]): item for item in planned} if key else {}
+    planned_items = {str(item[key]): item for item in planned} if key else {}
     claims = {}
     for item in running if key else ():
-        claimed = claim(item, wanted[str(item[key])]) if str(item[key]) in wanted else {}
+        claimed = claim(item, planned_items[str(item[key])]) if str(item[key]) in planned_items else {}
         if claimed is not None:
             claims[str(item[key])] = {**claims.get(str(item[key]), {}), **claimed, key: item[key]}
     return list(claims.values()) or None
@@ -235,7 +236,7 @@ _ACCOUNTS = frozenset({"serviceAccountName", "serviceAccount"})
 
 
 def union(value: Any, claimed: Any) -> Any:
-    """A template together with a claim."""
+    """Merge a template and a claim."""
     if isinstance(value, dict) and isinstance(claimed, dict):
         return {**value, **{key: union(value.get(key), item) for key, item in claimed.items()}}
     if isinstance(value, list) and isinstance(claimed, list) and value and claimed:
@@ -246,17 +247,17 @@ def union(value: Any, claimed: Any) -> Any:
     return claimed if value is None else value
 
 
-_NONE: Json = {
+_DEFAULTS: Json = {
     **dict.fromkeys(("hostPID", "hostIPC", "hostNetwork"), False),
     **dict.fromkeys(("nodeName", "priorityClassName"), ""),
     "serviceAccountName": "default",
     "schedulerName": "default-scheduler",
 }
-"""What means the same as no such field, for fields of a pod that the merge leaves where nobody has them on record."""
+"""Values that equal an absent field, for fields of a pod that the merge leaves because no record has them."""
 
 
 def without_rights(template: Json, running: Json) -> Json:
-    """The planned template with :data:`_NONE` in place of what the running one has besides."""
+    """Return the planned template with :data:`_DEFAULTS` for fields that only the running one has."""
     groups = [name for name in ("leaderTemplate", "workerTemplate") if isinstance(template.get(name), dict)]
     if not groups:
         return _closed(template, running)
@@ -264,11 +265,9 @@ def without_rights(template: Json, running: Json) -> Json:
 
 
 def _closed(pods: Json, running: Json) -> Json:
-    found, spec = running.get("spec") or {}, pods.get("spec") or {}
-    return {
-        **pods,
-        "spec": {**{key: none for key, none in _NONE.items() if found.get(key) and key not in spec}, **spec},
-    }
+    observed, spec = running.get("spec") or {}, pods.get("spec") or {}
+    defaults = {key: value for key, value in _DEFAULTS.items() if observed.get(key) and key not in spec}
+    return {**pods, "spec": {**defaults, **spec}}
 
 
 def _is_map(value: Any) -> bool:
@@ -276,6 +275,6 @@ def _is_map(value: Any) -> bool:
 
 
 def _by_name(containers: Any) -> dict[str, Json]:
-    """Containers by their names, without what has none."""
-    found = containers if isinstance(containers, list) else ()
-    return {item["name"]: item for item in found if isinstance(item, dict) and isinstance(item.get("name"), str)}
+    """Return containers by name, without unnamed ones."""
+    items = containers if isinstance(containers, list) else ()
+    return {item["name"]: item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)}

@@ -1,12 +1,12 @@
-"""Pod templates that stay as they were applied: neither a release nor a change of hands restarts a pod.
+"""Pod templates that are kept, so that neither a release nor a migration restarts pods.
 
-Each workload carries a digest of the inputs that its template was made from. While they are the same, a template that
-would be written otherwise by now was changed by a release, not by a user: the one on record is sent again, with a
-digest of the one that it stands for. As soon as a change of the inputs makes that another one, it rolls out.
+Each workload has an annotation with a digest of the inputs of its template. While they are the same, a different
+template is due to a release, not to a user: the recorded one is sent again, with a digest of the one that it replaces.
+As soon as a change of the inputs changes the template, it rolls out.
 
-A workload without that digest, or with one of another format, was made by another operator or an earlier release. What
-differs there is taken for a default of theirs and kept in the same way, unless the user has changed the parent since:
-the template on record, or where Metacontroller never wrote one, the one that is observed.
+A workload without that digest, or with one of another format, was made by another operator or an earlier release.
+Differences are taken for its defaults and kept in the same way, unless the user has changed the parent since: the
+recorded template, or without a record of Metacontroller the observed one.
 Source: docs/decisions/0017 and docs/migration.md.
 """
 
@@ -41,33 +41,33 @@ from app.kube.objects import ObservedObject, last_applied
 from app.settings import Settings
 
 KEPT = "modelhooks.dev/kept-template"
-"""Annotation of a workload whose pod template is kept: the digest of the one that it stands for."""
+"""Annotation of a workload whose pod template is kept: the digest of the template that it replaces."""
 
 INPUTS = "modelhooks.dev/template-inputs"
-"""Annotation of every workload: the digest of what its pod template was made from."""
+"""Annotation of every workload: the digest of the inputs of its pod template."""
 FORMAT = "2-"
-"""Prefix of digests. A release that takes other inputs changes it, as no digest of an earlier one can match then."""
+"""Prefix of digests. A release with other inputs changes it, because earlier digests cannot match then."""
 
 ROLLOUT = "modelhooks.dev/rollout"
-"""Annotation of a parent; ``Latest`` rolls out at once what would wait otherwise."""
+"""Annotation of a parent; ``Latest`` rolls out kept templates at once."""
 LATEST = "Latest"
 
 TAKEN_OVER = "modelhooks.dev/taken-over"
-"""Annotation of a workload that is kept as another operator left it, of which our record has only a part."""
+"""Annotation of a workload that is kept as another operator left it; the record has only a part of it."""
 
 MUST_NOT_WAIT: tuple[str, ...] = ()
-"""Changes of pod templates that roll out with the release: security fixes, each described in docs/security.md."""
+"""Changes of pod templates that roll out with a release: security fixes, described in docs/security.md."""
 
 WAITS = f"note: a newer pod template waits for the next change to the pods, or for the annotation {ROLLOUT}={LATEST}"
-"""Said in ``Ready`` of a parent with a template that is kept, with the fields that differ."""
+"""Note in ``Ready`` of a parent with a kept template, with the fields that differ."""
 MAX_FIELDS = 5
-"""Fields that the note names."""
+"""Maximum number of fields in the note."""
 
 
 def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], settings: Settings) -> Inputs:
-    """The inputs of a sync. ``template_inputs``: what the kind makes templates from besides the spec, JSON or structs.
+    """Build the inputs of a sync. ``template_inputs``: the kind's inputs besides the spec, JSON or structs.
 
-    What is empty leaves no trace, so that a release may look at more than the one before.
+    Empty inputs do not count, so that a release may add inputs.
     """
     parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **template_inputs}
     text = _SORTED.encode({name: part for name, part in parts.items() if part})
@@ -81,7 +81,7 @@ def keep_templates(
     desired: Sequence[Json], parent_inputs: Inputs, children: msgspec.Struct
 ) -> tuple[list[Json], list[str]]:
     """Return the desired children with the templates that are to stay, and the fields that wait for newer ones."""
-    there = {
+    observed = {
         (child.kind, child.metadata.name): child
         for key, group in observed_children(children)
         if key.partition(".")[0] in TEMPLATES
@@ -89,50 +89,50 @@ def keep_templates(
     }
     waiting = []
 
-    def judged(wanted: Json) -> Json:
-        if isinstance(wanted, Kept) or template_of(wanted) is None:
-            return wanted
-        found, stamped = there.get((wanted["kind"], wanted["metadata"]["name"])), _stamped(wanted, parent_inputs)
-        if found is None:
+    def decide(child: Json) -> Json:
+        if isinstance(child, Kept) or template_of(child) is None:
+            return child
+        current, stamped = observed.get((child["kind"], child["metadata"]["name"])), _stamped(child, parent_inputs)
+        if current is None:
             return stamped
-        kept = _kept(stamped, found, parent_inputs)
-        if KEPT in kept["metadata"]["annotations"]:
-            waiting.extend(_waiting(kept, wanted))
-        return kept
+        result = _choose(stamped, current, parent_inputs)
+        if KEPT in result["metadata"]["annotations"]:
+            waiting.extend(_waiting(result, child))
+        return result
 
-    return list(map(judged, desired)), waiting
+    return list(map(decide, desired)), waiting
 
 
-def _waiting(kept: Json, wanted: Json) -> list[str]:
-    """The fields of a kept template, as in ``Deployment chat: spec.containers[main].image``."""
-    rule = FIELDS[TEMPLATES[wanted["kind"]]]
-    found = differences(template_of(kept) or {}, template_of(wanted), rule)
-    return [f"{wanted['kind']} {wanted['metadata']['name']}: {difference.path}" for difference in found]
+def _waiting(kept: Json, desired: Json) -> list[str]:
+    """Return the fields in which a kept template differs, as in ``Deployment chat: spec.containers[main].image``."""
+    rule = FIELDS[TEMPLATES[desired["kind"]]]
+    paths = [difference.path for difference in differences(template_of(kept) or {}, template_of(desired), rule)]
+    return [f"{desired['kind']} {desired['metadata']['name']}: {path}" for path in paths]
 
 
 def noted(status: Any, waiting: Sequence[str]) -> Json:
-    """The status with :data:`WAITS` and the fields in the message of its ``Ready``, which is not changed otherwise."""
-    told: Json = msgspec.to_builtins(status)
+    """Return the status with :data:`WAITS` and the fields in the message of its ``Ready``."""
+    result: Json = msgspec.to_builtins(status)
     rest = len(waiting) - MAX_FIELDS
     note = f"{WAITS} ({', '.join(waiting[:MAX_FIELDS])}{f', and {rest} more' if rest > 0 else ''})"
-    for condition in told.get("conditions") or []:
+    for condition in result.get("conditions") or []:
         if condition["type"] == "Ready":
-            said = condition.get("message", "").partition(WAITS)[0].removesuffix("; ")
-            said = said[: MESSAGE_MAX - len(note) - len("; ")]
-            condition["message"] = "; ".join(filter(None, [said, note]))
-    return told
+            message = condition.get("message", "").partition(WAITS)[0].removesuffix("; ")
+            message = message[: MESSAGE_MAX - len(note) - len("; ")]
+            condition["message"] = "; ".join(filter(None, [message, note]))
+    return result
 
 
-def stays(child: ObservedObject, wanted: Mapping[str, Any], parent_inputs: Inputs) -> bool:
-    """Whether the template on the child's record is kept in place of the wanted one, should they differ."""
-    template, recorded = template_of(wanted), _recorded(child)
+def stays(child: ObservedObject, desired: Mapping[str, Any], parent_inputs: Inputs) -> bool:
+    """Report whether the recorded template of a child is kept if the desired one differs."""
+    template, recorded = template_of(desired), _recorded(child)
     if template is None or not _is_unchanged(child, template, parent_inputs):
         return False
-    return recorded is None or _may_stay(recorded, wanted)
+    return recorded is None or _may_stay(recorded, desired)
 
 
 def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) -> bool:
-    """Whether no user asked for other pods since the child's template was made."""
+    """Report whether no user has changed the pods since the child's template was built."""
     if parent_inputs.latest:
         return False
     digest = child.annotations.get(INPUTS)
@@ -143,76 +143,78 @@ def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) 
     return unchanged or child.annotations.get(KEPT) == _digest(template)
 
 
-def _may_stay(template: Json, wanted: Mapping[str, Any]) -> bool:
-    """Whether a template differs from the wanted one in nothing but what a release may change."""
-    found = differences(template, template_of(wanted), FIELDS[TEMPLATES[wanted["kind"]]])
-    return all(difference.allowed for difference in found)
+def _may_stay(template: Json, desired: Mapping[str, Any]) -> bool:
+    """Report whether a template differs from the desired one only in fields that a release may change."""
+    rule = FIELDS[TEMPLATES[desired["kind"]]]
+    return all(difference.allowed for difference in differences(template, template_of(desired), rule))
 
 
-def without_template(wanted: Mapping[str, Any]) -> Json:
-    """A workload but for its pod template."""
-    field_ = TEMPLATES[wanted["kind"]]
-    return {**wanted, "spec": {key: value for key, value in wanted.get("spec", {}).items() if key != field_}}
+def without_template(desired: Mapping[str, Any]) -> Json:
+    """Return a workload without its pod template."""
+    field_ = TEMPLATES[desired["kind"]]
+    return {**desired, "spec": {key: value for key, value in desired.get("spec", {}).items() if key != field_}}
 
 
-def _stamped(wanted: Json, parent_inputs: Inputs) -> Json:
-    """The workload with the digest of its inputs."""
-    annotations = {**(wanted["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
-    if parent_inputs.requested and wanted["kind"] == "Service":
+def _stamped(desired: Json, parent_inputs: Inputs) -> Json:
+    """Return the workload with the digest of its inputs."""
+    annotations = {**(desired["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
+    if parent_inputs.requested and desired["kind"] == "Service":
         annotations[ROLLOUT] = LATEST
-    return _annotated(wanted, annotations)
+    return _annotated(desired, annotations)
 
 
 def _annotated(workload: Json, annotations: Json) -> Json:
     return {**workload, "metadata": {**workload["metadata"], "annotations": annotations}}
 
 
-def _kept(wanted: Json, child: ObservedObject, inputs_: Inputs) -> Json:
-    """The workload as it is to be sent: with the template on record, or with the wanted one."""
-    if last_applied(child) is None and LAST_APPLIED in child.annotations:  # one that cannot be read says nothing
-        return wanted
-    recorded, template = _recorded(child), template_of(wanted)
+def _choose(desired: Json, child: ObservedObject, inputs_: Inputs) -> Json:
+    """Return the workload with the recorded or with the desired template."""
+    if last_applied(child) is None and LAST_APPLIED in child.annotations:  # a record that cannot be decoded
+        return desired
+    recorded, template = _recorded(child), template_of(desired)
     if recorded == template:
-        return wanted
-    if recorded is not None and not is_sendable(recorded):  # nor any answer's
+        return desired
+    if recorded is not None and not is_sendable(recorded):  # a forged record
         recorded = None
     if recorded is not None and TAKEN_OVER not in child.annotations:
-        return _with_template(wanted, recorded, {KEPT: _digest(template)}) if stays(child, wanted, inputs_) else wanted
+        return (
+            _with_template(desired, recorded, {KEPT: _digest(template)}) if stays(child, desired, inputs_) else desired
+        )
     running = running_template(child)
-    return wanted if running is None else _taken_over(wanted, child, recorded, running, inputs_)
+    return desired if running is None else _taken_over(desired, child, recorded, running, inputs_)
 
 
-def _taken_over(wanted: Json, child: ObservedObject, recorded: Json | None, running: Json, inputs_: Inputs) -> Json:
-    """A workload of another operator: as far as it runs as the plan has it, or may have it otherwise.
+def _taken_over(desired: Json, child: ObservedObject, recorded: Json | None, running: Json, inputs_: Inputs) -> Json:
+    """Return a workload of another operator with the part of its template that equals the plan, or may differ.
 
-    Once it is to change, or where it is no template of ours, what the plan does not have is claimed, so that the answer
-    after this one takes it away. Where a key is twice in a list that runs, no part can be sent without changing it.
+    Before a change, or if the template differs too much, fields that the plan lacks are claimed, and the next answer
+    removes them. If a running list has a duplicate key, no part can be sent without changing it.
     """
-    template, merges = template_of(wanted) or {}, is_sendable(running)
-    part = recorded or part_to_keep(running, template, FIELDS[TEMPLATES[wanted["kind"]]]) or {}
-    ours = _may_stay(part, wanted)
-    if ours and recorded is None and merges and (inputs_.latest or covers(running, template)):
-        return wanted
-    if ours and _is_unchanged(child, template, inputs_):
+    template, merges = template_of(desired) or {}, is_sendable(running)
+    part = recorded or part_to_keep(running, template, FIELDS[TEMPLATES[desired["kind"]]]) or {}
+    may_stay = _may_stay(part, desired)
+    if may_stay and recorded is None and merges and (inputs_.latest or covers(running, template)):
+        return desired
+    if may_stay and _is_unchanged(child, template, inputs_):
         notes = {KEPT: _digest(template), TAKEN_OVER: "true"}
-        return _with_template(wanted, part if merges else None, notes)
+        return _with_template(desired, part if merges else None, notes)
     claims = claim(running, template)
-    if ours and claims is None:
-        return wanted
-    claimed = union(part if ours else without_rights(template, running), claims)
-    return _with_template(wanted, claimed, {INPUTS: ""}) if is_sendable(claimed) and claimed != template else wanted
+    if may_stay and claims is None:
+        return desired
+    claimed = union(part if may_stay else without_rights(template, running), claims)
+    return _with_template(desired, claimed, {INPUTS: ""}) if is_sendable(claimed) and claimed != template else desired
 
 
-def _with_template(wanted: Json, template: Json | None, notes: Mapping[str, str]) -> Json:
-    """The workload with another template, or without one, which leaves the running one as it is."""
-    result = without_template(wanted)
+def _with_template(desired: Json, template: Json | None, notes: Mapping[str, str]) -> Json:
+    """Return the workload with another template; without one, which keeps the running one."""
+    result = without_template(desired)
     if template is not None:
-        result["spec"][TEMPLATES[wanted["kind"]]] = template
-    return _annotated(result, {**wanted["metadata"]["annotations"], **notes})
+        result["spec"][TEMPLATES[desired["kind"]]] = template
+    return _annotated(result, {**desired["metadata"]["annotations"], **notes})
 
 
 def _recorded(child: ObservedObject) -> Json | None:
-    """The template on a child's record; ``None`` where that has none with containers."""
+    """Return the recorded template of a child; ``None`` without containers."""
     template = template_of(last_applied(child) or {}) or {}
     pods = template.get("workerTemplate", template)
     spec = pods.get("spec") if isinstance(pods, dict) else None
@@ -242,13 +244,15 @@ _STATUS = msgspec.json.Decoder(_Status)
 
 
 def _is_settled(parent: Parent) -> bool:
-    """Whether the operator before us saw the parent as it is now, as far as its status tells.
+    """Report whether the previous operator's status is about the parent's current generation.
 
-    If it did not, the user has changed something since, and waits for it.
+    If not, the user has changed something since and expects it to roll out.
     """
     try:
         status = _STATUS.decode(parent.status)
     except (msgspec.DecodeError, RecursionError):
         return True
-    seen = [part.observed_generation for part in (status, *(status.conditions or ())) if part.observed_generation]
-    return not seen or max(seen) >= (parent.metadata.generation or 0)
+    generations = [
+        part.observed_generation for part in (status, *(status.conditions or ())) if part.observed_generation
+    ]
+    return not generations or max(generations) >= (parent.metadata.generation or 0)

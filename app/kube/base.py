@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
-from app.kube.rules import Rule, as_schema
+from app.kube.rules import Rule, Schema, as_schema
 
 FORMS: dict[str, Callable[[str], str]] = {}
 """The message for a string that does not match, by regular expression: no message shows the expression itself."""
@@ -33,11 +33,14 @@ class KubeModel(BaseModel):
     """A part of a custom resource's spec: snake_case in Python, camelCase on the wire.
 
     Strict, because ``"5"`` is not a number for the API server either. Unknown fields are ignored here; admission
-    reports them as warnings (:func:`app.kube.decode.unknown_fields`), the way ``kubectl`` does.
+    reports them as warnings (:func:`app.kube.modelfields.unknown_fields`), the way ``kubectl`` does.
     """
 
     habits: ClassVar[Mapping[str, str]] = {}
     """Hints for fields that this type does not have and users write, out of habit from other APIs."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {}
+    """Values of enumerations of a spec, by other words for them in lower case."""
 
     constraints: ClassVar[tuple[Rule, ...]] = ()
     """Rules between the fields (:mod:`app.kube.rules`)."""
@@ -56,7 +59,7 @@ class KubeModel(BaseModel):
     )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         written = handler(schema)
         if cls.constraints:
             handler.resolve_ref_schema(written).update(as_schema(cls.constraints))
@@ -103,7 +106,7 @@ class EmbeddedType:
     name: str
     optional: tuple[str, ...] = ()
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -117,7 +120,7 @@ class IntFormat:
         limit = 1 << (self.bits - 1)
         return {"ge": -limit, "le": limit - 1, **handler(source)}
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {**handler(schema), "format": f"int{self.bits}"}
 
 
@@ -125,7 +128,7 @@ class IntFormat:
 class IntOrStringType:
     """Marks a field that takes a number or a string, as ``maxSurge`` does; the only union that a CRD can have."""
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {"x-kubernetes-int-or-string": True}
 
 
@@ -135,7 +138,7 @@ class StringFormat:
 
     name: str
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {**handler(schema), "format": self.name}
 
 

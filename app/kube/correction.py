@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from app.kube import field
 
@@ -69,7 +69,7 @@ class Members(NamedTuple):
     required: tuple[str, ...] = ()
 
 
-def wrong_type(path: field.Path, value: Any, wanted: str, members: Members = Members()) -> field.Error:  # noqa: B008
+def wrong_type(path: field.Path, value: object, wanted: str, members: Members = Members()) -> field.Error:  # noqa: B008
     """The error for a value that is not of the JSON type ``wanted``."""
     name = str(path.segments[-1]) if path.segments else "it"
     advice = _UNRENDERED if isinstance(value, str) and "{{" in value else _ADVICE[wanted](value, name, members)
@@ -79,7 +79,7 @@ def wrong_type(path: field.Path, value: Any, wanted: str, members: Members = Mem
 _UNRENDERED = "this is an unrendered template"
 
 
-def _number(value: Any, name: str, _: Members) -> str:
+def _number(value: object, name: str, _: Members) -> str:
     if isinstance(value, list) and len(value) == 1:
         return f"write {name}: {field.render(value[0])}, without a list"
     if not isinstance(value, str):
@@ -94,13 +94,13 @@ def _number(value: Any, name: str, _: Members) -> str:
     return " or ".join(f"write {float(counted[1]) * base**power:.0f}" for base in (1000, 1024))
 
 
-def _boolean(value: Any, name: str, _: Members) -> str:
+def _boolean(value: object, name: str, _: Members) -> str:
     text = str(value).strip().lower() if isinstance(value, (str, int)) else ""
     boolean = "true" if text in _TRUE else "false" if text in _FALSE else ""
     return f"write {boolean} without quotes" if boolean else ""
 
 
-def _text(value: Any, name: str, _: Members) -> str:
+def _text(value: object, name: str, _: Members) -> str:
     if isinstance(value, bool):
         word = field.render(value)
         return f'write "{word}" in quotes (YAML reads a bare yes, no, on or off as true or false)'
@@ -113,7 +113,7 @@ def _text(value: Any, name: str, _: Members) -> str:
     return ""
 
 
-def _list(value: Any, name: str, members: Members) -> str:
+def _list(value: object, name: str, members: Members) -> str:
     if isinstance(value, dict):
         return _list_of(value, members)
     if isinstance(value, str) and "name" in members.fields:
@@ -130,7 +130,7 @@ def _words(text: str) -> list[str]:
         return [text]
 
 
-def _list_of(value: dict[str, Any], members: Members) -> str:
+def _list_of(value: dict[str, object], members: Members) -> str:
     """For an object where a list belongs: one item without its dash, or names that should stand inside the items."""
     if not value:
         return "write [] for none"
@@ -142,7 +142,7 @@ def _list_of(value: dict[str, Any], members: Members) -> str:
     return f'write each entry as an item with "- name: {first}"{beside}'
 
 
-def _object(value: Any, name: str, members: Members) -> str:
+def _object(value: object, name: str, members: Members) -> str:
     if isinstance(value, list):
         names = "names and values" if not members.fields else "its fields"
         return f'write {names} directly below {name}, without "- "'

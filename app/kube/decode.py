@@ -24,7 +24,7 @@ SPEC = field.Path("spec")
 
 
 def decode_document(
-    document: Any, type_: type[ModelT], path: field.Path = SPEC
+    document: object, type_: type[ModelT], path: field.Path = SPEC
 ) -> tuple[ModelT | None, list[field.Error]]:
     """The typed spec, or every schema error at once.
 
@@ -43,7 +43,7 @@ def decode_document(
         return None, list({error.path: error for error in reversed(errors)}.values())[::-1]
 
 
-def decode_rest(document: Any, type_: type[ModelT], errors: Sequence[field.Error]) -> ModelT | None:
+def decode_rest(document: object, type_: type[ModelT], errors: Sequence[field.Error]) -> ModelT | None:
     """The typed spec of a document with schema errors, without the values they are about, if that leaves a valid one.
 
     So the rules between fields can be checked too, and a user reads every mistake at once. An object without a
@@ -66,7 +66,7 @@ _ROUNDS = 4
 """Removing one value can leave its object incomplete, and so on up to the depth of specs."""
 
 
-def _without(document: Any, error: field.Error, type_: type[KubeModel]) -> Any:
+def _without(document: object, error: field.Error, type_: type[KubeModel]) -> Any:
     segments = error.path.segments[1:]
     if error.type is field.ErrorType.REQUIRED:
         if len(segments) == 1:
@@ -86,7 +86,7 @@ def _with_stand_in(document: Any, name: str, type_: type[KubeModel]) -> Any:
     return {**document, name: "unset"} if annotation is str else None
 
 
-def _removed(document: Any, segments: tuple[str | int, ...]) -> Any:
+def _removed(document: object, segments: tuple[str | int, ...]) -> Any:
     """A copy without the value at that place."""
     head, *tail = segments
     if isinstance(document, dict) and head in document:
@@ -98,14 +98,15 @@ def _removed(document: Any, segments: tuple[str | int, ...]) -> Any:
     return document
 
 
-def schema_error(detail: ErrorDetails, document: Any, root: field.Path, type_: type[KubeModel]) -> field.Error:
+def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_: type[KubeModel]) -> field.Error:
     """One pydantic error as a field error of Kubernetes, with what to write instead."""
     path = _path(detail["loc"], document, root)
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if kind == "missing":
         return field.required(path)
     if kind == "literal_error":
-        return field.not_supported(path, value, _alternatives(context["expected"]))
+        supported, synonym = _alternatives(context["expected"]), type_.synonyms.get(str(value).lower())
+        return field.not_supported(path, value, supported, suggestion=synonym if synonym in supported else None)
     if kind == "string_too_long":
         return field.too_long(path, context["max_length"])
     if kind == "too_long":
@@ -155,7 +156,7 @@ def _alternatives(expected: str) -> list[str]:
     return [part.strip().strip("'") for part in expected.replace(" or ", ", ").split(", ")]
 
 
-def _path(loc: Sequence[str | int], document: Any, root: field.Path) -> field.Path:
+def _path(loc: Sequence[str | int], document: object, root: field.Path) -> field.Path:
     """``loc`` without the segments that name a union's branch or a validator instead of a place in the document."""
     path, value = root, document
     for position, segment in enumerate(loc):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from app.kube import field, quantity
 from app.kube.correction import Members, wrong_type
@@ -56,86 +56,83 @@ class TypeCheck:
 
     @property
     def full(self) -> bool:
-        """Whether there are enough errors to stop."""
+        """True with enough errors to stop."""
         return len(self.errors) >= field.MAX_ERRORS
 
-    def check(self, value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()) -> None:
-        """As :func:`check`, adding to what is there already."""
-        self.object(value, _type(type_name), path, optional)
-
-    def object(self, value: Any, type_: _Type, path: field.Path, optional: Collection[str] = ()) -> None:
-        if type(value) is not dict:
+    def check(self, value: object, type_name: str, path: field.Path, optional: Collection[str] = ()) -> None:
+        """Add the errors and warnings of a value; ``optional`` are required fields that may be absent here."""
+        type_ = _type(type_name)
+        if not isinstance(value, dict):
             self._wrong_type(value, "object", path, type_)
             return
         for key, item in value.items():
-            known = type_.fields.get(key)
-            if known is None:
+            declared = type_.fields.get(key)
+            if declared is None:
                 self._unknown(key, item, type_, path)
-            elif item is not None and not (known == _TEXT and type(item) is str):
-                self._field(item, known, key, path)
-        if type_.fields.get("image") == _TEXT:
+            elif item is not None and not (declared == _STRING and type(item) is str):
+                self._field(item, declared, key, path)
+        if type_.fields.get("image") == _STRING:
             self.warnings += image_warnings(value.get("image"), path.child("image"))
         for key in type_.required:
             if value.get(key) is None and key not in optional and not self.full:
                 self.errors.append(field.required(path.child(key)))
 
-    def _field(self, item: Any, known: _Field, key: str, path: field.Path) -> None:
-        if not known.container and known.type in _SCALARS:
-            self._scalar(item, known.type, path, key)
+    def _field(self, item: object, declared: _Field, key: str, path: field.Path) -> None:
+        if not declared.container and declared.type in _SCALARS:
+            self._scalar(item, declared.type, path, key)
             return
-        here = path.child(key)
-        if known.container == "[]":
-            self._list(item, known.type, here)
-        elif known.container == "{}":
-            self._map(item, known.type, here)
-        elif known.type == "any":
+        field_path = path.child(key)
+        if declared.container == "[]":
+            self._list(item, declared.type, field_path)
+        elif declared.container == "{}":
+            self._map(item, declared.type, field_path)
+        elif declared.type == "any":
             if type(item) is not dict:
-                self._wrong_type(item, "object", here)
+                self._wrong_type(item, "object", field_path)
         else:
-            self.object(item, _type(known.type), here)
+            self.check(item, declared.type, field_path)
 
-    def _list(self, items: Any, type_name: str, path: field.Path) -> None:
-        if type(items) is not list:
+    def _list(self, items: object, type_name: str, path: field.Path) -> None:
+        if not isinstance(items, list):
             self._wrong_type(items, "array", path, None if type_name in _PLAIN else _type(type_name))
         elif type_name in _SCALARS:
             for position, item in enumerate(items):
                 self._scalar(item, type_name, path, position)
         else:
-            type_ = _type(type_name)
             for position, item in enumerate(items):
-                self.object(item, type_, path.index(position))
+                self.check(item, type_name, path.index(position))
 
-    def _map(self, items: Any, type_name: str, path: field.Path) -> None:
+    def _map(self, items: object, type_name: str, path: field.Path) -> None:
         """Maps of Kubernetes' own types have scalar values only."""
-        if type(items) is not dict:
+        if not isinstance(items, dict):
             self._wrong_type(items, "object", path)
             return
         for key, item in items.items():
             if item is not None:
                 self._scalar(item, type_name, path.key(key), None)
 
-    def _scalar(self, value: Any, kind: str, path: field.Path, at: str | int | None) -> None:
+    def _scalar(self, value: object, kind: str, path: field.Path, at: str | int | None) -> None:
         """``at`` is the field or position below ``path``, ``None`` for ``path`` itself."""
         fault = _SCALARS[kind](value)
         if not fault or self.full:
             return
-        here = path if at is None else path.index(at) if isinstance(at, int) else path.child(at)
+        value_path = path if at is None else path.index(at) if isinstance(at, int) else path.child(at)
         if fault in _JSON_TYPES:
-            self._wrong_type(value, fault, here)
+            self._wrong_type(value, fault, value_path)
         else:
-            self.errors.append(field.invalid(here, value, fault))
+            self.errors.append(field.invalid(value_path, value, fault))
 
-    def _wrong_type(self, value: Any, wanted: str, path: field.Path, type_: _Type | None = None) -> None:
+    def _wrong_type(self, value: object, wanted: str, path: field.Path, type_: _Type | None = None) -> None:
         if not self.full:
             members = Members() if type_ is None else Members(tuple(type_.fields), type_.required)
             self.errors.append(wrong_type(path, value, wanted, members))
 
-    def _unknown(self, key: str, value: Any, type_: _Type, path: field.Path) -> None:
+    def _unknown(self, key: str, value: object, type_: _Type, path: field.Path) -> None:
         if len(self.warnings) >= MAX_WARNINGS:
             return
         near = nearest(key, tuple(type_.fields))
         hint = f', did you mean "{near}"?' if near else ""
-        if type(value) is dict and value and value.keys() <= type_.fields.keys():
+        if isinstance(value, dict) and value and value.keys() <= type_.fields.keys():
             hint = f"; remove this level: {', '.join(value)} must be directly below {path}"
         self.warnings.append(unknown_field(path.member(key), hint))
 
@@ -145,7 +142,7 @@ def unknown_field(path: field.Path, hint: str = "") -> field.Advice:
     return field.Advice(f"unknown field {field.go_quote(str(path))}{hint}", path, "unknown-field")
 
 
-def image_warnings(name: Any, path: field.Path) -> list[field.Advice]:
+def image_warnings(name: object, path: field.Path) -> list[field.Advice]:
     """An image that no registry has, and the API server takes."""
     if not isinstance(name, str) or name != name.strip() or "{{" in name or not any(char.isspace() for char in name):
         return []
@@ -159,17 +156,17 @@ def members(type_name: str) -> Members:
 
 def fields(type_name: str) -> dict[str, tuple[str, str]]:
     """The type of each field of one of Kubernetes' types, and ``[]`` or ``{}`` for a list or a map of it."""
-    return {key: (known.type, known.container) for key, known in _type(type_name).fields.items()}
+    return {key: (declared.type, declared.container) for key, declared in _type(type_name).fields.items()}
 
 
-_TEXT = _Field("string", "")
+_STRING = _Field("string", "")
 _JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})
 
 
-def _integer(value: Any, bits: int) -> str:
-    if type(value) is float and value.is_integer():
+def _integer(value: object, bits: int) -> str:
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if type(value) is not int:
+    if not isinstance(value, int) or isinstance(value, bool):
         return "integer"
     limit = 1 << (bits - 1)
     if value >= limit:
@@ -177,9 +174,9 @@ def _integer(value: Any, bits: int) -> str:
     return f"must be at least {-limit}" if value < -limit else ""
 
 
-def _quantity(value: Any) -> str:
+def _quantity(value: object) -> str:
     """Text or, as the API server accepts too, a number."""
-    if type(value) is not str:
+    if not isinstance(value, str):
         return "" if type(value) in (int, float) else "string"
     try:
         quantity.parse(value)
@@ -188,7 +185,7 @@ def _quantity(value: Any) -> str:
     return ""
 
 
-def _int_or_string(value: Any) -> str:
+def _int_or_string(value: object) -> str:
     return "" if type(value) is str else _integer(value, 32)
 
 

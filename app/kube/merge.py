@@ -52,7 +52,7 @@ def merge(base: Json, override: Json, shape: MergeRules = OPEN, *, directives: b
         if key == PATCH:
             continue
         if kind is dict and key not in shape.atomic:
-            merged: Any = _merge_object(result.get(key), value, shape.fields.get(key, OPEN), directives)
+            merged: object = _merge_object(result.get(key), value, shape.fields.get(key, OPEN), directives)
         elif kind is list and key in shape.lists and _are_objects(value):
             merged = _merge_field(result.get(key), value, shape.lists[key], directives)
         else:
@@ -64,7 +64,7 @@ def merge(base: Json, override: Json, shape: MergeRules = OPEN, *, directives: b
     return result
 
 
-def _merge_object(base: Any, override: Json, shape: MergeRules, directives: bool) -> Json | None:
+def _merge_object(base: object, override: Json, shape: MergeRules, directives: bool) -> Json | None:
     """Merge a field; return ``None`` when the override deletes it."""
     if directives and override.get(PATCH) == "delete":
         return None
@@ -73,7 +73,7 @@ def _merge_object(base: Any, override: Json, shape: MergeRules, directives: bool
     return resolved(override, shape) if directives else override
 
 
-def _merge_field(base: Any, override: list[Json], keyed: tuple[str, MergeRules], directives: bool) -> list[Json]:
+def _merge_field(base: object, override: list[Json], keyed: tuple[str, MergeRules], directives: bool) -> list[Json]:
     key, shape = keyed
     items = base if type(base) is list and _are_objects(base) else []
     return merge_lists(items, override, key, shape, directives=directives)
@@ -101,9 +101,9 @@ def merge_lists(
     if not base and not directives and _distinct(override, key):
         return list(override)
     places = {name: place for place, item in reversed(list(enumerate(base))) if type(name := item.get(key)) in _KEYS}
-    merged: dict[Any, Json] = {}
-    order: list[tuple[int | None, Any]] = []
-    dropped: set[Any] = set()
+    merged: dict[object, Json] = {}
+    order: list[tuple[int | None, object]] = []
+    dropped: set[object] = set()
     for number, item in enumerate(override):
         name = item.get(key) if type(item.get(key)) in _KEYS else None
         if directives and item.get(PATCH) == "delete":
@@ -132,7 +132,7 @@ def merge_lists(
 
 
 def _interleaved(
-    order: list[tuple[int | None, Any]], merged: Mapping[Any, Json], rest: list[tuple[int, Json]]
+    order: list[tuple[int | None, object]], merged: Mapping[object, Json], rest: list[tuple[int, Json]]
 ) -> list[Json]:
     result: list[Json] = []
     head = 0
@@ -161,7 +161,7 @@ def resolved(value: Json, shape: MergeRules = OPEN) -> Json:
     return merge({}, {k: v for k, v in value.items() if k != PATCH}, shape)
 
 
-def find(document: Any, path: Sequence[str | tuple[str, Any]]) -> Any:
+def find(document: Any, path: Sequence[str | tuple[str, object]]) -> Any:
     """The value at ``path``, whose segments are field names or ``(merge key, value)`` for list items; or ``None``."""
     for segment in path:
         if isinstance(segment, str):
@@ -175,7 +175,7 @@ def find(document: Any, path: Sequence[str | tuple[str, Any]]) -> Any:
     return document
 
 
-def replaced(document: Json, path: Sequence[str], value: Any) -> Json:
+def replaced(document: Json, path: Sequence[str], value: object) -> Json:
     """``document`` with another value at ``path``; nothing is written in place."""
     first, *rest = path
     return {**document, first: replaced(document.get(first) or {}, rest, value) if rest else value}

@@ -40,7 +40,7 @@ def fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType]]:
     return result
 
 
-def _shape(annotation: Any) -> FieldType:
+def _shape(annotation: object) -> FieldType:
     origin = get_origin(annotation)
     if origin is Annotated:
         base, *extras = get_args(annotation)
@@ -56,7 +56,7 @@ def _shape(annotation: Any) -> FieldType:
     return FieldType()
 
 
-def known_fields(value: Any, model: type[KubeModel]) -> Any:
+def known_fields(value: object, model: type[KubeModel]) -> Any:
     """Return plain JSON without the fields that the type does not have, as an API server stores it."""
     if not isinstance(value, dict):
         return value
@@ -64,7 +64,7 @@ def known_fields(value: Any, model: type[KubeModel]) -> Any:
     return {key: _known_members(item, shapes[key]) for key, item in value.items() if key in shapes}
 
 
-def _known_members(value: Any, shape: FieldType) -> Any:
+def _known_members(value: object, shape: FieldType) -> object:
     if shape.model is None:
         return value
     if shape.container == "list" and isinstance(value, list):
@@ -97,7 +97,7 @@ def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error
     return findings.errors, findings.warnings
 
 
-def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, Any, FieldType]]:
+def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, object, FieldType]]:
     for alias, name, shape in _embeds(type(value)):
         item = getattr(value, name)
         if item is None:
@@ -109,7 +109,7 @@ def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field
                 yield from _embedded_values(part, where)
 
 
-def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[field.Path, Any]]:
+def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[field.Path, object]]:
     if shape.container == "list":
         for position, value in enumerate(item):
             yield path.index(position), value
@@ -121,7 +121,7 @@ def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[fiel
 
 
 def unknown_fields(
-    document: Any, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...] = ()
+    document: object, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...] = ()
 ) -> Iterator[field.Advice]:
     """Warn about each field that the type does not have, with a suggestion.
 
@@ -141,7 +141,7 @@ def unknown_fields(
             yield from unknown_fields(part, shape.model, where, (*above, model))
 
 
-def _fits(item: Any, shape: FieldType) -> bool:
+def _fits(item: object, shape: FieldType) -> bool:
     return isinstance(item, list) if shape.container == "list" else isinstance(item, dict)
 
 

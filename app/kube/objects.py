@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw
 
+from app.kube.base import Json
 from app.kube.conditions import Condition
 from app.kube.limits import depth_exceeds
 from app.kube.names import LAST_APPLIED, is_reserved
@@ -83,11 +84,11 @@ class ObservedObject(Observed, dict=True):
             return {}
 
     @cached_property
-    def record(self) -> dict[str, Any] | None:
+    def record(self) -> Json | None:
         """The result of :func:`last_applied`, read-only."""
         return _record(self)
 
-    def resendable(self, record: dict[str, Any]) -> dict[str, Any] | None:
+    def resendable(self, record: Json) -> Json | None:
         """The part of the child's record that may be sent again, ``None`` to name the child only.
 
         A user who may edit a child may edit its record, and children are written with Metacontroller's rights. For most
@@ -374,7 +375,7 @@ class ObservedConfigMap(RelatedMeta):
 _ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
 
 
-def last_applied(child: ObservedObject) -> dict[str, Any] | None:
+def last_applied(child: ObservedObject) -> Json | None:
     """The hook's last response for this child, from Metacontroller's record; ``None`` without a usable record.
 
     A user who may edit the child may edit its record. So the result always names this child, has no null in a map, and
@@ -384,7 +385,7 @@ def last_applied(child: ObservedObject) -> dict[str, Any] | None:
     return child.record
 
 
-def _record(child: ObservedObject) -> dict[str, Any] | None:
+def _record(child: ObservedObject) -> Json | None:
     if LAST_APPLIED.encode() not in bytes(child.metadata.annotations):
         return None
     record = _parsed(child.annotations.get(LAST_APPLIED, ""))
@@ -420,10 +421,10 @@ _NULL = re.compile(r":\s*null")
 """A null in a map, or the same characters in a string."""
 
 
-def _recorded_metadata(recorded: Any, observed: ChildMeta) -> dict[str, Any] | None:
+def _recorded_metadata(recorded: object, observed: ChildMeta) -> Json | None:
     if not isinstance(recorded, dict):
         return None
-    metadata: dict[str, Any] = {"name": observed.name}
+    metadata: dict[str, object] = {"name": observed.name}
     if "namespace" in recorded:
         metadata["namespace"] = observed.namespace
     for key in ("labels", "annotations"):

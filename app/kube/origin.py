@@ -12,7 +12,7 @@ KEYS = ("name", "containerPort", "port", "mountPath", "key", "type")
 """Fields that can identify the items of a list; the first that all items have, with distinct values, does."""
 
 
-def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def leaves(value: object, path: Path) -> Iterator[tuple[Path, object]]:
     """The scalars (and empty lists and maps) of a value with their paths."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
@@ -48,5 +48,5 @@ class Origin:
     """
 
     path: str
-    value: Any
+    value: object
     source: str

@@ -116,7 +116,7 @@ def normalised(value: Json) -> Json:
     return result
 
 
-def _is_zero(key: str, value: Any) -> bool:
+def _is_zero(key: str, value: object) -> bool:
     """Return whether a number or boolean is one that Go omits."""
     return not value and key in (_FALSE_IS_ABSENT if type(value) is bool else _ZERO_IS_ABSENT)
 
@@ -137,7 +137,7 @@ def _items(key: str, items: list[Any]) -> list[Any]:
     return stored
 
 
-def _default_source(source: Any) -> None:
+def _default_source(source: object) -> None:
     """A projected volume's source with the API server's defaults.
 
     Its list has no merge key, so they would be undone at every sync.
@@ -160,8 +160,8 @@ def _map(key: str, item: Json) -> Json:
     return {name: text for name, text in item.items() if text is not None}
 
 
-def _integral(number: Any) -> Any:
-    return int(number) if type(number) is float and number.is_integer() else number
+def _integral(number: object) -> object:
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def stored(value: Json) -> Json:
@@ -174,7 +174,7 @@ def each_name_once(items: Iterable[Json], *, moved: bool = False) -> list[Json]:
 
     It takes the place of the first, or (``moved``) has its own. Metacontroller would merge the two.
     """
-    by_name: dict[Any, Json] = {}
+    by_name: dict[object, Json] = {}
     for item in items:
         if moved:
             by_name.pop(item.get("name"), None)

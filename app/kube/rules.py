@@ -17,6 +17,9 @@ from pydantic_core import CoreSchema
 
 from app.kube import field
 
+Schema = dict[str, Any]
+"""A JSON Schema."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -29,7 +32,7 @@ class Rule:
     """Builds a more precise error than the message at the value's own path."""
 
 
-def cel(*rules: tuple[str, str]) -> dict[str, Any]:
+def cel(*rules: tuple[str, str]) -> Schema:
     """CEL expressions with their messages as a schema has them."""
     return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
 
@@ -40,11 +43,11 @@ class Rules:
 
     rules: tuple[Rule, ...]
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {**handler(schema), **as_schema(self.rules)}
 
 
-def as_schema(rules: Sequence[Rule]) -> dict[str, Any]:
+def as_schema(rules: Sequence[Rule]) -> Schema:
     return cel(*((rule.cel, rule.message) for rule in rules))
 
 

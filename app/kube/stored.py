@@ -89,7 +89,7 @@ class Decoder(Generic[ObservedT]):
 
     __slots__ = ("_strict", "_type")
 
-    def __init__(self, type_: Any) -> None:
+    def __init__(self, type_: Hashable) -> None:
         self._type: Hashable = type_
         self._strict: msgspec.json.Decoder[ObservedT] = msgspec.json.Decoder(type_)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -19,7 +20,7 @@ _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 class _Dumper(_Base):  # type: ignore[misc]  # chosen when it is imported
     """No anchors and aliases: equal parts are written out each time."""
 
-    def ignore_aliases(self, _data: Any) -> bool:
+    def ignore_aliases(self, _data: object) -> bool:
         return True
 
 
@@ -37,18 +38,18 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(tuple, lambda dumper, items: dumper.represent_list(list(items)))
 
 
-def dump(document: Any) -> str:
+def dump(document: object) -> str:
     """One document, ending in a newline. Characters that cannot be printed are escaped."""
     text = _dump(document, unicode=True)
     return text if text.replace("\n", "").isprintable() else _dump(document, unicode=False)
 
 
-def _dump(document: Any, *, unicode: bool) -> str:
+def _dump(document: object, *, unicode: bool) -> str:
     return yaml.dump(
         document, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=unicode, width=110
     )
 
 
-def dump_all(documents: list[Any]) -> str:
+def dump_all(documents: Sequence[object]) -> str:
     """Several documents in one stream, with a separator between them."""
     return "---\n".join(dump(document) for document in documents)

@@ -23,7 +23,7 @@ def all_of(*rules: Rule) -> Rule:
 def each(rule: Rule) -> Rule:
     """Apply a rule to each item of a list."""
 
-    def check(items: Iterable[Any], path: field.Path) -> Errors:
+    def check(items: Iterable[object], path: field.Path) -> Errors:
         for position, item in enumerate(items):
             if item is not None:
                 yield from rule(item, path.index(position))
@@ -34,7 +34,7 @@ def each(rule: Rule) -> Rule:
 def not_empty(detail: str = "", rule: Rule | None = None) -> Rule:
     """Require a value that is not empty and obeys ``rule``."""
 
-    def check(value: Any, path: field.Path) -> Errors:
+    def check(value: object, path: field.Path) -> Errors:
         if not value:
             return [field.required(path, detail)]
         return rule(value, path) if rule else []

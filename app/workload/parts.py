@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from app.kube.base import Json
 from app.kube.merge import find
@@ -27,7 +26,7 @@ class GPURequest:
         return f"{self.resource}: {self.count}"
 
 
-def toleration(request: GPURequest) -> dict[str, Any]:
+def toleration(request: GPURequest) -> Json:
     """Tolerate the taint of nodes with these GPUs."""
     return {"key": request.resource, "operator": "Equal", "value": "present", "effect": "NoSchedule"}
 

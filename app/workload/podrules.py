@@ -14,6 +14,7 @@ from app.kube import embedded, field
 from app.kube.embedded_types import TYPES
 from app.workload import containers, placement, volumes, wholepod
 from app.workload.fieldrules import (
+    Json,
     Rule,
     all_of,
     at_least,
@@ -163,7 +164,7 @@ RULES: dict[str, Rule] = {
 POD = "PodTemplateSpec.spec"
 
 
-def check(place: str, value: Any, path: field.Path) -> Iterator[field.Error]:
+def check(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
     """Yield the errors of a field of one of Kubernetes' types, such as ``PodSpec.tolerations``, and of all below it."""
     if value is not None:
         yield from _check(_place(place), value, path)
@@ -174,11 +175,11 @@ class _Place(NamedTuple):
     type: str
     """The type of the field, or of the items of its list, if there are rules for it or below it."""
     is_list: bool
-    zero: Any
+    zero: object
     """Go's zero value of a required field, and otherwise ``None``."""
 
 
-_ZERO_VALUES: dict[str, Any] = {"string": "", "int32": 0, "int64": 0, "int-or-string": 0}
+_ZERO_VALUES: dict[str, object] = {"string": "", "int32": 0, "int64": 0, "int-or-string": 0}
 
 
 @cache
@@ -210,7 +211,7 @@ def _check(place: _Place, value: Any, path: field.Path) -> Iterator[field.Error]
         yield from (each(below) if place.is_list else below)(value, path)
 
 
-def _members(type_name: str, value: Any, path: field.Path) -> Iterator[field.Error]:
+def _members(type_name: str, value: Json, path: field.Path) -> Iterator[field.Error]:
     if rule := RULES.get(type_name):
         yield from rule(value, path)
     for name, place in _places(type_name).items():

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
 
 from app.kube import field
 from app.kube.quantity import parse
@@ -142,6 +141,6 @@ def _amounts(quantities: Json) -> dict[str, Decimal]:
     return {name: parse(str(amount)) for name, amount in quantities.items() if amount is not None}
 
 
-def _name(container: Any) -> str:
+def _name(container: Json | None) -> str:
     """The name of a container; empty for a merge directive."""
     return "" if not container or "$patch" in container else str(container.get("name") or "")
