@@ -65,11 +65,13 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         return
     from importlib.metadata import PackageNotFoundError, version  # costs 30 ms, and only --version needs it
 
+    from app.upstream import table
+
     try:
         number = version(NAME)
     except PackageNotFoundError:  # run from a source tree that is not installed
         number = "unknown"
-    click.echo(f"{NAME} {number}")
+    click.echo(f"{NAME} {number}\n\n{table()}")
     ctx.exit()
 
 

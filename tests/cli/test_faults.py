@@ -266,6 +266,12 @@ def test_habits_are_answered(command: Command, change: Json, words: str) -> None
     assert words in command("validate", command.file("all.yaml", service(change))).out
 
 
+@pytest.mark.parametrize(("accelerator", "meant"), [("nvidia", "cuda"), ("Apple", "metal"), ("CUDA", "cuda")])
+def test_names_the_accelerator_that_is_meant(command: Command, accelerator: str, meant: str) -> None:
+    document = model(spec={"source": "x/y", "hardware": {"accelerator": accelerator}})
+    assert f'did you mean "{meant}"?' in command("validate", command.file("all.yaml", document)).out
+
+
 @pytest.mark.parametrize("source", ["hub://x/y", "huggingface://x/y", "hf:x/y"])
 def test_the_scheme_of_another_api(command: Command, source: str) -> None:
     result = command("validate", command.file("all.yaml", model(spec={"source": source})))
