@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -30,7 +30,6 @@ from app.kube.objects import ObservedDeployment
 from app.kube.resource import ChildKind, CustomResource, RelatedKind, Resource
 from app.settings import Settings
 
-NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NOW_TEXT = "2030-01-01T00:00:00Z"
 
 

@@ -19,23 +19,23 @@ COMMANDS = {
     "serve": "answer Metacontroller's hooks and the API server's admission reviews",
     "validate": "check manifests against the schema and every rule",
     "render": "print the children that manifests lead to",
-    "explain": "say why an object is not ready, and who set each value of its pods",
-    "fit": "say whether models fit into the memory of their GPUs, with the arithmetic",
-    "status": "list what is on a cluster, with Ready and the first cause",
+    "explain": "show why an object is not ready, and what set each value of its pods",
+    "fit": "show whether models fit into the memory of their GPUs, with the arithmetic",
+    "status": "list the objects of a cluster, with Ready and the first cause",
     "krm": "render as a function of kustomize or kpt",
-    "convert": "say objects of one family in another's words, and what has no counterpart there",
+    "convert": "convert objects of one family to another, and list what has no counterpart there",
     "diff": "show which children change between two versions of manifests, and whether pods restart",
     "schema": "print the JSON schema of a kind, for editors",
-    "certs": "make the CA and the serving certificate, and write them where they are needed",
+    "certs": "create the CA and the serving certificate, and write them where they are needed",
     "studio": "open a page that shows what manifests become, and why they are not ready",
     "demo": "run the service and drive the examples through it, without a cluster",
-    "completion": "print what a shell has to know to complete command lines",
+    "completion": "print the completion script of a shell",
     "man": "print the manual page",
 }
-"""What each subcommand does, in one line of the help text."""
+"""The purpose of each subcommand, in one line of the help text."""
 NAME = "modelhooks"
 _ELSEWHERE = {"studio": "app.studio.command"}
-"""Commands whose module stands outside this package, and is not everywhere: the service's image goes without it."""
+"""Commands whose module is outside this package and is not always installed: the service's image lacks it."""
 
 
 def module_of(command: str) -> str:
@@ -65,11 +65,13 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         return
     from importlib.metadata import PackageNotFoundError, version  # costs 30 ms, and only --version needs it
 
+    from app.upstream import table
+
     try:
         number = version(NAME)
     except PackageNotFoundError:  # run from a source tree that is not installed
         number = "unknown"
-    click.echo(f"{NAME} {number}")
+    click.echo(f"{NAME} {number}\n\n{table()}")
     ctx.exit()
 
 

@@ -49,7 +49,7 @@ def encode(value: Any) -> bytes:
 
 
 _WHOLE_FLOAT = re.compile(rb"[0-9](\.0|e[+]?[0-9]+)([,\]}]|$)")
-"""What :func:`as_sent` would change, and now and then the end of a text that looks like it."""
+"""Characters that :func:`as_sent` changes, and sometimes the end of a string that looks like one of them."""
 
 
 def copy(value: Any) -> Any:
@@ -123,7 +123,7 @@ def _text(value: Any) -> str:
 
 
 def last_applied(obj: Mapping[str, Any]) -> Obj:
-    """The parsed record, empty when there is none."""
+    """Return the parsed record; empty without one."""
     text = (meta(obj).get("annotations") or {}).get(LAST_APPLIED)
     if not text:
         return {}
@@ -144,7 +144,7 @@ def with_record(obj: Obj, desired: Obj) -> Obj:
 
 
 def without_record(obj: Obj) -> Obj:
-    """`obj` without a last-applied record of its own: an echoed one must not nest (MC-3.2)."""
+    """Return `obj` without a last-applied record: an echoed one must not nest (MC-3.2)."""
     metadata = meta(obj)
     annotations = metadata.get("annotations")
     if not isinstance(annotations, dict) or LAST_APPLIED not in annotations:
@@ -154,7 +154,7 @@ def without_record(obj: Obj) -> Obj:
 
 
 def updated(observed: Obj, desired: Obj) -> Obj:
-    """What an update of `observed` towards `desired` would write."""
+    """Return `observed` after an update towards `desired`."""
     wanted = without_record(desired)
     record = last_applied(observed)
     merged: Obj = copy(merge(observed, record, wanted))

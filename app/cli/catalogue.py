@@ -1,4 +1,4 @@
-"""What comes with the package: the examples, and what a cluster has that they name."""
+"""The examples of the package, and the objects of a cluster that they refer to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def examples() -> list[dict[str, str]]:
 
 
 def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
-    """What a cluster has that the examples were written for: llmaz' BackendRuntimes, KServe's Gateway and settings.
+    """Return the objects of a cluster that the examples need: llmaz' BackendRuntimes, KServe's Gateway and settings.
 
     Objects that the manifests describe themselves are left out.
     """

@@ -25,7 +25,7 @@ from app.settings import Settings
 
 _PATH = click.Path(path_type=Path)
 ATTEMPTS = 5
-"""How often a write is tried that somebody else's write came before."""
+"""Number of attempts of a write that conflicts with other writes."""
 
 
 @click.command(help=options.doc(__doc__))
@@ -78,7 +78,7 @@ def apply(client: Client, clients: trust.Clients, secret: trust.SecretName, name
     A Job may run before an installer has come to the controllers; it is an error, so that the Job runs again.
     """
     if not any(client.get(path) for path in clients.composite_controller_paths):
-        print("no CompositeController of ours exists; the installation's manifests create them", file=sys.stderr)
+        print("no CompositeController of modelhooks exists; the installation's manifests create them", file=sys.stderr)
         return 1
     for attempt in range(ATTEMPTS):
         held = client.get(secret.path)

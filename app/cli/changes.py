@@ -1,4 +1,4 @@
-"""What differs between two JSON values, by field path.
+"""The differences between two JSON values, by field path.
 
 Lists of objects are compared by the names of their items (containers, env, volumes, ports), other lists in sequence, so
 that one argument more is one change.

@@ -1,4 +1,4 @@
-"""What the three families have in common: for each fact about a served model, the field in which a family says it.
+"""The facts about a served model that the three families share, and the field in which each family has them.
 
 A fact is read from one family's field and written to another's. Whatever stands in no table has no counterpart, and
 :mod:`app.cli.translate` lists it. Values change their form on the way where the families write them differently.
@@ -18,13 +18,13 @@ from app.llmkube.source import parse as llmkube_source
 
 Step = str | int
 EACH = "*"
-"""In a path: each key of a map, which makes facts of their own."""
+"""In a path: each key of a map, each a separate fact."""
 MAIN = "[main]"
 """In a path: the item of a list that is called ``main``."""
 
 
 class NoCounterpart(Exception):
-    """Why a value cannot be said in the other family."""
+    """The reason why a value has no counterpart in the other family."""
 
 
 def same(value: Any) -> Any:
@@ -44,46 +44,46 @@ class Field:
     read: Callable[[Any], Any] = same
     write: Callable[[Any], Any] | None = same
     unless: Callable[[Json], str] = lambda _: ""
-    """Why the field says nothing in this object; empty where it does."""
+    """The reason why the field has no effect in this object; empty if it has one."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """How a family says its facts."""
+    """The fields in which a family has the facts."""
 
     title: str
     group: str
-    """How the groups of its API end."""
+    """Suffix of its API groups."""
     service: tuple[str, str]
     """apiVersion and kind of what serves."""
     model: tuple[str, str] | None
-    """apiVersion and kind of the model, where it is an object of its own."""
+    """apiVersion and kind of the model, if it is a separate object."""
     links: tuple[tuple[Step, ...], ...]
-    """Where a service may name its model."""
+    """Paths at which a service may name its model."""
     fields: tuple[Field, ...]
     runtime: str
     """The runtime of a service that names none."""
     implied: frozenset[str] = frozenset()
-    """Facts that need no field here: the form of the objects says them."""
+    """Facts that need no field here: they follow from the form of the objects."""
     model_scoped: bool = True
-    """Whether the model lies in a namespace."""
+    """True if the kind of its models is namespaced."""
     hints: Mapping[tuple[Step, ...], str] = field(default_factory=dict)
-    """What to do about parts of a service that have no counterpart elsewhere."""
+    """Advice about parts of a service that have no counterpart elsewhere."""
     serves_as: Callable[[str], str] = lambda _: ""
     """The name under which a model of that address is served, where that cannot be chosen."""
     apart: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Facts that are not said beside another one, with that one and the reason."""
+    """Facts that are left out beside another one, with that one and the reason."""
     required: Callable[[str, str], Iterable[tuple[str, tuple[Step, ...], Any]]] = lambda *_: ()
-    """What an object must say beside its facts, by the model's address and the runtime: part, path and value."""
+    """Values that an object needs beside its facts, by the model's address and the runtime: part, path and value."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why facts, or all that begin with a word, are not said here."""
+    """The reasons why facts, or all that begin with a word, have no counterpart here."""
 
 
 def _whole(value: Any) -> int:
-    """A number of devices, which Kubernetes takes as a text, too."""
+    """A number of devices, which Kubernetes also accepts as a string."""
     text = str(value)
     if not re.fullmatch(r"[0-9]{1,3}", text):
-        raise NoCounterpart("only whole numbers of GPUs can be said there")
+        raise NoCounterpart("only whole numbers of GPUs are supported there")
     return int(text)
 
 
@@ -150,7 +150,7 @@ def _to_kserve(address: str) -> str:
 
 
 def _served_by_repository(text: str) -> str:
-    """vLLM serves a model under what it was told to load."""
+    """vLLM serves a model under the name that it loads."""
     if repository := _repository(_from_llmkube(text)):
         return repository
     raise NoCounterpart("")
@@ -200,7 +200,7 @@ def _other_gpus(model: Json) -> str:
 
 
 def _nvidia(value: Any) -> str:
-    """The vendor of GPUs that a Model's accelerator, vendor or switch stands for."""
+    """Return the vendor of GPUs that a Model's accelerator, vendor or switch means."""
     if value not in ("cuda", "nvidia", True):
         raise NoCounterpart("only GPUs of NVIDIA are converted")
     return "nvidia"
@@ -263,7 +263,7 @@ _LLMKUBE = Family(
         Field("runtime", "service", ("spec", "runtime"), same, _known_runtime("llamacpp", "vllm", "tgi", "sglang")),
         Field("replicas", "service", ("spec", "replicas")),
         Field("least replicas", "service", ("spec", "autoscaling", "minReplicas")),
-        Field("most replicas", "service", ("spec", "autoscaling", "maxReplicas")),
+        Field("maximum replicas", "service", ("spec", "autoscaling", "maxReplicas")),
         Field("image", "service", ("spec", "image")),
         Field("arguments", "service", ("spec", "extraArgs")),
         Field("environment", "service", ("spec", "env")),
@@ -301,7 +301,7 @@ _LLMAZ = Family(
     required=_of_llmaz,
     reasons={
         "served name": "llmaz serves a model under the name of its OpenModel",
-        "image": "the image is that of the BackendRuntime; version chooses its tag",
+        "image": "the BackendRuntime sets the image; version sets its tag",
         "tensor parallelism": "llmaz shards by the GPUs of a flavor, which the BackendRuntime's arguments name",
     },
     fields=(
@@ -328,7 +328,7 @@ _LLMAZ = Family(
         ),
         Field("replicas", "service", ("spec", "replicas")),
         Field("least replicas", "service", ("spec", "elasticConfig", "minReplicas")),
-        Field("most replicas", "service", ("spec", "elasticConfig", "maxReplicas")),
+        Field("maximum replicas", "service", ("spec", "elasticConfig", "maxReplicas")),
         Field("arguments", "service", ("spec", "backendRuntimeConfig", "args")),
         Field("environment", "service", ("spec", "backendRuntimeConfig", "envs")),
         Field("flavor name", "model", (*_FLAVOR, "name"), same, None, _several_flavors),
@@ -351,9 +351,9 @@ _KSERVE = Family(
     implied=frozenset({"link", "model namespace", "hub", "flavor name", "GPU vendor"}),
     apart={"arguments": ("tensor parallelism", "a preset with parallelism reads them from VLLM_ADDITIONAL_ARGS only")},
     reasons={
-        "model ": "KServe has the model in the service, not in an object of its own",
+        "model ": "KServe has the model in the service, not in a separate object",
         "least replicas": "KServe scales by a WorkloadVariantAutoscaler, which has to be configured",
-        "most replicas": "KServe scales by a WorkloadVariantAutoscaler, which has to be configured",
+        "maximum replicas": "KServe scales by a WorkloadVariantAutoscaler, which has to be configured",
         "revision": "KServe fetches the newest revision of a repository",
     },
     fields=(

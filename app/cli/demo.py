@@ -65,7 +65,7 @@ def _manifests(directories: tuple[str, ...]) -> list[Manifest]:
 
 @contextlib.contextmanager
 def serving() -> Iterator[Send]:
-    """The service as a process of its own on a free port of the loopback interface, and a way to post to it."""
+    """The service as a separate process on a free port of the loopback interface, and a client for it."""
     command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", "0"]
     environment = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/", **os.environ, "MODELHOOKS_LAMEDUCK_SECONDS": "0"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)  # noqa: S603 - our own program
@@ -92,7 +92,7 @@ def serving() -> Iterator[Send]:
 
 
 def _address(process: subprocess.Popen[bytes]) -> str:
-    """Read the log until it says where the service listens."""
+    """Read the log up to the address on which the service listens."""
     deadline = time.monotonic() + START_SECONDS
     assert process.stdout is not None
     while time.monotonic() < deadline and process.poll() is None:

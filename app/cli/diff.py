@@ -38,7 +38,7 @@ Children = Mapping[tuple[str, str], Json]
 
 
 class Effect(StrEnum):
-    """What a change means for pods that serve."""
+    """The effect of a change on running pods."""
 
     RESTART = "pods restart"
     START = "pods start"
@@ -60,7 +60,7 @@ class Difference:
 
 
 class NotComparable(Exception):
-    """Why there is no answer."""
+    """The two sides cannot be compared; the message has the reason."""
 
 
 @click.command(help=options.doc(__doc__))
@@ -156,7 +156,7 @@ def _template(kind: str) -> tuple[str, ...]:
 
 
 def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
-    """What changes of a child of this kind mean for its pods."""
+    """Return the effect of changes to a child of this kind on its pods."""
     if kind in _CREATE_ONLY:
         return Effect.KEPT
     paths = [str(change.path) for change in fields]
@@ -196,7 +196,7 @@ def applied(
 
 
 def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
-    """An object with errors changes no child, whatever else it says. What both sides have is checked once."""
+    """Refuse objects with errors, which change no child. Objects that are equal on both sides are checked once."""
     different = {orjson.dumps(manifest.document): manifest for manifest in manifests}
     errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
     if errors:
@@ -229,7 +229,7 @@ def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest],
 
 
 def _children(cluster: Cluster) -> Children:
-    """What the hooks asked for and the cluster has, but for objects of our own kinds, which have children of theirs."""
+    """Return the children in the cluster, except those of the kinds served here, which have children themselves."""
     owned = [desired(child) for _, parent in cluster.parents() for child in cluster.children(parent)]
     return {(outer_key(c), inner_key(c)): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
 

@@ -1,4 +1,4 @@
-"""Explain objects: why they are not ready, which children they lead to, and who set each value of their pods.
+"""Explain objects: why they are not ready, which children they have, and what set each value of their pods.
 
 Reads manifests, or what is on a cluster:
 
@@ -33,6 +33,7 @@ from app.cli.validate import check
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
 from app.kube.base import Json
+from app.kube.field import go_quote
 from app.kube.origin import Origin
 from app.kube.resource import CustomResource
 from app.settings import Settings
@@ -42,7 +43,7 @@ from app.settings import Settings
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(allow_dash=True))
 @options.output("text", "json")
 @options.offline
-@click.option("--all", "everything", is_flag=True, help="Also the values that nobody set.")
+@click.option("--all", "everything", is_flag=True, help="Also print default values.")
 @click.option("--live", is_flag=True, help="KIND NAME of the kubeconfig's cluster in place of files; only reads.")
 @click.option("--context", metavar="NAME", help="With --live: the kubeconfig's context.")
 @click.option("--path", "paths", multiple=True, metavar="TEXT", help="Only values whose path contains TEXT.")
@@ -56,7 +57,7 @@ def command(
     context: str | None,
     paths: tuple[str, ...],
 ) -> int:
-    """Print one explanation per object of ours; 1 when a file cannot be read, 2 when there is no such object."""
+    """Print one explanation per served object; 1 if a file cannot be read, 2 if there is no such object."""
     try:
         others = collect(world.related, world.exclude)
         if live:
@@ -88,7 +89,7 @@ def explain(
     others: Sequence[Manifest] = (),
     settings: Settings | None = None,
 ) -> list[Json]:
-    """What is printed, as JSON; of ``others`` nothing is said, they are only there."""
+    """Return the explanations as JSON; ``others`` are in the cluster but are not explained."""
     settings, found = settings or Settings(), []
     known: Known = {}
     waiting = set(manifests)
@@ -108,23 +109,24 @@ def from_cluster(source: Source, names: Sequence[str], namespace: str, without: 
         raise ManifestError("--live takes KIND NAME, for example: modelhooks explain --live inferenceservices chat")
     asked = [r for r in on_cluster.served() if names[0].lower() in _words(r)]
     if not asked:
-        raise ManifestError(f"{names[0]} is none of {', '.join(f'{r.plural}.{r.group}' for r in on_cluster.served())}")
+        known = ", ".join(f"{r.plural}.{r.group}" for r in on_cluster.served())
+        raise ManifestError(f"unknown resource {go_quote(names[0])}; known: {known}")
     for resource in asked:
         objects = on_cluster.of_kind(source, resource, namespace) or []
         for one in objects:
             if one["metadata"]["name"] == names[1]:
                 explained = _from_cluster(source, resource, one, namespace, without)
                 return {**explained, **_unanswered(look_at(source, resource, one, objects))}
-    raise ManifestError(f"no {names[0]} is called {names[1]} in namespace {namespace}")
+    raise ManifestError(f"{names[0]} {go_quote(names[1])} not found in namespace {namespace}")
 
 
 def _unanswered(row: Row) -> Json:
-    """What to say of an object whose status is not of its present spec; nothing of one whose status is."""
+    """Return the state of an object whose status is not of its present spec; empty for one whose status is."""
     return {"state": NOT_KNOWN, "why": [row.cause], "conditions": []} if row.cause and row.ready == "Unknown" else {}
 
 
 def _words(resource: CustomResource) -> set[str]:
-    """What a kind may be called, as for kubectl."""
+    """Return the names of a kind that kubectl accepts."""
     short = {resource.kind.lower(), resource.plural, *resource.short_names}
     return short | {f"{word}.{resource.group}" for word in short}
 
@@ -158,7 +160,7 @@ def _manifest(document: Json) -> Manifest:
 
 @dataclass(frozen=True)
 class _World:
-    """What objects are explained with: the cluster as the files have it, and once everything runs."""
+    """The clusters that objects are explained with: as the files have it, and once everything runs."""
 
     present: Cluster
     final: Cluster
@@ -192,7 +194,7 @@ def _explained(manifest: Manifest, kind: Kind[Any, Any], document: Json, world: 
 
 
 def _fit(kind: Kind[Any, Any], document: Json, world: _World) -> str:
-    """Whether the model fits into its GPUs; empty for a kind that has none."""
+    """Return whether the model fits into its GPUs; empty for a kind without models."""
     found = fit.answer(kind, document, world.present, world.settings)
     return f"{found.answer}: {found.why}" if found is not None else ""
 
@@ -201,16 +203,16 @@ def _fit(kind: Kind[Any, Any], document: Json, world: _World) -> str:
 
 
 def _judged(present: Cluster, kind: Kind[Any, Any], document: Json) -> list[Json]:
-    """The conditions that the hook reads from the children that are there."""
+    """Return the conditions that the hook computes from the existing children."""
     answer = _completed(neighbourhood(present, kind, document), kind, document).ask(kind, document)
     conditions: list[Json] = answer["status"].get("conditions") or []
     return conditions
 
 
 def _completed(cluster: Cluster, kind: Kind[Any, Any], document: Json) -> Cluster:
-    """The cluster with the children that are not among the files, as nothing is known of them.
+    """Add the children that are not among the files, without a status.
 
-    Whoever saves a Deployment and its pods, but not its Service, does not say that there is none.
+    Files with a Deployment and its pods but without its Service do not mean that the Service is missing.
     """
     objects = Store(cluster.objects)
     for child in cluster.ask(kind, document)["children"]:
@@ -236,7 +238,7 @@ def _state(conditions: list[Json], *, live: bool) -> str:
 
 
 def _why(conditions: list[Json]) -> list[str]:
-    """The causes, one a line. A ready object has none."""
+    """Return the causes, one per line; empty for a ready object."""
     ready = _ready(conditions)
     if ready.get("status") == "True" or not ready.get("message"):
         return []
@@ -257,7 +259,7 @@ def _child(child: Json, present: Cluster, namespace: str) -> Json:
 
 
 def _values(kind: Kind[Any, Any], parent: Json, world: _World) -> list[Origin]:
-    """Where the pods' values come from: as found by trying, and where that finds nothing as the kind itself says."""
+    """Return the sources of the pods' values: found by experiment, or else from the kind's own explanation."""
     cluster, settings = neighbourhood(world.final, kind, parent), world.settings
     found = origins(cluster, kind, parent, settings, world.known)
     if kind.offline.explain is None:
@@ -298,7 +300,7 @@ def _text(explained: Json, *, everything: bool = False) -> str:
 
 
 def _values_text(place: str, rows: list[Json], *, everything: bool) -> list[str]:
-    """What the user or a base set first; what nobody set is only counted, unless everything is asked for."""
+    """Format values that the user or a base set first; count the defaults unless ``everything`` is printed."""
     ranked = sorted(rows, key=lambda row: _rank(row["source"]))
     shown = [row for row in ranked if everything or row["source"] != DEFAULT]
     lines = _table([(row["path"].removeprefix(f"{place}."), row["value"], row["source"]) for row in shown])

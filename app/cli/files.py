@@ -126,7 +126,7 @@ def _patches_above(files: Iterable[Path]) -> set[Path]:
 
 
 def _patches(kustomization: Path) -> list[Path]:
-    """The patch files that a kustomization names; none for one that cannot be read, which is a finding of its own."""
+    """Return the patch files of a kustomization; none for one that cannot be read, which is a separate finding."""
     if not kustomization.is_file():
         return []
     try:
@@ -182,7 +182,7 @@ def _left_out(path: Path, folder: bool, rules: list[_Rule], is_chart: bool) -> s
 
 
 def _is_excluded(path: Path, folder: bool, rules: Iterable[_Rule]) -> bool:
-    """Whether the last rule that matches excludes the path, as in git."""
+    """Report whether the last rule that matches excludes the path, as in git."""
     excluded = False
     for rule in rules:
         if rule.matches(path, folder):
@@ -236,7 +236,7 @@ def _rules_of(directory: Path) -> list[_Rule]:
 
 
 def _inherited(directory: Path) -> list[_Rule]:
-    """What the folders above say, up to the root of the repository."""
+    """Return the rules of the folders above, up to the root of the repository."""
     found: list[_Rule] = []
     here = directory.absolute()
     if (here / ".git").exists():

@@ -1,4 +1,4 @@
-"""What the command line has to say of files: values with a place, and the forms in which they are printed."""
+"""Findings about files: values with a place, and the formats in which they are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say whether models fit into the memory of their GPUs, with the arithmetic.
+"""Show whether models fit into the memory of their GPUs, with the arithmetic.
 
 Weights by the size of the file or, where nobody has it yet, by what names say; the key-value cache for the context; and
 what a server needs besides. What is not known exactly has two ends, and only what holds for both is said: fits, does
@@ -26,6 +26,7 @@ from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.hooks.kind import Kind
 from app.kube.base import Json
+from app.kube.field import go_quote
 from app.kube.fit import Answer, Fit
 from app.kube.quantity import is_quantity
 from app.settings import Settings
@@ -45,7 +46,7 @@ def command(
 ) -> int:
     """Print an answer for each object that names a model."""
     if gpu_memory and not is_quantity(gpu_memory):
-        return options.fail("fit", f"--gpu-memory {gpu_memory} is no quantity, such as 24Gi")
+        return options.fail("fit", f"--gpu-memory: {go_quote(gpu_memory)} is not a valid quantity, such as 24Gi")
     try:
         reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
         options.warn("fit", reading.findings)
@@ -84,7 +85,7 @@ def _answers(
 def answer(
     kind: Kind[Any, Any], document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = ""
 ) -> Fit | None:
-    """Whether an object's model fits; ``None`` for an object without one, or with mistakes."""
+    """Return whether an object's model fits; ``None`` for an object without a model, or with errors."""
     if kind.offline.fit is None:
         return None
     request = kind.request(cluster.request(kind, document))

@@ -1,4 +1,4 @@
-"""The kinds of ours by name, without importing what they do: a command loads the families that its files need."""
+"""The served kinds by name, without importing their code: a command loads the families that its files need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVED = {
     "inference.llmaz.io": {"BackendRuntime": "v1alpha1", "Playground": "v1alpha1", "Service": "v1alpha1"},
     "serving.kserve.io": {"LLMInferenceService": "v1alpha2", "LLMInferenceServiceConfig": "v1alpha2"},
 }
-"""Groups of ours, with the version in which each kind is stored."""
+"""The served groups, with the version in which each kind is stored."""
 OLDER = {"serving.kserve.io": ("v1alpha1",)}
 """Other versions in which all kinds of a group are served."""
 _MODULES = {
@@ -47,7 +47,7 @@ _FOREIGN = {
         }
     )
 }
-"""Kinds of other controllers in a group of ours."""
+"""Kinds of other controllers in a served group."""
 _NOT_SERVED = {
     "inference.llmkube.dev": {
         "ModelRouter": "choose a model per request with an AIGatewayRoute of Envoy AI Gateway before the Services of "
@@ -58,11 +58,11 @@ _NOT_SERVED = {
         "FederatedCluster": "apply the objects to each cluster",
     }
 }
-"""Kinds of the operators that nobody here acts on, with what to use in their place."""
+"""Kinds of the Go operators that are not served here, with replacements."""
 
 
 def find(api_version: str, kind: str) -> Kind[Any, Any] | None:
-    """The kind of that name, served in that version, if it is one of ours: in the version that hooks work with."""
+    """Return the served kind of this name and version, in the version that hooks use; ``None`` for other kinds."""
     group, _, version = api_version.rpartition("/")
     stored = SERVED.get(group, {}).get(kind)
     if stored is None or version not in (stored, *OLDER.get(group, ())):
@@ -103,7 +103,7 @@ def versions_of(kind: str) -> list[str]:
 
 
 def type_problem(api_version: str, kind: str) -> tuple[str, str]:
-    """What is wrong with a type that no kind of ours has: the field, and words. Both are empty for a foreign kind."""
+    """Return the field and the message for a type that is not served. Both are empty for a foreign kind."""
     group, _, version = api_version.rpartition("/")
     if not api_version or "." not in group:
         return _without_group(api_version, kind)
@@ -116,14 +116,14 @@ def type_problem(api_version: str, kind: str) -> tuple[str, str]:
 
 
 def not_served(api_version: str, kind: str) -> str:
-    """What to say of a kind that another controller serves in a group of ours; empty for any other kind."""
+    """Return the message for a kind of a served group that another controller serves; empty for any other kind."""
     if kind not in _FOREIGN.get(api_version.rpartition("/")[0], ()):
         return ""
     return f"{api_version} {kind} is not served here; LLMInferenceService is ({versions_of('LLMInferenceService')[0]})"
 
 
 def _without_group(api_version: str, kind: str) -> tuple[str, str]:
-    """A kind of ours, or nearly, with no apiVersion or with one of Kubernetes' own groups."""
+    """Return the problem of a served kind, or a misspelt one, without apiVersion or in a group of Kubernetes."""
     from app.kube.correction import closest_name
 
     names = [name for served in SERVED.values() for name in served if not api_version or name != "Service"]
@@ -139,7 +139,7 @@ def _without_group(api_version: str, kind: str) -> tuple[str, str]:
 
 
 def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:
-    """A group of ours, and a kind or version that it does not have."""
+    """Return the problem of a served group with a kind or version that it does not have."""
     kinds = SERVED[group]
     if kind in kinds:
         return "apiVersion", f"{kind} is served as {' and '.join(versions_of(kind))} only"
@@ -158,7 +158,7 @@ def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:
 
 
 def _similar(group: str, ours: str) -> bool:
-    """Whether a group is one of ours with a slip in it: it shares the name before the top-level domain."""
+    """Report whether a group is a served one with a typing error: it shares the name before the top-level domain."""
     import difflib
 
     if ours.split(".")[-2] in group.split("."):

@@ -57,7 +57,7 @@ class Client:
         return cls(f"https://{bracketed}:{port}", ca.read_text(), token.read_text().strip())
 
     def get(self, path: str) -> Json | None:
-        """Read one object; None when there is none."""
+        """Read one object; ``None`` if it does not exist."""
         return self._call("GET", path)
 
     def merge_patch(self, path: str, patch: Json) -> None:

@@ -1,4 +1,4 @@
-"""Objects of a cluster, read with the rights of whoever runs the command. Nothing here writes.
+"""Objects of a cluster, read with the rights of the user. Nothing here writes.
 
 The client is lightkube, an extra of the package (``modelhooks[cluster]``): neither the service nor the offline commands
 need it.
@@ -20,11 +20,11 @@ from app.kube.resource import CustomResource
 
 
 class Unreadable(Exception):
-    """The cluster cannot be read; the text says why and what to do."""
+    """The cluster cannot be read; the message has the reason and a remedy."""
 
 
 class Source(Protocol):
-    """What objects are read from."""
+    """A source of objects."""
 
     def objects(
         self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
@@ -101,7 +101,7 @@ class Cluster:
 
 
 def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Any:
-    """What lightkube knows a kind by. It refuses to make a second class of one kind, so each is made once."""
+    """Return lightkube's class of a kind. It refuses to make a second class of one kind, so each is made once."""
     with _MAKING:
         return _made(api_version, kind, plural, namespaced)
 
@@ -134,7 +134,7 @@ def of_kind(source: Source, resource: CustomResource, namespace: str | None) -> 
 
 
 def around(source: Source, resource: CustomResource, namespace: str) -> list[Json]:
-    """What an object's hooks could be told of in its namespace, and the pods: everything that ``explain`` reads.
+    """Return the pods and all objects of a namespace that an object's hooks may read: the input of ``explain``.
 
     An object of ours may lead to another of ours, so those of the whole family and what they make are read too.
     """
@@ -155,6 +155,6 @@ def around(source: Source, resource: CustomResource, namespace: str) -> list[Jso
 
 
 def ready(document: Json) -> Json:
-    """The object's Ready condition; empty where nobody has written one."""
+    """Return the object's Ready condition; empty without one."""
     conditions: Iterable[Json] = (document.get("status") or {}).get("conditions") or ()
     return next((c for c in conditions if c.get("type") == "Ready"), {})

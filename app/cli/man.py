@@ -18,7 +18,7 @@ EXIT_STATUS = {
     "1": (
         "Findings (validate: errors, or also warnings with --fail-on warning); something changes (diff); something is "
         "lost (convert); something is not ready (status); a file or object with errors beside those that were printed "
-        "(render, explain, krm)."
+        "(render, explain, krm); an object that can have no children (render)."
     ),
     "2": (
         "Wrong usage, no such file, nothing to check (validate without --allow-empty), nothing to print, a cluster "
@@ -26,7 +26,7 @@ EXIT_STATUS = {
     ),
     "130": "Interrupted.",
 }
-"""What every exit status means; docs/cli.md has the same table."""
+"""The meaning of each exit status; docs/cli.md has the same table."""
 
 
 @click.command(help=doc(__doc__))

@@ -22,7 +22,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class ManifestError(Exception):
-    """A file or document that cannot be read as manifests; the text says where and why."""
+    """A file or document that cannot be read as manifests; the message has the place and the reason."""
 
     def __init__(self, problem: str, file: str = "", line: int = 1, column: int = 1) -> None:
         super().__init__(escaped(f"{file}:{line}:{column}: {problem}" if file else problem))
@@ -61,7 +61,7 @@ class Manifest:
 
     @property
     def looks_complete(self) -> bool:
-        """Whether this is meant as an object: it has a type, or at least metadata and a spec."""
+        """Report whether this is intended as an object: it has a type, or at least metadata and a spec."""
         return bool(self.kind or self.api_version) or {"metadata", "spec"} <= self.document.keys()
 
     @property
@@ -95,7 +95,7 @@ def _entry(node: yaml.Node, segment: str | int) -> tuple[yaml.Node, yaml.Node] |
 
 @dataclass
 class Reading:
-    """What files hold: objects, what is wrong with the files, and how many documents or files were passed over."""
+    """The contents of files: objects, findings about the files, and counts of skipped documents and files."""
 
     manifests: list[Manifest] = dataclass_field(default_factory=list)
     findings: list[Finding] = dataclass_field(default_factory=list)
@@ -126,7 +126,7 @@ _MANIFEST = re.compile(r"""^["'{\s]*(apiVersion|kind|metadata)["']?\s*:""", re.M
 
 
 def looks_like_manifest(text: str) -> bool:
-    """Whether a line begins with a field that every Kubernetes object has."""
+    """Report whether a line begins with a field that every Kubernetes object has."""
     return _MANIFEST.search(text) is not None
 
 
@@ -153,7 +153,7 @@ def values(text: str, file: str) -> list[Any]:
 
 
 def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
-    """Every object of a text, and an error for each document that cannot be read."""
+    """Return every object of a YAML stream, and an error for each document that cannot be read."""
     try:
         nodes = _compose(text, file)
     except (yaml.YAMLError, ManifestError):
@@ -164,7 +164,7 @@ def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
 
 
 def _compose(text: str, file: str) -> list[yaml.Node]:
-    """Parse the documents of a text. Raise :class:`ManifestError` for one that is too deep or too large.
+    """Parse the documents of a YAML stream. Raise :class:`ManifestError` for one that is too deep or too large.
 
     libyaml builds nested nodes recursively in C, without a limit, so depth and size are checked on its events first.
     """
@@ -231,7 +231,7 @@ def _objects(node: yaml.Node, file: str) -> Iterator[Manifest]:
 
 
 def _typed(document: dict[str, Any], node: yaml.Node, file: str) -> dict[str, Any]:
-    """The object, if its type is readable: without one it is nobody's to judge."""
+    """Return the object if its type can be read; without one, no rule applies."""
     for key in ("apiVersion", "kind"):
         if not isinstance(document.get(key, ""), str):
             raise _wrong(node, file, f"{key} must be a string")
@@ -291,7 +291,7 @@ class _Builder:
                 raise _wrong(key, self._file, "no name of a field; {{ }} is a template that nothing has rendered yet")
             name = str(key.value)
             if name in own:
-                problem = f"duplicate key {field.go_quote(name)}: it stands above already; keep one of them"
+                problem = f"duplicate key {field.go_quote(name)}: it is set above; keep one of them"
                 raise _wrong(key, self._file, problem)
             own[name] = self.value(value, depth)
         return {**merged, **own}

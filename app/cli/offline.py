@@ -1,4 +1,4 @@
-"""What the offline commands share: a cluster in memory that holds the objects of files, and the hooks as functions."""
+"""A cluster in memory that holds the objects of files, and the hooks as functions, for all offline commands."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _PRIORITIES = {
 
 
 def _built_in(cluster: Cluster) -> Iterator[Json]:
-    """What every cluster has of the kinds that hooks read.
+    """Yield the objects of every cluster that hooks may read.
 
     PriorityClasses only where the files have one: where they have none, no class is judged.
     """
@@ -138,7 +138,7 @@ def identity(manifest: Manifest, namespace: str) -> tuple[str, str] | None:
 def in_cluster(manifest: Manifest, namespace: str) -> Json:
     """An object as the cluster holds it; ``namespace`` is for those that name none and need one.
 
-    Raises :class:`ManifestError` for one without a type or a name, or with labels that are none: no cluster holds it.
+    Raises :class:`ManifestError` for one without a type or a name, or with invalid metadata: no cluster holds it.
     """
     for key in ("apiVersion", "kind"):
         if not manifest.document.get(key):
@@ -152,7 +152,7 @@ def in_cluster(manifest: Manifest, namespace: str) -> Json:
 
 
 def served(manifest: Manifest) -> Kind[Any, Any] | None:
-    """The kind of ours that the object is of, if it is one."""
+    """Return the served kind of the object, if it has one."""
     return find(manifest.api_version, manifest.kind)
 
 

@@ -21,10 +21,10 @@ files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type
 
 @dataclass(frozen=True)
 class World:
-    """What else is in the cluster in memory, and how files are read."""
+    """The other objects of the cluster in memory, and options for reading files."""
 
     related: tuple[str, ...] = ()
-    """More files, of which nothing is said."""
+    """More files, which are read but not reported on."""
     namespace: str = DEFAULT_NAMESPACE
     without: tuple[str, ...] = ()
     """Components that are not installed."""
@@ -70,7 +70,7 @@ _OFFLINE = (
 
 
 def output(*choices: str) -> Callable[[CommandT], CommandT]:
-    """How to print; the first is the default."""
+    """Add the option for the output format; the first choice is the default."""
     return click.option(
         "--output", "-o", type=click.Choice(choices), default=choices[0], show_default=True, help="How to print it."
     )
@@ -84,7 +84,7 @@ def doc(text: str | None) -> str:
 
 
 def fail(command: str, problem: object) -> int:
-    """Say why there is no answer; the exit status for it."""
+    """Print why there is no answer, and return the exit status."""
     warn(command, str(problem).split("\n"))
     return 2
 

@@ -1,4 +1,4 @@
-"""Finds out who set each value of a pod, by asking what changes when a field is different.
+"""Finds the source of each value of a pod, by experiments that change one field at a time.
 
 Hooks are pure functions, so a field is taken away (or altered, where it is required) and the hook is asked again; the
 values of the pod that change come from that field. This holds for every kind, whatever its code does. A value that many
@@ -48,14 +48,14 @@ TEMPLATES = {
     "LeaderWorkerSet": ("spec", "leaderWorkerTemplate"),
     "Job": ("spec", "template"),
 }
-"""Where a workload has the pods it makes."""
+"""The path of the pod template in each kind of workload."""
 EXPLAINED = TEMPLATES | {
     "HorizontalPodAutoscaler": ("spec",),
     "InferenceObjective": ("spec",),
     "ScaledObject": ("spec",),
     "VariantAutoscaling": ("spec",),
 }
-"""The part of a child of which each value's source is told."""
+"""The part of a child whose values are explained."""
 
 Pods = dict[str, Json]
 """Those parts by their place: ``Deployment/chat spec.template``."""
@@ -89,7 +89,7 @@ def origins(
 
 
 def _signature(cluster: Cluster, kind: Kind[Any, Any], parent: Json, tracer: _Tracer) -> str:
-    """What the experiments depend on, with a number in place of each name, namespace and uid."""
+    """Return the inputs of the experiments, with a number in place of each name, namespace and uid."""
     read = [document for document, _ in _readable(cluster, kind, parent)]
     there = {(outer_key(document), inner_key(document)) for document in read}
     read += [o for key, o in cluster.objects.items() if key not in there and not owner(o)]
@@ -102,7 +102,7 @@ def _signature(cluster: Cluster, kind: Kind[Any, Any], parent: Json, tracer: _Tr
 
 
 def _renamed(text: str, name: str, new: str) -> str:
-    """The text with every ``name`` replaced that is no part of a longer word."""
+    """Replace every ``name`` that is not part of a longer word."""
     first, *others = text.split(name)
     parts = [first]
     for before, after in itertools.pairwise([first, *others]):
@@ -112,7 +112,10 @@ def _renamed(text: str, name: str, new: str) -> str:
 
 
 def neighbourhood(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Cluster:
-    """The part of a cluster that an object's hooks are told of, and those of what it makes and reads."""
+    """Return the part of a cluster that an object's hooks read, and the hooks of what it makes and reads.
+
+    A kind of which the cluster has objects is judged there, too, although none of them may be read.
+    """
     kept, waiting = Store(), [(kind, parent)]
     while waiting:
         own, document = waiting.pop()
@@ -127,7 +130,8 @@ def neighbourhood(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Clust
                 waiting.append((of, other))
             else:
                 kept[outer_key(other), inner_key(other)] = other
-    return replace(cluster, objects=kept)
+    granted = frozenset(key for key in cluster.granted if not cluster.objects.of_kind(key))
+    return replace(cluster, objects=kept, granted=granted)
 
 
 @dataclass
@@ -238,7 +242,7 @@ def _experiments(cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings:
 
 
 def _readable(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Iterator[tuple[Json, str]]:
-    """The parent and its related objects of our kinds, with how to name their fields; likewise for children of ours."""
+    """Yield the parent and its related objects of served kinds, with prefixes for their fields; also for children."""
     seen: set[tuple[str, str]] = set()
     waiting = [(kind, parent, "")]
     while waiting:
@@ -260,7 +264,7 @@ def _readable(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Iterator[
 
 
 def _owned(document: Json, cluster: Cluster) -> bool:
-    """Whether another object of ours made it: its fields are that one's."""
+    """Report whether the object is the child of another served object, which then has set its fields."""
     uid = owner(document)
     return bool(uid) and any(parent["metadata"]["uid"] == uid for _, parent in cluster.parents())
 

@@ -1,4 +1,4 @@
-"""The pods that an object of a cluster leads to, what their events say, and which command shows more."""
+"""The pods of an object of a cluster, their events, and the command that shows more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVENTS_SHOWN = 5
 
 
 def descendants(objects: Store, parent: Json) -> list[Json]:
-    """What an object owns, and what that owns."""
+    """Return all direct and indirect children of an object."""
     found: list[Json] = []
     waiting = [parent]
     while waiting:
@@ -64,7 +64,7 @@ def pod_line(pod: Json) -> str:
 
 
 def is_ready(pod: Json) -> bool:
-    """Whether the pod serves, or has ended well."""
+    """Report whether the pod is ready or has succeeded."""
     return (pod.get("status") or {}).get("phase") == "Succeeded" or ready(pod).get("status") == "True"
 
 
@@ -80,7 +80,7 @@ def _troubled(pod: Json) -> Iterator[tuple[str, Json]]:
 
 
 def warnings_of(events: list[Json], documents: list[Json]) -> list[str]:
-    """The newest events of these objects that are no routine, oldest first."""
+    """Return the newest events of these objects that are not Normal, oldest first."""
     uids = {d["metadata"].get("uid") for d in documents}
     told = [e for e in events if (e.get("involvedObject") or {}).get("uid") in uids and e.get("type") != "Normal"]
     told.sort(key=lambda e: str(e.get("lastTimestamp") or e.get("eventTime") or ""))
@@ -92,7 +92,7 @@ def warnings_of(events: list[Json], documents: list[Json]) -> list[str]:
 
 
 def next_command(target: str, namespace: str, pods: list[Json]) -> str:
-    """What to run next: the log of the first container in trouble, else the description of what waits."""
+    """Return the command to run next: the log of the first failing container, or else ``kubectl describe``."""
     place = f" -n {namespace}" if namespace else ""
     for pod in pods:
         if is_ready(pod):

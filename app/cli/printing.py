@@ -1,4 +1,4 @@
-"""What the command prints: plain lines, JSON, and counted nouns.
+"""Output of the command: plain lines, JSON, and counted nouns.
 
 Names, paths and values come from files that anybody may have written. Printed as they are, they could control a
 terminal or add lines to a log, a comment or a report, so no unprintable character leaves the command.
@@ -15,12 +15,12 @@ import click
 import orjson
 
 _WORKFLOW_COMMAND = re.compile(r"^(\s*):(?=:)|(?<=#)#(?=\[)")
-"""What GitHub Actions takes for a command in the log of a job: ``::`` at the beginning of a line, ``##[`` anywhere."""
+"""Workflow commands of GitHub Actions in the log of a job: ``::`` at the beginning of a line, ``##[`` anywhere."""
 _PLURALS = {"kustomize patch": "kustomize patches"}
 
 
 def escaped(text: str) -> str:
-    """Return the text as one printable line; what cannot be printed is escaped as in JSON."""
+    """Return the string as one printable line; other characters are escaped as in JSON."""
     line = _WORKFLOW_COMMAND.sub(lambda match: f"{match[1] or ''}{_escape(match[0][-1])}", text)
     return line if line.isprintable() else "".join(map(_printable, line))
 
@@ -34,7 +34,7 @@ def _escape(char: str) -> str:
 
 
 def lines(texts: Iterable[str]) -> str:
-    """Return the texts, each as one line."""
+    """Return the strings, each as one line."""
     return "".join(f"{escaped(text)}\n" for text in texts)
 
 
@@ -50,5 +50,5 @@ def counted(count: int, noun: str) -> str:
 
 
 def echo(texts: Iterable[str], *, err: bool = False) -> None:
-    """Print the texts, each as one line."""
+    """Print the strings, each as one line."""
     click.echo(lines(texts), nl=False, err=err)

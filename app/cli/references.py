@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.cli.kinds import SERVED, find
@@ -12,14 +12,17 @@ from app.hooks.kind import Kind
 from app.kube.base import Json
 from app.kube.correction import closest_name
 from app.kube.field import Path, go_quote
+from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
+
+EACH = "*"
 
 
 def dangling(kind: Kind[Any, Any], document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Where an object names another one of our kinds that is not there, and what was probably meant.
+    """Yield references to missing objects of the served kinds, with a suggestion.
 
-    What it names is what its customize hook asks for by name; a name that does not stand in its spec is a default, and
-    nobody's slip. Neither is what no object can be called, such as a repository's id.
+    The customize hook asks for references by name. A name that is not in the spec is a default, and a value that cannot
+    be an object's name, such as a repository ID, is not a reference.
     """
     wanted: dict[tuple[str, str], list[str]] = defaultdict(list)
     for rule in cluster.rules(kind, document):
@@ -33,13 +36,13 @@ def dangling(kind: Kind[Any, Any], document: Json, cluster: Cluster) -> Iterator
             continue
         if not is_dns1123_subdomain(name):
             continue
-        path = place(document.get("spec"), name, Path("spec"))
+        path = place(document, target.partition(".")[0], name)
         if path is not None:
             yield path, _words(target.partition(".")[0], name, places, list(held))
 
 
 def _kind_of(resource: str) -> str:
-    """``Model.inference.llmkube.dev/v1alpha1`` for the plural; empty where it is not one of ours."""
+    """``Model.inference.llmkube.dev/v1alpha1`` for the plural; empty if it is not served here."""
     plural, _, api_version = resource.partition(".")
     group, _, version = api_version.rpartition("/")
     for name in SERVED.get(group, {}):
@@ -60,12 +63,33 @@ def _words(kind: str, name: str, places: list[str], held: list[str]) -> str:
     return f"{words}; did you mean {go_quote(near)}?" if near else f"{words}, which have {', '.join(sorted(here)[:5])}"
 
 
-def place(value: Any, name: str, path: Path) -> Path | None:
-    """Where a name stands as a value."""
-    if isinstance(value, dict):
-        inner = [place(item, name, path.child(key)) for key, item in value.items()]
-    elif isinstance(value, list):
-        inner = [place(item, name, path.index(position)) for position, item in enumerate(value)]
-    else:
+_FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "Model": (("modelRef",), ("vllmConfig", "speculative", "model")),
+    "OpenModel": (("modelClaim", "modelName"), ("modelClaims", "models", EACH, "name")),
+    "BackendRuntime": (("backendRuntimeConfig", "backendName"),),
+    "LLMInferenceServiceConfig": (("baseRefs", EACH, "name"),),
+    "ConfigMap": (("router", "scheduler", "config", "ref", "name"),),
+    "Gateway": (("router", "gateway", "refs", EACH, "name"),),
+    "HTTPRoute": (("router", "route", "http", "refs", EACH, "name"),),
+    "InferencePool": (("router", "scheduler", "pool", "ref", "name"),),
+    "PersistentVolumeClaim": (("modelCache", "claimName"),),
+    "PriorityClass": (("priorityClassName",),),
+    "RuntimeClass": (("runtimeClassName",),),
+}
+"""The fields of specs that name an object of each kind."""
+
+
+def place(document: Json, kind: str, name: str) -> Path | None:
+    """Return the field of the spec that names an object of a kind; ``None`` where no field does."""
+    found = (_place(document.get("spec"), name, field, Path("spec")) for field in _FIELDS.get(kind, ()))
+    return next((path for path in found if path is not None), None)
+
+
+def _place(value: Any, name: str, field: Sequence[str], path: Path) -> Path | None:
+    if not field:
         return path if value == name else None
-    return next((found for found in inner if found is not None), None)
+    if field[0] == EACH:
+        items = value if isinstance(value, list) else ()
+        inner = (_place(item, name, field[1:], path.index(index)) for index, item in enumerate(items))
+        return next((found for found in inner if found is not None), None)
+    return _place(value_at(value, field[:1]), name, field[1:], path.child(field[0]))

@@ -27,7 +27,7 @@ from app.kube.rules import Schema
 from app.kube.schema import structural_schema
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
-"""What the YAML language server, and hence most editors, understand best."""
+"""The draft of JSON Schema that the YAML language server, and hence most editors, support best."""
 
 
 @click.command(help=options.doc(__doc__))
@@ -75,7 +75,7 @@ def _text(resource: CustomResource) -> str:
 
 
 def json_schema(resource: CustomResource) -> Schema:
-    """The kind's JSON schema: what the CRD says, and nothing beside the fields it names."""
+    """Return the kind's JSON schema: that of the CRD, without unknown fields."""
     schema = _translated(structural_schema(resource))
     properties = schema["properties"]
     properties["apiVersion"]["const"] = resource.api_version

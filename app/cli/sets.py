@@ -20,16 +20,16 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Split:
-    """The sets, each a cluster of its own, and what is described twice within one."""
+    """The sets, each a separate cluster, and the findings about duplicates within one."""
 
     sets: list[list[Manifest]]
     findings: list[Finding]
 
 
 def split(manifests: list[Manifest], namespace: str = DEFAULT_NAMESPACE) -> Split:
-    """One set for each folder that describes an object in its own way, with everything that only stands once.
+    """Return one set for each folder with its own version of an object, plus all objects that exist once.
 
-    Within a folder two files that differ are two sets, and a warning: whoever applies the folder gets one of them.
+    Within a folder two files that differ are two sets, and a warning: applying the folder gives one of them.
     Twice in one file is an error. Copies that are the same are one object.
     """
     versions: dict[Key, list[Manifest]] = defaultdict(list)
@@ -48,7 +48,7 @@ def split(manifests: list[Manifest], namespace: str = DEFAULT_NAMESPACE) -> Spli
 
 
 def _of(name: str, several: dict[Key, list[Manifest]], ours: dict[Manifest, str]) -> Iterator[Manifest]:
-    """The set's own version of each object, or that of the folder around it."""
+    """Yield the set's own version of each object, or the one from an enclosing folder."""
     for found in several.values():
         own = [m for m in found if ours[m] == name]
         around = [m for m in found if PurePath(m.file).parent in PurePath(name).parents]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import orjson
 
 from app.admission.protocol import API_VERSION
@@ -21,21 +22,26 @@ from app.cli.world import inner_key, outer_key
 from app.hooks.kind import Kind
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
+from app.kube.stored import without_nulls
 
 Progress = Callable[[int], None]
 """Called for each object of each round, with the round's number."""
 Controller = Callable[[Json], Json]
-"""An object's status, as the controller of its kind would write it."""
+"""Returns an object's status, as the controller of its kind would write it."""
 Send = Callable[[str, bytes], bytes]
 """Posts a body to a path of the service and returns the answer's body; raises on any other status than 200."""
 
+T = TypeVar("T")
+
 MAX_ROUNDS = 30
+MAX_PODS = 100
+"""Maximum number of pods that a Deployment starts."""
 _TIME = "2025-01-01T00:00:00Z"
 
 
 @dataclass
 class Review:
-    """What admission said to one object."""
+    """The verdict of admission on one object."""
 
     allowed: bool
     causes: list[str]
@@ -50,9 +56,9 @@ class Cluster:
     without: tuple[str, ...] = ()
     objects: Store = field(default_factory=Store)
     controllers: Mapping[str, Controller] = field(default_factory=lambda: CONTROLLERS)
-    """What plays the status of objects of each kind. That of Deployments starts pods, too."""
+    """Controllers that write the status of objects of each kind. That of Deployments starts pods, too."""
     granted: frozenset[str] = world.TAKEN_FOR_GRANTED
-    """Kinds that are left out of a request while there is no object of them."""
+    """Kinds that are left out of a request while the cluster has no object of them."""
     syncs: int = 0
     answers: dict[str, tuple[int, Json]] = field(default_factory=dict)
     """The last answer for each parent while the cluster settled, by its uid, with the hash of the request."""
@@ -60,7 +66,7 @@ class Cluster:
     """Children as they were asked for and as they were made: the same again changes nothing."""
 
     def apply(self, document: Json, namespace: str) -> Review:
-        """Store an object as the API server would: after its admission, if it is of a kind of ours."""
+        """Store an object as the API server would: after admission, if its kind is served here."""
         new = world.stored(document, namespace)
         written = judged(document.get("apiVersion", ""), document.get("kind", ""))
         reviewed = {**document, "metadata": new["metadata"]}
@@ -89,9 +95,9 @@ class Cluster:
         return Review(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
 
     def settle(self, progress: Progress = lambda _: None) -> int:
-        """Sync every parent and let the controllers work until nothing changes. Returns the number of rounds.
+        """Sync every parent and run the controllers until nothing changes. Return the number of rounds.
 
-        A parent that would be asked the same as before is not asked again: hooks are functions of what they are sent.
+        A request that equals the last one is not sent again: hooks are pure functions of the request.
         """
         for number in range(1, MAX_ROUNDS + 1):
             if not self.round(number, progress):
@@ -99,7 +105,7 @@ class Cluster:
         return MAX_ROUNDS
 
     def round(self, number: int = 1, progress: Progress = lambda _: None) -> bool:
-        """Sync every parent, and let the controllers work, once. Whether anything changed."""
+        """Sync every parent and run the controllers once. Return whether anything changed."""
         changed = False
         for kind, parent in list(self.parents()):
             progress(number)
@@ -119,7 +125,7 @@ class Cluster:
                     yield kind, document
 
     def children(self, parent: Json) -> list[Json]:
-        """What the parent owns, ordered by kind and name."""
+        """Return the objects that the parent owns, ordered by kind and name."""
         return [d for _, d in sorted(self.objects.owned_by(parent["metadata"]["uid"]).items())]
 
     def delete(self, key: tuple[str, str]) -> None:
@@ -137,7 +143,7 @@ class Cluster:
         return answer if asked == hash(body) else orjson.loads(self.send(f"{kind.resource.hook_path}/sync", body))
 
     def request(self, kind: Kind[Any, Any], parent: Json) -> bytes:
-        """What Metacontroller would post to the sync hook."""
+        """Build the body that Metacontroller would post to the sync hook."""
         return world.sync_request(kind, parent, self.objects, self.rules(kind, parent), self.without, self.granted)
 
     def rules(self, kind: Kind[Any, Any], parent: Json) -> list[Json]:
@@ -149,7 +155,7 @@ class Cluster:
         return rules
 
     def sync(self, kind: Kind[Any, Any], parent: Json) -> bool:
-        """Ask, and do what the answer says, unless the question is the last one again. Whether anything changed."""
+        """Send the request, unless it equals the last one, and apply the answer. Return whether anything changed."""
         body, uid = self.request(kind, parent), parent["metadata"]["uid"]
         if uid in self.answers and self.answers[uid][0] == hash(body):
             return False
@@ -162,7 +168,7 @@ class Cluster:
         return self._reconcile(kind, parent, answer["children"]) or not same
 
     def _reconcile(self, kind: Kind[Any, Any], parent: Json, desired: Iterable[Json]) -> bool:
-        """What Metacontroller does with an answer: create, merge with a record of what was asked for, and prune."""
+        """Do what Metacontroller does with an answer: create, merge by the record of the last answer, and prune."""
         uid, wanted, changed = parent["metadata"]["uid"], set(), False
         create_only = {c.key for c in kind.resource.children if c.update == "OnDelete"}
         for child in desired:
@@ -186,12 +192,15 @@ class Cluster:
         return changed
 
     def play(self) -> bool:
-        """Let the controllers of all other kinds work once. Whether anything changed."""
+        """Run the controllers of all other kinds once. Return whether anything changed."""
         changed = False
         for document in list(self.objects.values()):
             play = self.controllers.get(document["kind"])
             if play is not None and find(document["apiVersion"], document["kind"]) is None:
-                status = play(document)
+                try:
+                    status = play(document)
+                except msgspec.ValidationError:
+                    continue  # no API server stores such an object
                 changed |= document.get("status") != status
                 document["status"] = status
                 if play is _workload and document["kind"] == "Deployment":
@@ -199,16 +208,16 @@ class Cluster:
         return changed
 
     def _start_pods(self, deployment: Json) -> bool:
-        before = len(self.objects)
-        metadata, template = deployment["metadata"], deployment["spec"]["template"]
-        for number in range(deployment["spec"].get("replicas", 1)):
+        before, metadata = len(self.objects), deployment["metadata"]
+        spec = _spec(deployment, _WorkloadSpec)
+        for number in range(min(spec.replicas, MAX_PODS)):
             pod = {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": {
                     "name": f"{metadata['name']}-{number}",
                     "namespace": metadata["namespace"],
-                    "labels": template["metadata"].get("labels", {}),
+                    "labels": spec.template.metadata.labels,
                 },
                 "status": {"phase": "Running", "conditions": [_condition("Ready")]},
             }
@@ -232,8 +241,30 @@ def _condition(type_: str, reason: str = "Simulated") -> Json:
     return {"type": type_, "status": "True", "reason": reason, "message": "", "lastTransitionTime": _TIME}
 
 
+class _Metadata(msgspec.Struct):
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _Template(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class _WorkloadSpec(msgspec.Struct):
+    replicas: int = 1
+    template: _Template = msgspec.field(default_factory=_Template)
+
+
+class _AttachedSpec(msgspec.Struct):
+    parents: list[Json] = msgspec.field(name="parentRefs", default_factory=list)
+
+
+def _spec(document: Json, type_: type[T]) -> T:
+    """Decode the fields of a spec that a controller reads; raise ``msgspec.ValidationError`` for other types."""
+    return msgspec.convert(without_nulls(document.get("spec") or {}), type_)
+
+
 def _workload(document: Json) -> Json:
-    replicas = document["spec"].get("replicas", 1)
+    replicas = _spec(document, _WorkloadSpec).replicas
     return {
         "observedGeneration": document["metadata"]["generation"],
         "replicas": replicas,
@@ -246,7 +277,7 @@ def _workload(document: Json) -> Json:
 
 def _attached(document: Json) -> Json:
     """Routes and pools: accepted by each parent they name."""
-    references = document["spec"].get("parentRefs") or [{"name": "default"}]
+    references = _spec(document, _AttachedSpec).parents or [{"name": "default"}]
     conditions = [_condition("Accepted"), _condition("ResolvedRefs"), _condition("Programmed")]
     return {"parents": [{"parentRef": r, "controllerName": "simulated", "conditions": conditions} for r in references]}
 

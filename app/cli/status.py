@@ -57,7 +57,7 @@ Seen = tuple[CustomResource, Json, "Row"]
 
 
 def look(source: Source, namespace: str | None) -> list[Row]:
-    """Every object of ours; raises :class:`Unreadable` where none of the kinds is installed or may be read."""
+    """Return every served object; raise :class:`Unreadable` where none of the kinds is installed or may be read."""
     return [row for _, _, row in seen(source, namespace)]
 
 
@@ -75,7 +75,7 @@ def _rows(source: Source, resource: CustomResource, objects: list[Json]) -> Iter
 
 
 def look_at(source: Source, resource: CustomResource, document: Json, objects: list[Json]) -> Row:
-    """One object beside all of its kind: without a status of its own, the others say whether any is answered."""
+    """Return the row of an object. ``others`` of its kind show whether the service answers, if it has no status."""
     row = row_of(resource, document)
     if ready(document):
         return row
@@ -83,7 +83,7 @@ def look_at(source: Source, resource: CustomResource, document: Json, objects: l
 
 
 def row_of(resource: CustomResource, document: Json) -> Row:
-    """One object, by what it says itself."""
+    """Return the row of an object by its own status."""
     metadata = document["metadata"]
     name = f"{resource.kind.lower()}.{resource.group}/{metadata['name']}"
     condition = ready(document)
@@ -96,13 +96,13 @@ def row_of(resource: CustomResource, document: Json) -> Row:
 
 
 def first_cause(condition: Json) -> str:
-    """The first line of what Ready says, or its reason."""
+    """Return the first line of the message of Ready, or its reason."""
     lines = str(condition.get("message") or "").strip().splitlines()
     return lines[0] if lines else str(condition.get("reason", ""))
 
 
 def _unanswered(source: Source, resource: CustomResource, *, anyone: bool) -> str:
-    """Why nobody has written a status yet."""
+    """Return why the object has no status yet."""
     if anyone:
         return "not answered yet"
     controllers = source.objects(

@@ -53,7 +53,7 @@ class Store(MutableMapping[Key, Json]):
         return self._kinds.get(outer, {})
 
     def owned_by(self, uid: str) -> Mapping[Key, Json]:
-        """What the object of that uid owns."""
+        """Return the objects that the object with this uid owns."""
         return self._owned.get(uid, {})
 
     def labelled(self, outer: str, label: str, value: str) -> Mapping[str, Json]:
@@ -68,9 +68,9 @@ class Store(MutableMapping[Key, Json]):
 
 
 def owner(document: Json) -> str:
-    """The uid of the parent that Metacontroller made the object for; empty where there is none.
+    """The uid of the parent that Metacontroller made the object for; empty without one.
 
-    Without its label, the owner reference says it, which other operators write, too.
+    Objects without the label are identified by their owner reference, which other operators also write.
     """
     labelled = _labels(document).get(CONTROLLER_UID)
     if labelled:

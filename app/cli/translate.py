@@ -25,7 +25,7 @@ Place = tuple[str, Keys]
 
 @dataclass(frozen=True)
 class Entry:
-    """What became of one part of an object that was read."""
+    """The outcome for one part of an object that was read."""
 
     manifest: Manifest
     keys: Keys
@@ -52,7 +52,7 @@ class Translation:
     carried: list[Entry] = field(default_factory=list)
     lost: list[Entry] = field(default_factory=list)
     added: list[tuple[str, Path, Any]] = field(default_factory=list)
-    """What nobody said and the other family needs to be told: object, field and value."""
+    """Values that the other family requires and the source does not have: object, field and value."""
 
 
 def family_of(manifest: Manifest) -> str:
@@ -117,12 +117,12 @@ class _One:
         self.source, self.target, self.parts = source, target, parts
         self.read = {part: as_stored(manifest.document) for part, manifest in parts.items()}
         self.unread: dict[Place, str] = {}
-        """Why a field says nothing that can be carried."""
+        """The reason why a field has no value to convert."""
         self.facts = self._facts()
         self.placed: dict[str, Place] = {}
-        """Where each fact went; no path where the form of the objects says it."""
+        """The new path of each fact; no path if it follows from the form of the objects."""
         self.refused: dict[str, str] = {}
-        """Why a fact is not said."""
+        """The reason why a fact is left out."""
         self.made: dict[str, Json] = {}
         self.added: list[tuple[str, Keys, Any]] = []
 
@@ -142,7 +142,7 @@ class _One:
     # Reading.
 
     def _facts(self) -> dict[str, _Fact]:
-        """What the objects say, by the tables; the first place that says something counts."""
+        """Read the facts of the objects by the tables; the first path with a value counts."""
         facts: dict[str, _Fact] = {}
         for one in self.source.fields:
             document = self.read.get(one.part, {})
@@ -205,7 +205,7 @@ class _One:
         return self._valid()
 
     def _begin(self) -> None:
-        """The objects with what is no field's: types, names, and the link between the two."""
+        """Return the objects with their types, names, and the link between the two."""
         target = self.target
         service_name = self.facts["name"].value if "name" in self.facts else ""
         if "service" in self.parts:
@@ -230,7 +230,7 @@ class _One:
             self.added.append(("model", ("metadata", "name"), name))
 
     def _say(self, name: str, fact: _Fact) -> None:
-        """Write a fact where the other family says it."""
+        """Write a fact to the field of the other family."""
         if name in self.placed:
             return
         if name in self.target.implied:
@@ -262,7 +262,7 @@ class _One:
         self.refused.setdefault(name, (reason or (said or [f"{self.target.title} has no counterpart"])[0]))
 
     def _against(self, name: str) -> str:
-        """Why a fact is not said beside what else is said; empty where nothing is against it."""
+        """Return why a fact is left out beside the other facts; empty if it can be written."""
         if name in OF_ONE_RUNTIME and "runtime" in self.refused:
             return f"written for {self.facts['runtime'].value}"
         other, reason = self.target.apart.get(name, ("", ""))
@@ -314,7 +314,7 @@ class _One:
             result.lost.append(Entry(manifest, keys, self.facts["runtime"].value, reason=self.refused["runtime"]))
 
     def _without(self, keys: Keys) -> str:
-        """Why there is no fact at all."""
+        """The reason why there is no fact."""
         if keys[0] == "status" or (keys[0] == "metadata" and keys[1] in _SERVER_FIELDS):
             return _BY_CLUSTER
         hint = next((text for path, text in self.source.hints.items() if keys[: len(path)] == path), "")
@@ -329,7 +329,7 @@ _OF_TOOLS = frozenset({"kubectl.kubernetes.io", "metacontroller.k8s.io"})
 
 
 def _key(pattern: str, name: str) -> str | None:
-    """What stands for the ``{}`` of a field's fact in a name; empty for a fact without, ``None`` for another fact."""
+    """Return the value of ``{}`` in the name of a fact; empty for a fact without it, ``None`` for another fact."""
     before, mark, _ = pattern.partition("{}")
     if mark:
         return name.removeprefix(before) if name.startswith(before) and len(name) > len(before) else None
@@ -359,7 +359,7 @@ def leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
 
 
 def _found(value: Any, path: tuple[Step, ...], keys: Keys = (), each: str = "") -> Iterator[tuple[Keys, str, Any]]:
-    """What stands at a path of the tables: its own path, the key that stood for :data:`EACH`, and the value."""
+    """Yield the values at a path of the tables: the actual path, the key in place of :data:`EACH`, and the value."""
     if not path:
         yield keys, each, value
         return
@@ -407,7 +407,7 @@ def _remove(document: Json, path: tuple[Step, ...]) -> None:
 
 
 def _overlap(keys: Keys, other: Keys) -> bool:
-    """Whether one path is at or below the other."""
+    """Report whether one path is at or below the other."""
     plain = tuple(0 if step == MAIN else step for step in keys)
     length = min(len(plain), len(other))
     return plain[:length] == other[:length]

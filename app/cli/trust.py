@@ -1,4 +1,4 @@
-"""Where the certificates live in a cluster, and who has to trust the CA.
+"""The Secrets of certificates in a cluster, and the clients that must trust the CA.
 
 The Secret holds everything. The admission configuration and the definitions of kinds with several versions want the CA
 as base64, a CompositeController or DecoratorController as PEM text, and
@@ -38,7 +38,7 @@ class SecretName:
 
     @property
     def path(self) -> str:
-        """Where the API server has it."""
+        """Path on the API server."""
         return f"/api/v1/namespaces/{self.namespace}/secrets/{self.name}"
 
 
@@ -70,22 +70,22 @@ class Clients:
 
     @property
     def webhook_configuration_path(self) -> str:
-        """Where the API server has the admission configuration."""
+        """Path of the ValidatingWebhookConfiguration on the API server."""
         return f"/apis/{ADMISSION_API}/validatingwebhookconfigurations/{self.webhook_configuration}"
 
     @property
     def definition_paths(self) -> list[str]:
-        """Where it has the definitions of the kinds with several versions."""
+        """Paths of the CustomResourceDefinitions with several versions."""
         return [f"/apis/{CRD_API}/customresourcedefinitions/{name}" for name in self.converted]
 
     @property
     def composite_controller_paths(self) -> list[str]:
-        """Where it has the CompositeControllers."""
+        """Path of the CompositeControllers."""
         return [f"/apis/{METACONTROLLER_API}/compositecontrollers/{name}" for name in self.composite_controllers]
 
     @property
     def decorator_controller_paths(self) -> list[str]:
-        """Where it has the DecoratorControllers; none is there unless its component is installed."""
+        """Path of the DecoratorControllers, which exist only if their component is installed."""
         return [f"/apis/{METACONTROLLER_API}/decoratorcontrollers/{name}" for name in self.decorator_controllers]
 
 
@@ -124,12 +124,12 @@ def secret(name: SecretName, bundle: Bundle) -> Json:
 
 
 def secret_patch(held: Json, bundle: Bundle) -> Json:
-    """What turns the Secret that was read into one with this bundle; refused when somebody wrote it meanwhile."""
+    """Build the patch that sets the bundle of a Secret; it is refused if the Secret has changed meanwhile."""
     return {"metadata": {"resourceVersion": held["metadata"]["resourceVersion"]}, "data": _data(bundle)}
 
 
 def declared(clients: Clients, trusted: str) -> list[Json]:
-    """What the clients lack, as objects for server-side apply beside those of the installation."""
+    """Return what the clients lack, as objects for server-side apply beside those of the installation."""
     bundle = _base64(trusted)
     webhooks = [{"name": name, "clientConfig": {"caBundle": bundle}} for name in clients.webhooks]
     metadata = {"name": clients.webhook_configuration}
@@ -158,7 +158,7 @@ def spread(client: Client, clients: Clients, trusted: str) -> list[str]:
 
 
 def admission_patch(configuration: Json, trusted: str) -> Json | None:
-    """What the webhooks of an admission configuration lack; None when nothing."""
+    """Return what the webhooks of a ValidatingWebhookConfiguration lack; ``None`` if nothing."""
     bundle = _base64(trusted)
     lacking = [
         {"name": webhook["name"], "clientConfig": {"caBundle": bundle}}
@@ -169,9 +169,9 @@ def admission_patch(configuration: Json, trusted: str) -> Json | None:
 
 
 def conversion_patch(definition: Json, trusted: str) -> Json | None:
-    """What a definition lacks to have its objects converted by us; None when nothing, or when somebody else does.
+    """Return what a CustomResourceDefinition lacks for conversion; ``None`` if nothing, or if another service converts.
 
-    Another installation may have told cert-manager to write its own CA there, which would undo ours.
+    Another installation may let cert-manager write its CA there, which would replace this one.
     """
     webhook = (definition["spec"].get("conversion") or {}).get("webhook") or {}
     client = webhook.get("clientConfig") or {}
@@ -194,7 +194,7 @@ def _conversion(bundle: str) -> Json:
 
 
 def hooks_patch(controller: Json, trusted: str) -> Json | None:
-    """What a CompositeController or DecoratorController lacks to trust the hosts of its hooks; None when nothing."""
+    """Return what a CompositeController or DecoratorController lacks to trust its hooks; ``None`` if nothing."""
     spec = controller["spec"]
     endpoints: list[Json] = spec.get("endpointConfigs") or []
     trusting = [*endpoints]
@@ -230,7 +230,7 @@ def _spread_hooks(client: Client, clients: Clients, trusted: str) -> Iterator[st
 
 
 def _hosts(spec: Json) -> list[str]:
-    """``host:port`` of each hook that speaks TLS and has no CA of its own."""
+    """``host:port`` of each hook that speaks TLS and has no CA configured."""
     hosts = []
     for hook in spec.get("hooks", {}).values():
         webhook = (hook or {}).get("webhook") or {}
@@ -257,7 +257,7 @@ def _data(bundle: Bundle) -> dict[str, str]:
 
 
 def _decoded(value: str) -> str:
-    """A value of a Secret; what is no text is as good as absent, and will be replaced."""
+    """Return a value of a Secret; one that is not a string counts as absent, and is replaced."""
     try:
         return base64.b64decode(value).decode()
     except (binascii.Error, UnicodeDecodeError):

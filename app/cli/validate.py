@@ -35,6 +35,7 @@ from app.cli.options import DEFAULT_NAMESPACE
 from app.cli.printing import counted
 from app.cli.references import dangling
 from app.cli.sets import split
+from app.errors import ProtocolError
 from app.hooks.kind import Kind
 from app.kube import field
 from app.kube.names import is_dns1123_subdomain
@@ -46,11 +47,11 @@ from app.settings import Settings
 @options.files
 @options.output(*PRINTERS)
 @options.offline
-@click.option("--strict", is_flag=True, help="A reference to nothing among the files is an error.")
+@click.option("--strict", is_flag=True, help="Treat dangling references as errors.")
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning"]), default="error", help="What makes the exit status 1."
 )
-@click.option("--allow-empty", is_flag=True, help="Nothing to check is no failure.")
+@click.option("--allow-empty", is_flag=True, help="Succeed when there is nothing to check.")
 def command(
     *,
     files: tuple[str, ...],
@@ -128,7 +129,7 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
         name, words = type_problem(manifest.api_version, manifest.kind)
         known = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
         if not manifest.api_version and not manifest.kind:
-            name, words = "apiVersion", "Required value: neither apiVersion nor kind says what this is"
+            name, words = "apiVersion", "Required value: must have apiVersion and kind"
         return [_finding(manifest, "error", field.Path(name), words, known)] if name else []
     errors, warnings = findings_of(kind, manifest.document, settings)
     found = [_finding(manifest, "error", error.place or error.path, error.body, _IDS[error.type]) for error in errors]
@@ -159,7 +160,7 @@ def check_together(
     namespace: str = DEFAULT_NAMESPACE,
     without: tuple[str, ...] = (),
 ) -> list[Finding]:
-    """What objects of one set say that does not fit together, and what they name that is not there."""
+    """Return the conflicts between objects of one set, and their references to missing objects."""
     held = [manifest for manifest in manifests if identity(manifest, namespace) is not None]
     asked = [(manifest, kind) for manifest in held if (kind := served(manifest)) is not None]
     if not asked:
@@ -174,8 +175,8 @@ def _together(
     document = in_cluster(manifest, namespace)
     try:
         request = kind.request(cluster.request(kind, document))
-    except (msgspec.DecodeError, ManifestError):
-        return  # its metadata is of a wrong type, which is a finding already
+    except (msgspec.DecodeError, ManifestError, ProtocolError):
+        return  # its metadata is of a wrong type, which is a finding already, or that of an object it reads
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return
@@ -200,7 +201,7 @@ def findings_of(
 
 
 _NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"
-"""What the API server asks of an object's name before it asks us."""
+"""The API server's rule for an object's name, which it checks before it calls webhooks."""
 
 
 def _finding(manifest: Manifest, level: str, path: field.Path, message: str, id_: str) -> Finding:

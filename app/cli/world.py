@@ -54,7 +54,7 @@ CLUSTER_SCOPED = frozenset(
 
 
 def is_namespaced(api_version: str, kind: str) -> bool:
-    """Whether objects of a kind have a namespace."""
+    """Report whether objects of a kind have a namespace."""
     served = find(api_version, kind)
     return served.resource.namespaced if served else f"{kind}.{api_version.rpartition('/')[0]}" not in CLUSTER_SCOPED
 
@@ -96,7 +96,7 @@ def customize_request(kind: Kind[Any, Any], parent: Json, without: Iterable[str]
 def sync_body(
     kind: Kind[Any, Any], parent: Json, owned: Iterable[Json], related: Json, without: Iterable[str] = ()
 ) -> Json:
-    """What Metacontroller would post: every declared kind is there, with the parent's children or empty."""
+    """Build the body that Metacontroller would post: every declared kind, with the parent's children or empty."""
     children: dict[str, Json] = {c.key: {} for c in declared(kind, without)}
     for document in owned:
         if (outer := outer_key(document)) in children:
@@ -131,7 +131,7 @@ TAKEN_FOR_GRANTED = frozenset(
 def related(
     kind: Kind[Any, Any], rules: Iterable[Json], objects: Store, granted: frozenset[str] | None = None
 ) -> dict[str, Json]:
-    """What the rules of a customize answer select; every kind asked for is there, empty or not.
+    """Return the objects that the rules of a customize answer select, with an entry for each requested kind.
 
     But for those of ``granted``, :data:`TAKEN_FOR_GRANTED` unless told otherwise: without one of them they are not
     judged.

@@ -18,7 +18,7 @@ def explain(error: yaml.YAMLError, lines: Sequence[str]) -> tuple[int, int, str]
             return (
                 number,
                 1,
-                f"a merge conflict that nobody has resolved: {_shown(text)}; keep one side, remove the marks",
+                f"a merge conflict that is not resolved: {_shown(text)}; keep one side, remove the marks",
             )
     mark = getattr(error, "problem_mark", None)
     if mark is None:
@@ -65,15 +65,15 @@ _TABLE = {
     _NO_COLON: 'neither a field nor an item; write "name: value", with a blank after the colon',
     "did not find expected key": "the indentation fits none of the lines above; align it with the fields it belongs to",
     "did not find expected '-'": 'the indentation fits none of the lines above; begin an item with "- ", or align it',
-    "block sequence entries": 'an item ("- ") cannot begin here; put it on a line of its own, indented below its field',
+    "block sequence entries": 'an item ("- ") cannot begin here; put it on a separate line, indented below its field',
     "expected ',' or ']'": "a [ that is not closed, or a comma that is missing",
     "expected ',' or '}'": "a { that is not closed, or a comma that is missing",
     "end of stream": "a quote that is not closed",
-    "unknown escape": "a backslash that YAML does not know; put the text in single quotes",
-    "escape": "a backslash that YAML does not know; put the text in single quotes",
+    "unknown escape": "a backslash that YAML does not know; put the value in single quotes",
+    "escape": "a backslash that YAML does not know; put the value in single quotes",
     "cannot start any token": "a value cannot begin with this character; put it in quotes",
-    "undefined alias": "an alias (*name) without its anchor (&name); put a text that begins with * in quotes",
-    "duplicate anchor": "an anchor (&name) that stands twice",
+    "undefined alias": "an alias (*name) without its anchor (&name); put a value that begins with * in quotes",
+    "duplicate anchor": "an anchor (&name) that is defined twice",
     "expected <document start>": 'there is more after the end of the document; align it, or begin another with "---"',
     "expected node content": "a value is missing",
     "expected the node content": "a value is missing",

@@ -33,11 +33,14 @@ class KubeModel(BaseModel):
     """A part of a custom resource's spec: snake_case in Python, camelCase on the wire.
 
     Strict, because ``"5"`` is not a number for the API server either. Unknown fields are ignored here; admission
-    reports them as warnings (:func:`app.kube.decode.unknown_fields`), the way ``kubectl`` does.
+    reports them as warnings (:func:`app.kube.modelfields.unknown_fields`), the way ``kubectl`` does.
     """
 
     habits: ClassVar[Mapping[str, str]] = {}
     """Hints for fields that this type does not have and users write, out of habit from other APIs."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {}
+    """Values of enumerations of a spec, by other words for them in lower case."""
 
     constraints: ClassVar[tuple[Rule, ...]] = ()
     """Rules between the fields (:mod:`app.kube.rules`)."""

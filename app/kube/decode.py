@@ -106,7 +106,8 @@ def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_
     if kind == "missing":
         return field.required(path)
     if kind == "literal_error":
-        return field.not_supported(path, value, _alternatives(context["expected"]))
+        supported, synonym = _alternatives(context["expected"]), type_.synonyms.get(str(value).lower())
+        return field.not_supported(path, value, supported, suggestion=synonym if synonym in supported else None)
     if kind == "string_too_long":
         return field.too_long(path, context["max_length"])
     if kind == "too_long":

@@ -278,20 +278,8 @@ def without_user(address: str) -> str:
     return _CREDENTIALS.sub("…@", address)
 
 
-_SYNONYMS = {
-    "amd": "rocm",
-    "apple": "metal",
-    "ggml": "llamacpp",
-    "gpu": "cuda",
-    "llama": "llamacpp",
-    "mps": "metal",
-    "nvidia": "cuda",
-}
-"""Other words for supported values, by what users write."""
-
-
 def nearest(word: str, known: tuple[str, ...]) -> str:
-    """The nearest word of ``known``, or empty: by case and signs, then by synonym, then by distance."""
+    """The nearest word of ``known``, or empty: by case and signs, then by distance."""
     return _nearest(word, known) if 0 < len(word) <= MAX_WORD_CHARACTERS else ""
 
 
@@ -300,8 +288,6 @@ def _nearest(word: str, known: tuple[str, ...]) -> str:
     plain = {_plain(value): value for value in reversed(known)}
     if _plain(word) in plain:
         return plain[_plain(word)]
-    if _SYNONYMS.get(word.lower()) in known:
-        return _SYNONYMS[word.lower()]
     near = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.6)
     return plain[near[0]] if near else ""
 

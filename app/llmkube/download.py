@@ -24,21 +24,21 @@ from app.settings import Settings
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 EXIT_USELESS = 64
-"""The script's exit code when trying again would end the same way: the server says no, the certificate is wrong."""
+"""Exit code of the script when a retry cannot succeed: the server refuses, or its certificate is invalid."""
 EXIT_WRONG_SHA256 = 65
-"""The script's exit code when the file is not the one that the Model demands."""
+"""Exit code of the script when the file does not have the SHA-256 of the Model."""
 
 
 @functools.cache
 def script(*, in_job: bool, with_credentials: bool = False, several: bool = False) -> str:
-    """The script without its comments, as it travels in every pod spec; with the parts that are not for every pod.
+    """Return the script without comments, with the requested optional parts.
 
-    What serving pods run is part of their template: a change restarts all that download. In a Model's Job it also knows
-    how much room the volume has, and ends at once where nobody answers.
+    It is part of the template of serving pods: a change restarts all that download. In a Model's Job it also checks the
+    free space of the volume, and fails at once if the server does not respond.
     """
     text = _part("download.sh")
-    for part, wanted in (("job", in_job), ("credentials", with_credentials)):
-        if not wanted:
+    for part, enabled in (("job", in_job), ("credentials", with_credentials)):
+        if not enabled:
             text = re.sub(rf"(?ms)^ *#{part} \{{$.*?^ *#{part} \}}$", "", text)
     if several:
         text = _part("files.sh").replace("#download.sh\n", text)
@@ -51,12 +51,12 @@ def _part(name: str) -> str:
 
 
 JOB_USER = 100
-"""Whom a Job runs as: the user of the default image, by number, so that the kubelet can tell that it is not root."""
+"""User of a Job's pod: that of the default image, as a number, so that the kubelet can verify runAsNonRoot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One file to fetch: from where, to where, and under which conditions."""
+    """A file to download, with its source, path and conditions."""
 
     source: Source
     path: str
@@ -71,12 +71,12 @@ class Download:
 
     @property
     def directory(self) -> str:
-        """Where the file is, or where the paths of several begin."""
+        """Directory of the file, or the root of several files."""
         return self.path.removesuffix(f"/{self.source.files[0]}") if self.source.files else posixpath.dirname(self.path)
 
 
 def download(model: ModelSpec, source: Source, namespace: str, name: str, settings: Settings) -> Download:
-    """How the file of an http or local source reaches a pod. ``name`` is the Model's."""
+    """Return the download of an http or local source. ``name`` is the name of the Model."""
     cached = bool(settings.llmkube_model_cache_path)
     return Download(
         source=source,
@@ -91,7 +91,7 @@ def download(model: ModelSpec, source: Source, namespace: str, name: str, settin
 def container(
     download: Download, settings: Settings, security: Mapping[str, Any] | None = None, *, in_job: bool = False
 ) -> Container:
-    """The downloading container. ``security`` is the pod's security context when the user wrote one: as whom to run."""
+    """Build the container that downloads. ``security`` is the user's pod security context, with the user to run as."""
     command = script(
         in_job=in_job,
         with_credentials=bool(download.secret) or download.source.kind in (SourceClass.FILES, SourceClass.S3),
@@ -130,11 +130,11 @@ def _environment(download: Download, settings: Settings) -> list[Json]:
 
 
 _EXPANDED = re.compile(r"\$\$|\$\([A-Z0-9_]+\)")
-"""What the kubelet does not pass on as it is: ``$$``, and a variable of ours or of a Service (all are in capitals)."""
+"""What the kubelet expands: ``$$``, and variables of the container or of Services, which are in capitals."""
 
 
 def _literal(text: str) -> str:
-    """Text in which the kubelet finds no ``$(VARIABLE)`` to replace and no ``$$`` to shorten."""
+    """Escape a value in which the kubelet would expand ``$(VARIABLE)`` or ``$$``."""
     return text.replace("$", "$$") if _EXPANDED.search(text) else text
 
 
@@ -148,18 +148,18 @@ def _mounts(download: Download, settings: Settings) -> list[VolumeMount]:
 
 
 def volumes(download: Download, claim: str, settings: Settings) -> list[Json]:
-    """The volumes of a pod that downloads: the cache claim or an empty directory, the node's file, the certificates."""
+    """Return the volumes of a downloading pod: cache claim or empty directory, the node's file, certificates."""
     storage: Json = {"persistentVolumeClaim": {"claimName": claim}} if download.cached else {"emptyDir": {}}
-    found: list[Json] = [{"name": _volume_name(download), **storage}]
+    pod_volumes: list[Json] = [{"name": _volume_name(download), **storage}]
     if _copies(download):
-        found.append({"name": names.HOST_VOLUME, "hostPath": {"path": download.source.path, "type": "File"}})
+        pod_volumes.append({"name": names.HOST_VOLUME, "hostPath": {"path": download.source.path, "type": "File"}})
     if settings.llmkube_ca_cert_configmap:
-        found.append({"name": names.CA_VOLUME, "configMap": {"name": settings.llmkube_ca_cert_configmap}})
-    return found
+        pod_volumes.append({"name": names.CA_VOLUME, "configMap": {"name": settings.llmkube_ca_cert_configmap}})
+    return pod_volumes
 
 
 def serving_mount(download: Download) -> VolumeMount:
-    """How the server sees the file: it never writes there."""
+    """Return the read-only mount of the server."""
     return VolumeMount(name=_volume_name(download), mount_path=names.MODELS_DIR, read_only=True)
 
 
@@ -168,7 +168,7 @@ def _volume_name(download: Download) -> str:
 
 
 def _copies(download: Download) -> bool:
-    """A file of the node reaches a cache only; into an empty directory there is no way (LK-3.6.1)."""
+    """Return whether a file of the node is copied, which needs a cache (LK-3.6.1)."""
     return download.cached and download.source.kind is SourceClass.LOCAL
 
 
@@ -184,7 +184,7 @@ def _security_context(pod: Mapping[str, Any]) -> Json:
 
 
 def default_pod_security(settings: Settings) -> Json:
-    """Security context of a pod whose user wrote none (LK-3.7)."""
+    """Return the default security context of a pod (LK-3.7)."""
     context: Json = {"seccompProfile": {"type": "RuntimeDefault"}}
     if settings.llmkube_default_fsgroup > 0:
         context["fsGroup"] = settings.llmkube_default_fsgroup
@@ -192,18 +192,18 @@ def default_pod_security(settings: Settings) -> Json:
 
 
 def job_pod_security(settings: Settings) -> Json:
-    """Security context of a Job's pod: what Pod Security's ``restricted`` asks for.
+    """Return the security context of a Job's pod, as Pod Security's ``restricted`` requires.
 
-    Where the operator wants no ``fsGroup``, the platform gives pods their users (OpenShift), and we name none.
+    Without ``fsGroup`` the platform (OpenShift) assigns the users of pods, so none is set.
     """
     context = default_pod_security(settings)
     return {**context, "runAsNonRoot": True, "runAsUser": JOB_USER} if "fsGroup" in context else context
 
 
 def cache_claim(model: str, second: str, namespace_claim_exists: bool, settings: Settings) -> str:
-    """The claim that holds a Model's file: the operator's own where the namespace has it, else the Model's.
+    """Return the claim that holds a Model's file: the operator's if the namespace has it, else the Model's.
 
-    ``second``: the Model's claim where it could not have the plain name, else empty.
+    ``second`` is the Model's claim if the plain name was in use, else empty.
     """
     if settings.llmkube_model_cache_claim and namespace_claim_exists:
         return settings.llmkube_model_cache_claim

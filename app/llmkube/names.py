@@ -48,16 +48,16 @@ GENERATED_VOLUMES = (CACHE_VOLUME, STORAGE_VOLUME, SOURCE_VOLUME, HOST_VOLUME, C
 """Names that volumes of pods with a model may have."""
 
 MODELS_DIR = "/models"
-"""Where a cache claim, or the empty directory in its place, is mounted."""
+"""Mount path of the cache claim, or of the empty directory in its place."""
 SOURCE_DIR = "/model-source"
-"""Where the claim of a pvc source is mounted."""
+"""Mount path of the claim of a pvc source."""
 HOST_FILE = "/host-model/model.gguf"
-"""Where a file of the node is mounted for the downloader."""
+"""Path in the downloader of a file of the node."""
 CA_DIR = "/custom-certs"
 DRAFT_DIR = "/draft-model"
-"""Where the claim of a proposing model is mounted (speculative decoding)."""
+"""Mount path of the claim of a draft model (speculative decoding)."""
 GENERATED_MOUNTS = (MODELS_DIR, SOURCE_DIR, DRAFT_DIR)
-"""Where a server may find its model."""
+"""Mount paths of models in a server."""
 
 PRIORITY_CLASS_PREFIX = "llmkube-"
 
@@ -69,15 +69,15 @@ METAL_HEARTBEAT = "llmkube.ai/agent-heartbeat"
 
 
 def service_labels(service: str) -> dict[str, str]:
-    """What finds the pods of an InferenceService: the selector of its Deployment, Service and PodMonitor."""
+    """Return the selector of the Deployment, Service and PodMonitor of an InferenceService."""
     return {LABEL_APP: service, LABEL_SERVICE: service}
 
 
 def pod_selector(service: str) -> dict[str, str]:
-    """What related pods are asked for by. Pods of others may have it too.
+    """Return the label selector of the related pods, which other pods may match too.
 
-    Metacontroller parses it again for each service at each event of any pod, and this one of :func:`service_labels`
-    costs it half as much as both of them.
+    Metacontroller parses it for each service at each event of any pod: one label costs half as much as both of
+    :func:`service_labels`.
     """
     return {LABEL_APP: service}
 
@@ -93,12 +93,12 @@ def service_name(service: str) -> str:
 
 
 def claim_name(model: str) -> str:
-    """Name of a Model's own cache claim."""
+    """Return the name of a Model's cache claim."""
     return fit(f"{model}-cache")
 
 
 def second_claim_name(model: str, uid: str) -> str:
-    """Name of the cache claim of a Model that finds the plain name taken by an earlier Model's claim."""
+    """Return the name of a Model's cache claim while an earlier Model's claim has the plain name."""
     return fit(f"{model}-cache-{short_hash(uid, 8)}")
 
 
@@ -112,9 +112,9 @@ def claim_labels(model: str) -> dict[str, str]:
 
 
 def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:
-    """Name of a download Job: another source, checksum or claim is another Job, since a Job cannot be changed.
+    """Return the name of a download Job. Jobs are immutable: another source, checksum or claim needs another Job.
 
-    ``source``: its text, and in further lines what else says what is fetched and how.
+    ``source`` is the source of the Model, followed by lines with its files and credentials.
     """
     plain = not sha256 and "\n" not in source
     key = cache_key if plain else short_hash(f"{source}\n{sha256}", 16)
@@ -124,7 +124,7 @@ def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim:
 
 
 def attempt_name(job: str, attempt: int) -> str:
-    """Name of the Job that tries for the n-th time, the first being 1."""
+    """Return the name of the Job of an attempt; attempts are counted from 1."""
     return fit(f"{job}-{attempt}") if attempt > 1 else job
 
 
@@ -133,17 +133,17 @@ def job_labels(model: str) -> dict[str, str]:
 
 
 def job_pod_labels(model: str) -> dict[str, str]:
-    """What finds the pods of a Model's download Jobs."""
+    """Return the labels of the pods of a Model's download Jobs."""
     return {LABEL_COMPONENT: COMPONENT_DOWNLOAD, LABEL_MODEL: model}
 
 
 def model_pod_labels(model: str) -> dict[str, str]:
-    """What finds every pod that mounts a Model's claim: those of its Jobs, and those that serve it."""
+    """Return the labels of every pod that mounts a Model's claim, downloading or serving."""
     return {LABEL_MODEL: model}
 
 
 def priority_class(priority: str) -> str:
-    """The PriorityClass of a level; ``normal`` for a level there is none of."""
+    """Return the PriorityClass of a level; ``normal`` for an unknown level."""
     return PRIORITY_CLASS_PREFIX + (priority if priority in PRIORITY_VALUES else "normal")
 
 
@@ -152,7 +152,7 @@ PRIORITY_VALUES = {"critical": 1_000_000, "high": 100_000, "normal": 10_000, "lo
 
 NVIDIA_GPU = "nvidia.com/gpu"
 MIG_PARTITION = "nvidia.com/mig-"
-"""What the resource of a MIG partition begins with; its profile follows."""
+"""Prefix of the resource of a MIG partition; its profile follows."""
 AMD_GPU = "amd.com/gpu"
 DRI_RENDER = "devic.es/dri-render"
 INTEL_GPU = "gpu.intel.com/i915"

@@ -1,4 +1,4 @@
-"""What the page offers: examples, and the settings of an installation."""
+"""The examples and settings that the page offers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def examples() -> list[Example]:
 
 @cache
 def settings() -> list[Setting]:
-    """Those that hooks depend on, with the text of the documentation."""
+    """Return the settings that hooks depend on, with their documentation."""
     found = []
     for name, text in _texts().items():
         default = Settings.model_fields[name].default

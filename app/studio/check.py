@@ -1,4 +1,4 @@
-"""What ``modelhooks validate`` says of the editor's documents, with ranges and corrections."""
+"""The findings of ``modelhooks validate`` about the editor's documents, with ranges and corrections."""
 
 from __future__ import annotations
 

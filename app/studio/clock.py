@@ -10,12 +10,12 @@ from app.cli.offline import NOW
 
 @dataclass
 class Clock:
-    """Seconds since the manifests were applied, which whoever simulates moves on."""
+    """Seconds since the manifests were applied; the simulation advances them."""
 
     seconds: int = 0
 
     def now(self) -> datetime:
-        """The time as hooks are told it."""
+        """Return the time that hooks get."""
         return NOW + timedelta(seconds=self.seconds)
 
     @property

@@ -1,4 +1,4 @@
-"""What a change does to the children, as ``modelhooks diff`` tells it."""
+"""The effect of a change on the children, as in ``modelhooks diff``."""
 
 from __future__ import annotations
 

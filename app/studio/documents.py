@@ -14,11 +14,11 @@ from app.studio.models import Document
 
 
 class Refused(Exception):
-    """What was asked cannot be; the text says why."""
+    """The request cannot be answered; the message has the reason."""
 
 
 class Unknown(Refused):
-    """What was asked for is not there."""
+    """The requested object does not exist."""
 
 
 Entry = tuple[yaml.Node | None, yaml.Node]
@@ -26,7 +26,7 @@ Entry = tuple[yaml.Node | None, yaml.Node]
 
 
 def read(documents: Iterable[Document]) -> Reading:
-    """What the documents hold; one that cannot be read is a finding of it."""
+    """Read the documents; one that cannot be read becomes a finding."""
     reading = Reading()
     for document in documents:
         reading.add(document.text, document.name, whole=True)

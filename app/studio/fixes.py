@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r"; write ([^\s<>]*[:/][^\s<>]*)$")
 
 
 def fixes(finding: Finding, entry: Entry | None, lines: Sequence[str]) -> list[Fix]:
-    """What may be done about a finding; ``entry`` is the field or item at its place, ``lines`` are its document's."""
+    """Return corrections for a finding; ``entry`` is the field or item at its place, ``lines`` are its document's."""
     if finding.id == "yaml":
         return list(_of_text(finding, lines))
     if entry is None:
@@ -50,7 +50,7 @@ def _of_key(finding: Finding, entry: Entry) -> Iterator[Fix]:
 
 
 def _texts(message: str, entry: Entry) -> Iterator[str]:
-    """What may stand in place of the value."""
+    """Return replacements for the value."""
     if not isinstance(entry[1], yaml.ScalarNode) and not (_FIELD.search(message) or _NONE.search(message)):
         return
     if found := _MEANT.search(message) or _IN_QUOTES.search(message) or _BARE.search(message):
@@ -66,7 +66,7 @@ def _texts(message: str, entry: Entry) -> Iterator[str]:
 
 
 def _of_text(finding: Finding, lines: Sequence[str]) -> Iterator[Fix]:
-    """Of a document that is no YAML: quotes that lack, tabs."""
+    """Return corrections for a document that is not valid YAML: missing quotes, tabs."""
     line = lines[finding.line - 1] if finding.line <= len(lines) else ""
     key, colon, value = line.partition(": ")
     value = value.rstrip()

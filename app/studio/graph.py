@@ -37,11 +37,10 @@ _PATIENT = frozenset({"StartupProbe"})
 _AT_REST = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended", "WaitingForMetalAgent"})
 """Reasons of Ready for which somebody asked, or somebody outside the cluster is waited for."""
 POD = "Pod.v1"
-SPEC = Path("spec")
 
 
 def places(manifests: Iterable[Manifest], namespace: str) -> Places:
-    """Where each object is written."""
+    """Return the place of each object in the files."""
     found = {}
     for manifest in manifests:
         document = in_cluster(manifest, namespace)
@@ -76,7 +75,7 @@ def _key(document: Json) -> Key:
 
 
 def _connected(edges: Sequence[Edge], about: Key) -> set[str]:
-    """What an object reaches, and what that is read by is left out."""
+    """Return the part of the graph that an object reaches, without the readers of those nodes."""
     below: dict[str, list[str]] = {}
     for edge in edges:
         below.setdefault(edge.source, []).append(edge.target)
@@ -90,7 +89,7 @@ def _connected(edges: Sequence[Edge], about: Key) -> set[str]:
 
 
 _MADE_BY_OTHERS = frozenset({"EndpointSlice.discovery.k8s.io/v1"})
-"""Kinds that nobody writes a manifest for, so that none of them can be called absent."""
+"""Kinds that have no manifests, so that their objects are never shown as absent."""
 
 
 class _Drawing:
@@ -103,7 +102,7 @@ class _Drawing:
         self._looked_for = looked_for
         self._absent: dict[Key, None] = {}
         self._needed: set[str] = set()
-        """What a hook asks for by a name that somebody wrote. A pod's Secrets are often made by somebody else."""
+        """IDs of required objects that a hook reads by a name in the spec. Secrets of pods are often made elsewhere."""
         self._pods: dict[Key, list[Json]] = {}
         self._roles: dict[Key, Role] = {}
         self.edges = list({(e.source, e.target): e for e in self._edges()}.values())
@@ -129,7 +128,7 @@ class _Drawing:
                 yield from self._of_child(key, document)
 
     def _read(self, kind: Any, document: Json) -> Iterator[Key]:
-        """What the object's hook asks for by name, or finds by one in the spec.
+        """Yield the objects that the hook reads by name, or selects and the spec names.
 
         What is not there counts where the spec names it.
         """
@@ -138,7 +137,7 @@ class _Drawing:
         for outer, group in world.related(kind, unnamed, self._objects).items():
             own = find(*_type(outer))
             for inner in group if own is not None and not own.resource.children else ():
-                if place(document.get("spec"), inner.rpartition("/")[2], SPEC) is not None:
+                if place(document, outer.partition(".")[0], inner.rpartition("/")[2]) is not None:
                     yield outer, inner
         for rule in rules:
             outer = _kind_of(world.related_keys(kind), rule)
@@ -148,7 +147,7 @@ class _Drawing:
                 held = next((key for key in ((outer, inner), (outer, name)) if key in self._objects), None)
                 if held is not None:
                     yield held
-                elif self._looked_for((outer, inner)) and place(document.get("spec"), name, SPEC) is not None:
+                elif self._looked_for((outer, inner)) and place(document, outer.partition(".")[0], name) is not None:
                     self._needed.add(_id((outer, inner)))
                     yield self._missing((outer, inner))
 
@@ -226,7 +225,7 @@ class _Drawing:
     def _fails(
         self, start: str, below: Mapping[str, list[str]], states: Mapping[str, tuple[Any, str]], *, rests: bool
     ) -> bool:
-        """Whether something that an object reaches fails or is absent, or nothing there is worth waiting for."""
+        """Report whether something that an object reaches fails or is absent, or cannot become ready by waiting."""
         seen, waiting, patient = {start}, list(below.get(start, ())), rests
         while waiting:
             one = waiting.pop()
@@ -325,7 +324,7 @@ _VARIABLES = {
 
 
 def troubled(pod: Json) -> list[PodProblem]:
-    """What is wrong with a pod that is not ready, but for what only takes its time."""
+    """Return the problem of a pod that is not ready, unless it only needs time."""
     found = _observed(ObservedPod, pod)
     return [t for t in pod_problems(found) if t.stage is not Stage.STARTING] if counts(found) else []
 

@@ -1,4 +1,4 @@
-"""Who may ask the studio: the page that it was opened for, and nobody else on the machine or in the browser.
+"""Access control of the studio: only the page that it was opened for may send requests.
 
 A page of another site can neither guess the token in the path, nor name us as its host (DNS rebinding), nor hide its
 origin. No answer is kept by the browser, framed, or taken for another type than it says.
@@ -16,7 +16,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may load. CodeMirror's styles need no exception: they are adopted by the shadow root it lives in."""
+"""The page's Content-Security-Policy. CodeMirror's styles need no exception: its shadow root adopts them."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": POLICY,
@@ -30,7 +30,7 @@ WELCOME = "Open the address that `modelhooks studio` printed; it has a token tha
 
 
 def new_token() -> str:
-    """A word that nobody can guess, for the path."""
+    """Return an unguessable token for the path."""
     return secrets.token_urlsafe(24)
 
 

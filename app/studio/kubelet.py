@@ -17,7 +17,7 @@ from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
 
 class Phase(IntEnum):
-    """How far a pod has come."""
+    """The phases of a pod."""
 
     PENDING = 0
     SCHEDULED = 1
@@ -40,7 +40,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Trouble:
-    """What holds a pod up when it has come to ``phase``; one container is at fault, or the whole pod."""
+    """A problem that keeps a pod in ``phase``, of one container or of the whole pod."""
 
     phase: Phase
     waiting: str = ""
@@ -207,7 +207,7 @@ def _status(container: Json, state: Json, *, ready: bool = False, started: bool 
 
 
 def is_up(pod: Json) -> bool:
-    """Whether a pod counts as ready for its workload."""
+    """Report whether a pod counts as ready for its workload."""
     return bool(ready(pod).get("status") == "True")
 
 
@@ -257,7 +257,7 @@ def _job(job: Json, pods: Sequence[Json], clock: Clock) -> Json:
 
 
 def _given_up(job: Json, pod: Json) -> tuple[str, str]:
-    """Why a Job makes no other pod: its policy says so of the exit code, or it has tried often enough."""
+    """Return why a Job creates no further pod: its policy for the exit code, or its backoff limit."""
     for rule in (job["spec"].get("podFailurePolicy") or {}).get("rules") or ():
         wanted = rule.get("onExitCodes") or {}
         for container in pod["status"]["containerStatuses"]:

@@ -1,4 +1,4 @@
-"""Live mode: the objects of a cluster, read with the rights of whoever opened the studio. Nothing here writes."""
+"""Live mode: the objects of a cluster, read with the rights of the user. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Watched(Source, Protocol):
-    """What objects are read from, and changes."""
+    """A source of objects and of their changes."""
 
     context: str
     """Its name, for people."""
@@ -66,7 +66,7 @@ class Live:
         return router
 
     def objects(self, namespace: str = "", family: str = "", text: str = "") -> list[models.LiveObject]:
-        """Every object of ours; only those of a namespace or a family, and those in which the text occurs."""
+        """Return the served objects, filtered by namespace, family and search string."""
         found = [_object(resource, document) for resource, document, _ in seen(self._source, namespace or None)]
         return [one for one in found if family in ("", one.family) and text.lower() in _words(one)]
 
@@ -80,7 +80,7 @@ class Live:
         return models.LiveGraph(nodes=drawn.nodes, edges=drawn.edges, manifest=_manifest(document), related=related)
 
     async def events(self) -> AsyncIterator[models.LiveEvent]:
-        """What is on the cluster, then what changes: every object of ours, and children that change or go."""
+        """Yield the served objects of the cluster, then every change of them and of their children."""
         queue: asyncio.Queue[models.LiveEvent] = asyncio.Queue(maxsize=1000)
         resources = clusters.served()
         children = {child.key: child for resource in resources for child in resource.children}
@@ -106,7 +106,7 @@ class Live:
                 await queue.put(_event(action, document, None))
 
     def compare(self, asked: models.LiveCompareRequest) -> models.LiveComparison:
-        """What an edited object would change of the children that its hook asks for now."""
+        """Compare the children of an edited object with those that its hook returns now."""
         document = models.Document(name="edited.yaml", text=asked.text)
         edited = _single(asked.text)
         new = in_cluster(edited, edited.document.get("metadata", {}).get("namespace") or "default")
@@ -140,10 +140,10 @@ class Live:
 
 
 def _single(text: str) -> Manifest:
-    """The one object of a text, of a kind of ours."""
+    """Return the single object of a manifest, which must be of a served kind."""
     found = parse(text, "edited.yaml")
     if len(found) != 1 or find(found[0].api_version, found[0].kind) is None:
-        raise ManifestError("the text has to be one object of a kind that is served")
+        raise ManifestError("must be a single object of a served kind")
     return found[0]
 
 
@@ -193,7 +193,7 @@ def _keys(graph: models.Graph, role: str) -> list[tuple[str, str]]:
 
 
 def _looked_for(cluster: Cluster, namespace: str, key: tuple[str, str]) -> bool:
-    """Whether an object was asked for: of our kinds all, of others those of the namespace, where any could be read."""
+    """Report whether an object would have been read: all of served kinds; of others, those here if any were read."""
     outer, inner = key
     kind, _, api_version = outer.partition(".")
     here = inner.startswith(f"{namespace}/") or "/" not in inner
@@ -215,6 +215,6 @@ def _manifest(document: Json) -> models.Document:
 
 
 def _command(text: str) -> str:
-    """What a shell takes, with an end of the text that the text does not have."""
+    """Return a shell command with a here-document whose delimiter the content does not contain."""
     end = next(word for word in ("EOF", "END_OF_MANIFEST", orjson.dumps(len(text)).decode()) if word not in text)
     return f"kubectl apply -f - <<'{end}'\n{text.rstrip()}\n{end}\n"

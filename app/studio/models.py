@@ -1,4 +1,4 @@
-"""What the page of the studio sends and is answered, as JSON in camelCase. Lines and columns count from 1.
+"""Requests and answers of the studio's page, as JSON in camelCase. Lines and columns count from 1.
 
 An end is behind the last character, as editors have it: a range whose ends are equal is empty.
 """
@@ -37,7 +37,7 @@ class Manifests(Model):
     """Documents that are on one cluster together."""
 
     documents: list[Document] = Field(max_length=1000)
-    namespace: str = Field(default="default", description="The namespace of objects that name none.")
+    namespace: str = Field(default="default", description="The namespace of objects without one.")
     settings: dict[str, str] = Field(
         default_factory=dict,
         description="Settings of the service by variable, as in `GET /api/settings`; the default for the others.",
@@ -48,11 +48,11 @@ class Manifests(Model):
 
 
 class Session(Model):
-    """What the page begins with."""
+    """The initial data of the page."""
 
     version: str
     live: bool = Field(description="Whether there is a cluster: the paths below `/api/live` answer.")
-    context: str = Field(description="The kubeconfig's context of live mode; empty where there is none.")
+    context: str = Field(description="The kubeconfig's context of live mode; empty without live mode.")
     documents: list[Document] = Field(description="The files of the command line.")
 
 
@@ -96,7 +96,7 @@ class Fix(Model):
     """A correction that can be applied as it is."""
 
     title: str = Field(description="What it does, for a button: `Write replicas`.")
-    edits: list[Edit] = Field(description="They do not overlap; all of them or none.")
+    edits: list[Edit] = Field(description="They do not overlap; apply all of them together.")
 
 
 class Finding(Range):
@@ -122,7 +122,7 @@ class Node(Model):
     name: str
     role: Role
     state: State
-    cause: str = Field(description="Why it is not ready, in the words of its own condition; empty when it is.")
+    cause: str = Field(description="The message of its condition Ready; empty if it is ready.")
     yaml: str = Field(description="Empty for an absent object.")
     conditions: list[Json] = Field(description="Those of its status.")
     document: str | None = Field(default=None, description="Where it is written, unless something else made it.")
@@ -130,7 +130,7 @@ class Node(Model):
 
 
 class Edge(Model):
-    """What one object has to do with another."""
+    """A relation between two objects."""
 
     source: str = Field(description="A node's id.")
     target: str
@@ -165,7 +165,7 @@ class Origin(Model):
 
     path: str = Field(description="`Deployment/chat spec.template.spec.containers[main].image`")
     value: Any
-    origin: str = Field(description="As `modelhooks explain` says it: a field, an object and its field, `default`.")
+    origin: str = Field(description="As in `modelhooks explain`: a field, an object and its field, or `default`.")
     document: str | None = Field(default=None, description="Where the value is written, if it is.")
     line: int | None = None
     column: int | None = None
@@ -183,13 +183,13 @@ class Scene(Model):
 
 
 class SimulateRequest(Manifests):
-    """What happens; without scenes, nothing out of the ordinary."""
+    """The run to simulate; without scenes, nothing unusual happens."""
 
     scenes: list[str] = Field(default_factory=list)
 
 
 class ParentStatus(Model):
-    """What a parent says at one moment."""
+    """The status of a parent at one moment."""
 
     node: str = Field(description="Its id in the graph.")
     ready: Ready
@@ -253,7 +253,7 @@ class ObjectChange(Model):
 
 
 class Comparison(Model):
-    """What the change does, as `modelhooks diff` prints it."""
+    """The effect of the change, as `modelhooks diff` prints it."""
 
     objects: list[ObjectChange]
     summary: str = Field(description="One sentence for all of them.")
@@ -263,7 +263,7 @@ class Comparison(Model):
 
 
 class LiveObject(Model):
-    """One object of ours on the cluster."""
+    """A served object on the cluster."""
 
     family: str = Field(description="`kserve`, `llmaz` or `llmkube`.")
     kind: str
@@ -287,19 +287,19 @@ class LiveEvent(Model):
     """Something changed; an event of the stream carries this as its data."""
 
     action: Action
-    node: str = Field(description="The id of what changed: one of ours, or a child.")
+    node: str = Field(description="The ID of the changed object, a served one or a child.")
     namespace: str
-    object: LiveObject | None = Field(default=None, description="Of ours, as the list has it.")
+    object: LiveObject | None = Field(default=None, description="The served object, as in the list.")
 
 
 class LiveCompareRequest(Model):
     """An edited object of the cluster."""
 
-    text: str = Field(max_length=4_000_000, description="The whole object, as `manifest` of the live graph has it.")
+    text: str = Field(max_length=4_000_000, description="The whole object, as in `manifest` of the live graph.")
 
 
 class LiveComparison(Comparison):
-    """What the edit would do, and how to do it; the studio itself writes nothing."""
+    """The effect of the edit, and the command that applies it; the studio itself writes nothing."""
 
-    command: str = Field(description="For a shell; it applies the text.")
+    command: str = Field(description="A shell command that applies the manifest.")
     findings: list[Finding]

@@ -1,4 +1,4 @@
-"""Where each value of a child comes from, as ``modelhooks explain`` tells it, and where that is written."""
+"""The source of each value of a child, as in ``modelhooks explain``, and its place in the documents."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _key(manifest: Manifest, namespace: str) -> Key:
 
 
 def _maker(cluster: Cluster, key: Key) -> tuple[Kind[Any, Any], Json]:
-    """The object itself if it is one of ours that nobody made, else the one that had it made."""
+    """Return the object itself if it is a served one without an owner, else its owner."""
     makers = {document["metadata"]["uid"]: (kind, document) for kind, document in cluster.parents()}
     document = cluster.objects.get(key)
     found = makers.get(document["metadata"]["uid"]) if document is not None else None
@@ -66,7 +66,7 @@ Place = tuple[str, int, int]
 
 
 def _places(own: Manifest, others: Sequence[Manifest]) -> Iterator[tuple[str, Place]]:
-    """Where the fields are written that sources name."""
+    """Return the places of the fields that sources name."""
     for manifest in (own, *others):
         prefix = "" if manifest is own else f"{manifest.kind}/{manifest.name} "
         for path, _ in fields_of({"metadata": {}, **manifest.document}):
@@ -74,7 +74,7 @@ def _places(own: Manifest, others: Sequence[Manifest]) -> Iterator[tuple[str, Pl
 
 
 def _origin(row: dict[str, object], places: dict[str, Place]) -> Origin:
-    """Of several sources, the first that is written says where."""
+    """Of several sources, the first one in the documents is the place."""
     sources = str(row["source"]).split(", ")
     document, line, column = next((places[one] for one in sources if one in places), (None, None, None))
     return Origin(

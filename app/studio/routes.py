@@ -1,4 +1,4 @@
-"""What the page may ask, as FastAPI routes; the page itself; and what is answered where there is no answer."""
+"""The FastAPI routes of the studio, the page itself, and the answers for errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from app.studio.live import Live
 from app.studio.origins import origins
 
 STATIC = Path(__file__).with_name("static")
-"""What ``make studio`` builds."""
+"""The output of ``make studio``."""
 NOT_BUILT = "The page is not built: run `make studio`, then load this again. The API below api/ answers without it.\n"
 
 
@@ -138,7 +138,7 @@ _STATUSES: dict[type[Exception], int] = {
     Unknown: 404,
     Unreadable: 502,
 }
-"""What the functions raise for what a user did, or for a cluster that does not answer; the text says what it is."""
+"""Errors about user input, or about a cluster that does not answer; the message has the reason."""
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 

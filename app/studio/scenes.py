@@ -1,4 +1,4 @@
-"""What may happen to pods, and the life of what manifests lead to, step by step.
+"""Events that may happen to pods, and the simulated run of manifests, step by step.
 
 Between two steps half a minute passes: every pod goes one phase further, unless a scene holds it up, the controllers of
 Kubernetes write what they see, and Metacontroller asks the hooks again until nothing changes.
@@ -31,7 +31,7 @@ STEP_SECONDS = 30
 MAX_STEPS = 24
 EVICTION_SECONDS = 300
 DEADLINE_SECONDS = 600
-"""Of a Deployment's progress, where its manifest says nothing else."""
+"""Default progress deadline of a Deployment."""
 WORKLOADS = ("Deployment", "Job", "LeaderWorkerSet")
 Key = tuple[str, str]
 
@@ -46,9 +46,9 @@ class Scene:
     trouble: Callable[[Json, Json, int, int], Trouble | None] = lambda *_: None
     """Of the workload, the pod, its number and how many there are."""
     unbound: bool = False
-    """Whether claims get no volume."""
+    """True if claims stay unbound."""
     event: Callable[[World], str] = lambda _: ""
-    """What happens once everything runs; empty where it does not concern these manifests."""
+    """The event once everything runs; empty if it does not concern these manifests."""
     without: str = ""
     """Why nothing may come of it."""
 
@@ -273,7 +273,7 @@ class World:
     """Names of scenes that something came of."""
     too_long: bool = False
     hurried: bool = False
-    """Whether pods go through all their phases at once: who wants the end only has it sooner."""
+    """True if pods go through all their phases at once, for callers that need only the final state."""
     _phases: dict[Key, Phase] = field(default_factory=dict)
     _owned: dict[Key, list[Json]] = field(default_factory=dict)
 
@@ -291,7 +291,7 @@ class World:
                 return
 
     def find(self, kind: str, name: str, namespace: str) -> Json | None:
-        """An object by name, whatever its group."""
+        """Return an object by kind and name, in any group."""
         keys = [
             key for key in self.cluster.objects if key[0].startswith(f"{kind}.") and key[1] == f"{namespace}/{name}"
         ]
@@ -335,7 +335,7 @@ class World:
         return "; ".join(f"{_pods(names)}: {word}" for word, names in told.items())
 
     def _word(self, pod: Json, phase: Phase) -> str:
-        """What became of a pod: its phase, or what is wrong with it."""
+        """Return the phase of a pod, or its problem."""
         wrong = troubled(pod)
         return wrong[0].reason if wrong else WORDS[phase]
 
@@ -383,7 +383,7 @@ class World:
         self.settle()
 
     def stuck(self) -> bool:
-        """Whether a Deployment is not available."""
+        """Report whether a Deployment is not available."""
         deployments = [w for w in self.workloads() if w["kind"] == "Deployment"]
         return any(not all(map(is_up, self.pods(deployment))) for deployment in deployments)
 
@@ -495,7 +495,7 @@ def _at_once(world: World) -> Iterable[str]:
 
 
 def _replaced(world: World) -> Iterator[str]:
-    """What Kubernetes does about pods of a lost node."""
+    """Do what Kubernetes does about pods of a lost node."""
     if world.lost:
         world.evict()
         world.pass_by(EVICTION_SECONDS)
@@ -534,7 +534,7 @@ def graph(asked: models.GraphRequest) -> models.Graph:
 
 
 def end(asked: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence[Manifest], Cluster]:
-    """The objects of the documents, and the cluster of the last step, which nobody may change."""
+    """The objects of the documents, and the cluster of the last step, which must not be changed."""
     texts = tuple((document.name, document.text) for document in asked.documents)
     return _end(texts, asked.namespace, settings(asked.settings), tuple(scenes))
 
@@ -543,7 +543,7 @@ def end(asked: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence
 def _end(
     texts: tuple[tuple[str, str], ...], namespace: str, given: Settings, scenes: tuple[Scene, ...]
 ) -> tuple[Sequence[Manifest], Cluster]:
-    """Remembered, because whoever looks at a graph asks for its values next."""
+    """Cached, because the page asks for the values of a graph right after it."""
     manifests = objects([models.Document(name=name, text=text) for name, text in texts], namespace)
     world = world_of(manifests, namespace, given, scenes)
     for _ in life(world, _at_once):
@@ -552,7 +552,7 @@ def _end(
 
 
 def _parents(cluster: Cluster) -> list[models.ParentStatus]:
-    """What the objects of ours say that nothing else made."""
+    """Return the statuses of served objects that are not children."""
     return [
         models.ParentStatus(
             node=node_id(document),

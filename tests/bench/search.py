@@ -29,7 +29,7 @@ from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.limits import MAX_REVIEW_BYTES
 from app.settings import Settings
 from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent, reviewed
-from tests.widgets import NOW
+from tests.hookcalls import NOW
 
 CPU_SECONDS = 0.5
 MEBIBYTES = 64

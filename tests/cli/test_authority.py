@@ -1,6 +1,6 @@
 """The CA and the serving certificate: what they say, and when they are replaced."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from ipaddress import ip_address
 
 import pytest
@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from app.cli import authority
+from tests.hookcalls import NOW
 
-NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAMES = authority.service_names("modelhooks", "modelhooks-system", "cluster.local")
 
 

@@ -3,7 +3,7 @@
 import base64
 import copy
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from app import cli
 from app.cli import authority, trust
 from app.cli import certs as command
 from app.cli.kubeapi import ApiError, Client, ConflictError
+from tests.hookcalls import NOW
 
-NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAMES = authority.service_names("modelhooks", "modelhooks-system", "cluster.local")
 SECRET = trust.SecretName("modelhooks-system", "modelhooks-tls")
 CLIENTS = trust.Clients(

@@ -160,6 +160,19 @@ def test_pods_among_the_files_say_why(command: Command) -> None:
     assert {child["kind"]: child["exists"] for child in one["children"]}["Deployment"]
 
 
+@pytest.mark.parametrize(("others", "expected"), [([], False), (["other"], True), (["other", "nvidia"], False)])
+def test_a_missing_runtime_class_is_a_cause_where_the_files_have_classes(
+    command: Command, others: list[str], expected: bool
+) -> None:
+    """Without any RuntimeClass among the files, nothing is known of those of the cluster."""
+    head = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "runc"}
+    classes = [{**head, "metadata": {"name": name}} for name in others]
+    (objects,) = cluster()
+    objects["items"][1]["spec"]["runtimeClassName"] = "nvidia"
+    why = explained(command, objects, *classes)["InferenceService/s"]["why"]
+    assert any("RuntimeClass nvidia does not exist" in line for line in why) == expected
+
+
 def test_the_text_has_a_heading_for_each_part(command: Command) -> None:
     """The object, why, its conditions, its children, its pods."""
     result = command("explain", command.file("all.yaml", *cluster(pod(state={"waiting": {"reason": "ErrImagePull"}}))))

@@ -168,6 +168,34 @@ def test_a_reference_to_nothing_is_a_warning(command: Command, name: str, hint: 
     assert command("validate", path, "--strict").status == 1
 
 
+REFERENCES = {
+    "spec.modelRef": service({"runtime": "generic", "image": "gone", "modelRef": "gone"}),
+    "spec.vllmConfig.speculative.model": service(
+        {"runtime": "vllm", "image": "gone", "vllmConfig": {"speculative": {"enabled": True, "model": "gone"}}}
+    ),
+    "spec.modelClaim.modelName": {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "Playground",
+        "metadata": {"name": "p", "labels": {"llmaz.io/model-name": "gone"}},
+        "spec": {"backendRuntimeConfig": {"version": "gone"}, "modelClaim": {"modelName": "gone"}},
+    },
+}
+OPEN_MODEL = {
+    "apiVersion": "llmaz.io/v1alpha1",
+    "kind": "OpenModel",
+    "metadata": {"name": "opt"},
+    "spec": {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}},
+}
+
+
+@pytest.mark.parametrize(("path", "document"), REFERENCES.items(), ids=list(REFERENCES))
+def test_a_reference_is_found_at_its_field(command: Command, path: str, document: Json) -> None:
+    """Other fields may have the same value."""
+    file = command.file("all.yaml", model(), OPEN_MODEL, document)
+    found = [f for f in command("validate", file, "--output", "json").json if f["id"] == "dangling-reference"]
+    assert [finding["path"] for finding in found] == [path]
+
+
 def test_a_repository_is_not_among_the_files(command: Command) -> None:
     """It cannot be: no object is called so."""
     spec = {"runtime": "vllm", "vllmConfig": {"speculative": {"enabled": True, "model": "org/small"}}}
@@ -264,6 +292,12 @@ def test_pods_that_the_api_server_refuses_are_refused_here(command: Command, res
 )
 def test_habits_are_answered(command: Command, change: Json, words: str) -> None:
     assert words in command("validate", command.file("all.yaml", service(change))).out
+
+
+@pytest.mark.parametrize(("accelerator", "meant"), [("nvidia", "cuda"), ("Apple", "metal"), ("CUDA", "cuda")])
+def test_names_the_accelerator_that_is_meant(command: Command, accelerator: str, meant: str) -> None:
+    document = model(spec={"source": "x/y", "hardware": {"accelerator": accelerator}})
+    assert f'did you mean "{meant}"?' in command("validate", command.file("all.yaml", document)).out
 
 
 @pytest.mark.parametrize("source", ["hub://x/y", "huggingface://x/y", "hf:x/y"])

@@ -31,7 +31,10 @@ def test_the_memory_of_a_gpu_may_be_given(command: Command) -> None:
     assert command("fit", file, "--gpu-memory", "24Gi").status == 1
     assert "fits: it needs at most" in command("fit", file, "--gpu-memory", "80Gi").out
     wrong = command("fit", file, "--gpu-memory", "24 GB")
-    assert (wrong.status, wrong.err) == (2, "modelhooks fit: --gpu-memory 24 GB is no quantity, such as 24Gi\n")
+    assert (wrong.status, wrong.err) == (
+        2,
+        'modelhooks fit: --gpu-memory: "24 GB" is not a valid quantity, such as 24Gi\n',
+    )
 
 
 def test_the_status_of_a_model_counts(command: Command) -> None:

@@ -8,6 +8,7 @@ import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -127,3 +128,21 @@ def test_json_and_yaml_keep_their_values() -> None:
 def test_counted_nouns() -> None:
     assert [counted(number, "error") for number in (0, 1, 2)] == ["0 errors", "1 error", "2 errors"]
     assert counted(2, "kustomize patch") == "2 kustomize patches"
+
+
+WORKLOADS = [
+    ("apps/v1", "Deployment"),
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
+    ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+    ("inference.networking.k8s.io/v1", "InferencePool"),
+]
+SPECS: list[Any] = [None, {}, [], "x", {"replicas": "x"}, {"template": None}, {"template": {"metadata": None}}]
+SPECS += [{"template": {"metadata": {"labels": []}}}, {"parentRefs": "x"}, {"replicas": 10**9, "template": {}}]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+@pytest.mark.parametrize(("api_version", "kind"), WORKLOADS)
+def test_renders_beside_a_workload_that_is_partial(command: Command, api_version: str, kind: str, spec: Any) -> None:
+    """A kustomize patch of a Deployment has no pod template, and no cluster would hold it as it is."""
+    other = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "other"}, "spec": spec}
+    assert command("render", command.file("all.yaml", model(), service(), other)).status == 0

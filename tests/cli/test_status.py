@@ -150,7 +150,7 @@ def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json
 
 @pytest.mark.parametrize(
     ("names", "words"),
-    [((), "KIND NAME"), (("modle", "m"), "is none of"), (("models", "x"), "is called x")],
+    [((), "KIND NAME"), (("modle", "m"), 'unknown resource "modle"'), (("models", "x"), 'models "x" not found')],
 )
 def test_what_is_asked_for_has_to_be_there(names: tuple[str, ...], words: str) -> None:
     with pytest.raises(ManifestError, match=words):

@@ -63,13 +63,17 @@ class Rules:
         return False
 
     def permit_arguments(self, found: Difference, facts: Json) -> bool:
-        """Whether a command line differs in nothing but the flags that rules name in ``arguments``."""
+        """Whether a command line differs in nothing but the flags that rules name in ``arguments``.
+
+        They are a list, or the name of a fact that is one.
+        """
         matching = [
             number
             for number, (pattern, entry) in enumerate(zip(self._patterns, self.entries, strict=True))
             if "arguments" in entry and self._matches(entry, pattern, found.path, found.side, facts)
         ]
-        flags = {flag for number in matching for flag in self.entries[number]["arguments"]}
+        named = [self.entries[number]["arguments"] for number in matching]
+        flags = {flag for names in named for flag in (facts[names] if isinstance(names, str) else names)}
         theirs, mine = found.upstream or (), found.ours or ()
         if not flags or _without(theirs, mine, flags) != _without(mine, theirs, flags):
             return False
@@ -342,7 +346,13 @@ def _llmkube_facts(case: Json) -> Json:
         "hubPage": re.fullmatch(rf"https://huggingface\.co/[^/]+/[^/]+{_REVISION}?/?", source) is not None,
         "slicesOfOtherNames": _has_slices_of_other_names(case),
         "severalOverrides": any(len(service.get(name) or ()) > 1 for name in ("metadataOverrides", "tensorOverrides")),
-        "engineRefuses": _engine_refuses(case, service),
+        "engineRefuses": _refused_flags(case, service),
+        "extraArguments": [item for item in service.get("extraArgs") or () if item.startswith("-")],
+        "ownImage": bool(service.get("image")),
+        "ownStartupProbe": "startup" in (service.get("probeOverrides") or {}),
+        "quantize": bool((service.get("tgiConfig") or {}).get("quantize")),
+        "speculative": any("speculative" in name.lower() for name in _configured(service)),
+        "adapters": any(_configured(service).get(name) for name in ("loraAdapters", "loraModules")),
         "tensorParallelAboveGPUs": name == "vllm" and parallel > max(count, 1),
         **_newer_facts(model, service, count),
         **_life_facts(case, service),
@@ -358,6 +368,9 @@ def _life_facts(case: Json, service: Json) -> Json:
         "minReplicasAboveReplicas": (scaling.get("minReplicas") or 1) > (replicas or 0) > 0,
         "resumes": bool(scaling)
         and any(o["kind"] == "Deployment" and o["spec"].get("replicas") == 0 for o in observed),
+        "claimWithoutPhase": any(
+            o["kind"] == "PersistentVolumeClaim" and not (o.get("status") or {}).get("phase") for o in case["objects"]
+        ),
         "agentScheduling": any("schedulingStatus" in (o.get("status") or {}) for o in observed),
         "intelGPUResource": (case.get("settings") or {}).get("intelGPUResource", ""),
         "release": "v0.9" if any("mode" in s for s in statuses) else "v0.8",
@@ -384,7 +397,7 @@ def _newer_facts(model: Json, service: Json, count: int) -> Json:
         "ownHost": bool(own),
         "bindAddress": service.get("bindAddress", ""),
         "parallelismAboveGPUs": service.get("runtime") in above,
-        "parallelismOfAnotherRuntime": bool(above - {service.get("runtime")}),
+        "parallelismOfAnotherRuntime": bool(above) and service.get("runtime") not in above,
         "protectAlways": bool((service.get("disruption") or {}).get("protectAlways")),
         "resourceClaims": bool(gpu.get("resourceClaims")),
         "draftModel": bool(drafts.get("draftModelRef")),
@@ -420,16 +433,24 @@ def _source_class(model: Json) -> str:
     return next(known, "invalid" if source else "none")
 
 
-def _engine_refuses(case: Json, service: Json) -> bool:
-    """Whether an engine would end with an option or value of the recorded command line that is not the user's own."""
+def _configured(service: Json) -> Json:
+    """Return the fields of a service, with those of its runtime's own configuration."""
+    return service | (service.get(f"{service.get('runtime')}Config") or {})
+
+
+def _refused_flags(case: Json, service: Json) -> list[str]:
+    """Return the recorded flags that the engine of the image refuses, by name or by value, without the user's own."""
     deployments = [child for child in case["expect"].get("children") or () if child["kind"] == "Deployment"]
     pods = [child["spec"]["template"]["spec"]["containers"][0] for child in deployments]
     engine = engine_of(service.get("image") or runtime(service.get("runtime", "")).image)
     arguments = [item for pod in pods for item in pod.get("args") or () if item not in (service.get("extraArgs") or ())]
-    return engine is not None and any(
-        name.startswith("--") and not (engine.accepts(name, value) or (engine.has(name) and value.startswith("-")))
+    return [
+        name
         for name, value in itertools.pairwise([*arguments, ""])
-    )
+        if engine is not None
+        and name.startswith("--")
+        and not (engine.accepts(name, value) or (engine.has(name) and value.startswith("-")))
+    ]
 
 
 def _has_slices_of_other_names(case: Json) -> bool:

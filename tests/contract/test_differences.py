@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from app.upstream import FOLLOWED, table
+from tests.contract.recordings import RECORDINGS, cases
 from tests.contract.test_goldens import DIFFERENCES, ROOT
 
 PAGE = ROOT / "docs" / "compatibility.md"
@@ -37,6 +39,19 @@ def test_each_has_a_row_with_a_reason() -> None:
     assert all(len(reason) > 5 for reason in rows.values())
 
 
+def test_followed_versions() -> None:
+    """The page has the table of ``modelhooks --version``, whose numbers are those of the recordings."""
+    assert f"\n\n{table()}\n\n" in PAGE.read_text()
+    assert [one.cases for one in FOLLOWED] == [len(cases(recording)) for recording in RECORDINGS]
+
+
 def test_every_family_has_its_list() -> None:
     """A list that is empty would still say so."""
     assert {file.stem for file in DIFFERENCES.glob("*.json")} == {"llmkube", "llmaz", "kserve"}
+
+
+def test_rules_about_arguments_name_them() -> None:
+    """One that permits whole command lines would hide what else differs there. Overrides join to one argument."""
+    entries = json.loads((DIFFERENCES / "llmkube.json").read_text())
+    whole = [entry for entry in entries if entry["path"].endswith("].args") and "arguments" not in entry]
+    assert [entry["when"] for entry in whole] == [{"severalOverrides": True}]

@@ -30,7 +30,7 @@ from tests.contract.recordings import FAMILIES
 from tests.contract.test_goldens import settings
 from tests.contract.world import World
 from tests.contract.world import key as key_of
-from tests.widgets import NOW
+from tests.hookcalls import NOW
 
 PARENTS = {"llmkube": ("InferenceService",), "llmaz": ("Service", "Playground"), "kserve": ("LLMInferenceService",)}
 CHANGES = 5

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -172,13 +172,10 @@ def test_what_a_release_may_change_stays_and_is_named(family: str, kind: str, fi
 
 
 @functools.cache
-def _case(family: str, kind: str) -> Json:
-    """A recorded case in which that family has a workload of that kind, and its template stays as it is planned."""
-    return next(case for case in _candidates(family) if _found(_world(case), kind))
-
-
-def _candidates(family: str) -> Iterator[Json]:
-    return (case for case in recordings.replayed(family) if "objects" in case)
+def _settled_world(family: str, kind: str) -> World:
+    """Settle the first recorded case of that family with a workload of that kind, once for all tests."""
+    worlds = (_world(case) for case in recordings.replayed(family) if "objects" in case)
+    return next(world for world in worlds if _found(world, kind))
 
 
 def _world(case: Json) -> World:
@@ -197,7 +194,7 @@ def _found(world: World, kind: str) -> Key | None:
 
 
 def _settled(family: str, kind: str) -> tuple[World, Key, Json]:
-    world = _world(_case(family, kind))
+    world = copy.deepcopy(_settled_world(family, kind))
     identity = _found(world, kind)
     assert identity is not None
     return world, identity, copy.deepcopy(_template(world.objects[identity], kind))

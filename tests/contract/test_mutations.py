@@ -23,7 +23,7 @@ from tests.contract.recordings import FAMILIES, records, replayed
 from tests.contract.test_goldens import settings
 from tests.contract.world import World
 from tests.corpus.test_mutations import mutated as mutated_bytes
-from tests.widgets import NOW
+from tests.hookcalls import NOW
 
 MUTATIONS = 6
 """Of each request."""

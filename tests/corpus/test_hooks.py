@@ -29,9 +29,8 @@ from tests.corpus.requests import (
     sync,
 )
 from tests.corpus.requests import service as inference_service
-from tests.hookcalls import unnoted
+from tests.hookcalls import NOW, unnoted
 from tests.service import Service
-from tests.widgets import NOW
 
 INVALID = inference_service(spec_with(image=" bad"))
 OUTER = "Deployment.apps/v1"

@@ -15,7 +15,7 @@ from app.errors import ProtocolError
 from app.families import KINDS
 from app.hooks.kind import answer_customize, answer_sync
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
-from tests.widgets import NOW
+from tests.hookcalls import NOW
 
 MUTATIONS = 1500
 """Per kind; 1.8 million of them found nothing more when this was written."""

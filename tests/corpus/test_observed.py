@@ -23,7 +23,7 @@ from app.hooks.protocol import CustomizeRequest, SyncBody
 from app.kube.base import Json
 from app.kube.stored import Decoder
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
-from tests.widgets import NOW
+from tests.hookcalls import NOW
 
 Path = tuple[str | int, ...]
 

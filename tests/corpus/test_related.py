@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -17,8 +16,8 @@ from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
 from app.kube.base import Json
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
+from tests.hookcalls import NOW
 
-NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DEPTHS = (65, 240, 300, 600, 900)
 
 

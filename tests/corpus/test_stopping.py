@@ -20,8 +20,7 @@ from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.limits import MAX_DEPTH
 from tests.corpus.kinds import SETTINGS, VALID, cluster_of_all, name_of, parent
-from tests.hookcalls import unnoted
-from tests.widgets import NOW
+from tests.hookcalls import NOW, unnoted
 
 KIND: dict[str, Kind[Any, Any]] = {name_of(kind): kind for kind in KINDS}
 ISVC, PLAYGROUND = "inference.llmkube.dev/InferenceService", "inference.llmaz.io/Playground"

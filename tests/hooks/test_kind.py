@@ -11,8 +11,9 @@ from app.hooks.kept import keep
 from app.hooks.kind import answer_customize, answer_sync
 from app.limits import MAX_ANSWER_BYTES
 from app.settings import Settings
+from tests.hookcalls import NOW
 from tests.hooks.test_kept import RECORD, deployment
-from tests.widgets import NOW, NOW_TEXT, WIDGET, widget
+from tests.widgets import NOW_TEXT, WIDGET, widget
 
 SETTINGS = Settings()
 

@@ -19,7 +19,8 @@ from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
-from tests.widgets import NOW, WIDGET, WidgetSpec, WidgetStatus, widget
+from tests.hookcalls import NOW
+from tests.widgets import WIDGET, WidgetSpec, WidgetStatus, widget
 
 Widgets = Kind[WidgetSpec, WidgetStatus]
 SETTINGS = Settings()

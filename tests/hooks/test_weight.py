@@ -26,9 +26,10 @@ from app.limits import (
 )
 from app.settings import Settings
 from tests.bench.payloads import inference_service_sync
+from tests.hookcalls import NOW
 from tests.hooks.test_kept import RECORD, deployment
 from tests.hooks.test_kind import request
-from tests.widgets import NOW, WIDGET, widget
+from tests.widgets import WIDGET, widget
 
 SETTINGS = Settings()
 

@@ -3,7 +3,8 @@
 from datetime import timedelta
 
 from app.kube.conditions import MESSAGE_MAX, Condition, Conditions, is_true
-from tests.widgets import NOW, NOW_TEXT
+from tests.hookcalls import NOW
+from tests.widgets import NOW_TEXT
 
 OLD = "2020-01-01T00:00:00Z"
 

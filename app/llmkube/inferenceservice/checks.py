@@ -338,7 +338,7 @@ def _tokens(spec: InferenceServiceSpec) -> Errors:
 
 
 def warnings(service: Service) -> list[field.Advice]:
-    """What admission says of a service that it accepts. It sees the service alone, nothing of its Model."""
+    """Return the warnings of admission about a valid service, without its Model."""
     spec, known = service.spec, runtime(service.spec.runtime)
     written = spec.model_dump(by_alias=True, exclude_defaults=True)
     return [
@@ -369,12 +369,12 @@ _METAL_ONLY = ("evictionProtection", "turboQuantBits", "pagedSSDCacheDir", "page
 
 
 def _is_set(value: object) -> bool:
-    """Whether a user wrote something there: a number counts, even 0."""
+    """Return whether the field is set; 0 counts as set."""
     return value is not None and value is not False and value not in ("", [])
 
 
 def _at(written: Json, path: str) -> object:
-    """What stands at ``a.b`` of the spec, ``None`` where nothing does."""
+    """Return the value at ``a.b`` of the spec, ``None`` if absent."""
     value: Any = written
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
@@ -473,7 +473,7 @@ def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[field.Advice]:
-    """What does not fit together with the Model; nothing where that is not among the related objects."""
+    """Return the warnings about the service and its Model, if that is among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec
     model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))

@@ -1,4 +1,4 @@
-"""What stands around a service's pods: its Service, its autoscaler, its PodMonitor. Source: LK-4.1 to LK-4.3."""
+"""The objects around a service's pods: Service, autoscaler and PodMonitor. Source: LK-4.1 to LK-4.3."""
 
 from __future__ import annotations
 

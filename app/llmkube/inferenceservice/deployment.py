@@ -1,4 +1,4 @@
-"""The Deployment of a service, and how to get there from the one that is there. Source: LK-3.3 and LK-D.8."""
+"""The Deployment of a service, and its update from the observed one. Source: LK-3.3 and LK-D.8."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 RECREATE: Json = {"type": "Recreate"}
-"""With a GPU the old pod goes first: the new one could wait for its GPU forever (LK-T-07)."""
+"""With a GPU the old pod is deleted first: the new one could wait for its GPU forever (LK-T-07)."""
 ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
 """The API's defaults, written out so that they are on record as ours and a switch to ``Recreate`` can remove them."""
 
@@ -30,7 +30,7 @@ ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "
 def deployment(
     plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None = None
 ) -> Deployment | Json | None:
-    """What to answer for the Deployment. ``autoscaler`` is the observed one, which may have chosen a number before.
+    """Build the desired Deployment. ``autoscaler`` is the observed one, which may have set the replicas.
 
     ``None`` while the observed one has a selector that our pods cannot satisfy: no update can succeed, so it has to go
     first (LK-D.9). As it is, but with its strategy on record, where ``Recreate`` could not replace it yet (LK-D.8).
@@ -57,7 +57,7 @@ def deployment(
 
 
 def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None) -> int | None:
-    """The number with which an autoscaled service begins (LK-D.7), ``None`` without autoscaling.
+    """Return the initial replicas of an autoscaled service (LK-D.7), ``None`` without autoscaling.
 
     A Deployment that is made again goes on with what the autoscaler chose for the one before.
     """
@@ -68,12 +68,12 @@ def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: Observed
 
 
 def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:
-    """Whether the observed selector, which nobody can change, finds the plan's pods."""
+    """Return whether the observed selector, which is immutable, matches the plan's pods."""
     return observed is None or (observed.spec.selector.match_labels or {}).items() <= plan.pod_labels.items()
 
 
 def _strategy_is_ours(observed: ObservedDeployment) -> bool:
-    """Whether leaving ``rollingUpdate`` out will remove it: there is none, or it is on record."""
+    """Return whether leaving out ``rollingUpdate`` removes it: it is absent or recorded."""
     if observed.spec.strategy.rolling_update is None:
         return True
     return bool(find(last_applied(observed), ("spec", "strategy", "rollingUpdate")))

@@ -1,4 +1,4 @@
-"""Whether a service's model fits into the memory of its GPUs, as far as both objects tell. Source: LK-7."""
+"""Check whether a service's model fits into the memory of its GPUs, by both objects. Source: LK-7."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
 
 
 def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[int, str]:
-    """Bytes of one GPU, and who says so."""
+    """Return the bytes of one GPU, and their source."""
     gpu = model.spec.hardware.gpu if model.spec.hardware else None
     declared = (
         (gpu.memory if gpu else "", "hardware.gpu.memory of the Model"),
@@ -75,7 +75,7 @@ _PLAIN = ("llama", "qwen2")
 
 
 def _shape(model: Model) -> Shape | None:
-    """What the file's header says. Other architectures have wider heads, windows, or layers without a cache."""
+    """Return the metadata of the file. Other architectures have wider heads, windows, or layers without a cache."""
     told = model.status.gguf
     if told is None or not told.layer_count or not told.head_count or not told.embedding_size:
         return None

@@ -1,4 +1,4 @@
-"""What a sync of an InferenceService is given, what it has to ask for, and whether its Models can be used.
+"""The typed request of an InferenceService, its related objects, and whether its Models can be used.
 
 Source: LK-3.1, LK-5.2, LK-B-09 and LK-D.2.
 """
@@ -78,7 +78,7 @@ class ObservedPriorityClass(RelatedMeta):
 
 
 class Related(msgspec.Struct):
-    """Related objects; ``None`` where customize did not ask for the kind."""
+    """Related objects; ``None`` for kinds that customize did not request."""
 
     models: ByName[RelatedResource] = msgspec.field(name="Model.inference.llmkube.dev/v1alpha1", default=None)
     services: ByName[PeerService] = msgspec.field(name="InferenceService.inference.llmkube.dev/v1alpha1", default=None)
@@ -92,7 +92,7 @@ class Related(msgspec.Struct):
 
 
 def customize(resource: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """What a sync needs to see. From the spec alone, as Metacontroller keeps the answer by generation (LK-D.2)."""
+    """Return the rules of the related objects, from the spec only: Metacontroller caches them (LK-D.2)."""
     metadata, spec = resource.metadata, resource.spec
     namespace = metadata.namespace
     wanted_models = _named(spec.model_ref, runtime_of(spec.runtime).draft(spec))
@@ -116,13 +116,13 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
 
 
 def pods_of(service: str, related: Related) -> list[ObservedPod]:
-    """The service's own pods: others may have the label that they were asked for by."""
+    """Return the pods of the service: others may match the rule's label."""
     wanted = names.service_labels(service).items()
     return [pod for pod in sorted_values(related.pods) if wanted <= (pod.metadata.labels or {}).items()]
 
 
 def _named(*candidates: str) -> tuple[str, ...]:
-    """The names, each once; an empty one would select every object."""
+    """Return the distinct names without empty ones, which would select every object."""
     return tuple(dict.fromkeys(filter(None, candidates)))
 
 
@@ -140,7 +140,7 @@ class UnusableModel:
 
 
 def decode(related: RelatedResource | None) -> Model | None:
-    """The Model, typed; ``None`` when there is none or its spec breaks the schema."""
+    """Decode the Model; ``None`` if it is absent or its spec is invalid."""
     if related is None:
         return None
     reading = read_related(related.spec, ModelSpec)
@@ -154,7 +154,7 @@ def decode(related: RelatedResource | None) -> Model | None:
 
 
 def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
-    """The Model when it is Ready, else what keeps the service from using it."""
+    """Return the Model if it is Ready, else why the service cannot use it."""
     if related is None:
         return UnusableModel(
             Phase.FAILED, Cause(Stage.MODEL, f"Model {name} does not exist in this namespace", "ModelNotFound")
@@ -172,7 +172,7 @@ def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
 
 
 class _Stored(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Where a Model's files are, as its status has it."""
+    """The location of a Model's files, from its status."""
 
     cache_key: str = ""
     cache_claim: str = ""
@@ -200,7 +200,7 @@ def _waits(text: str, reason: str) -> UnusableModel:
 
 
 def _unready(name: str, status: ModelStatus) -> UnusableModel:
-    """The Model's phase and its own words. Settings that leave it without a claim fail its services too (LK-0.3)."""
+    """Return the Model's phase and message. Settings that leave it without a claim fail its services too (LK-0.3)."""
     why = find(status.conditions, ConditionType.READY)
     words = why.message if why is not None and why.status != "True" else ""
     text = f"Model {name} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
@@ -278,12 +278,12 @@ def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, n
 
 
 def _is_mounted(model: Model) -> bool:
-    """The pods read its file from a volume, so that it has to be there."""
+    """Return whether the pods read its file from a volume."""
     return accelerator(model.spec) != METAL and source_of(model.spec).kind is not SourceClass.REPOSITORY
 
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:
-    """The arguments on record of the Deployment's container."""
+    """Return the recorded arguments of the Deployment's container."""
     value: Any = last_applied(observed) if observed is not None else None
     for key in ("spec", "template", "spec", "containers", 0, "args"):
         value = _inside(value, key)
@@ -291,7 +291,7 @@ def _arguments(observed: ObservedDeployment | None) -> list[str]:
 
 
 def _inside(value: Any, key: str | int) -> Any:
-    """An item of a map or a list, ``None`` where there is none: users can write anything into the record."""
+    """Return an item of a map or a list, ``None`` if absent: users can write anything into the record."""
     try:
         return value[key]
     except (TypeError, LookupError):

@@ -1,4 +1,4 @@
-"""Every decision about the pods of a service and what stands before them. Source: LK-3 and LK-4.
+"""Every decision about the pods of a service and the objects in front of them. Source: LK-3 and LK-4.
 
 The builders beside this module only give these values their shape.
 """
@@ -56,7 +56,7 @@ PORT_NAME = "http"
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What the autoscaler gets."""
+    """The settings of the autoscaler."""
 
     minimum: int
     maximum: int
@@ -65,7 +65,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a service needs in the cluster. Maps and lists that are empty are left out of the objects."""
+    """The decisions about a service. Empty maps and lists are left out of the objects."""
 
     name: str
     namespace: str
@@ -76,7 +76,7 @@ class Plan:
     pod_labels: dict[str, str]
     pod_annotations: dict[str, str]
     replicas: int
-    """What the user wants; an autoscaler may want something else."""
+    """Replicas of the spec; an autoscaler may change them."""
     scaling: Scaling | None
     runtime: Runtime
     image: str
@@ -93,7 +93,7 @@ class Plan:
     """Claims of dynamic resource allocation."""
     requests: dict[str, str]
     limits: dict[str, str]
-    """Beside the GPUs'."""
+    """Limits other than those of GPUs."""
     init: list[Container]
     volumes: list[Json]
     mounts: list[VolumeMount | Json]
@@ -110,7 +110,7 @@ class Plan:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether pods hold GPUs, counted or claimed, which a new pod may have to wait for."""
+        """Return whether pods have GPUs, counted or claimed, for which a new pod may wait."""
         return bool(self.gpus.count or self.claims)
 
 
@@ -122,10 +122,10 @@ def plan(
     operator_claim: bool,
     settings: Settings,
 ) -> Plan:
-    """The decisions for a Model that is Ready and served inside the cluster.
+    """Return the decisions for a Model that is Ready and served inside the cluster.
 
-    ``drafting`` is the Model that ``speculative.model`` names, if there is one. ``operator_claim``: the claim that the
-    operator names for all Models exists in the namespace.
+    ``drafting`` is the draft Model, if there is one. ``operator_claim``: the operator's claim for all Models exists in
+    the namespace.
     """
     runtime = runtime_of(spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
@@ -189,42 +189,42 @@ def plan(
 
 
 def _served(storage: Storage, runtime: Runtime, model: ModelSpec) -> str:
-    """The path on the command line: the directory of all files for what is loaded as a whole (LK-3.6.1)."""
-    whole = runtime.loads_directories and model.format != "gguf"
-    return storage.directory if whole and storage.directory else storage.path
+    """Return the path of the command line: a directory if the runtime loads all files of one (LK-3.6.1)."""
+    is_directory = runtime.loads_directories and model.format != "gguf"
+    return storage.directory if is_directory and storage.directory else storage.path
 
 
 def wanted_replicas(spec: InferenceServiceSpec) -> int:
-    """The user's number; none while the service is suspended."""
+    """Return the replicas of the spec; 0 while the service is suspended."""
     if spec.suspend:
         return 0
     return 1 if spec.replicas is None else spec.replicas
 
 
 def container_port(spec: InferenceServiceSpec, runtime: Runtime) -> int:
-    """The port the server listens on and its probes ask (LK-3.3)."""
+    """Return the port of the server and its probes (LK-3.3)."""
     return spec.container_port or (spec.endpoint.port if spec.endpoint else runtime.port)
 
 
 def service_port(spec: InferenceServiceSpec) -> int:
-    """The Service's port: never the container's, never the runtime's (LK-3.9)."""
+    """Return the Service's port, which is independent of the container's and the runtime's (LK-3.9)."""
     return spec.endpoint.port if spec.endpoint else DEFAULT_SERVICE_PORT
 
 
 def endpoint(metadata: ObjectMeta, spec: InferenceServiceSpec, settings: Settings) -> str:
-    """The service's URL inside the cluster (LK-5.6)."""
+    """Return the service's URL inside the cluster (LK-5.6)."""
     host = f"{names.service_name(metadata.name)}.{metadata.namespace}.svc.{settings.cluster_domain}"
     path = (spec.endpoint.path if spec.endpoint else "") or DEFAULT_ENDPOINT_PATH
     return f"http://{host}:{service_port(spec)}{path}"
 
 
 def priority_class(spec: InferenceServiceSpec) -> str:
-    """The pods' PriorityClass: the user's own, else that of the level."""
+    """Return the PriorityClass of the pods: the user's, else the one of the level."""
     return spec.priority_class_name or names.priority_class(spec.priority)
 
 
 def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
-    """The runtime's default image, which is built for the GPU of the pod."""
+    """Return the runtime's default image for the GPU of the pod."""
     makers = {"nvidia.com": "cuda", "amd.com": "amd"}
     maker = makers.get(gpus.resource.partition("/")[0], "") if gpus.count else ""
     return runtime.device_images.get(amd_device(gpu_of(model)) or maker, runtime.image)
@@ -250,16 +250,16 @@ def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | Non
     )
 
 
-# Where a pod finds its model: volumes, mounts, the init container, the path or name on the command line (LK-3.6).
+# The model in a pod: volumes, mounts, init container, and the path or name on the command line (LK-3.6).
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The model inside the pod. All empty when the server fetches the model itself."""
+    """The model inside the pod. Empty if the server downloads the model itself."""
 
     path: str = ""
     directory: str = ""
-    """Where the paths of several files begin."""
+    """Root of the paths of several files."""
     volumes: tuple[Json, ...] = ()
     mounts: tuple[VolumeMount, ...] = ()
     init: Container | None = None
@@ -270,7 +270,7 @@ _FETCHED_BY_SERVER = Storage()
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The draft model: its path or name on the command line, and what the pod needs for it besides the main model's."""
+    """The draft model: its path or name on the command line, and its volumes, mounts and init container."""
 
     name: str = ""
     volumes: tuple[Json, ...] = ()
@@ -279,16 +279,16 @@ class Draft:
 
 
 def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, settings: Settings) -> Storage:
-    """The main model, for a runtime that reads it from a volume."""
+    """Return the main model of a runtime that reads it from a volume."""
     source = source_of(model.spec)
     if source.kind is SourceClass.PVC:
         mount = VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
         return Storage(source.mounted_path, "", (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
     if not source.is_file:
         return _FETCHED_BY_SERVER
-    own = spec.model_cache or ModelCache()
-    fetched = _download(model, model.status.cache_key, source, own, settings)
-    claim = own.claim_name or _claim_of(model, operator_claim, settings)
+    cache = spec.model_cache or ModelCache()
+    fetched = _download(model, model.status.cache_key, source, cache, settings)
+    claim = cache.claim_name or _claim_of(model, operator_claim, settings)
     return Storage(
         path=fetched.path,
         directory=fetched.directory if source.files else "",
@@ -299,15 +299,15 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
 
 
 def _sized(volume: Json, spec: InferenceServiceSpec) -> Json:
-    """The empty directory of a model takes no more than the pod may."""
+    """Limit the empty directory of a model to the ephemeral storage of the pod."""
     limit = _disk(spec).get(EPHEMERAL_STORAGE)
     return {**volume, "emptyDir": {"sizeLimit": limit}} if limit and volume["name"] == names.STORAGE_VOLUME else volume
 
 
 def _download(model: Model, key: str, source: Source, own: ModelCache, settings: Settings) -> Download:
-    """The download that finds what the Model's Job left: in the directory that the Model's status names.
+    """Return the download that finds the files of the Model's Job, in the directory of the Model's status.
 
-    Onto a claim of the service's own, or into an empty directory, each pod fetches the file for itself.
+    On a claim of the service, or in an empty directory, each pod downloads the file.
     """
     namespace, name = model.metadata.namespace, model.metadata.name
     fetched = download(model.spec, source, namespace, name, settings)
@@ -319,7 +319,7 @@ def _download(model: Model, key: str, source: Source, own: ModelCache, settings:
 
 
 def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
-    """The claim that the Model fills: its status says which when it is not the one of the plain name."""
+    """Return the claim that the Model fills; its status has the name if it is not the plain one."""
     return cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
 
 
@@ -328,7 +328,7 @@ def _draft(
 ) -> Draft:
     """Return the draft model: a Model of the namespace where the name is one, else what the user wrote.
 
-    The name of a Model that does not exist is no use to a server, so it is left out (LK-B-08).
+    A server cannot use the name of a Model that does not exist, so it is left out (LK-B-08).
     """
     runtime = runtime_of(spec.runtime)
     text = runtime.draft(spec)
@@ -348,22 +348,22 @@ def _draft(
 
 def _downloaded(fetched: Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Draft:
     """Return a draft model that the pod downloads beside its main model, into the same empty directory."""
-    known = {volume["name"] for volume in main.volumes}
-    added = tuple(_sized(v, spec) for v in volumes(fetched, "", settings) if v["name"] not in known)
+    existing = {volume["name"] for volume in main.volumes}
+    added = tuple(_sized(v, spec) for v in volumes(fetched, "", settings) if v["name"] not in existing)
     mount = serving_mount(fetched)
-    own = container(fetched, settings, spec.pod_security_context)
-    init = msgspec.structs.replace(own, name=names.DRAFT_DOWNLOADER)
-    return Draft(fetched.path, added, () if mount.name in known else (mount,), init)
+    downloader = container(fetched, settings, spec.pod_security_context)
+    init = msgspec.structs.replace(downloader, name=names.DRAFT_DOWNLOADER)
+    return Draft(fetched.path, added, () if mount.name in existing else (mount,), init)
 
 
 def _mounted(claim: str, inside: str, main: Storage) -> Draft:
-    """A file on a claim: below the main model's mount when that is the same claim, else on a mount of its own."""
+    """Return a draft model on a claim: below the main model's mount if it is the same claim, else on another mount."""
     shared = {v["name"] for v in main.volumes if v.get("persistentVolumeClaim", {}).get("claimName") == claim}
     for mount in main.mounts:
         if mount.name in shared:
             return Draft(posixpath.join(mount.mount_path, inside))
-    own = VolumeMount(name=names.DRAFT_VOLUME, mount_path=names.DRAFT_DIR, read_only=True)
-    return Draft(posixpath.join(names.DRAFT_DIR, inside), (_claim_volume(names.DRAFT_VOLUME, claim),), (own,))
+    draft_mount = VolumeMount(name=names.DRAFT_VOLUME, mount_path=names.DRAFT_DIR, read_only=True)
+    return Draft(posixpath.join(names.DRAFT_DIR, inside), (_claim_volume(names.DRAFT_VOLUME, claim),), (draft_mount,))
 
 
 def _claim_volume(name: str, claim: str) -> Json:
@@ -377,11 +377,11 @@ _CONTAINER_SECURITY: Json = {"allowPrivilegeEscalation": False, "capabilities": 
 
 
 def _requests(spec: InferenceServiceSpec, model: ModelSpec) -> dict[str, str]:
-    """CPU and memory; what the service does not say the Model may (LK-B-03)."""
-    own, fallback = spec.resources, model.resources
-    cpu = (own.cpu if own else "") or (fallback.cpu if fallback else "")
-    memory = (own.host_memory or own.memory if own else "") or (fallback.memory if fallback else "")
-    # A Model's text is checked by its own hook, which may not have been asked yet.
+    """Return the requests of CPU and memory, which default to the Model's (LK-B-03)."""
+    resources, fallback = spec.resources, model.resources
+    cpu = (resources.cpu if resources else "") or (fallback.cpu if fallback else "")
+    memory = (resources.host_memory or resources.memory if resources else "") or (fallback.memory if fallback else "")
+    # The Model's hook, which may not have run yet, reports invalid quantities.
     return {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if text and is_quantity(text)}
 
 
@@ -389,29 +389,29 @@ EPHEMERAL_STORAGE = "ephemeral-storage"
 
 
 def _disk(spec: InferenceServiceSpec) -> dict[str, str]:
-    """The node's disk: request and limit are the same, so that a pod is not evicted for what it asked for."""
+    """Return the request and limit of ephemeral storage. They are equal, so that a pod within it is not evicted."""
     text = spec.resources.ephemeral_storage if spec.resources else ""
     return {EPHEMERAL_STORAGE: canonical(text)} if text else {}
 
 
 def _annotations(spec: InferenceServiceSpec) -> dict[str, str]:
-    """The user's win. Nothing here may depend on the status, or each change of it would replace the pods."""
+    """Return the pod annotations; the user's win. They must not depend on the status: changes would restart pods."""
     protected = spec.disruption is not None and spec.disruption.protect_always
     return {names.DO_NOT_DISRUPT: "true", **spec.pod_annotations} if protected else spec.pod_annotations
 
 
 def _embedded(items: list[Json]) -> list[Json]:
-    """Parts of a pod that the user writes, as the API server stores them."""
+    """Return embedded parts of a pod as the API server stores them."""
     return [normalised(clean(item)) for item in items]
 
 
 def _environment(variables: list[Json]) -> list[Json]:
-    """Each name once; an empty value is left out, because the API server does not store it either."""
+    """Return the variables with distinct names; an empty value is left out, as the API server does."""
     return [_stored(clean(variable)) for variable in each_name_once(variables, moved=True)]
 
 
 def _stored(variable: Json) -> Json:
-    """A variable as the API server writes it, its divisor in canonical text."""
+    """Return a variable as the API server stores it, with a canonical divisor."""
     reference = (variable.get("valueFrom") or {}).get("resourceFieldRef")
     if reference and "divisor" in reference:
         reference["divisor"] = canonical_value(reference["divisor"])
@@ -427,29 +427,29 @@ def _by_name(references: list[Json]) -> list[Json]:
 
 
 def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest, model: ModelSpec) -> list[Json]:
-    """The GPU's first, then the user's, with or without a GPU (LK-T-03)."""
-    own = [toleration(replace(gpus, resource=toleration_key(model, gpus)))] if gpus.count else []
-    return own + [_without_empty(clean(item)) for item in spec.tolerations]
+    """Return the toleration of the GPU, if there is one, and the user's tolerations (LK-T-03)."""
+    generated = [toleration(replace(gpus, resource=toleration_key(model, gpus)))] if gpus.count else []
+    return generated + [_without_empty(clean(item)) for item in spec.tolerations]
 
 
 def _probes(spec: InferenceServiceSpec, runtime: Runtime, port: int) -> Probes:
-    """The runtime's probes; those of the user replace them one by one, each as a whole."""
+    """Return the runtime's probes; each probe of the user replaces one of them."""
     generated = probes(http_get(runtime.health, port) if runtime.health else tcp_socket(port))
     if runtime.generates:
         thorough = probes(http_get(runtime.generates, port))
         generated = Probes(thorough.startup, generated.liveness, thorough.readiness)
-    own = spec.probe_overrides
-    if own is None:
+    overrides = spec.probe_overrides
+    if overrides is None:
         return generated
     return Probes(
-        startup=_probe(own.startup) or generated.startup,
-        liveness=_probe(own.liveness) or generated.liveness,
-        readiness=_probe(own.readiness) or generated.readiness,
+        startup=_probe(overrides.startup) or generated.startup,
+        liveness=_probe(overrides.liveness) or generated.liveness,
+        readiness=_probe(overrides.readiness) or generated.readiness,
     )
 
 
 def _probe(own: Json | None) -> Json | None:
-    """A probe as it is stored: 0 means the API server's default, an empty host or path means none."""
+    """Return a probe as the API server stores it, without zeros and empty hosts or paths."""
     if own is None:
         return None
     fields = {key: value for key, value in clean(own).items() if value != 0}
@@ -461,14 +461,14 @@ def _handler(value: Any) -> Any:
 
 
 def _security(spec: InferenceServiceSpec, settings: Settings) -> Json:
-    """Of the pod: what the user wrote, as a whole, so without our ``fsGroup``."""
+    """Return the pod security context: the user's, without the default ``fsGroup``, or the default."""
     if spec.pod_security_context is None:
         return default_pod_security(settings)
     return normalised(clean(spec.pod_security_context))
 
 
 def _container_security(spec: InferenceServiceSpec) -> Json:
-    """Of the server's container: what the user wrote, as a whole, even when that is empty."""
+    """Return the security context of the server's container: the user's, even if empty, or the default."""
     if spec.security_context is None:
         return _CONTAINER_SECURITY
     return normalised(clean(spec.security_context))

@@ -67,7 +67,7 @@ class StatusInputs:
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """A phase with the numbers it stands on."""
+    """A phase and its replica counts."""
 
     phase: Phase
     ready: int = 0
@@ -78,7 +78,7 @@ class PhaseResult:
     causes: list[Cause] = field(default_factory=list)
     """Why the service is not ready; empty exactly when it is."""
     replacing: bool = False
-    """Whether pods of an earlier template are being replaced."""
+    """Pods of an earlier template are being replaced."""
 
 
 def waiting(
@@ -116,7 +116,7 @@ _WRITTEN_BY_AGENT = (SchedulingStatus.INSUFFICIENT_MEMORY, SchedulingStatus.MEMO
 
 
 def _kept_for_agent(status: InferenceServiceStatus) -> Scheduling | None:
-    """What a metal agent wrote into the status; ``None`` when what stands there is ours (LK-T-02)."""
+    """Return the status that a metal agent wrote; ``None`` if it did not write one (LK-T-02)."""
     if status.scheduling_status not in _WRITTEN_BY_AGENT:
         return None
     return Scheduling(status.scheduling_status, status.scheduling_message)
@@ -132,18 +132,18 @@ def _agent_cause(spec: InferenceServiceSpec, scheduling: Scheduling, ready: int,
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was seen of a service whose pods run in this cluster."""
+    """The observed state of a service whose pods run in this cluster."""
 
     rollout: Rollout
     scheduling: Scheduling
     queue_position: int
     causes: Sequence[Cause]
-    """What may hold the pods up; nobody asks while all of them are ready and current."""
+    """Possible causes of unready pods; empty while all are ready and current."""
     outstanding: Sequence[Cause]
     """Children that are not there or not as they should be, or cannot be made yet, which counts in any case."""
     pods: Sequence[ObservedPod] = ()
     missing_draft: Cause | None = None
-    """What speculative decoding lacks."""
+    """The missing draft model of speculative decoding."""
 
 
 def in_cluster(service: Service, seen: Observation, inputs: StatusInputs) -> InferenceServiceStatus:
@@ -168,7 +168,7 @@ def in_cluster(service: Service, seen: Observation, inputs: StatusInputs) -> Inf
 
 
 def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
-    """Whether all the pods that are wanted are ready with the present template, and some are."""
+    """Return whether all desired pods are ready with the current template, and at least one is."""
     return rollout.ready > 0 and rollout.ready == desired_replicas(spec, rollout) and rollout.current
 
 
@@ -197,7 +197,7 @@ def invalid(
 
 
 def desired_replicas(spec: InferenceServiceSpec, rollout: Rollout) -> int:
-    """What the user wants; under autoscaling what the autoscaler made of it, unless the user stopped it (LK-T-17)."""
+    """Return the desired replicas; under autoscaling the autoscaler's, unless the user stopped it (LK-T-17)."""
     wanted = wanted_replicas(spec)
     return rollout.spec_replicas if spec.autoscaling and wanted and rollout.spec_replicas is not None else wanted
 
@@ -456,7 +456,7 @@ RESYNC = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """What the slices say."""
+    """Return the heartbeat of the slices."""
 
     ready: int
     """Addresses that answer."""

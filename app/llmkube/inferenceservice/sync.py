@@ -1,4 +1,4 @@
-"""The sync and customize hooks of InferenceService: what is there, what shall be there, what it means.
+"""The sync and customize hooks of InferenceService: observed and desired children, and the status.
 
 Source: LK-3.1, LK-5 and LK-D.2.
 """
@@ -71,47 +71,47 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
 
 
 def _waiting(resource: Service, unusable: UnusableModel, request: Request, inputs: StatusInputs) -> SyncResponse:
-    """Answer for a service whose pods cannot be made; those that run are kept."""
+    """Return the answer for a service whose pods cannot be created; existing children are kept."""
     observed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
-    judged = status.waiting(resource, unusable, rollout(observed), inputs)
-    return SyncResponse(status=judged, children=_kept(request.children, resource.spec))
+    waiting_status = status.waiting(resource, unusable, rollout(observed), inputs)
+    return SyncResponse(status=waiting_status, children=_kept(request.children, resource.spec))
 
 
 def _in_cluster(
     resource: Service, model: Model, request: Request, settings: Settings, inputs: StatusInputs
 ) -> SyncResponse:
-    """A service whose pods run here."""
+    """Return the answer for a service whose pods run in the cluster."""
     metadata, spec = resource.metadata, resource.spec
     children, related = request.children, request.related or Related()
     claim = settings.llmkube_model_cache_claim
     drafting = get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
     kept_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
-    wanted = plan(metadata, spec, model, decode(drafting), kept_claim, settings)
-    refusal = next(refusals(spec, model.spec, wanted, related, settings), None)
+    service_plan = plan(metadata, spec, model, decode(drafting), kept_claim, settings)
+    refusal = next(refusals(spec, model.spec, service_plan, related, settings), None)
     if refusal:
         unusable = UnusableModel(Phase.FAILED, refusal)
         return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
     observed = get(children.deployments, metadata.name, metadata.namespace)
-    waits = draft_cause(spec, drafting, observed)
-    desired = _kept(children, spec) if waits else _children(wanted, observed, children)
+    draft_wait = draft_cause(spec, drafting, observed)
+    desired = _kept(children, spec) if draft_wait else _children(service_plan, observed, children)
     ready = was_ready(resource.status.conditions, metadata.generation)
-    reported = rollout(observed, was_ready=ready) if selectable(wanted, observed) else NOTHING
-    waited = [waits] if waits else _outstanding(resource, desired, request, inputs.now)
+    progress = rollout(observed, was_ready=ready) if selectable(service_plan, observed) else NOTHING
+    waited = [draft_wait] if draft_wait else _outstanding(resource, desired, request, inputs.now)
     no_draft = missing_draft(spec, drafting)
-    if status.is_ready(spec, reported):  # nobody asks why not, so hundreds of pods need not be looked at
-        seen = Observation(reported, status.NOT_WAITING, 0, (), waited, missing_draft=no_draft)
+    if status.is_ready(spec, progress):  # without causes, so that hundreds of pods are not examined
+        observation = Observation(progress, status.NOT_WAITING, 0, (), waited, missing_draft=no_draft)
     else:
         pods = pods_of(metadata.name, related)
         queue = sorted_values(related.services) if settings.llmkube_queue_position else None
-        seen = Observation(
-            rollout=reported,
-            scheduling=status.scan(pods, wanted.gpus, (*known_resources(settings), wanted.gpus.resource)),
+        observation = Observation(
+            rollout=progress,
+            scheduling=status.scan(pods, service_plan.gpus, (*known_resources(settings), service_plan.gpus.resource)),
             queue_position=0 if queue is None else status.queue_position(metadata, queue),
             causes=[
-                *mistakes(spec, wanted, model),
-                *([no_draft] if no_draft and not waits else ()),
-                *status.missing_classes(wanted, related),
-                *status.multi_attach(wanted, pods, related, settings),
+                *mistakes(spec, service_plan, model),
+                *([no_draft] if no_draft and not draft_wait else ()),
+                *status.missing_classes(service_plan, related),
+                *status.multi_attach(service_plan, pods, related, settings),
                 *(deployment_causes(observed) if observed else ()),
                 *pod_causes(pods),
             ],
@@ -120,35 +120,35 @@ def _in_cluster(
             missing_draft=no_draft,
         )
     return SyncResponse(
-        status=status.in_cluster(resource, seen, inputs),
+        status=status.in_cluster(resource, observation, inputs),
         children=desired,
-        resync_after_seconds=RESYNC if waited and not waits else None,
+        resync_after_seconds=RESYNC if waited and not draft_wait else None,
     )
 
 
 def kept(request: Request) -> list[Kept]:
-    """The children of a service with errors: as they are, without pods where they are not wanted all the same."""
+    """Return the children of an invalid service: kept, and scaled to 0 if the spec stops it."""
     spec = request.parent.spec
     return keep_or_stop(request.children, stop=is_scaled_to_zero(spec) or is_true(spec, "suspend"))
 
 
 def _kept(children: Children, spec: InferenceServiceSpec) -> list[Kept]:
-    """The children of a service that has to wait for something else: stopping it does not."""
+    """Return the children of a waiting service: kept, and scaled to 0 if the spec stops it."""
     return keep_or_stop(children, stop=wanted_replicas(spec) == 0)
 
 
-def _children(wanted: Plan, observed: ObservedDeployment | None, children: Children) -> list[Json]:
-    offered = [
-        deployment(wanted, observed, get(children.autoscalers, wanted.name, wanted.namespace)),
-        service(wanted),
-        horizontal_pod_autoscaler(wanted),
-        pod_monitor(wanted) if children.pod_monitors is not None else None,
+def _children(service_plan: Plan, observed: ObservedDeployment | None, children: Children) -> list[Json]:
+    candidates = [
+        deployment(service_plan, observed, get(children.autoscalers, service_plan.name, service_plan.namespace)),
+        service(service_plan),
+        horizontal_pod_autoscaler(service_plan),
+        pod_monitor(service_plan) if children.pod_monitors is not None else None,
     ]
-    return as_json(child for child in offered if child is not None)
+    return as_json(child for child in candidates if child is not None)
 
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
-    """Children of this answer that are not there, or not as it asks for."""
+    """Return the causes of desired children that do not exist, or differ."""
     found = outstanding(desired, request)
     if not found or resource.metadata.deletion_timestamp:
         return []

@@ -224,7 +224,7 @@ class SpeculativeDecoding(KubeModel):
 
     @property
     def takes_draft(self) -> bool:
-        """Whether the type uses a draft model."""
+        """Return whether the type uses a draft model."""
         return self.type in (*DRAFT_TYPES, "draft-mtp")
 
 
@@ -291,11 +291,11 @@ class ProbeOverrides(KubeModel):
 
 
 class ModelCache(KubeModel):
-    """Where the pods keep the model's file."""
+    """The storage of the model's file in pods."""
 
     persistence: Annotated[Literal["Cached", "Ephemeral"] | None, HONOURED] = Field(
         default=None,
-        description="Ephemeral: each pod downloads into a directory of its own. Otherwise the file is on a claim.",
+        description="Ephemeral: each pod downloads into an empty directory. Cached: the file is on a claim.",
     )
     claim_name: Annotated[str, HONOURED] = Field(
         default="",
@@ -305,7 +305,7 @@ class ModelCache(KubeModel):
 
 
 class Disruption(KubeModel):
-    """Whether Karpenter may take the pods' nodes away."""
+    """The protection of the pods' nodes from Karpenter."""
 
     protect_startup: Annotated[
         bool, no_effect("pods are protected always or never: set protectAlways to protect them")
@@ -332,7 +332,7 @@ class SLO(KubeModel):
 
 
 class RolloutPolicy(KubeModel):
-    """How long a new template waits for requests in flight."""
+    """The wait of a new template for requests in flight."""
 
     wait_for_idle: bool = Field(default=False, description="Whether a rollout waits until no request is in flight.")
     idle_timeout_seconds: int = Field(default=300, ge=0, description="Maximum time to wait, in seconds.")
@@ -342,6 +342,7 @@ class RolloutPolicy(KubeModel):
 class InferenceServiceSpec(KubeModel):
     """One model, served."""
 
+    synonyms: ClassVar[Mapping[str, str]] = {"ggml": "llamacpp", "llama": "llamacpp"}
     habits: ClassVar[Mapping[str, str]] = {
         "template": "pods are described by fields of spec itself, such as spec.image, spec.args, spec.env and "
         "spec.resources",
@@ -492,7 +493,7 @@ class InferenceServiceSpec(KubeModel):
     autoscaling: Autoscaling | None = Field(default=None, description="Autoscaling of the number of replicas.")
     probe_overrides: ProbeOverrides | None = Field(default=None, description="Probes that replace the generated ones.")
     tolerations: Annotated[list[Toleration], PASSED_THROUGH] = Field(
-        default_factory=list, description="Tolerations of the pods, in addition to that of the GPU."
+        default_factory=list, description="Tolerations of the pods, in addition to the toleration of the GPU."
     )
     node_selector: Annotated[dict[str, str], PASSED_THROUGH] = Field(
         default_factory=dict, description="Node labels that the pods require."
@@ -502,10 +503,10 @@ class InferenceServiceSpec(KubeModel):
         default_factory=list, description="Topology spread constraints of the pods."
     )
     extra_volumes: Annotated[list[Volume], PASSED_THROUGH] = Field(
-        default_factory=list, description="Volumes of the pods, in addition to that of the model."
+        default_factory=list, description="Volumes of the pods, in addition to the model's."
     )
     extra_volume_mounts: Annotated[list[VolumeMount], PASSED_THROUGH] = Field(
-        default_factory=list, description="Volume mounts of the server's container, in addition to that of the model."
+        default_factory=list, description="Volume mounts of the server's container, in addition to the model's."
     )
     revision_history_limit: Annotated[Int32 | None, HONOURED] = Field(
         default=None, ge=0, description="Number of earlier ReplicaSets of the Deployment to keep. Defaults to 10."
@@ -528,7 +529,7 @@ class InferenceServiceSpec(KubeModel):
         default="normal", description="How important the service is; names one of the PriorityClasses llmkube-*."
     )
     priority_class_name: Annotated[str, HONOURED] = Field(
-        default="", description="PriorityClass of the pods instead of that of priority."
+        default="", description="PriorityClass of the pods. Overrides priority."
     )
     eviction_protection: Annotated[bool, passed_through("to the agent, on metal only")] = Field(
         default=False, description="Keeps a metal agent from stopping the service when memory is short. metal only."
@@ -571,7 +572,7 @@ class InferenceServiceSpec(KubeModel):
 
 
 class Phase(StrEnum):
-    """Where a service is in its life (LK-5.3)."""
+    """The phase of a service (LK-5.3)."""
 
     PENDING = "Pending"
     """Its Model is not Ready."""
@@ -584,7 +585,7 @@ class Phase(StrEnum):
     WAITING_FOR_GPU = "WaitingForGPU"
     """No node has enough free GPUs."""
     STOPPED = "Stopped"
-    """Nobody wants a pod, and there is none."""
+    """No pod is desired, and none exists."""
     SUSPENDED = "Suspended"
     """``suspend`` is true: pods that are left are on their way out."""
     FAILED = "Failed"
@@ -592,7 +593,7 @@ class Phase(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """What a service's conditions are about."""
+    """The condition types of a service."""
 
     READY = "Ready"
     """The one condition all families have; while not True its message lists why."""
@@ -605,15 +606,15 @@ class ConditionType(StrEnum):
     GPU_AVAILABLE = "GPUAvailable"
     """The cluster has the GPUs the pods ask for."""
     SUSPENDED = "Suspended"
-    """Whether ``suspend`` is true."""
+    """True while ``suspend`` is set."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
     """Speculative decoding lacks its draft model."""
     MODEL_TRANSFER_HEALTHY = "ModelTransferHealthy"
-    """Whether pods can download the model; only there once they could not."""
+    """False while pods cannot download the model; absent if they never failed to."""
     DRIVER_COMPATIBLE = "DriverCompatible"
-    """Whether the node's GPU driver is recent enough for the image; only there once it was not."""
+    """False if the node's GPU driver is too old for the image; absent if it never was."""
     GATEWAY_READY = "GatewayReady"
-    """Whether endpoint.gateway has its effect; only there while it is enabled."""
+    """The state of endpoint.gateway, while it is enabled."""
     MEMORY_PRESSURE = "MemoryPressure"
     """Written by the metal agent; only kept."""
 
@@ -640,7 +641,7 @@ class Reason(StrEnum):
     INSUFFICIENT_GPU = "InsufficientGPU"
     """No node has enough free GPUs."""
     FAILED = "Failed"
-    """Nothing will happen until somebody acts; the message says what."""
+    """Action is required; the message describes it."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
     """Speculative decoding lacks its draft model."""
     CONFIG_VALID = "ConfigValid"
@@ -714,7 +715,7 @@ class GatewayStatus(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What is known of a service. Zero values are left out, as upstream does."""
+    """The status of a service. Zero values are left out, as upstream does."""
 
     phase: Annotated[
         str, Meta(description="Where the service is in its life.", extra_json_schema={"enum": [str(p) for p in Phase]})
@@ -736,7 +737,7 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     queue_position: Annotated[
         Int32, Meta(description="Place among all services that wait for a GPU, oldest first; 0 when not waiting.")
     ] = 0
-    effective_priority: Annotated[Int32, Meta(description="Number that the priority stands for.")] = 0
+    effective_priority: Annotated[Int32, Meta(description="Value of the priority.")] = 0
     conditions: Annotated[list[Condition], Meta(description="What is true of the service, by type.")] = msgspec.field(
         default_factory=list
     )

@@ -20,7 +20,7 @@ from app.kube.desired import (
 from app.kube.quantity import QuantityError, canonical
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
-from app.llmkube.model.observed import Downloader, DownloadJob, ModelPod, told, users, variable
+from app.llmkube.model.observed import Downloader, DownloadJob, ModelPod, kept_keys, users, variable
 from app.llmkube.model.plan import Plan
 from app.settings import Settings
 
@@ -29,7 +29,7 @@ SHARED = "ReadWriteMany"
 
 
 def claim(plan: Plan, settings: Settings) -> PersistentVolumeClaim:
-    """The Model's own claim. A size that is no quantity raises; :func:`size_problem` says so first."""
+    """Build the Model's claim. Raises QuantityError for a size that :func:`size_problem` rejects."""
     return PersistentVolumeClaim(
         metadata=ObjectMeta(name=plan.claim, namespace=plan.namespace, labels=names.claim_labels(plan.name)),
         spec=PersistentVolumeClaimSpec(
@@ -45,7 +45,7 @@ def _size(settings: Settings) -> str:
 
 
 def size_problem(settings: Settings) -> str:
-    """Why no claim can be made with the operator's settings, or an empty text."""
+    """Return why the operator's cache size is invalid, or an empty string."""
     try:
         _size(settings)
     except QuantityError:
@@ -54,7 +54,7 @@ def size_problem(settings: Settings) -> str:
 
 
 RETRIES = 2
-"""New pods after the first; each of them tries several times itself."""
+"""Number of retries of a Job; each pod tries several times itself."""
 
 _GIVE_UP = {
     "rules": [
@@ -71,9 +71,9 @@ _GIVE_UP = {
 
 
 def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings: Settings) -> Job:
-    """The Job. It has no lifetime after its end: deleted, it would be made anew and download again.
+    """Build the Job. It has no TTL: once deleted it would be recreated, and download again.
 
-    ``keep``: the cache keys whose files stay, separated by blanks; ``None`` for all.
+    ``keep`` lists the cache keys whose files remain, separated by spaces; ``None`` keeps all.
     """
     downloader = container(download, settings, in_job=True)
     if keep is not None:
@@ -104,7 +104,7 @@ def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings
 
 
 def _directory(downloader: Downloader) -> str:
-    """Where a serving pod's downloader looks for the file, or for several."""
+    """Return the directory of the downloader of a serving pod."""
     return variable(downloader, "CACHE_DIR") or posixpath.dirname(variable(downloader, "MODEL_PATH") or "")
 
 
@@ -114,16 +114,16 @@ _KEY = re.compile(r"[0-9a-f]{16}")
 def keys_to_keep(
     plan: Plan, before: str, failed: DownloadJob | None, pods: Iterable[ModelPod] | None, settings: Settings
 ) -> str | None:
-    """What a new Job is told: cache keys, separated by blanks. ``None``: all files stay.
+    """Return the cache keys whose files a new Job keeps, separated by spaces. ``None`` keeps all files.
 
-    They do where others may keep theirs (a claim that is not the Model's own), where nobody sees the pods, and where
-    the operator wants it. ``before``: the cache key of the Model's status. ``failed``: the Job that the new one
-    follows, which may have been told of a key that the status does not have any more.
+    All are kept on a claim that is not a child of the Model, if pods are not watched, and by a setting of the operator.
+    ``before`` is the cache key of the Model's status. ``failed`` is the previous Job, which may keep a key that the
+    status no longer has.
     """
-    own = plan.makes_claim and plan.claim != settings.llmkube_model_cache_claim
-    if settings.llmkube_keep_old_files or not own or pods is None:
+    owns_claim = plan.makes_claim and plan.claim != settings.llmkube_model_cache_claim
+    if settings.llmkube_keep_old_files or not owns_claim or pods is None:
         return None
     serving = (container for pod in users(plan.claim, pods) for container in pod.spec.init_containers or ())
     keys = {before, *(posixpath.basename(_directory(container)) for container in serving)}
-    keys.update(((failed and told(failed)) or "").split())
+    keys.update(((failed and kept_keys(failed)) or "").split())
     return " ".join(sorted(key for key in keys - {plan.source.cache_key} if _KEY.fullmatch(key)))

@@ -1,8 +1,8 @@
-"""What a sync of a Model is given, what it has to ask for, and what its Jobs, pods and claims tell.
+"""The typed request of a Model: children and related objects, and the reports of its Jobs, pods and claims.
 
 The downloader writes one JSON object as its termination message when it succeeds; when it fails, the message is the end
-of its log (LK-2.9.2). A claim goes only when no pod uses it any more (pvc-protection): a Model that is deleted and made
-again while services run would wait for them, and they for the Model, so that it takes a claim of another name, see
+of its log (LK-2.9.2). A claim is removed only when no pod uses it (pvc-protection): a Model that is deleted and
+recreated while services run would wait for them, and they for the Model, so it uses a claim of another name: see
 docs/decisions/0013-claims-of-a-deleted-model.md.
 """
 
@@ -46,7 +46,7 @@ class Variable(Observed):
 
 
 class Downloader(Observed):
-    """A container, as far as it fetches a file."""
+    """A container that downloads a file."""
 
     name: str = ""
     env: list[Variable] | None = None
@@ -58,7 +58,7 @@ class MountingSpec(PodSpec):
 
 
 class ModelPod(ObservedPod):
-    """A pod of the Model's: of its Jobs, or of a service."""
+    """A pod that uses the Model: of its Jobs, or of a service."""
 
     spec: MountingSpec = msgspec.field(default_factory=MountingSpec)
 
@@ -76,7 +76,7 @@ class _JobSpec(Observed):
 
 
 class DownloadJob(ObservedJob):
-    """A Model's Job, as far as it says which files stay."""
+    """A Model's Job, with the files that it keeps."""
 
     spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
 
@@ -86,7 +86,7 @@ class NodeStatus(msgspec.Struct):
 
 
 class ObservedNode(msgspec.Struct):
-    """A node, as far as its hardware goes."""
+    """A node and its capacity."""
 
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
@@ -108,16 +108,16 @@ class Related(msgspec.Struct):
 
 
 def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """What a Model's answer depends on besides its children. From the spec only: Metacontroller keeps the rules."""
+    """Return the rules of the related objects, from the spec only, because Metacontroller caches them."""
     namespace, rules = model.metadata.namespace, []
-    usual = plan(model.metadata, model.spec, operator_claim=False, settings=settings)
-    asked = (source_claim(model.spec), operator_claim(model.spec, settings), usual.claim)
-    claims = [name for name in asked if name]
+    default = plan(model.metadata, model.spec, operator_claim=False, settings=settings)
+    candidates = (source_claim(model.spec), operator_claim(model.spec, settings), default.claim)
+    claims = [name for name in candidates if name]
     if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, names=tuple(claims)))
     if source_claim(model.spec):
         rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
-    elif settings.watch_pods and usual.job:
+    elif settings.watch_pods and default.job:
         selector = {"matchLabels": names.model_pod_labels(model.metadata.name)}
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if settings.llmkube_watch_nodes and accelerator_resource(model.spec, settings):
@@ -129,7 +129,7 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
 
 
 def is_earlier_models(claim: ObservedClaim, metadata: ObjectMeta) -> bool:
-    """Whether the claim belongs to another Model, which had this one's name."""
+    """Return whether the claim belongs to an earlier Model of the same name."""
     owners = claim.metadata.owner_references or ()
     return any(
         owner.controller
@@ -141,7 +141,7 @@ def is_earlier_models(claim: ObservedClaim, metadata: ObjectMeta) -> bool:
 
 
 def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
-    """The pods that keep a claim from going: those that have not ended."""
+    """Return the running pods that mount a claim, which delay its deletion."""
     return [pod for pod in pods if not _has_ended(pod) and _mounts(pod, claim)]
 
 
@@ -155,7 +155,7 @@ def _mounts(pod: ModelPod, claim: str) -> bool:
 
 
 def fetching(path: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
-    """The serving pods whose init container looks after the file at ``path``, which says of which source it is."""
+    """Return the serving pods whose init container downloads the file at ``path``."""
     return [pod for pod in pods if any(_fetches(container, path) for container in pod.spec.init_containers or ())]
 
 
@@ -164,25 +164,25 @@ def _fetches(container: Downloader, path: str) -> bool:
 
 
 def variable(container: Downloader, name: str) -> str | None:
-    """An environment variable as it is written; ``None`` where the container has none of that name."""
-    return next((found.value for found in container.env or () if found.name == name), None)
+    """Return the value of an environment variable; ``None`` if the container does not have it."""
+    return next((item.value for item in container.env or () if item.name == name), None)
 
 
 def going(name: str, pods: Iterable[ModelPod]) -> str:
     """``PersistentVolumeClaim m-cache is being deleted, still used by pod chat-0``."""
-    found = sorted(pod.metadata.name for pod in users(name, pods))
-    by = f", still used by pod{'s' if found[1:] else ''} {', '.join(found)}" if found else ""
-    return f"PersistentVolumeClaim {name} is being deleted{by}"
+    pod_names = sorted(pod.metadata.name for pod in users(name, pods))
+    suffix = f", still used by pod{'s' if pod_names[1:] else ''} {', '.join(pod_names)}" if pod_names else ""
+    return f"PersistentVolumeClaim {name} is being deleted{suffix}"
 
 
-# Jobs: the attempts at one file, and what they tell.
+# Jobs: the attempts to download one file, and their reports.
 
 
 def attempts(jobs: Iterable[DownloadJob], first: str) -> list[tuple[int, DownloadJob]]:
-    """The Jobs for one file with their numbers, the latest first. ``first``: the name of the first one."""
+    """Return the Jobs of one file with their attempts, latest first. ``first`` is the name of the first Job."""
     numbered = [(_number(job), job) for job in jobs]
-    mine = [(number, job) for number, job in numbered if job.metadata.name == names.attempt_name(first, number)]
-    return sorted(mine, key=lambda item: item[0], reverse=True)
+    matching = [(number, job) for number, job in numbered if job.metadata.name == names.attempt_name(first, number)]
+    return sorted(matching, key=lambda item: item[0], reverse=True)
 
 
 def _number(job: DownloadJob) -> int:
@@ -190,8 +190,8 @@ def _number(job: DownloadJob) -> int:
     return int(text) if re.fullmatch("[1-9][0-9]{0,5}", text) else 1
 
 
-def told(job: DownloadJob) -> str | None:
-    """What an observed Job was told to keep, as it is written; ``None`` where it keeps all."""
+def kept_keys(job: DownloadJob) -> str | None:
+    """Return the cache keys that an observed Job keeps; ``None`` if it keeps all files."""
     containers = job.spec.template.spec.containers or ()
     return next(
         (variable(container, names.KEEP_KEYS) for container in containers if container.name == names.DOWNLOADER), None
@@ -199,19 +199,19 @@ def told(job: DownloadJob) -> str | None:
 
 
 class Header(GGUF, rename="camel"):
-    """What a Job's downloader read in the file's header, with the quantization as the number that stands there."""
+    """The header of the file as the downloader of a Job reports it, with the quantization as a number."""
 
     file_type: int | None = None
 
     def described(self) -> GGUF:
-        """The same as the status has it."""
-        known = msgspec.structs.asdict(self)
-        known["quantization"] = QUANTIZATIONS.get(known.pop("file_type"), "")
-        return GGUF(**known)
+        """Return the header as the status has it."""
+        values = msgspec.structs.asdict(self)
+        values["quantization"] = QUANTIZATIONS.get(values.pop("file_type"), "")
+        return GGUF(**values)
 
 
 class Report(msgspec.Struct):
-    """What the downloader says of the file."""
+    """The report of the downloader about the file."""
 
     size: int = 0
     sha256: str = ""
@@ -223,18 +223,18 @@ _DECODER = msgspec.json.Decoder(Report)
 
 
 def pods_of(job: str, pods: Iterable[ObservedPod]) -> list[ObservedPod]:
-    """The pods of the Job of that name: a Model's earlier Jobs may still have some."""
+    """Return the pods of one Job; earlier Jobs of the Model may still have pods."""
     return [pod for pod in pods if any((pod.metadata.labels or {}).get(label) == job for label in JOB_NAMES)]
 
 
 def report(pods: Iterable[ObservedPod]) -> Report | None:
-    """The report of a pod that succeeded, if one is there and readable."""
+    """Return the report of a pod that succeeded, if it can be decoded."""
     ended = (_read(end.message) for end in _endings(pods) if end.exit_code == 0)
-    return next((found for found in ended if found is not None), None)
+    return next((decoded for decoded in ended if decoded is not None), None)
 
 
 def refreshed(pods: Iterable[ObservedPod]) -> Report | None:
-    """The latest report of serving pods' init containers: with ``OnChange`` they may have fetched another file."""
+    """Return the latest report of the init containers of serving pods, which may have a newer file (``OnChange``)."""
     ended = [
         status.state.terminated
         for pod in pods
@@ -242,7 +242,7 @@ def refreshed(pods: Iterable[ObservedPod]) -> Report | None:
         if status.name == names.DOWNLOADER and status.state.terminated and status.state.terminated.exit_code == 0
     ]
     latest = sorted(ended, key=lambda end: (end.finished_at or "", end.message), reverse=True)
-    return next((found for end in latest if (found := _read(end.message)) is not None), None)
+    return next((decoded for end in latest if (decoded := _read(end.message)) is not None), None)
 
 
 def _read(message: str) -> Report | None:
@@ -257,15 +257,15 @@ def complete(job: ObservedJob) -> bool:
 
 
 def failed_at(job: ObservedJob) -> str | None:
-    """When the Job gave up, ``None`` while it has not."""
+    """Return the time at which the Job failed; ``None`` if it has not."""
     condition = find(job.status.conditions, "Failed")
     return condition.last_transition_time if condition is not None and condition.status == "True" else None
 
 
 def wrong_sha256(job: ObservedJob, pods: Iterable[ObservedPod]) -> bool:
-    """Whether the Job gave up because the file is not the one that the Model demands.
+    """Return whether the Job failed because the file does not have the SHA-256 of the Model.
 
-    The pods say so by their exit code. Where pods are not watched, the Job's own message names the code.
+    The exit code of its pods shows it; if pods are not watched, the message of the Job's condition.
     """
     if any(ended.exit_code == EXIT_WRONG_SHA256 for ended in _endings(pods)):
         return True

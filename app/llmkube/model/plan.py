@@ -1,4 +1,4 @@
-"""Every decision about a Model: who fetches the file, onto which claim, and by which Job. Source: LK-2."""
+"""Every decision about a Model: download, claim and Job. Source: LK-2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.settings import Settings, variable_name
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a Model needs. Without ``download`` nothing is fetched by us."""
+    """The decisions about a Model. Without ``download`` there is no Job."""
 
     name: str
     namespace: str
@@ -24,45 +24,45 @@ class Plan:
     """An agent on a Mac serves the Model: nothing is made in the cluster."""
     download: Download | None
     job: str
-    """Name of the Job that fetches the file; empty when there is none."""
+    """Name of the Job that downloads the file; empty without a Job."""
     claim: str
-    """Claim that the Job fills; empty when there is none."""
+    """Claim that the Job fills; empty without a Job."""
     makes_claim: bool
-    """The claim is the Model's own child, not one the operator keeps in the namespace."""
+    """The claim is a child of the Model, not the operator's claim of the namespace."""
     second_claim: str
-    """The claim again, where it could not have the plain name; empty otherwise."""
+    """The claim, if the plain name was in use; else empty."""
     accelerator_resource: str
-    """Extended resource that some node must offer; empty when any node will do."""
+    """Extended resource that some node must have; empty if any node is suitable."""
     quantization: str
-    """As the spec names it; empty where only the file can say."""
+    """Quantization of the spec; empty if only the file has it."""
     refused: str
-    """Why the operator lets no new Model have this source, and what to do; empty where it may."""
+    """Why a new Model may not have this source, and what to do; empty if it may."""
 
 
 def plan(
     metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: Settings, *, taken: bool = False
 ) -> Plan:
-    """The decisions.
+    """Return the decisions about a Model.
 
-    ``operator_claim``: the claim that the operator names for all Models exists in the namespace. ``taken``: the claim
-    of the plain name is an earlier Model's.
+    ``operator_claim``: the operator's claim for all Models exists in the namespace. ``taken``: an earlier Model's claim
+    has the plain name.
     """
     source = source_of(spec)
     metal = accelerator(spec) == METAL
-    fetched = _download(metadata, spec, source, settings) if source.is_file and not metal else None
+    model_download = _download(metadata, spec, source, settings) if source.is_file and not metal else None
     second = names.second_claim_name(metadata.name, metadata.uid) if taken else ""
-    claim = cache_claim(metadata.name, second, operator_claim, settings) if fetched else ""
-    own = claim in (second, names.claim_name(metadata.name)) and claim != ""
+    claim = cache_claim(metadata.name, second, operator_claim, settings) if model_download else ""
+    makes_claim = claim in (second, names.claim_name(metadata.name)) and claim != ""
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
         source=source,
         metal=metal,
-        download=fetched,
-        job=_job(metadata.name, source, fetched, second if own else "") if fetched else "",
+        download=model_download,
+        job=_job(metadata.name, source, model_download, second if makes_claim else "") if model_download else "",
         claim=claim,
-        makes_claim=own,
-        second_claim=second if own else "",
+        makes_claim=makes_claim,
+        second_claim=second if makes_claim else "",
         accelerator_resource=accelerator_resource(spec, settings),
         quantization=spec.quantization,
         refused=refusal(spec, settings),
@@ -75,18 +75,18 @@ def _job(model: str, source: Source, fetched: Download, second_claim: str) -> st
 
 
 def _download(metadata: ObjectMeta, spec: ModelSpec, source: Source, settings: Settings) -> Download | None:
-    """The Job's download. Without a cache there is no Job: each pod fetches the file for itself (LK-2.9)."""
+    """Return the download of the Job; ``None`` without a cache, when each pod downloads the file (LK-2.9)."""
     fetched = download(spec, source, metadata.namespace, metadata.name, settings)
     return fetched if fetched.cached else None
 
 
 def accelerator(spec: ModelSpec) -> str:
-    """The accelerator, ``cpu`` when the Model says nothing of hardware."""
+    """Return the accelerator; ``cpu`` without ``hardware``."""
     return spec.hardware.accelerator if spec.hardware else "cpu"
 
 
 def accelerator_resource(spec: ModelSpec, settings: Settings) -> str:
-    """The resource whose presence on a node makes ``status.acceleratorReady`` true (LK-2.8)."""
+    """Return the resource that a node must have for ``status.acceleratorReady`` (LK-2.8)."""
     gpu = spec.hardware.gpu if spec.hardware else None
     if accelerator(spec) in ("cpu", METAL):
         return ""
@@ -102,18 +102,18 @@ def accelerator_resource(spec: ModelSpec, settings: Settings) -> str:
 
 
 def amd_device(gpu: GPU) -> str:
-    """How llama.cpp reaches an AMD GPU by its device file, as ``gpu.runtime`` says; empty for every other GPU."""
+    """Return the API by which llama.cpp uses an AMD GPU (``gpu.runtime``); empty for other GPUs."""
     return gpu.runtime or "" if gpu.vendor == "amd" else ""
 
 
 def operator_claim(spec: ModelSpec, settings: Settings) -> str:
-    """The operator's claim for all Models, where this one would use it; empty otherwise."""
+    """Return the operator's claim for all Models if this one would use it, else an empty string."""
     needs = source_of(spec).is_file and accelerator(spec) != METAL and settings.llmkube_model_cache_path
     return settings.llmkube_model_cache_claim if needs else ""
 
 
 def source_claim(spec: ModelSpec) -> str:
-    """The claim of a pvc source; empty for other classes."""
+    """Return the claim of a pvc source; empty for other classes."""
     source = parse(spec.source)
     return source.claim if source.kind is SourceClass.PVC else ""
 
@@ -123,9 +123,9 @@ def source_claim(spec: ModelSpec) -> str:
 
 
 def refusal(spec: ModelSpec, settings: Settings) -> str:
-    """Why the Model's file must not be mounted, and what to do; empty where it may be, or nothing is mounted.
+    """Return why the Model's file must not be mounted, and what to do; empty if it may be, or nothing is mounted.
 
-    A metal agent opens the file on its own disk.
+    A metal agent opens the file on the disk of its Mac.
     """
     source = parse(spec.source)
     if source.kind is not SourceClass.LOCAL or accelerator(spec) == METAL:
@@ -140,7 +140,7 @@ def refusal(spec: ModelSpec, settings: Settings) -> str:
 
 
 def _normal(path: str) -> str:
-    """Without ``.``, ``..`` and repeated slashes; POSIX lets exactly two leading ones mean something else."""
+    """Resolve ``.``, ``..`` and repeated slashes, two leading ones included, which POSIX treats differently."""
     return posixpath.normpath("/" + path.lstrip("/"))
 
 

@@ -1,4 +1,4 @@
-"""Judges what was observed of a Model: phase, conditions, and why it is not ready (LK-2.3 to LK-2.9)."""
+"""The status of a Model: phase, conditions, and why it is not ready (LK-2.3 to LK-2.9)."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ CLAIM_MISSING_SECONDS = 30
 CLAIM_PENDING_SECONDS = 10
 FIRST_PAUSE, LONGEST_PAUSE = 300, 3600
 MOUNT_SECONDS = 120
-"""A pod that has a node for this long and still waits for its volumes: the file to copy is not there."""
+"""A scheduled pod that waits for its volumes for longer has no file to copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a Model's status is judged by."""
+    """The observed state from which a Model's status is derived."""
 
     job: DownloadJob | None
-    """The wanted Job; one that is being deleted counts as absent."""
+    """The current Job; one that is being deleted counts as absent."""
     attempt: int
-    """How many Jobs there were for this file, the wanted one included."""
+    """Number of Jobs for this file, the current one included."""
     pods: Sequence[ObservedPod]
     """Pods of that Job; empty where pods are not watched."""
     serving: Sequence[ObservedPod]
-    """Pods of services that fetch the Model's file themselves when it has changed (``OnChange``)."""
+    """Pods of services that download the Model's file themselves when it changes (``OnChange``)."""
     claim: ObservedClaim | None
     """The claim of the source, or the one that the Job fills."""
     refreshes: bool
-    """Those pods may: what an earlier one reported outlives what the Job said."""
+    """Serving pods may download again: a report of theirs replaces the Job's."""
     binds_late: bool
     """The source's claim waits for its first pod (``WaitForFirstConsumer``)."""
     nodes: Sequence[ObservedNode] | None
@@ -55,12 +55,12 @@ class Observation:
     problem: Cause | None = None
     """Why the operator's settings make a download impossible."""
     notes: Sequence[str] = ()
-    """What ``Ready`` says besides, whatever it is."""
+    """Further sentences of the message of ``Ready``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How far a Model is. ``reason`` is that of the condition that belongs to the phase."""
+    """The phase of a Model, with reason and message of the condition that belongs to it."""
 
     phase: Phase
     reason: Reason
@@ -109,7 +109,7 @@ def _claim_outcome(plan: Plan, observed: Observation) -> Outcome:
 
 
 def _job_outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
-    """An http or local source: what the Job made of it."""
+    """Return the outcome of an http or local source, by its Job."""
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
@@ -132,7 +132,7 @@ def _job_outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: 
 
 
 def _unobserved(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
-    """The Job is not there yet, because it was just asked for, or because its name is taken."""
+    """Return the outcome while the Job does not exist: it was just requested, or its name is in use."""
     causes = tuple(_absent([f"Job {plan.job}", *_missing_claim(plan, observed)], plan, previous, now))
     return Outcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
 
@@ -142,26 +142,26 @@ def _missing_claim(plan: Plan, observed: Observation) -> list[str]:
 
 
 def _absent(missing: Sequence[str], plan: Plan, previous: ModelStatus, now: datetime) -> list[Cause]:
-    """Why children are not there, by how long the status says that they are asked for."""
-    asked = since(previous.conditions, ConditionType.PROGRESSING, "True", (_started(plan),))
-    return absent_causes(missing, asked, now)
+    """Return why children do not exist, by the time since they were requested."""
+    requested_at = since(previous.conditions, ConditionType.PROGRESSING, "True", (_started(plan),))
+    return absent_causes(missing, requested_at, now)
 
 
 def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float:
-    """Seconds since a Job's failure was noticed: its own time, or that of our condition when that is later."""
+    """Return the seconds since the failure of a Job, or since the condition about it if that is later."""
     noticed = since(previous.conditions, ConditionType.DEGRADED, "True")
     ages = [seconds_since(failed_at(job), now), seconds_since(noticed, now)]
     return min((age for age in ages if age is not None), default=0.0)
 
 
 def retry_due(job: ObservedJob, attempt: int, previous: ModelStatus, now: datetime) -> bool:
-    """Whether a failed Job has to make room for a new one: only once the failure was in the status."""
+    """Return whether a new Job replaces a failed one, once the failure was in the status."""
     noticed = any(c.type == ConditionType.DEGRADED and c.status == "True" for c in previous.conditions)
     return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= pause(attempt)
 
 
 def pause(attempt: int) -> int:
-    """Seconds that a failed Job stays before the next one: five minutes, doubling to an hour."""
+    """Return the seconds between a failed Job and the next: five minutes, doubling up to an hour."""
     return min(FIRST_PAUSE << min(attempt - 1, 8), LONGEST_PAUSE)
 
 
@@ -181,17 +181,17 @@ def _doing(plan: Plan) -> str:
     return "copies" if plan.source.kind is SourceClass.LOCAL else "downloads"
 
 
-# What holds up a Job that has neither completed nor given up: its claim, its pods, or that it has none.
+# Causes for which a Job has neither completed nor failed: its claim, its pods, or missing pods.
 
 
 def holdups(job: ObservedJob, pods: Sequence[ObservedPod], claim: ObservedClaim | None, now: datetime) -> list[Cause]:
-    """The causes that the cluster shows. A claim that is absent is for the caller, who knows since when."""
+    """Return the observed causes. The caller handles an absent claim, as it knows since when."""
     unbound = claim_cause(claim.metadata.name, claim) if claim is not None else None
     return [*([unbound] if unbound else ()), *_without_pods(job, now), *job_causes(job, pods)]
 
 
 def _without_pods(job: ObservedJob, now: datetime) -> Iterator[Cause]:
-    """A Job whose pods are refused says so in its events only; that it never had one shows in its counts."""
+    """Yield the cause of a Job without pods, which its counts show; why they were rejected is only in its events."""
     name, status = job.metadata.name, job.status
     if is_true(status.conditions, "Suspended"):
         yield Cause(Stage.QUOTA, f"Job {name} is suspended: whoever queues it has not let it start", "JobSuspended")
@@ -203,7 +203,7 @@ def _without_pods(job: ObservedJob, now: datetime) -> Iterator[Cause]:
 
 
 def last_failure(pods: Sequence[ObservedPod]) -> Iterator[Cause]:
-    """How the latest pod of a Job ended, while the Job tries again."""
+    """Yield how the latest pod of a Job failed, while the Job retries."""
     ended = [pod for pod in pods if pod.status.phase == "Failed"]
     latest = max(ended, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.name), default=None)
     words = "; ".join(failures(latest)) if latest else ""
@@ -212,7 +212,7 @@ def last_failure(pods: Sequence[ObservedPod]) -> Iterator[Cause]:
 
 
 def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
-    """A pod has a node, and its containers are not made for long: a missing hostPath file is never an exit."""
+    """Return whether a scheduled pod waits too long for its containers: a missing hostPath file has no exit code."""
     for pod in pods:
         scheduled = next(
             (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True"), None
@@ -225,35 +225,35 @@ def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
 
 
 def status(
-    plan: Plan, metadata: ObjectMeta, observed: Observation, judged: Outcome, previous: ModelStatus, now: datetime
+    plan: Plan, metadata: ObjectMeta, observed: Observation, outcome: Outcome, previous: ModelStatus, now: datetime
 ) -> ModelStatus:
-    """The status to write. What the outcome does not touch stays: foreign conditions, what a file said of itself."""
+    """Build the status. Foreign conditions and the metadata of the file are kept."""
     key = recorded_key(plan.source, metal=plan.metal)
-    kept = previous if previous.cache_key == key else _forgotten(previous)
-    ready = judged.phase is Phase.READY
+    base = previous if previous.cache_key == key else _forgotten(previous)
+    ready = outcome.phase is Phase.READY
     # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
-    located = ready or previous.cache_key == key or plan.source.kind is not SourceClass.PVC
-    located = located and judged.reason is not Reason.SOURCE_NOT_ALLOWED
-    conditions = _conditions(metadata, judged, () if observed.problem else observed.notes, previous, now)
+    has_path = ready or previous.cache_key == key or plan.source.kind is not SourceClass.PVC
+    has_path = has_path and outcome.reason is not Reason.SOURCE_NOT_ALLOWED
+    conditions = _conditions(metadata, outcome, () if observed.problem else observed.notes, previous, now)
     fresh = msgspec.structs.replace(
-        kept,
-        phase=judged.phase.value,
-        cache_key=key if located else "",
-        cache_claim=plan.second_claim if located else "",
-        path=_path(plan) if located else "",
-        size=_size(plan, kept),
-        staged_files=list(plan.source.files) if ready else kept.staged_files,
+        base,
+        phase=outcome.phase.value,
+        cache_key=key if has_path else "",
+        cache_claim=plan.second_claim if has_path else "",
+        path=_path(plan) if has_path else "",
+        size=_size(plan, base),
+        staged_files=list(plan.source.files) if ready else base.staged_files,
         accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
         conditions=conditions.list(),
     )
     if plan.download is not None and observed.job is not None and complete(observed.job):
         fresh = _with_report(fresh, observed)
-    named = plan.quantization or (fresh.gguf.quantization if fresh.gguf else "")
-    return stamp(msgspec.structs.replace(fresh, quantization=named), previous, now)
+    quantization = plan.quantization or (fresh.gguf.quantization if fresh.gguf else "")
+    return stamp(msgspec.structs.replace(fresh, quantization=quantization), previous, now)
 
 
 def _forgotten(previous: ModelStatus) -> ModelStatus:
-    """The status without what was known of another source's file."""
+    """Return the status without the metadata of another source's file."""
     return msgspec.structs.replace(
         previous,
         staged_files=[],
@@ -273,26 +273,26 @@ def _path(plan: Plan) -> str:
 
 
 def _size(plan: Plan, kept: ModelStatus) -> str:
-    """As upstream: nothing for a claim, a plain 0 where somebody else fetches, otherwise what the Job reported."""
+    """Return the size, as upstream: empty for a claim, 0 without a Job, else the reported size."""
     if plan.source.kind is SourceClass.PVC:
         return ""
     return kept.size if plan.download else "0"
 
 
 def _with_report(status: ModelStatus, observed: Observation) -> ModelStatus:
-    """What is known of the file: from the Job, and later from the pods that fetched it anew, the latest of them."""
+    """Add the report of the file: the Job's, or the latest of the pods that downloaded it again."""
     known_from_pods = observed.refreshes and status.sha256
-    found = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
-    if found is None:
+    latest = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
+    if latest is None:
         return status
-    same = status.sha256 in ("", found.sha256)
+    same_file = status.sha256 in ("", latest.sha256)
     return msgspec.structs.replace(
         status,
-        size=human_size(found.size),
-        sha256=found.sha256 or status.sha256,
-        source_etag=found.etag or status.source_etag,
-        source_content_length=found.size,
-        gguf=found.gguf.described() if found.gguf else status.gguf if same else None,
+        size=human_size(latest.size),
+        sha256=latest.sha256 or status.sha256,
+        source_etag=latest.etag or status.source_etag,
+        source_content_length=latest.size,
+        gguf=latest.gguf.described() if latest.gguf else status.gguf if same_file else None,
     )
 
 
@@ -310,18 +310,18 @@ def human_size(size: int) -> str:
 
 
 def _conditions(
-    metadata: ObjectMeta, judged: Outcome, notes: Sequence[str], previous: ModelStatus, now: datetime
+    metadata: ObjectMeta, outcome: Outcome, notes: Sequence[str], previous: ModelStatus, now: datetime
 ) -> Conditions:
-    """Upstream's three conditions and ``Ready``, which bears the notes. Whatever is over is set to False."""
+    """Build upstream's three conditions and ``Ready``, which has the notes. Former ones become False."""
     conditions = Conditions(previous.conditions, metadata.generation, now)
-    reason, message = judged.reason, judged.message
-    if judged.phase is Phase.READY:
+    reason, message = outcome.reason, outcome.message
+    if outcome.phase is Phase.READY:
         for type_ in (ConditionType.PROGRESSING, ConditionType.DEGRADED):
             if (old := conditions.get(type_)) and old.status != "False":
                 conditions.set(type_, False, Reason.SUPERSEDED, "the Model is ready")
         conditions.set(ConditionType.AVAILABLE, True, reason, message)
     else:
-        failed = judged.phase is Phase.FAILED
+        failed = outcome.phase is Phase.FAILED
         _set_if_present(conditions, ConditionType.AVAILABLE, reason, message)
         if failed:
             conditions.set(ConditionType.DEGRADED, True, reason, message)
@@ -331,24 +331,24 @@ def _conditions(
             _set_if_present(conditions, ConditionType.DEGRADED, reason, message)
     if metadata.deletion_timestamp:
         conditions.set(ConditionType.READY, False, Reason.TERMINATING, "the Model is being deleted")
-    elif judged.phase is Phase.READY:
+    elif outcome.phase is Phase.READY:
         conditions.set(ConditionType.READY, True, reason, "; ".join([message, *notes]))
     else:
-        causes = ordered(judged.causes)
-        why = reason if judged.phase is Phase.FAILED else ready_reason(causes)
+        causes = ordered(outcome.causes)
+        why = reason if outcome.phase is Phase.FAILED else ready_reason(causes)
         conditions.set(ConditionType.READY, False, why, "; ".join([ready_message(causes), *notes]))
     return conditions
 
 
 def _set_if_present(conditions: Conditions, type_: ConditionType, reason: Reason, message: str) -> None:
-    """A condition that was true before and is not any more; one that never was stays absent."""
+    """Set a condition to False if it exists; an absent one remains absent."""
     old = conditions.get(type_)
     if old is not None and old.status != "False":
         conditions.set(type_, False, reason, message)
 
 
 def accelerator_ready(plan: Plan, nodes: Sequence[ObservedNode] | None) -> bool:
-    """Whether a node has the accelerator; true when none is needed, or nobody looked (LK-2.8)."""
+    """Return whether a node has the accelerator; true if none is needed, or nodes are not watched (LK-2.8)."""
     if not plan.accelerator_resource or nodes is None:
         return True
     return any(_amount((node.status.capacity or {}).get(plan.accelerator_resource, 0)) > 0 for node in nodes)
@@ -365,7 +365,7 @@ StatusT = TypeVar("StatusT", ModelStatus, InferenceServiceStatus)
 
 
 def stamp(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
-    """The status with the time of its last change, which moves only when something else in it does (LK-5.6)."""
+    """Return the status with the time of its last change (LK-5.6)."""
     unchanged = msgspec.structs.replace(status, last_updated=previous.last_updated)
     if unchanged == previous and previous.last_updated:
         return unchanged
@@ -373,7 +373,7 @@ def stamp(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
 
 
 def invalid(metadata: ObjectMeta, previous: ModelStatus, errors: Sequence[field.Error], now: datetime) -> ModelStatus:
-    """The status of a Model that breaks a rule: Failed, with every error, and nothing else touched."""
+    """Build the status of an invalid Model: Failed, with every error, otherwise unchanged."""
     message = field.aggregate(errors)
     reason = _invalid_reason(errors)
     conditions = Conditions(previous.conditions, metadata.generation, now)

@@ -24,8 +24,8 @@ from app.llmkube.model.observed import (
     fetching,
     going,
     is_earlier_models,
+    kept_keys,
     pods_of,
-    told,
 )
 from app.llmkube.model.plan import Plan, operator_claim, plan
 from app.llmkube.model.status import Observation
@@ -38,42 +38,42 @@ Request = SyncRequest[Children, Related]
 
 
 def sync(model: Model, request: Request, settings: Settings, now: datetime) -> SyncResponse:
-    """The Job and the claim a Model needs, and how far it is."""
+    """Return the Job, the claim and the status of a Model."""
     related = request.related or Related()
     shared = get(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
-    decided = _plan(model, shared is not None, request.children, related, settings)
-    observed = _observe(decided, request.children, related, model.status, settings)
-    judged = judge.outcome(decided, observed, model.status, now)
-    status = judge.status(decided, model.metadata, observed, judged, model.status, now)
+    model_plan = _plan(model, shared is not None, request.children, related, settings)
+    observed = _observe(model_plan, request.children, related, model.status, settings)
+    outcome = judge.outcome(model_plan, observed, model.status, now)
+    status = judge.status(model_plan, model.metadata, observed, outcome, model.status, now)
     if model.metadata.deletion_timestamp:
         return SyncResponse(status, keep(request.children))
-    fetching_job = _job(decided, observed, related, model.status, settings, now)
-    children = _children(decided, observed, request.children, fetching_job, settings)
-    return SyncResponse(status, children, judged.resync)
+    fetching_job = _job(model_plan, observed, related, model.status, settings, now)
+    children = _children(model_plan, observed, request.children, fetching_job, settings)
+    return SyncResponse(status, children, outcome.resync)
 
 
 def _plan(model: Model, shared: bool, children: Children, related: Related, settings: Settings) -> Plan:
-    """The decisions, with a claim of another name while the plain one is an earlier Model's, and as long as it exists.
+    """Return the plan, with a claim of another name if the plain one belongs to an earlier Model.
 
-    A claim or a Job of the other name shows that it was chosen: that outlives the reason for it.
+    A claim or a Job of the other name shows an earlier choice, which is kept.
     """
     metadata = model.metadata
-    usual = plan(metadata, model.spec, shared, settings)
-    if not usual.makes_claim:
-        return usual
-    other = plan(metadata, model.spec, shared, settings, taken=True)
-    chosen = get(children.claims, other.claim, other.namespace) or attempts(sorted_values(children.jobs), other.job)
-    plain = get(related.claims, usual.claim, usual.namespace)
-    return other if chosen or (plain and is_earlier_models(plain, metadata)) else usual
+    default = plan(metadata, model.spec, shared, settings)
+    if not default.makes_claim:
+        return default
+    second = plan(metadata, model.spec, shared, settings, taken=True)
+    chosen = get(children.claims, second.claim, second.namespace) or attempts(sorted_values(children.jobs), second.job)
+    plain = get(related.claims, default.claim, default.namespace)
+    return second if chosen or (plain and is_earlier_models(plain, metadata)) else default
 
 
 def _observe(
     plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings
 ) -> Observation:
-    tried = [
-        found for found in attempts(sorted_values(children.jobs), plan.job) if not found[1].metadata.deletion_timestamp
+    attempted = [
+        item for item in attempts(sorted_values(children.jobs), plan.job) if not item[1].metadata.deletion_timestamp
     ]
-    attempt, wanted = tried[0] if tried else (1, None)
+    attempt, current = attempted[0] if attempted else (1, None)
     if plan.source.kind is SourceClass.PVC:
         claim = get(related.claims, plan.source.claim, plan.namespace)
     else:
@@ -81,7 +81,7 @@ def _observe(
     storage_class = (claim.spec.storage_class_name if claim else None) or ""
     bound_by = get(related.classes, storage_class)
     return Observation(
-        job=wanted,
+        job=current,
         attempt=attempt,
         pods=pods_of(names.attempt_name(plan.job, attempt), sorted_values(related.pods)) if plan.job else (),
         serving=fetching(plan.download.path, sorted_values(related.pods))
@@ -91,13 +91,13 @@ def _observe(
         claim=claim,
         binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
         nodes=None if related.nodes is None else sorted_values(related.nodes),
-        problem=_problem(plan, wanted, claim, previous, settings),
+        problem=_problem(plan, current, claim, previous, settings),
         notes=tuple(_notes(plan, claim, related)),
     )
 
 
 def _notes(plan: Plan, claim: ObservedClaim | None, related: Related) -> Iterator[str]:
-    """What is worth knowing of the Model's claims, and of a source that is only kept."""
+    """Yield notes about the Model's claims, and about a source that a new Model could not have."""
     plain, pods = get(related.claims, names.claim_name(plan.name), plan.namespace), sorted_values(related.pods)
     if plan.second_claim and plain is not None:
         yield f"the claim of an earlier Model of this name: {going(plain.metadata.name, pods)}"
@@ -108,47 +108,47 @@ def _notes(plan: Plan, claim: ObservedClaim | None, related: Related) -> Iterato
 
 
 def _problem(
-    plan: Plan, wanted: DownloadJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
+    plan: Plan, current: DownloadJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
 ) -> Cause | None:
-    """What the operator has to change before anything is made. What was made earlier goes on."""
-    known = wanted is not None or previous.cache_key == plan.source.cache_key
-    if plan.refused and not known:
+    """Return what the operator must change before children are created. Existing ones are kept."""
+    exists = current is not None or previous.cache_key == plan.source.cache_key
+    if plan.refused and not exists:
         return Cause(Stage.MODEL, plan.refused, Reason.SOURCE_NOT_ALLOWED)
-    wrong = size_problem(settings) if plan.makes_claim and claim is None else ""
-    return Cause(Stage.CLAIM, wrong, Reason.INVALID_SETTINGS) if wrong else None
+    message = size_problem(settings) if plan.makes_claim and claim is None else ""
+    return Cause(Stage.CLAIM, message, Reason.INVALID_SETTINGS) if message else None
 
 
 def _job(
     plan: Plan, observed: Observation, related: Related, previous: ModelStatus, settings: Settings, now: datetime
 ) -> Job | None:
-    """The wanted Job, or the next one where it failed long enough ago. One that is there keeps what it was told."""
+    """Return the desired Job, or its next attempt after the pause. An existing Job keeps its cache keys."""
     if plan.download is None:
         return None
-    there = observed.job
-    if there is not None and not judge.retry_due(there, observed.attempt, previous, now):
-        return job(plan, plan.download, observed.attempt, told(there), settings)
+    current = observed.job
+    if current is not None and not judge.retry_due(current, observed.attempt, previous, now):
+        return job(plan, plan.download, observed.attempt, kept_keys(current), settings)
     pods = None if related.pods is None else sorted_values(related.pods)
-    kept = keys_to_keep(plan, previous.cache_key, there, pods, settings)
-    return job(plan, plan.download, observed.attempt + (there is not None), kept, settings)
+    keys = keys_to_keep(plan, previous.cache_key, current, pods, settings)
+    return job(plan, plan.download, observed.attempt + (current is not None), keys, settings)
 
 
 def _children(
-    plan: Plan, observed: Observation, present: Children, wanted: Job | None, settings: Settings
+    plan: Plan, observed: Observation, observed_children: Children, desired: Job | None, settings: Settings
 ) -> Sequence[Json]:
-    """The wanted Job, and every claim: a claim is never taken away.
+    """Return the desired Job and every claim: claims are never removed.
 
-    Jobs of earlier sources go; a claim that the source does not need any more may still be mounted, and holds data.
+    Jobs of earlier sources are removed; a claim that the source no longer needs may be mounted, and holds data.
     """
     if observed.problem:
-        return keep(present)
+        return keep(observed_children)
     children: list[Any] = [
-        keep_child(kept) for kept in sorted_values(present.claims) if kept.metadata.name != plan.claim
+        keep_child(child) for child in sorted_values(observed_children.claims) if child.metadata.name != plan.claim
     ]
-    if wanted is None:
+    if desired is None:
         return as_json(children)
     if plan.makes_claim:
         children.append(claim(plan, settings))
-    return as_json([*children, wanted])
+    return as_json([*children, desired])
 
 
 def invalid(

@@ -6,6 +6,7 @@ Source: LK-1.2 and LK-1.3.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
@@ -39,7 +40,7 @@ SOURCE_PATTERN = pattern(
 
 
 class Sharding(KubeModel):
-    """How one model is split over several GPUs."""
+    """The split of a model over several GPUs."""
 
     strategy: Annotated[Literal["layer", "tensor", "row", "pipeline", "none"], defaulted("runtime llamacpp")] = Field(
         default="layer",
@@ -148,7 +149,7 @@ class GPU(KubeModel):
 
 
 class Hardware(KubeModel):
-    """What the model runs on."""
+    """The hardware of a model."""
 
     accelerator: Annotated[Literal["cpu", "metal", "cuda", "rocm", "intel", "vulkan"], DEFAULTED] = Field(
         default="cpu",
@@ -185,6 +186,14 @@ class SecretReference(KubeModel):
 
 class ModelSpec(KubeModel):
     """One set of weights."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "amd": "rocm",
+        "apple": "metal",
+        "gpu": "cuda",
+        "mps": "metal",
+        "nvidia": "cuda",
+    }
 
     source: Annotated[str, HONOURED] = Field(
         pattern=SOURCE_PATTERN,
@@ -227,7 +236,7 @@ class ModelSpec(KubeModel):
         default="gguf", description="File format of the weights. Runtimes are warned about formats they cannot load."
     )
     quantization: Annotated[str, passed_through("to `status.quantization`, its column and its metric")] = Field(
-        default="", description="Name of the quantization, for people. Absent: as the file says, where it is GGUF."
+        default="", description="Name of the quantization, for display. Defaults to that of a GGUF file."
     )
     hardware: Hardware | None = Field(default=None, description="Hardware the model needs. Absent means CPU.")
     resources: ModelResources | None = Field(
@@ -236,7 +245,7 @@ class ModelSpec(KubeModel):
 
 
 class Phase(StrEnum):
-    """Where a Model is in its life."""
+    """The phase of a Model."""
 
     PENDING = "Pending"
     """Waits for its claim to be bound."""
@@ -251,7 +260,7 @@ class Phase(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """What a Model's conditions are about."""
+    """The condition types of a Model."""
 
     READY = "Ready"
     """The one condition all families have; while not True its message lists why."""
@@ -309,7 +318,7 @@ class Reason(StrEnum):
 
 
 class GGUF(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a GGUF file says of itself, as the download Job read it."""
+    """The metadata of a GGUF file, as the download Job reads it."""
 
     architecture: Annotated[str, Meta(description="Model architecture, such as llama.")] = ""
     model_name: Annotated[str, Meta(description="Name of the model in the file.")] = ""
@@ -334,15 +343,13 @@ QUANTIZATIONS = {number: name for number, name in enumerate(_FILE_TYPES.split())
 
 
 class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What is known of a Model. Zero values are left out, as upstream does."""
+    """The status of a Model. Zero values are left out, as upstream does."""
 
     phase: Annotated[
         str, Meta(description="Where the Model is in its life.", extra_json_schema={"enum": [str(p) for p in Phase]})
     ] = ""
     size: Annotated[str, Meta(description="Size of the file for people; 0 while nothing was downloaded by us.")] = ""
-    quantization: Annotated[
-        str, Meta(description="Quantization of the weights: as the spec names it, else as the file says.")
-    ] = ""
+    quantization: Annotated[str, Meta(description="Quantization of the weights, from the spec or from the file.")] = ""
     path: Annotated[str, Meta(description="Path of the file inside a serving pod.")] = ""
     staged_files: Annotated[
         list[str], Meta(description="Files that were fetched of a repository or below a prefix.")
@@ -363,7 +370,7 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     accelerator_ready: Annotated[
         bool, Meta(description="Whether some node has the accelerator; true where none is needed.")
     ] = False
-    gguf: Annotated[GGUF | None, Meta(description="What the GGUF file says of itself, where it is known.")] = None
+    gguf: Annotated[GGUF | None, Meta(description="Metadata of the GGUF file, if known.")] = None
     last_updated: Annotated[DateTime | None, Meta(description="When another field of this status last changed.")] = None
     conditions: Annotated[list[Condition], Meta(description="What is true of the Model, by type.")] = msgspec.field(
         default_factory=list

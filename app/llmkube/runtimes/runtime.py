@@ -180,9 +180,9 @@ class Runtime:
     draft_of: Callable[[list[str]], str] = lambda _: ""
     """Draft model on the command line of a running server; empty without one."""
     draft_problem: Callable[[InferenceServiceSpec], str] = lambda _: ""
-    """What speculative decoding lacks where it is on without a draft model; empty otherwise."""
+    """The problem of speculative decoding without a draft model; empty otherwise."""
     draft_is_model: bool = False
-    """Whether it is the name of a Model and nothing else, which has to be Ready."""
+    """The draft model is always the name of a Model, which must be Ready."""
 
     @property
     def flags(self) -> Mapping[str, Flag]:

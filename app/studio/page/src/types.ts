@@ -9,18 +9,18 @@ export interface Document {
 /** Documents that are on one cluster together. */
 export interface Manifests {
   documents: readonly Document[];
-  /** The namespace of objects that name none. */
+  /** The namespace of objects without one. */
   namespace?: string;
   /** Settings of the service by variable, as in `GET /api/settings`; the default for the others. */
   settings?: Record<string, string>;
 }
 
-/** What the page begins with. */
+/** The initial data of the page. */
 export interface Session {
   version: string;
   /** Whether there is a cluster: the paths below `/api/live` answer. */
   live: boolean;
-  /** The kubeconfig's context of live mode; empty where there is none. */
+  /** The kubeconfig's context of live mode; empty without live mode. */
   context: string;
   /** The files of the command line. */
   documents: readonly Document[];
@@ -70,7 +70,7 @@ export interface Edit {
 export interface Fix {
   /** What it does, for a button: `Write replicas`. */
   title: string;
-  /** They do not overlap; all of them or none. */
+  /** They do not overlap; apply all of them together. */
   edits: readonly Edit[];
 }
 
@@ -103,7 +103,7 @@ export interface Node {
   name: string;
   role: "parent" | "related" | "child" | "pod";
   state: "ready" | "waiting" | "failing" | "absent";
-  /** Why it is not ready, in the words of its own condition; empty when it is. */
+  /** The message of its condition Ready; empty if it is ready. */
   cause: string;
   /** Empty for an absent object. */
   yaml: string;
@@ -114,7 +114,7 @@ export interface Node {
   line?: number | null;
 }
 
-/** What one object has to do with another. */
+/** A relation between two objects. */
 export interface Edge {
   /** A node's id. */
   source: string;
@@ -132,7 +132,7 @@ export interface Graph {
 /** Which graph: with ``scenes`` the one in which they end, else the one in which everything runs. */
 export interface GraphRequest {
   documents: readonly Document[];
-  /** The namespace of objects that name none. */
+  /** The namespace of objects without one. */
   namespace?: string;
   /** Settings of the service by variable, as in `GET /api/settings`; the default for the others. */
   settings?: Record<string, string>;
@@ -143,7 +143,7 @@ export interface GraphRequest {
 /** Of which object, and which values. */
 export interface OriginsRequest {
   documents: readonly Document[];
-  /** The namespace of objects that name none. */
+  /** The namespace of objects without one. */
   namespace?: string;
   /** Settings of the service by variable, as in `GET /api/settings`; the default for the others. */
   settings?: Record<string, string>;
@@ -158,7 +158,7 @@ export interface Origin {
   /** `Deployment/chat spec.template.spec.containers[main].image` */
   path: string;
   value: unknown;
-  /** As `modelhooks explain` says it: a field, an object and its field, `default`. */
+  /** As in `modelhooks explain`: a field, an object and its field, or `default`. */
   origin: string;
   /** Where the value is written, if it is. */
   document?: string | null;
@@ -174,17 +174,17 @@ export interface Scene {
   description: string;
 }
 
-/** What happens; without scenes, nothing out of the ordinary. */
+/** The run to simulate; without scenes, nothing unusual happens. */
 export interface SimulateRequest {
   documents: readonly Document[];
-  /** The namespace of objects that name none. */
+  /** The namespace of objects without one. */
   namespace?: string;
   /** Settings of the service by variable, as in `GET /api/settings`; the default for the others. */
   settings?: Record<string, string>;
   scenes?: readonly string[];
 }
 
-/** What a parent says at one moment. */
+/** The status of a parent at one moment. */
 export interface ParentStatus {
   /** Its id in the graph. */
   node: string;
@@ -245,14 +245,14 @@ export interface ObjectChange {
   fields: readonly FieldChange[];
 }
 
-/** What the change does, as `modelhooks diff` prints it. */
+/** The effect of the change, as `modelhooks diff` prints it. */
 export interface Comparison {
   objects: readonly ObjectChange[];
   /** One sentence for all of them. */
   summary: string;
 }
 
-/** One object of ours on the cluster. */
+/** A served object on the cluster. */
 export interface LiveObject {
   /** `kserve`, `llmaz` or `llmkube`. */
   family: string;
@@ -279,25 +279,25 @@ export interface LiveGraph {
 /** Something changed; an event of the stream carries this as its data. */
 export interface LiveEvent {
   action: "added" | "modified" | "deleted";
-  /** The id of what changed: one of ours, or a child. */
+  /** The ID of the changed object, a served one or a child. */
   node: string;
   namespace: string;
-  /** Of ours, as the list has it. */
+  /** The served object, as in the list. */
   object?: LiveObject | null;
 }
 
 /** An edited object of the cluster. */
 export interface LiveCompareRequest {
-  /** The whole object, as `manifest` of the live graph has it. */
+  /** The whole object, as in `manifest` of the live graph. */
   text: string;
 }
 
-/** What the edit would do, and how to do it; the studio itself writes nothing. */
+/** The effect of the edit, and the command that applies it; the studio itself writes nothing. */
 export interface LiveComparison {
   objects: readonly ObjectChange[];
   /** One sentence for all of them. */
   summary: string;
-  /** For a shell; it applies the text. */
+  /** A shell command that applies the manifest. */
   command: string;
   findings: readonly Finding[];
 }

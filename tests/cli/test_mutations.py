@@ -1,0 +1,108 @@
+"""Every command answers for every example of which a field is absent, null or an empty object.
+
+Commands that refuse files with errors get the objects that have none.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+
+from app.cli.catalogue import examples, installed
+from app.cli.counterparts import FAMILIES
+from app.cli.kinds import SERVED, find
+from app.cli.manifests import ManifestError, parse
+from app.cli.offline import identity
+from app.cli.validate import check
+from app.kube.base import Json
+from app.settings import Settings
+from tests.cli.files import Command
+
+Place = tuple[str | int, ...]
+NAMES = [name for kinds in SERVED.values() for name in kinds]
+COMMANDS = (["fit"], *(["convert", "--to", family] for family in FAMILIES))
+EXPLAINED = 4
+"""The number of objects of each kind that are explained: for each, all its fields are tried."""
+
+
+def places(value: Any, path: Place = ()) -> Iterator[Place]:
+    """Yield the path of every field and item."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from places(item, (*path, key))
+
+
+def mutated(document: Json, place: Place, how: str) -> Json:
+    new = copy.deepcopy(document)
+    *above, last = place
+    holder: Any = new
+    for key in above:
+        holder = holder[key]
+    if how == "absent":
+        del holder[last]
+    else:
+        holder[last] = None if how == "null" else {}
+    return new
+
+
+def mutants(kind: str) -> list[Json]:
+    """Return the examples of a kind with one field changed: each path once, and each object with its own name."""
+    found: dict[tuple[Any, ...], Json] = {}
+    for example in examples():
+        for document in (one.document for one in parse(example["text"], example["name"])):
+            if document["kind"] != kind or find(document["apiVersion"], kind) is None:
+                continue
+            for place in places(document):
+                shape = tuple("*" if isinstance(key, int) else key for key in place)
+                for how in ("absent", "null", "{}"):
+                    if (*shape, how) not in found:
+                        found[*shape, how] = mutated(document, place, how)
+    for number, document in enumerate(found.values()):
+        if isinstance(document.get("metadata"), dict) and "name" in document["metadata"]:
+            document["metadata"]["name"] = document["metadata"]["name"] and f"m{number}"
+    return list(found.values())
+
+
+def context(kind: str) -> list[Json]:
+    """Return the objects of other kinds that the examples refer to."""
+    own = [one.document for example in examples() for one in parse(example["text"], example["name"])]
+    others = [*own, *(one.document for one in installed([]))]
+    by_name = {(document["kind"], document["metadata"].get("name")): document for document in others}
+    return [one for (other, name), one in by_name.items() if other != kind and name and not errors(one)]
+
+
+def errors(document: Json) -> list[str]:
+    """Return the errors of an object on its own."""
+    try:
+        (manifest,) = parse(orjson.dumps(document).decode(), "mutant.json")
+    except ManifestError as error:
+        return [str(error)]
+    if identity(manifest, "default") is None:
+        return ["no cluster can hold it"]
+    return [str(finding) for finding in check(manifest, Settings()) if finding.level == "error"]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_field_that_is_absent_null_or_empty(command: Command, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    objects, others = mutants(kind), context(kind)
+    valid = [document for document in objects if not errors(document)]
+    assert len(objects) > len(valid) > 20
+    related = command.file("related.yaml", *others)
+    path = command.file("all.yaml", *objects)
+    assert command("validate", path, "--with", related).status == 1
+    assert command("render", "--status", path, "--with", related).status in (1, 2)
+    path = command.file("valid.yaml", *valid)
+    for arguments in COMMANDS:
+        assert command(*arguments, path, "--with", related).status in (0, 1, 2)
+    items = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": valid})
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(items)))
+    assert command("krm").status == 0
+    assert command("diff", command.file("old.yaml", valid[0]), path, "--with", related).status in (0, 1)
+    explained = valid[:: len(valid) // EXPLAINED]
+    assert command("explain", command.file("explained.yaml", *explained), "--with", related).status == 0

@@ -1,0 +1,57 @@
+"""What comments and docstrings refer to exists: rules, decisions, pages, and names in the code."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+RULE = re.compile(r"\b(?:LK|LZ|KS|MC|HTTP)-(?:[A-Z]-?)?[A-Z]?\d+(?:\.\d+)*")
+NAME = re.compile(r":(?:func|class|data|meth|mod|attr):`[~.]?([\w.]+)`")
+DEFINED = re.compile(r"^\s*(?:async )?(?:def |class )?(\w+)", re.MULTILINE)
+DECISION = re.compile(r"\bdecisions? (\d+)")
+PAGE = re.compile(r"\bdocs/[\w/-]+\.md")
+
+
+def found(pattern: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
+    for file in sorted((ROOT / "app").rglob("*.py")):
+        for name in pattern.findall(file.read_text()):
+            yield file.relative_to(ROOT), name
+
+
+def test_rules() -> None:
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    known = set(RULE.findall(pages))
+    assert len(known) > 100
+    assert [f"{file}: {rule}" for file, rule in found(RULE) if rule not in known] == []
+
+
+def test_decisions() -> None:
+    known = {int(page.name[:4]) for page in (ROOT / "docs" / "decisions").glob("0*.md")}
+    assert [f"{file}: decision {number}" for file, number in found(DECISION) if int(number) not in known] == []
+
+
+def test_pages() -> None:
+    assert [f"{file}: {page}" for file, page in found(PAGE) if not (ROOT / page).is_file()] == []
+
+
+def test_names() -> None:
+    """A dotted name can be imported; any other is a module or is defined in one."""
+    files = list((ROOT / "app").rglob("*.py"))
+    known = {name for file in files for name in DEFINED.findall(file.read_text())} | {file.stem for file in files}
+    missing = [
+        f"{file}: {name}"
+        for file, name in found(NAME)
+        if not (_is_importable(name) if name.startswith("app.") else name.split(".")[-1] in known)
+    ]
+    assert missing == []
+
+
+def _is_importable(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
