@@ -109,6 +109,7 @@ def test_a_command_loads_none_of_the_others() -> None:
         "app.cli.printing",
         "app.kube",
         "app.kube.field",
+        "app.limits",
     }
 
 

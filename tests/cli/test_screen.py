@@ -27,7 +27,7 @@ spec:
   modelRef: m
   resources:
     memory: 4 GB
-    gpuSharing: {}
+  maxPodLifetimeSeconds: 60
 """
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -73,7 +73,7 @@ def test_a_terminal_gets_colour_groups_and_carets(wrong: Path) -> None:
     assert lines[place + 1] == "          memory: 4 GB"
     assert lines[place + 2] == "          ^"
     assert lines[place].endswith("[invalid-value]")
-    assert any(line.startswith("  9:5 warning") and line.endswith("[no-effect]") for line in lines)
+    assert any(line.startswith("  9:3 warning") and line.endswith("[no-effect]") for line in lines)
 
 
 def test_no_color_means_none(wrong: Path) -> None:

@@ -208,7 +208,7 @@ def _others(value: object) -> tuple[object, ...]:
     if isinstance(value, int | float):
         return value + 1, value - 1
     text = value if isinstance(value, str) else ""
-    return f"{text}x", f"1{text}", f"/x{text}", "text", "debug"
+    return f"{text}x", f"1{text}", f"/x{text}", "text", "debug", "key=value"
 
 
 # One change at a time.

@@ -298,8 +298,9 @@ def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
     ]
     assert _initializer(pod)["args"][2:] == ["hf://example-org/tiny-chat-legal-de", "/mnt/lora/legal-de"]
     status = cluster.get(SERVICES, "chat-with-adapters", "-n", namespace)["status"]
-    names = [entry["name"] for entry in status["addresses"][0]["models"]]
-    assert names == ["Qwen/Qwen2.5-0.5B-Instruct", "legal-de", "support"]
+    plain = ["Qwen/Qwen2.5-0.5B-Instruct", "legal-de", "support"]
+    routed = [f"publishers/{namespace}/models/{name}" for name in plain]
+    assert {entry["name"] for entry in status["addresses"][0]["models"]} == {*plain, *routed}
     picker = _pod(cluster, namespace, "chat-with-adapters-kserve-router-scheduler")["containers"][0]
     assert "lora-affinity-scorer" in picker["args"][-1]
     only = {"spec": {"model": {"lora": {"adapters": [{"name": "support", "uri": "pvc://adapters/support/v3"}]}}}}

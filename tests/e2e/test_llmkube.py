@@ -131,8 +131,8 @@ def test_files_of_a_repository_and_a_bucket(installation: Installation, namespac
     model = cluster.get("model", "hub-qwen", "-n", namespace)["status"]
     directory = f"/models/{model['cacheKey']}"
     assert model["stagedFiles"] == [
-        "qwen2.5-vl-3b-instruct-q4_k_m.gguf",
-        "mmproj-qwen2.5-vl-3b-instruct-f16.gguf",
+        "Qwen2.5-VL-3B-Instruct-Q4_K_M.gguf",
+        "mmproj-Qwen2.5-VL-3B-Instruct-f16.gguf",
     ]
     assert hub["args"][:2] == ["--model", f"{directory}/{model['stagedFiles'][0]}"]
     assert f"{directory}/{model['stagedFiles'][1]}" in hub["args"]

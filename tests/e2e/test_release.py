@@ -23,7 +23,7 @@ EARLIER = """
 from app.hooks import template
 from app.workload import parts
 parts.TERMINATION_MESSAGE_POLICY = "File"
-template._annotated = lambda workload, annotations: workload
+template._annotated = lambda workload, _: {**workload, "metadata": {"annotations": {}, **workload["metadata"]}}
 from app.cli import main
 main()
 """

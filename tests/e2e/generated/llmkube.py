@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.kube.base import Json
-from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.inferenceservice.types import DRAFT_TYPES, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from tests.e2e.generated import kubernetes, pods
 from tests.e2e.generated.draw import ABSENT, Draw, Pool, Rule
@@ -97,6 +97,33 @@ def _speculative(d: Draw, value: Json) -> None:
         value.setdefault("model", "draft")
 
 
+def _speculative_decoding(d: Draw, value: Json) -> None:
+    value.pop("draftModel", None)
+    value.pop("draftModelRef", None)
+    if value["type"] in DRAFT_TYPES:
+        value[d.choice(("draftModelRef", "draftModel"))] = "draft"
+
+
+def _sharing(d: Draw, value: Json) -> None:
+    if value.get("mode") != "shared":
+        value.pop("memoryLimitGiB", None)
+    value.pop("profile", None)
+    if value.get("mode") == "partitioned":
+        value["profile"] = "1g.10gb"
+
+
+def _claim(d: Draw, value: Json) -> None:
+    """Of the two names, exactly one."""
+    value.pop("resourceClaimTemplateName", None)
+    value.pop("resourceClaimName", None)
+    value[d.choice(("resourceClaimName", "resourceClaimTemplateName"))] = "gpu"
+
+
+def _gpu(d: Draw, value: Json) -> None:
+    if value.get("resourceClaims"):
+        value.pop("resourceName", None)
+
+
 def _model(d: Draw, value: Json) -> None:
     """Files are named of what holds several, and not beside one that the source names."""
     if value["source"] not in ("hf://org/repo", "s3://bucket/dir/m.gguf"):
@@ -132,6 +159,10 @@ RULES: Mapping[str, Rule] = {
     "Metric": _metric,
     "Autoscaling": _autoscaling,
     "Speculative": _speculative,
+    "SpeculativeDecoding": _speculative_decoding,
+    "GPUSharing": _sharing,
+    "DeviceClaim": _claim,
+    "GPU": _gpu,
     "InferenceServiceSpec": _service,
 }
 
