@@ -112,16 +112,14 @@ def _sharing(d: Draw, value: Json) -> None:
         value["profile"] = "1g.10gb"
 
 
-def _claim(d: Draw, value: Json) -> None:
-    """Of the two names, exactly one."""
-    value.pop("resourceClaimTemplateName", None)
-    value.pop("resourceClaimName", None)
-    value[d.choice(("resourceClaimName", "resourceClaimTemplateName"))] = "gpu"
-
-
 def _gpu(d: Draw, value: Json) -> None:
+    """A claim has either a name or the name of a template, and excludes the name of a resource."""
     if value.get("resourceClaims"):
         value.pop("resourceName", None)
+        value["resourceClaims"] = [
+            {"name": "own", "resourceClaimName": "gpu"},
+            {"name": "shared", "resourceClaimTemplateName": "gpu"},
+        ]
 
 
 def _model(d: Draw, value: Json) -> None:
@@ -161,7 +159,6 @@ RULES: Mapping[str, Rule] = {
     "Speculative": _speculative,
     "SpeculativeDecoding": _speculative_decoding,
     "GPUSharing": _sharing,
-    "DeviceClaim": _claim,
     "GPU": _gpu,
     "InferenceServiceSpec": _service,
 }
