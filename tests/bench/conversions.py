@@ -21,8 +21,8 @@ from tests.contract.recordings import records
 LIMIT = Settings().max_sync_bytes
 
 
-def run(number: int) -> bool:
-    """Print the most CPU time and memory of a conversion; return whether both are within the budget."""
+def run(number: int) -> None:
+    """Print the most CPU time and memory of a conversion beside their budgets."""
     cpu, memory = Worst(), Worst()
     for name, body in (*_shapes(), *_mutations(number)):
         peak = Peak() if len(body) > 64 * 1024 else None
@@ -39,7 +39,6 @@ def run(number: int) -> bool:
         f"memory {memory.cost:.0f} MiB of {MEBIBYTES} ({memory.what})",
         flush=True,
     )
-    return cpu.cost <= CPU_SECONDS and memory.cost <= MEBIBYTES
 
 
 def _shapes() -> Iterator[tuple[str, bytes]]:
