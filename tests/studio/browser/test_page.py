@@ -68,7 +68,7 @@ def test_completion_and_hover_come_from_the_schemas(studio: Studio) -> None:
     expect(studio.editor).to_contain_text("runtime: vllm")
 
     studio.page.locator("#editor .cm-line", has_text="contextSize").locator("span").first.hover()
-    expect(studio.page.locator("#editor .cm-hover")).to_contain_text("Context in tokens")
+    expect(studio.page.locator("#editor .cm-hover")).to_contain_text("Context size in tokens")
 
 
 def accept(studio: Studio) -> None:
