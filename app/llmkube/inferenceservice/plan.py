@@ -136,17 +136,9 @@ def plan(
     port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
     served = _served(main, runtime, model.spec)
+    engine, gpu_count = service_engine(spec, runtime.image), gpus.count or int(bool(claims))
     serving = Serving(
-        runtime.name,
-        spec,
-        model.spec,
-        served,
-        mounts_model,
-        port,
-        gpus.count or bool(claims),
-        draft.name,
-        main.directory,
-        service_engine(spec, runtime.image),
+        runtime.name, spec, model.spec, served, mounts_model, port, gpu_count, draft.name, main.directory, engine
     )
     return Plan(
         name=metadata.name,
