@@ -165,7 +165,7 @@ def test_the_manifests_of_the_page_on_autoscaling(installation: Installation, na
     text = yaml.safe_dump_all(objects)
     kubectl("apply", "-n", namespace, "--dry-run=server", "--validate=strict", "-f", "-", input=text)
     for kind in ("resources", "components"):
-        overlay[kind] = [os.path.relpath(ROOT / "manifests/overlays" / path, tmp_path) for path in overlay[kind]]
+        overlay[kind] = [os.path.relpath(ROOT / "manifests/overlays/own" / path, tmp_path) for path in overlay[kind]]
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
     assert "prometheus-adapter" in kubectl("kustomize", tmp_path).stdout
 
