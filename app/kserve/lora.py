@@ -10,9 +10,9 @@ from typing import Any
 
 from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
-from app.kserve.modeluri import parse, url_problem
+from app.kserve.modeluri import InvalidURL, parse, url_problem
 from app.kserve.names import MAIN
-from app.kserve.sources import SCHEMES, Provider, problem_of, provider, shown
+from app.kserve.sources import Provider, problem, provider, shown
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
 from app.kube.base import Json
@@ -150,15 +150,15 @@ def _name(
 
 
 def fault(uri: str) -> str:
-    """Return why an adapter cannot be downloaded from an address; empty if it can, or if the address is not a URL."""
-    reason = problem_of(uri, enabled=True)
-    if reason:
-        return reason
-    if url_problem(uri):
+    """Return why an adapter cannot be fetched from an address; empty if it can, or if the address is not a URL."""
+    try:
+        parsed = parse(uri)
+    except InvalidURL:
         return ""
-    parsed = parse(uri)
-    is_image = parsed.scheme in SCHEMES and provider(parsed) is Provider.IMAGE
-    return f"an adapter cannot be an image; use {_FORMS}" if is_image else ""
+    reason = problem(parsed, enabled=True)
+    if not reason and provider(parsed) is Provider.IMAGE:
+        return f"an adapter cannot be an image; use {_FORMS}"
+    return reason
 
 
 def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:

@@ -21,9 +21,7 @@ from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workl
 from app.kserve.llminferenceservice.observed import Service
 from app.kserve.llminferenceservice.types import (
     NO_PARALLELISM,
-    EndpointPickerIdentity,
     GatewayReference,
-    InferencePoolSpec,
     LLMInferenceServiceSpec,
     LLMModelSpec,
     NameReference,
@@ -40,7 +38,6 @@ from app.kserve.names import (
     OBJECTIVE_HEADER,
     RESERVED_LABELS,
     STORAGE_INITIALIZER,
-    Names,
 )
 from app.kserve.operator import Credentials
 from app.kserve.sources import doubt_of, problem_of, shown
@@ -90,7 +87,7 @@ def warnings(service: Service) -> list[field.Advice]:
     Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
     """
     spec, _ = as_decided(service)
-    names, based = Names(service.metadata.name), bool(spec.base_refs)
+    based = bool(spec.base_refs)
     found: list[field.Advice] = [
         *_model_advice(spec),
         *_source_advice(spec),
@@ -107,7 +104,6 @@ def warnings(service: Service) -> list[field.Advice]:
         found += _missing(spec)
     if spec.router is not None:
         found += [*_router_advice(spec.router, based), *_redundant(spec), *_rule_name_advice(spec)]
-        found += _picker(spec.router.scheduler, names)
     if spec.prefill is not None and not based and (spec.router is None or spec.router.scheduler is None):
         message = (
             "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
@@ -500,24 +496,6 @@ def _has_rules(spec: HTTPRouteSpec) -> bool:
     if not spec.rules:
         return False
     return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules] != DEFAULT_RULES
-
-
-def _picker(scheduler: SchedulerSpec | None, names: Names) -> Iterator[Advice]:
-    """A pool that asks another Service than the one that is made."""
-    pool = scheduler.pool.spec if scheduler is not None and scheduler.pool is not None else None
-    if pool is None:
-        return
-    key, picker = _endpoint_picker(pool)
-    if picker.kind == "Service" and picker.name != names.scheduler_service:
-        message = f"the Service {picker.name} is yours to make; the scheduler's own is called {names.scheduler_service}"
-        yield advice(SCHEDULER.child("pool", "spec", key, "name"), message)
-
-
-def _endpoint_picker(pool: InferencePoolSpec | v1alpha1.InferencePoolSpec) -> tuple[str, EndpointPickerIdentity]:
-    """By the name that it has in the version of the API."""
-    if isinstance(pool, v1alpha1.InferencePoolSpec):
-        return "extensionRef", pool.extension_ref
-    return "endpointPickerRef", pool.endpoint_picker_ref
 
 
 def _scheduler_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:

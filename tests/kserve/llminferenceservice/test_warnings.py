@@ -152,23 +152,6 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"router": {"route": {}, "scheduler": {"pool": {"ref": {"name": "p"}}, "replicas": 2}}},
         r"spec\.router\.scheduler: .*remove replicas",
     ),
-    "a picker that is not made": (
-        {
-            "router": {
-                "route": {},
-                "scheduler": {
-                    "pool": {
-                        "spec": {
-                            "selector": {"matchLabels": {"a": "b"}},
-                            "targetPorts": [{"number": 8000}],
-                            "endpointPickerRef": {"name": "mine"},
-                        }
-                    }
-                },
-            }
-        },
-        r"endpointPickerRef\.name: the Service mine is yours to make.*demo-epp-service",
-    ),
     "a scheme that a base may allow": (
         {"model": {"uri": "ftp://b/m"}, "baseRefs": [{"name": "b"}]},
         r"spec\.model\.uri: ftp:// is not supported",
