@@ -52,6 +52,12 @@ def names(model: LLMModelSpec | None) -> list[str]:
     return sorted(str(entry["name"]) for _, entry in _entries(model) if entry.get("name"))
 
 
+def uris(model: LLMModelSpec | None) -> list[str]:
+    """Return the addresses of a model and of its adapters, as they are written."""
+    listed = [entry.get("uri") for _, entry in _entries(model)]
+    return [uri for uri in (model.uri if model is not None else None, *listed) if isinstance(uri, str)]
+
+
 def _entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
     """Yield the adapters that are objects; :func:`check_types` reports the others."""
     listed = model.lora.adapters if model is not None and model.lora is not None else None
