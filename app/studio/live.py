@@ -17,7 +17,7 @@ from app.cli.live import Source
 from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
-from app.cli.status import row_of, seen
+from app.cli.status import row_of, rows_with_objects
 from app.cli.store import Store
 from app.cli.world import inner_key, outer_key
 from app.cli.yaml import dump
@@ -67,7 +67,9 @@ class Live:
 
     def objects(self, namespace: str = "", family: str = "", text: str = "") -> list[models.LiveObject]:
         """Return the served objects, filtered by namespace, family and search string."""
-        found = [_object(resource, document) for resource, document, _ in seen(self._source, namespace or None)]
+        found = [
+            _object(resource, document) for resource, document, _ in rows_with_objects(self._source, namespace or None)
+        ]
         return [one for one in found if family in ("", one.family) and text.lower() in _words(one)]
 
     def graph(self, resource: str, name: str, namespace: str = "") -> models.LiveGraph:
@@ -134,7 +136,7 @@ class Live:
 
     def _around(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
         """The cluster as far as the object's hooks see it."""
-        found = clusters.around(self._source, resource, namespace)
+        found = clusters.readable_objects(self._source, resource, namespace)
         objects = Store({(outer_key(one), inner_key(one)): one for one in [*found, document]})
         return Cluster(direct(Settings()), objects=objects)
 
