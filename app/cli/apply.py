@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 
@@ -50,7 +50,7 @@ _WHOLE_FLOAT = re.compile(rb"[0-9](\.0|e[+]?[0-9]+)([,\]}]|$)")
 """Characters that :func:`as_sent` changes, and sometimes the end of a string that looks like one of them."""
 
 
-def meta(obj: Json) -> Json:
+def meta(obj: Mapping[str, object]) -> Json:
     """The metadata, or an empty map where it is missing or no map."""
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
