@@ -10,7 +10,7 @@ from app.cli.explain import from_cluster
 from app.cli.live import Unreadable
 from app.cli.manifests import ManifestError
 from app.cli.pods import next_command, pod_line
-from app.cli.status import look, table
+from app.cli.status import list_rows, table
 from app.kube.base import Json
 from tests.cli.files import model, service
 from tests.corpus.requests import UID
@@ -54,7 +54,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_a_row_has_ready_and_the_first_cause(case: tuple[Json, tuple[str, str]]) -> None:
     status, (ready, cause) = case
-    (row,) = look(Held({"models": [held(model("m"), **status)]}), None)
+    (row,) = list_rows(Held({"models": [held(model("m"), **status)]}), None)
     assert (row.namespace, row.object, row.ready) == ("team", "model.inference.llmkube.dev/m", ready)
     assert row.cause.startswith(cause)
     assert bool(row.cause) == bool(cause)
@@ -71,19 +71,19 @@ def controllers(*resources: str) -> list[Json]:
 )
 def test_reports_a_kind_without_controller(declared: list[str], words: str) -> None:
     """Metacontroller has not found the kind yet, or was never told of it."""
-    (row,) = look(Held({"models": [held(model("m"))], "compositecontrollers": controllers(*declared)}), None)
+    (row,) = list_rows(Held({"models": [held(model("m"))], "compositecontrollers": controllers(*declared)}), None)
     assert row.ready == "Unknown"
     assert words in row.cause
 
 
 def test_an_object_that_is_newer_than_the_others() -> None:
     answered, new = held(model("a"), conditions=conditions("True")), held(model("b"))
-    assert [row.cause for row in look(Held({"models": [answered, new]}), None)] == ["", "not answered yet"]
+    assert [row.cause for row in list_rows(Held({"models": [answered, new]}), None)] == ["", "not answered yet"]
 
 
 def test_a_cluster_without_the_kinds() -> None:
     with pytest.raises(Unreadable, match="none of the eight kinds"):
-        look(Held(), None)
+        list_rows(Held(), None)
 
 
 def pod(phase: str, **state: Json) -> Json:
@@ -142,7 +142,7 @@ def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json
     asked["metadata"]["generation"] = 7
     others = [held(service(name="t"), conditions=conditions("True"))]
     cluster = Held({"inferenceservices": [asked, *others], "models": [held(model("m"))]})
-    row = next(row for row in look(cluster, None) if row.object.endswith("/s"))
+    row = next(row for row in list_rows(cluster, None) if row.object.endswith("/s"))
     found = from_cluster(cluster, ("inferenceservice", "s"), "team")
     assert (found["state"], found["why"]) == ("not known to be ready", [row.cause])
     assert cause in row.cause
