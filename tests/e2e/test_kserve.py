@@ -462,7 +462,7 @@ def test_parallelism_in_one_pod(gateway: Installation, namespace: str) -> None:
     assert before == after
 
 
-def test_a_contradiction_is_told_at_apply_and_in_ready(gateway: Installation, namespace: str) -> None:
+def test_reports_a_conflict_at_apply_and_in_ready(gateway: Installation, namespace: str) -> None:
     cluster = gateway.cluster
     server = {"name": "main", "args": ["-tp", "4"], "resources": {"limits": {"nvidia.com/gpu": "8"}}}
     spec = {

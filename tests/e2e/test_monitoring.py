@@ -147,7 +147,7 @@ def test_a_legend_names_labels_that_are_left(series: dict[str, set[str]], query:
     assert set(re.findall(r"\{\{(\w+)\}\}", legend)) <= left
 
 
-def test_texts_of_alerts_name_labels_that_are_left() -> None:
+def test_alert_messages_use_existing_labels() -> None:
     for rule in RULES.values():
         used = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
         assert used <= (asked(rule["expr"]).kept if " by " in rule["expr"] else TARGET)

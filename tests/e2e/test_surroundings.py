@@ -76,7 +76,7 @@ def test_a_model_is_behind_the_gateway(cluster: ControlPlane, namespace: str) ->
     wait_until(lambda: len(cluster.get(OBJECTS, "-n", namespace)["items"]) == 3, "those of the Service are left", 30)
 
 
-def test_what_the_gateway_says_is_told(cluster: ControlPlane, namespace: str) -> None:
+def test_reports_the_gateways_message(cluster: ControlPlane, namespace: str) -> None:
     """A refused route, and a model that another Service has had for longer, up to the Playground."""
     apply(cluster, namespace, model("wanted"), playground("first", "wanted"))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/first")

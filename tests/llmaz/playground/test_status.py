@@ -107,7 +107,7 @@ def foreign(**metadata: Any) -> Json:
     }
 
 
-def test_row_1_somebody_elses_service() -> None:
+def test_reports_a_foreign_service() -> None:
     """Nothing is made while a Service of that name belongs to nobody or to another."""
     for metadata in ({}, {"ownerReferences": [{"kind": "X", "name": "x", "uid": "other", "controller": True}]}):
         answer = sync(PLAYGROUND, playground(), model(), runtime(), foreign(**metadata))

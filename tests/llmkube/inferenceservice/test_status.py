@@ -447,7 +447,7 @@ def test_pods_of_others_are_not_looked_at() -> None:
     assert condition(answer, "Ready")["message"] == "0 of 1 pods are ready"
 
 
-def test_metal_that_nobody_looks_for_says_so() -> None:
+def test_reports_a_metal_service_without_endpoint_slices() -> None:
     """Where EndpointSlices are not asked for, no agent can ever be heard of."""
     settings = Settings(llmkube_watch_endpoint_slices=False)
     answer = sync(service(), model(hardware=METAL), settings=settings)
