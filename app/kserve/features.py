@@ -1,4 +1,4 @@
-"""Features of KServe v0.20 that have no effect here. Admission warns of them, and ``FeaturesApplied`` reports them."""
+"""Features of KServe v0.20 without effect here, reported by admission and the condition ``FeaturesApplied``."""
 
 from __future__ import annotations
 

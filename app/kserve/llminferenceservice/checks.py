@@ -37,7 +37,6 @@ from app.kserve.names import (
     MODEL_VOLUMES,
     OBJECTIVE_HEADER,
     RESERVED_LABELS,
-    STORAGE_INITIALIZER,
 )
 from app.kserve.operator import Credentials
 from app.kserve.sources import doubt_of, problem_of, shown
@@ -49,6 +48,7 @@ from app.kserve.spec.parallelism import contradictions, ignored_by_server, unuse
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
+from app.kserve.workload.credentials import server_tokens, token_not_for_download
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -310,34 +310,19 @@ def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
 
-_TOKENS = frozenset({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"})
-_STORAGE_SECRET = Credentials().storage_secret_name_annotation
+_CREDENTIALS = Credentials()
 
 
 def _token_advice(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
-    uri = spec.model.uri if spec.model is not None else ""
-    if not (uri.lower().startswith("hf:") and lora.is_loaded(spec)) or _STORAGE_SECRET in (metadata.annotations or {}):
+    from_hub = lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
+    if not from_hub or (metadata.annotations or {}).get(_CREDENTIALS.storage_secret_name_annotation):
         return
     for workload, path in workloads(spec):
         for key, pod in (("template", workload.template), ("worker", workload.worker)):
-            yield from _server_token_advice(pod or {}, path.child(key))
-
-
-def _server_token_advice(pod: Json, path: field.Path) -> Iterator[Advice]:
-    if any(_tokens(one) for one in pod.get("initContainers") or () if one.get("name") == STORAGE_INITIALIZER):
-        return
-    for position, container in enumerate(pod.get("containers") or ()):
-        for at in _tokens(container) if container.get("name") == MAIN else ():
-            yield advice(
-                path.child("containers").index(position).child("env").index(at),
-                f"the init container {STORAGE_INITIALIZER} downloads the model, and does not get this token: name its "
-                f"Secret in the annotation {_STORAGE_SECRET}, or under secrets of the pods' ServiceAccount",
-            )
-
-
-def _tokens(container: Json) -> list[int]:
-    return [at for at, variable in enumerate(container.get("env") or ()) if variable.get("name") in _TOKENS]
+            for container, variable, name in server_tokens(pod or {}):
+                at = path.child(key, "containers").index(container).child("env").index(variable)
+                yield advice(at, token_not_for_download(name, _CREDENTIALS))
 
 
 def _device_advice(metadata: ObjectMeta) -> Iterator[Advice]:

@@ -298,7 +298,7 @@ class _Planner:
         context = self._context
         uris = downloaded(self._source, self._adapters)
         given = download_access(self._spec, context, account, self._source, self._adapters)
-        for hint in download_hints(uris, given, template):
+        for hint in download_hints(uris, given, template, context.operator.credentials):
             self._hints[hint.reason] = hint
         named = {variable["name"] for variable in given.env}
         self._ca_bundle |= with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
