@@ -10,9 +10,9 @@ from typing import Any
 
 from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
-from app.kserve.modeluri import parse, url_problem
+from app.kserve.modeluri import InvalidURL, parse, url_problem
 from app.kserve.names import MAIN
-from app.kserve.sources import SCHEMES, Provider, problem_of, provider, shown
+from app.kserve.sources import Provider, problem, provider, shown
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
 from app.kube.base import Json
@@ -50,6 +50,12 @@ def adapters(model: LLMModelSpec | None) -> list[Adapter]:
 def names(model: LLMModelSpec | None) -> list[str]:
     """Their names, by name."""
     return sorted(str(entry["name"]) for _, entry in _entries(model) if entry.get("name"))
+
+
+def uris(model: LLMModelSpec | None) -> list[str]:
+    """Return the addresses of a model and of its adapters, as they are written."""
+    listed = [entry.get("uri") for _, entry in _entries(model)]
+    return [uri for uri in (model.uri if model is not None else None, *listed) if isinstance(uri, str)]
 
 
 def _entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
@@ -149,15 +155,15 @@ def _name(name: str, here: field.Path, base: str, taken: dict[str, tuple[str, fi
 
 
 def fault(uri: str) -> str:
-    """Why an adapter cannot be had from an address; empty where it can, or where the address is no URL at all."""
-    found = problem_of(uri, enabled=True)
-    if found:
-        return found
-    if url_problem(uri):
+    """Return why an adapter cannot be fetched from an address; empty if it can, or if the address is not a URL."""
+    try:
+        parsed = parse(uri)
+    except InvalidURL:
         return ""
-    parsed = parse(uri)
-    is_image = parsed.scheme in SCHEMES and provider(parsed) is Provider.IMAGE
-    return f"an adapter cannot be an image; use {_FORMS}" if is_image else ""
+    found = problem(parsed, enabled=True)
+    if not found and provider(parsed) is Provider.IMAGE:
+        return f"an adapter cannot be an image; use {_FORMS}"
+    return found
 
 
 def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.kserve.llminferenceservice.observed import ServiceAccount
-from app.kserve.names import EKS_ROLE, S3_PREFIX, STORAGE_INITIALIZER
+from app.kserve.names import EKS_ROLE, MAIN, S3_PREFIX, STORAGE_INITIALIZER
 from app.kserve.operator import S3, Credentials
 from app.kserve.sources import Provider, provider
 from app.kube.base import Json
@@ -201,7 +201,33 @@ _NO_NAME_NODE = Cause(
 )
 
 
-def download_hints(uris: Iterable[Address], given: Access, pod: Json) -> Iterator[Cause]:
+_HUB_TOKENS = (HF_TOKEN, "HUGGING_FACE_HUB_TOKEN")
+
+
+def server_tokens(pod: Json) -> Iterator[tuple[int, int, str]]:
+    """Yield the Hub tokens of ``main`` if the user gives the storage initializer none: container, variable and name."""
+    if any(_tokens(one) for one in pod.get("initContainers") or () if one.get("name") == STORAGE_INITIALIZER):
+        return
+    for position, container in enumerate(pod.get("containers") or ()):
+        if container.get("name") == MAIN:
+            yield from ((position, at, name) for at, name in _tokens(container))
+
+
+def _tokens(container: Json) -> list[tuple[int, str]]:
+    names = [variable.get("name") for variable in container.get("env") or ()]
+    return [(position, name) for position, name in enumerate(names) if name in _HUB_TOKENS]
+
+
+def token_not_for_download(variable: str, settings: Credentials) -> str:
+    """Return what to do about a token that only the server gets."""
+    return (
+        f"the init container {STORAGE_INITIALIZER} downloads the model, and does not get this {variable} of container "
+        f"{MAIN}: name its Secret in the annotation {settings.storage_secret_name_annotation}, or under secrets of the "
+        "pods' ServiceAccount"
+    )
+
+
+def download_hints(uris: Iterable[Address], given: Access, pod: Json, settings: Credentials) -> Iterator[Cause]:
     """Why downloads that are given so much may fail; ``pod`` is the user's."""
     wanted, named = {provider(uri) for uri in uris}, {variable["name"] for variable in given.env}
     if Provider.S3 in wanted and named and ENDPOINT not in named:
@@ -210,6 +236,9 @@ def download_hints(uris: Iterable[Address], given: Access, pod: Json) -> Iterato
         mine: Json = next((c for c in pod.get("initContainers") or () if c.get("name") == STORAGE_INITIALIZER), {})
         if not mine.get("volumeMounts"):
             yield _NO_NAME_NODE
+    if Provider.HF in wanted and HF_TOKEN not in named:
+        for _, _, variable in server_tokens(pod):  # last, after what the download itself reports
+            yield Cause(Stage.STARTING, token_not_for_download(variable, settings), "TokenNotForDownload")
     for uri in uris:
         if provider(uri) is Provider.WEB and not headers_variable(uri) and given.annotated:
             text = f"no variable can be called {uri.host}-headers, so the headers of Secret {given.annotated} are not"
