@@ -18,7 +18,7 @@ _RFC3339 = re.compile(
 
 def rfc3339(moment: datetime) -> str:
     """``metav1.Time``: UTC, whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def parse_rfc3339(text: str) -> datetime | None:

@@ -25,6 +25,7 @@ _REPOSITORIES = {
 """The repositories of images that the engines publish."""
 _TAG = re.compile(r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]+(?:\.[0-9]+)+(?:\.post[0-9]+)?)(?:-[a-z0-9.-]+)?")
 
+_NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
 
 
@@ -51,7 +52,7 @@ RELEASES = _read()
 
 
 def _ordered(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"[0-9]+", version)))
+    return tuple(map(int, _NUMBER.findall(version)))
 
 
 _CATALOGUES = {
