@@ -94,7 +94,7 @@ WARNED: dict[str, tuple[Json, str]] = {
     ),
     "a server of another kind": (
         {"parallelism": {"tensor": 8}, "template": main(command=["python3", "serve.py"])},
-        r"spec\.parallelism: accepted, no effect; container main does not pass its args on to vLLM",
+        r"spec\.parallelism: accepted, no effect; container main does not pass its args to vLLM",
     ),
     "nothing that brings the model": (
         {"storageInitializer": {"enabled": False}, "template": {"containers": [{"name": "main", "args": ["--x"]}]}},
