@@ -414,7 +414,7 @@ def _parsed(text: str) -> Any:
         record = _RECORD.decode(text)
     except msgspec.DecodeError:
         return None
-    return without_nulls(record) if _NULL.search(text) else record
+    return without_nulls(record) if "null" in text and _NULL.search(text) else record
 
 
 def _number(text: str) -> float | int:
