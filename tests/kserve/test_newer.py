@@ -262,12 +262,9 @@ def test_status_lists_what_belongs_to_the_service() -> None:
     (at,) = status["router"]["gateways"]
     assert [route["name"] for route in at["httpRoutes"]] == ["demo-kserve-route"]
     assert status["router"]["scheduler"]["inferencePool"]["name"] == "demo-inference-pool"
-    assert status["workloads"]["primary"] == {
-        "apiGroup": "apps",
-        "kind": "Deployment",
-        "name": "demo-kserve",
-        "readyReplicas": 1,
-    }
+    primary = status["workloads"]["primary"]
+    assert "app.kubernetes.io/name=demo" in primary.pop("selector")
+    assert primary == {"apiGroup": "apps", "kind": "Deployment", "name": "demo-kserve", "readyReplicas": 1}
     assert status["workloads"]["scheduler"]["name"] == "demo-kserve-router-scheduler"
     assert [(config["name"], config["source"]) for config in status["appliedConfigs"]][-2:] == [
         ("kserve-config-llm-template", "Preset"),
