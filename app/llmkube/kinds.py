@@ -119,7 +119,7 @@ KINDS = (
             related=inferenceservice_observed.Related,
             sync=inferenceservice.sync,
             invalid=invalid,
-            kept=inferenceservice.invalid_children,
+            invalid_children=inferenceservice.invalid_children,
             template_inputs=inferenceservice_observed.template_inputs,
             customize=inferenceservice_observed.customize,
         ),
