@@ -388,6 +388,9 @@ def _life_facts(case: Json, service: Json) -> Json:
     statuses = (case["expect"].get("status") or {}).values()
     return {
         "minReplicasAboveReplicas": (scaling.get("minReplicas") or 1) > (replicas or 0) > 0,
+        "scalesWithoutMetric": bool(scaling)
+        and not scaling.get("metrics")
+        and service.get("runtime") in ("generic", "personaplex"),
         "resumes": bool(scaling)
         and any(o["kind"] == "Deployment" and o["spec"].get("replicas") == 0 for o in observed),
         "claimWithoutPhase": any(
