@@ -56,7 +56,8 @@ def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.An
 def _answer_other(kind: Kind[Any, Any], request: protocol.AdmissionRequest, settings: Settings) -> protocol.Answer:
     """Answer other operations than creations and updates: never refused, a deletion may have warnings."""
     if request.operation == "DELETE" and kind.admission.deleted is not None and request.kind.kind == kind.resource.kind:
-        return protocol.allow(request.uid, kind.admission.deleted(request.name, settings))
+        status = kind.status_of(request.old_object or protocol.ReviewedObject())
+        return protocol.allow(request.uid, kind.admission.deleted(request.name, status, settings))
     if request.operation in ("DELETE", "CONNECT"):
         return protocol.allow(request.uid)
     return protocol.refuse(request.uid, "unknown operation")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Raw
@@ -46,6 +46,13 @@ SpecT = TypeVar("SpecT", bound=KubeModel)
 StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 
 
+class _WithStatus(Protocol):
+    """An object whose status is still JSON."""
+
+    @property
+    def status(self) -> Raw: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks(Generic[SpecT, StatusT]):
     """The functions behind Metacontroller's hooks."""
@@ -64,6 +71,8 @@ class Hooks(Generic[SpecT, StatusT]):
     """Return the inputs of pod templates besides the parent's spec, which is valid."""
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     """The related objects, by the spec and the declared child kinds. Must not fail."""
+    finalize: Callable[[Resource[None, StatusT], SyncRequest[Any, Any], datetime], SyncResponse] | None = None
+    """Decide whether an object that is being deleted may go. Its spec may be invalid, and is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +86,8 @@ class Admission(Generic[SpecT, StatusT]):
     """Errors that refuse a creation or a change, while syncs of stored objects go on."""
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
     """Warnings about an update, of the new and the old object."""
-    deleted: Callable[[str, Settings], list[str]] | None = None
-    """Warnings about the deletion of an object, by its name."""
+    deleted: Callable[[str, StatusT, Settings], list[str]] | None = None
+    """Warnings about the deletion of an object, by its name and status."""
     judges_changes: bool = True
     """True if ``validate`` uses the old object; otherwise it is not read."""
 
@@ -117,19 +126,19 @@ class Kind(Generic[SpecT, StatusT]):
         object.__setattr__(self, "decoder", Decoder(body))
         object.__setattr__(self, "status_decoder", Decoder(self.resource.status))
 
-    def request(self, body: bytes) -> SyncRequest[Any, Any]:
-        """Decode a sync request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""
+    def request(self, body: bytes, *, finalizing: bool = False) -> SyncRequest[Any, Any]:
+        """Decode a sync or finalize request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""
         request: SyncBody[Any, Any] = decode(self.decoder, body)
         request.parent = _upgraded(self, request.parent)
-        check_envelope(request, self.resource.kind, self.resource.api_version)
+        check_envelope(request, self.resource.kind, self.resource.api_version, finalizing=finalizing)
         return SyncRequest(
             request.parent, request.children, self.hooks.related() if request.related is None else request.related
         )
 
-    def status_of(self, parent: Parent) -> StatusT:
+    def status_of(self, item: _WithStatus) -> StatusT:
         """Decode the last status; a new one if it is absent or invalid."""
         try:
-            status: Any = self.status_decoder.decode(parent.status)
+            status: Any = self.status_decoder.decode(item.status)
         except (msgspec.DecodeError, RecursionError):
             status = self.resource.status()
         return cast("StatusT", status)
@@ -162,6 +171,18 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
         return _encoded(kind, request, answer, waiting, settings, now)
     except response.TooLarge as error:  # fewer children, or less of them, would be deletions: they stay as they are
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None
+
+
+def answer_finalize(kind: Kind[Any, Any], body: bytes, now: datetime) -> SyncAnswer:
+    """Answer a finalize hook of a kind that has one. A failure would keep the object for ever."""
+    request = kind.request(body, finalizing=True)
+    parent, finalize = request.parent, kind.hooks.finalize
+    if finalize is None:
+        raise ProtocolError("this kind has no finalize hook")
+    answer = finalize(Resource(parent.metadata, None, kind.status_of(parent)), request, now)
+    if not parent.metadata.deletion_timestamp:
+        answer.finalized = False
+    return response.encode(answer, parent.metadata.namespace)
 
 
 def _encoded(

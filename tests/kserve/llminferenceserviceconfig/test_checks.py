@@ -155,21 +155,37 @@ def test_an_update_says_so() -> None:
 @pytest.mark.parametrize(("name", "warned"), [(WELL_KNOWN, True), ("mine", False)])
 def test_a_deletion_is_allowed(name: str, warned: bool) -> None:
     """A failing answer would hold up whole namespaces; a warning does not."""
+    response = _deleted(name)
+    assert response["allowed"] is True
+    assert bool(response.get("warnings")) is warned
+
+
+def _deleted(name: str, **more: Any) -> Json:
+    """The verdict about a deletion."""
     request = {
         "uid": "u",
         "operation": "DELETE",
         "name": name,
         "namespace": "kserve",
         "kind": {"group": "serving.kserve.io", "version": "v1alpha1", "kind": "LLMInferenceServiceConfig"},
+        **more,
     }
     body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-    response = json.loads(answer(CONFIG_KIND, body.encode(), Settings()).body)["response"]
-    assert response["allowed"] is True
-    assert bool(response.get("warnings")) is warned
+    response: Json = json.loads(answer(CONFIG_KIND, body.encode(), Settings()).body)["response"]
+    return response
 
 
 def test_deleting_a_well_known_config() -> None:
     """KS-C05."""
-    assert delete_warnings(WELL_KNOWN, Settings())
-    assert not delete_warnings("mine", Settings())
-    assert not delete_warnings(WELL_KNOWN, Settings(kserve_config_prefix="other-"))
+    unused = LLMInferenceServiceConfigStatus()
+    assert delete_warnings(WELL_KNOWN, unused, Settings())
+    assert not delete_warnings("mine", unused, Settings())
+    assert not delete_warnings(WELL_KNOWN, unused, Settings(kserve_config_prefix="other-"))
+
+
+def test_deleting_a_config_that_services_use() -> None:
+    """The stored status names them."""
+    stored = {**config("base"), "status": {"referencedBy": [{"name": "a", "namespace": "team"}]}}
+    response = _deleted("base", oldObject=stored)
+    assert response["allowed"] is True
+    assert "base is used by team/a" in response["warnings"][0]
