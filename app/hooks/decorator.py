@@ -3,8 +3,6 @@
 Each decorator is a separate kustomize component, and nothing else depends on its labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

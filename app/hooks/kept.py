@@ -1,7 +1,5 @@
 """Children that stay unchanged, because the desired state is not known (docs/decisions/0002)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Sync, customize, admission, related objects and the command line use it, so they
 are checked before anything is decoded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum

@@ -10,8 +10,6 @@ recorded template, or without a record of Metacontroller the observed one.
 Source: docs/decisions/0017 and docs/migration.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Conditions and the times in them: apimachinery's rules, without mutation. The clock itself is always an argument."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ One place for both the typed specs and what is embedded in them, so that admissi
 the same words for the same mistake.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Path and reason are written as the API server writes them, followed by what to write instead.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin

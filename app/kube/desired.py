@@ -3,8 +3,6 @@
 Unset fields are left out, never sent as null. ``api_version`` and ``kind`` always stand first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

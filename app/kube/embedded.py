@@ -6,8 +6,6 @@ that go beyond types (a port's range, a name's form) are left to it. The table i
 :mod:`app.kube.embedded_types`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import cache
 from typing import NamedTuple

@@ -5,8 +5,6 @@ that have no class, so that ``scaling: Annotated[Scaling | None, no_effect("…"
 tables in docs/fields and the warnings about fields without effect follow from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The answer whether a model fits into its memory, with the arithmetic behind it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -4,8 +4,6 @@ A name is judged as the URL has it; nothing is resolved. Downloaders map other c
 a dot of ``。`` and nothing of a soft hyphen), each in its own way, so that a host is ASCII here, or nothing at all.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network

@@ -1,7 +1,5 @@
 """The fields of models: for warnings about unknown fields, and to find embedded values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache

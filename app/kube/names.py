@@ -1,7 +1,5 @@
 """Names, labels and annotation keys with Kubernetes' limits. Every object name goes through :func:`fit`."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

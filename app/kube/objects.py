@@ -4,8 +4,6 @@ Partial structs skip everything else unread, which is what makes a sync cheap. E
 created object has no status yet, and null counts as absent (:mod:`app.kube.stored`).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cached_property

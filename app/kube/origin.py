@@ -1,7 +1,5 @@
 """The values of a child by paths for people, and where each comes from: what ``modelhooks explain`` prints."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Merge keys are Kubernetes' own; so are the fields whose zero value means "not set".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

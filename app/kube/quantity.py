@@ -4,8 +4,6 @@ Metacontroller compares what we send with what the API server stored, which is c
 so it must be sent as ``1`` (MC-3.2).
 """
 
-from __future__ import annotations
-
 import re
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache

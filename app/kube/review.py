@@ -3,8 +3,6 @@
 Every review is answered with HTTP 200 and its own uid; what cannot be answered so is a fault of the protocol.
 """
 
-from __future__ import annotations
-
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec

@@ -5,8 +5,6 @@ checks: on rendered templates, and on files of the command line. A type has its 
 list has them beside its type, ``Annotated[list[Item], Rules((...))]``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

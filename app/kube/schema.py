@@ -4,8 +4,6 @@ Pydantic and msgspec write JSON Schema; the API server accepts a narrower langua
 is inline. Source: HTTP-2.3 and HTTP-2.4. A test checks the result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -4,8 +4,6 @@ The API server returns what small controllers wrote, ``lastTransitionTime: null`
 types that is the same as no field at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, Generic, TypeVar

@@ -3,8 +3,6 @@
 This is not Go's template language: one word between ``{{ .`` and ``}}``, nothing else.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 

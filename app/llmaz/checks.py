@@ -3,8 +3,6 @@
 Source: LZ-OM01, LZ-PG01, LZ-SV01, LZ-N04, LZ-N05, LZ-N32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

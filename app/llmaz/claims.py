@@ -3,8 +3,6 @@
 Source: LZ-2.8, rules LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01 and LZ-N02.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """A model's flavors: their order, the values of their params, and the nodes they select. Source: LZ-2.9, LZ-3.3."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: LZ-1.5, LZ-4.6, LZ-9.
 """
 
-from __future__ import annotations
-
 from app import images
 from app.kube.names import LABEL_MAX
 from app.kube.objects import ObjectMeta

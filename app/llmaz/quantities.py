@@ -1,7 +1,5 @@
 """Quantities in specs: a string or a whole number, stored in canonical form. Source: LZ-1.0."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any

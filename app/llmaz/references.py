@@ -3,8 +3,6 @@
 Source: LZ-2.4, LZ-2.6, LZ-T03, LZ-T17, LZ-T18.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

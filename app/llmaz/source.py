@@ -3,8 +3,6 @@
 Source: LZ-2.1 to LZ-2.3.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

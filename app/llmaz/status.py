@@ -1,7 +1,5 @@
 """Parts that the statuses of several kinds share. Source: LZ-5.1, LZ-5.4, LZ-10."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

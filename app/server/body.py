@@ -4,8 +4,6 @@ Bodies and unread answers share one budget, which counts what has arrived or has
 When it is spent, the slowest clients give way.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Protocol
 

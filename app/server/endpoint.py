@@ -4,8 +4,6 @@ FastAPI finds the route and passes the raw request; :mod:`app.server.problems` a
 Nothing between the socket and the decoder of a hook looks at a body.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence

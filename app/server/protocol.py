@@ -4,8 +4,6 @@ Without them a client that sends nothing, or one byte per second, or never reads
 200 MB is read whole, and so are endless trailers and chunk extensions.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from enum import IntEnum

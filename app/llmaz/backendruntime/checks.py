@@ -3,8 +3,6 @@
 Source: LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 Source: LZ-2.7, LZ-OM01 to LZ-OM08, LZ-N10 to LZ-N16.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from math import prod
 

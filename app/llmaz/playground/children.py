@@ -1,7 +1,5 @@
 """The children of a Playground: an inference Service and an autoscaler. Source: LZ-4.1, LZ-4.5."""
 
-from __future__ import annotations
-
 from app.kube.base import Json
 from app.kube.desired import HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, ObjectMeta, ScaleTarget
 from app.llmaz.claims import main_first

@@ -1,7 +1,5 @@
 """The hooks of Playground. Source: LZ-4.1, LZ-4.5 and LZ-5.2."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from app.hooks.kept import as_json

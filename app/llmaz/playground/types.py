@@ -1,7 +1,5 @@
 """The ``Playground`` kind: a model served with a preset of an engine. Source: LZ-1.3 and LZ-5.2."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N17, LZ-N26 to LZ-N29, LZ-T29.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Source: LZ-4.3, LZ-4.4, LZ-4.6, LZ-4.8, LZ-9.
 """
 
-from __future__ import annotations
-
 from app.kube import desired
 from app.kube.base import Json
 from app.llmaz.names import ACTIVATOR_MODEL, LWS_API, PORT, PORT_NAME, load_balancer

@@ -3,8 +3,6 @@
 Each Service has its own route: a shared one could not belong to several, and takes fifteen models at most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app.hooks.protocol import get, sorted_values

@@ -1,7 +1,5 @@
 """The objects a Service's hooks deal with, and the rules that ask for them. Source: LZ-10."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Every decision about a Service: which workload, with which model, in which pods. Source: LZ-2.9, LZ-4, LZ-9."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Status of a Service, from its observed workload. Source: LZ-5.3, LZ-9."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The hooks of Service. Source: LZ-4.3 to LZ-4.9, LZ-5.3, LZ-9."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The ``Service`` kind: models served by pods of a user-defined template. Source: LZ-1.4 and LZ-5.3."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Literal
 
