@@ -42,13 +42,10 @@ class Decorator:
 
     @property
     def hook_path(self) -> str:
-        """Path of the hooks, with ``/sync`` below it."""
         return f"/{self.family}/{self.name}"
 
 
 class DecorateRequest(msgspec.Struct):
-    """One call of a decorator's sync hook."""
-
     object: Parent
 
 

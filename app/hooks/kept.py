@@ -62,7 +62,6 @@ def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | N
 
 
 def keep_or_stop(children: msgspec.Struct, *, stop: bool) -> list[Kept]:
-    """As :func:`keep`; ``stop`` stops everything that has replicas."""
     return keep(children, (lambda _: True) if stop else None)
 
 

@@ -36,7 +36,7 @@ def encode(response: SyncResponse, namespace: str, waiting: Sequence[str] = ()) 
 
 
 class TooLarge(ResponseError):
-    """The answer exceeds :data:`MAX_ANSWER_BYTES`."""
+    pass
 
 
 def unstorable(response: SyncResponse) -> list[field.Error]:

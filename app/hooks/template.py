@@ -147,7 +147,6 @@ def _may_stay(template: Json, desired: Mapping[str, Any]) -> bool:
 
 
 def without_template(desired: Mapping[str, Any]) -> Json:
-    """Return a workload without its pod template."""
     field_ = TEMPLATES[desired["kind"]]
     return {**desired, "spec": {key: value for key, value in desired.get("spec", {}).items() if key != field_}}
 

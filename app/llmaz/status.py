@@ -81,7 +81,6 @@ def _stopped(previous: StatusT, reason: str, message: str, now: datetime) -> Sta
 
 
 def with_notes(message: str, notes: Sequence[str]) -> str:
-    """Append notes to a message: warnings that do not keep the object from being ready."""
     return "; ".join([*([message] if message else []), *(f"note: {note}" for note in notes)])
 
 

@@ -91,11 +91,9 @@ class Answer(Response):
             self._release()
 
     def rate(self, now: float) -> float:
-        """Return the bytes per second that the client read."""
         return self._sent / max(now - self._since, 1e-6)
 
     def give_way(self) -> None:
-        """Drop the answer with its connection."""
         self._release()
         if self._caller.abort is not None:
             self._caller.abort()

@@ -32,7 +32,6 @@ class Stage(IntEnum):
     """Progress of a connection. Of two that are equally new, the lower stage is closed first."""
 
     SILENT = 0
-    """It sent no request."""
     RESTING = 1
     """Every request is answered."""
     INCOMPLETE = 2

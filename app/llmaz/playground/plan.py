@@ -135,7 +135,6 @@ def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
 
 
 def _values(models: list[Model], *, skip: bool) -> dict[str, str]:
-    """Values of the placeholders."""
     values = {MODEL_NAME: models[0].served_name, MODEL_PATH: models[0].source.path(skip=skip)}
     if len(models) > 1:
         values[DRAFT_MODEL_PATH] = models[1].source.path(skip=skip)
