@@ -378,7 +378,7 @@ def _record(child: ObservedObject) -> Json | None:
     return {**record, "apiVersion": child.api_version, "metadata": metadata}
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     """Parse a record, without nulls in maps, and with whole numbers as integers; ``None`` if invalid or too deep."""
     if depth_exceeds(text.encode()):
         return None
