@@ -128,12 +128,19 @@ class ContainerPart(Observed):
     security_context: Any = None
 
 
+class VolumePart(Observed):
+    """The name of a volume."""
+
+    name: str = ""
+
+
 class PodPart(Observed):
     """The fields of a pod template's spec that cannot be removed or have to stay."""
 
     service_account_name: str = ""
     init_containers: list[ContainerPart] | None = None
     containers: list[ContainerPart] | None = None
+    volumes: list[VolumePart] | None = None
 
 
 class ObservedTemplate(Observed):
