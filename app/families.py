@@ -1,7 +1,5 @@
 """Every kind that the service answers for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from app.conversion import Convert

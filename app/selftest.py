@@ -4,8 +4,6 @@ An image that lacks a dependency, or has wheels of another Python, may start and
 of each kind finds that while other replicas serve, and builds what is built lazily.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The metadata of an object under review."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any

@@ -4,8 +4,6 @@ Source: HTTP-1. Every review is answered with HTTP 200 and its own uid; a denial
 with one cause per mistake *and* all of them in its message: kubectl prints the causes only for a single object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

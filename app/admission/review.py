@@ -3,8 +3,6 @@
 A bad object is an answer, never an HTTP error. The same functions serve ``modelhooks validate``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property

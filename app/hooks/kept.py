@@ -1,7 +1,5 @@
 """Children that stay unchanged, because the desired state is not known (docs/decisions/0002)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -64,7 +62,6 @@ def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | N
 
 
 def keep_or_stop(children: msgspec.Struct, *, stop: bool) -> list[Kept]:
-    """As :func:`keep`; ``stop`` stops everything that has replicas."""
     return keep(children, (lambda _: True) if stop else None)
 
 

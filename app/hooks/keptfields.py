@@ -98,7 +98,6 @@ TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate"
 
 
 def template_of(workload: Mapping[str, Any]) -> Json | None:
-    """Return the pod template of a workload, ``None`` if absent."""
     spec = workload.get("spec")
     template = spec.get(TEMPLATES.get(workload.get("kind", ""), "")) if isinstance(spec, dict) else None
     return template if isinstance(template, dict) else None
@@ -138,8 +137,6 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field in which a kept template differs from the plan."""
-
     path: str
     allowed: bool
 
@@ -235,7 +232,6 @@ _ACCOUNTS = frozenset({"serviceAccountName", "serviceAccount"})
 
 
 def union(value: Any, claimed: Any) -> Any:
-    """Merge a template and a claim."""
     if isinstance(value, dict) and isinstance(claimed, dict):
         return {**value, **{key: union(value.get(key), item) for key, item in claimed.items()}}
     if isinstance(value, list) and isinstance(claimed, list) and value and claimed:

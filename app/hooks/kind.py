@@ -48,8 +48,6 @@ StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Hooks(Generic[SpecT, StatusT]):
-    """The functions behind Metacontroller's hooks."""
-
     children: type[msgspec.Struct]
     related: type[msgspec.Struct]
     sync: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, datetime], SyncResponse]

@@ -5,8 +5,6 @@ models and configs. Only time depends on the cache: a key is the complete input 
 object's identity, and a cached value is never changed. See docs/decisions/0006.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Hashable

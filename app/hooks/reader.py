@@ -4,8 +4,6 @@ Sync, customize, admission, related objects and the command line use it, so they
 are checked before anything is decoded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -53,11 +51,9 @@ class Reading(Generic[ModelT]):
     doubts: list[Advice] = field(default_factory=list)
     """Unknown fields of embedded types."""
     text: bytes = b""
-    """The JSON that was decoded."""
 
     @property
     def warnings(self) -> list[Advice]:
-        """Return a warning for each unknown field."""
         return [*islice(unknown_fields(self.document, self.type, SPEC), MAX_UNKNOWN_FIELDS), *self.doubts]
 
 

@@ -5,8 +5,6 @@ without a common key is replaced as a whole, with everything in it: nothing can 
 int64. In an answer these values are a bug, so those that users embed are checked at admission.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

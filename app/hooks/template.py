@@ -10,8 +10,6 @@ recorded template, or without a record of Metacontroller the observed one.
 Source: docs/decisions/0017 and docs/migration.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -149,7 +147,6 @@ def _may_stay(template: Json, desired: Mapping[str, Any]) -> bool:
 
 
 def without_template(desired: Mapping[str, Any]) -> Json:
-    """Return a workload without its pod template."""
     field_ = TEMPLATES[desired["kind"]]
     return {**desired, "spec": {key: value for key, value in desired.get("spec", {}).items() if key != field_}}
 

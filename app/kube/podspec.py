@@ -3,8 +3,6 @@
 Merge keys are Kubernetes' own; so are the fields whose zero value means "not set".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,7 +22,7 @@ _ENV = MergeRules(fields={"valueFrom": _ENV_SOURCE}, one_of=frozenset({"value", 
 
 
 def _lists(type_name: str, shapes: Mapping[str, MergeRules]) -> dict[str, tuple[str, MergeRules]]:
-    """The lists of a type that merge by a key, with the shape of their items."""
+    """Return the lists of a type that merge by a key, with the rules of their items."""
     keyed = (name.partition(".") for name in KEYS)
     return {name: (KEYS[f"{owner}.{name}"], shapes.get(name, OPEN)) for owner, _, name in keyed if owner == type_name}
 
@@ -48,7 +46,6 @@ POD = MergeRules(
 )
 
 MERGE_KEYS = {key: name for shape in (POD, CONTAINER) for key, (name, _) in shape.lists.items()}
-"""Merge key by the name of the list."""
 
 _FALSE_IS_ABSENT = frozenset(
     {
@@ -92,7 +89,7 @@ _EMPTY_OBJECT_IS_ABSENT = frozenset(
 
 
 def normalised(value: Json) -> Json:
-    """A pod spec, or part of one, as the API server would store it: zero values left out, quantities canonical.
+    """Return a pod spec, or part of one, as the API server stores it: without zero values, quantities canonical.
 
     Values of the wrong JSON type stay: :mod:`app.kube.embedded` checks types.
     """
@@ -138,7 +135,7 @@ def _items(key: str, items: list[Any]) -> list[Any]:
 
 
 def _default_source(source: object) -> None:
-    """A projected volume's source with the API server's defaults.
+    """Set the API server's defaults of a projected volume's source.
 
     Its list has no merge key, so they would be undone at every sync.
     """
@@ -165,14 +162,14 @@ def _integral(number: object) -> object:
 
 
 def stored(value: Json) -> Json:
-    """A pod template, or part of one, as the API server would store it, also where its fields are unknown."""
+    """Return a pod template, or part of one, as the API server stores it, also where its fields are unknown."""
     return normalised(without_nulls(value, in_lists=True))
 
 
 def each_name_once(items: Iterable[Json], *, moved: bool = False) -> list[Json]:
-    """Environment variables, or references by name: of two with one name the last counts, as it does in the kubelet.
+    """Return variables, or references by name, without duplicates: the last counts, as in the kubelet.
 
-    It takes the place of the first, or (``moved``) has its own. Metacontroller would merge the two.
+    It takes the place of the first, or (``moved``) keeps its place. Metacontroller would merge the two.
     """
     by_name: dict[object, Json] = {}
     for item in items:

@@ -4,8 +4,6 @@ The API server keeps objects far below the limits. Other clients may send anythi
 hundreds of times the memory of an ordinary object.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,9 +1,7 @@
-"""The envelope of the reviews that an API server sends: those of admission and of conversion differ in what it holds.
+"""The envelope of admission and conversion reviews.
 
-Every review is answered with HTTP 200 and its own uid; what cannot be answered so is a fault of the protocol.
+Every review is answered with HTTP 200 and its uid; one that cannot be is a protocol error.
 """
-
-from __future__ import annotations
 
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -15,8 +13,6 @@ from app.limits import MAX_UID_CHARACTERS
 
 
 class Request(Protocol):
-    """The field that every review's request has."""
-
     uid: str
 
 
@@ -32,15 +28,13 @@ class _Review(msgspec.Struct, Generic[RequestT], rename="camel"):
 
 
 class Envelope(Generic[RequestT]):
-    """Reads and writes the reviews of one type, in the only version there is."""
-
     def __init__(self, api_version: str, kind: str, request: type[RequestT]) -> None:
         self._type = {"apiVersion": api_version, "kind": kind}
         self._decoder = msgspec.json.Decoder(cast("Any", _Review)[request])
         self._encoder = msgspec.json.Encoder()
 
     def decode(self, body: bytes) -> RequestT:
-        """The request of a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
+        """Return the request of a review. Raises :class:`ProtocolError` if it cannot be answered by its uid."""
         api_version, kind = self._type.values()
         try:
             check_text(body)

@@ -1,7 +1,5 @@
 """The family's ConfigMap, which sets the scheduler and the loader's image. Source: LZ-4.7."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

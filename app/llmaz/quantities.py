@@ -1,7 +1,5 @@
 """Quantities in specs: a string or a whole number, stored in canonical form. Source: LZ-1.0."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -53,12 +51,11 @@ class Resources(KubeModel):
 
 
 def below(first: str, second: str) -> bool:
-    """True if the first quantity is less than the second; both are canonical."""
     return quantity.parse(first) < quantity.parse(second)
 
 
 def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterator[field.Error]:
-    """Names and amounts that no pod can ask for."""
+    """Reject names and amounts that no pod can request."""
     for name, amount in (amounts or {}).items():
         problem = key_problem(name)
         value = quantity.parse(amount)
@@ -71,14 +68,13 @@ def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterat
 
 
 def check_resources(resources: Resources | None, path: field.Path) -> Iterator[field.Error]:
-    """Both halves of a container's resources."""
     if resources is not None:
         yield from check_amounts(resources.limits, path.child("limits"))
         yield from check_amounts(resources.requests, path.child("requests"))
 
 
 def low_limits(resources: Resources, path: field.Path) -> Iterator[tuple[field.Path, str]]:
-    """Limits that are below the request for the same resource: where, and what to do."""
+    """Yield the path of each limit that is below its request, and what to do."""
     requests = resources.requests or {}
     for name, limit in (resources.limits or {}).items():
         request = requests.get(name)

@@ -1,7 +1,5 @@
 """Parts that the statuses of several kinds share. Source: LZ-5.1, LZ-5.4, LZ-10."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -83,7 +81,6 @@ def _stopped(previous: StatusT, reason: str, message: str, now: datetime) -> Sta
 
 
 def with_notes(message: str, notes: Sequence[str]) -> str:
-    """Append notes to a message: warnings that do not keep the object from being ready."""
     return "; ".join([*([message] if message else []), *(f"note: {note}" for note in notes)])
 
 

@@ -4,8 +4,6 @@ The script is a constant; its inputs are environment variables, so a user's valu
 (LK-T-22).
 """
 
-from __future__ import annotations
-
 import functools
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """The client at the other end of a connection."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass

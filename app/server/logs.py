@@ -5,8 +5,6 @@ dropped and counted. Successful requests are sampled. No line contains a body; a
 it contains nothing of the request.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """Models of requests and answers for FastAPI's OpenAPI document: endpoints read the bytes themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import Depends

@@ -4,8 +4,6 @@ Without them a client that sends nothing, or one byte per second, or never reads
 200 MB is read whole, and so are endless trailers and chunk extensions.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from enum import IntEnum
@@ -34,7 +32,6 @@ class Stage(IntEnum):
     """Progress of a connection. Of two that are equally new, the lower stage is closed first."""
 
     SILENT = 0
-    """It sent no request."""
     RESTING = 1
     """Every request is answered."""
     INCOMPLETE = 2

@@ -5,8 +5,6 @@ functions of their request, so a thread may answer them; one thread, because the
 because two large requests at once would need the memory of both (docs/decisions/0014).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """Rules for the ``behavior`` of a HorizontalPodAutoscaler, and its stored form. Source: LZ-N23, KS-A12."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

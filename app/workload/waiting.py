@@ -8,8 +8,6 @@ The last-applied record of a child is written together with the update. While it
 update has not been made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

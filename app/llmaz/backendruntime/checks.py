@@ -1,9 +1,4 @@
-"""Validation rules and warnings of a BackendRuntime.
-
-Source: LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31.
-"""
-
-from __future__ import annotations
+"""Rules and warnings of a BackendRuntime (LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31)."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -100,7 +95,7 @@ def warnings(runtime: BackendRuntime) -> list[field.Advice]:
 
 
 def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
-    """Warn of parts that make no image reference when a colon joins them."""
+    """Warn of parts that are not an image reference when a colon joins them."""
     if ":" in spec.image.rpartition("/")[2]:
         yield field.advice(
             SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version"

@@ -1,9 +1,7 @@
-"""The rules of a Service: what is refused, and what its author should know of an accepted one.
+"""Rules and warnings of a Service.
 
 Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N17, LZ-N26 to LZ-N29, LZ-T29.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterator
@@ -141,7 +139,6 @@ def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> 
 
 
 def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
-    """Validate the pods as Kubernetes does."""
     pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
     yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))

@@ -4,8 +4,6 @@ A field without effect is a warning, because runtimes share manifests. Rules of 
 :mod:`app.llmkube.runtimes`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import chain

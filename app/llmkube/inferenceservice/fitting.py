@@ -1,7 +1,5 @@
 """Check whether a service's model fits into the memory of its GPUs. Source: LK-7."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

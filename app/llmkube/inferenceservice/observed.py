@@ -3,8 +3,6 @@
 Source: LK-3.1, LK-5.2, LK-B-09 and LK-D.2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The sync hook of Model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any

@@ -5,8 +5,6 @@ that ``extraArgs`` repeats, the memory estimate and the tables of fields are der
 option, and its values, are in the catalogues of :mod:`app.workload.engine`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
