@@ -187,10 +187,11 @@ class AutoscalerStatus(Observed):
     """``desired_replicas`` is the autoscaler's last choice; 0 before the first."""
 
     desired_replicas: int = 0
+    conditions: list[Condition] | None = None
 
 
 class ObservedAutoscaler(ObservedObject):
-    """A HorizontalPodAutoscaler, for the number that it keeps while its target is absent."""
+    """A HorizontalPodAutoscaler: the number that it keeps while its target is absent, and whether it works."""
 
     status: AutoscalerStatus = msgspec.field(default_factory=AutoscalerStatus)
 
@@ -385,7 +386,7 @@ def _parsed(text: str) -> Any:
         record = _RECORD.decode(text)
     except msgspec.DecodeError:
         return None
-    return without_nulls(record) if _NULL.search(text) else record
+    return without_nulls(record) if "null" in text and _NULL.search(text) else record
 
 
 def _number(text: str) -> float | int:

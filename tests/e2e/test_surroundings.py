@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,22 @@ def test_all_components_go_together(installation: Installation, tmp_path: Path) 
     built = list(yaml.safe_load_all(installation.cluster.kubectl("kustomize", str(tmp_path)).stdout))
     names = [(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in built]
     assert len(names) == len(set(names))
+
+
+def test_the_manifests_of_the_page_on_autoscaling(installation: Installation, namespace: str, tmp_path: Path) -> None:
+    """Accepted strictly, and the kustomization builds where it says that it lies."""
+    page = (ROOT / "docs/howto/autoscale.md").read_text()
+    blocks = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
+    objects = [block for block in blocks if block["kind"] != "Kustomization"]
+    (overlay,) = (block for block in blocks if block["kind"] == "Kustomization")
+    assert {block["kind"] for block in objects} == {"Playground", "ScaledObject"}
+    kubectl = installation.cluster.kubectl
+    text = yaml.safe_dump_all(objects)
+    kubectl("apply", "-n", namespace, "--dry-run=server", "--validate=strict", "-f", "-", input=text)
+    for kind in ("resources", "components"):
+        overlay[kind] = [os.path.relpath(ROOT / "manifests/overlays/own" / path, tmp_path) for path in overlay[kind]]
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    assert "prometheus-adapter" in kubectl("kustomize", tmp_path).stdout
 
 
 def test_labels_on_objects(cluster: ControlPlane, namespace: str) -> None:

@@ -50,6 +50,8 @@ DEFAULT_ENDPOINT_PATH = "/v1/chat/completions"
 PORT_NAME = "http"
 """The Service and the PodMonitor find the container's port by this name (LK-T-44)."""
 
+_DEFAULT_CACHE = ModelCache()
+
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
@@ -266,7 +268,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
         return Storage(source.mounted_path, "", (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
     if not source.is_file:
         return _FETCHED_BY_SERVER
-    cache = spec.model_cache or ModelCache()
+    cache = spec.model_cache or _DEFAULT_CACHE
     fetched = _download(model, model.status.cache_key, source, cache, settings)
     claim = cache.claim_name or _claim_of(model, operator_claim, settings)
     return Storage(
@@ -315,7 +317,7 @@ def _draft(
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
     key = model.status.cache_key or source.cache_key
-    fetched = _download(model, key, source, spec.model_cache or ModelCache(), settings)
+    fetched = _download(model, key, source, spec.model_cache or _DEFAULT_CACHE, settings)
     if not fetched.cached:
         return _downloaded(fetched, main, spec, settings)
     return _mounted(_claim_of(model, operator_claim, settings), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)
