@@ -77,6 +77,10 @@ class SyncRequest(Generic[ChildrenT, RelatedT]):
     inputs: Inputs = field(default_factory=Inputs)
 
 
+AnyRequest = SyncRequest[Any, Any]
+"""A request of some kind; its own types are in the kind's functions."""
+
+
 class ControllerSpec(msgspec.Struct, rename={"child_resources": "childResources"}):
     """The child kinds that the CompositeController declares: a customize request has no ``children``."""
 
@@ -114,13 +118,13 @@ class RelatedRule(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tru
     resource: str
     namespace: str = ""
     names: tuple[str, ...] = ()
-    label_selector: dict[str, Any] | None = None
+    label_selector: Json | None = None
 
 
 class SyncResponse(msgspec.Struct):
     """A sync hook's answer. Built by the kinds; :func:`app.hooks.response.encode` is the only way out."""
 
-    status: Any
+    status: object
     children: Sequence[Json]
     resync_after_seconds: float | None = None
 

@@ -69,7 +69,7 @@ class KubeModel(BaseModel):
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
 
-def with_types(**types: Any) -> Callable[[type[ModelT]], type[ModelT]]:
+def with_types(**types: object) -> Callable[[type[ModelT]], type[ModelT]]:
     """Give fields of a variant other types, as a class decorator: ``name=int | None`` or ``name=(type, Field(...))``.
 
     For types that are wider than the base's, as in a partial object: a subclass cannot declare them. Without a
@@ -77,7 +77,7 @@ def with_types(**types: Any) -> Callable[[type[ModelT]], type[ModelT]]:
     """
 
     def build(variant: type[ModelT]) -> type[ModelT]:
-        fields: dict[str, Any] = {
+        fields: Json = {
             name: type_ if isinstance(type_, tuple) else (type_, _optional(variant.model_fields[name]))
             for name, type_ in types.items()
         }
@@ -116,7 +116,7 @@ class IntFormat:
 
     bits: int
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         limit = 1 << (self.bits - 1)
         return {"ge": -limit, "le": limit - 1, **handler(source)}
 

@@ -45,7 +45,7 @@ def _escaped(match: re.Match[str]) -> str:
     return match.group().encode("unicode_escape").decode()
 
 
-def printable(status: Any) -> Any:
+def printable(status: object) -> Any:
     """Return a status as JSON whose strings can be shown: escaped, and no longer than a message may be.
 
     Names and messages come from other objects of the cluster, which their owners may give any characters.

@@ -65,7 +65,7 @@ _ROUNDS = 4
 """Removing one value can leave its object incomplete, and so on up to the depth of specs."""
 
 
-def _without(document: object, error: field.Error, type_: type[KubeModel]) -> Any:
+def _without(document: object, error: field.Error, type_: type[KubeModel]) -> object:
     segments = error.path.segments[1:]
     if error.type is field.ErrorType.REQUIRED:
         if len(segments) == 1:
@@ -85,7 +85,7 @@ def _with_stand_in(document: Any, name: str, type_: type[KubeModel]) -> Any:
     return {**document, name: "unset"} if annotation is str else None
 
 
-def _removed(document: object, segments: tuple[str | int, ...]) -> Any:
+def _removed(document: object, segments: tuple[str | int, ...]) -> object:
     head, *tail = segments
     if isinstance(document, dict) and head in document:
         if not tail:

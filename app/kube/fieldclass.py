@@ -7,7 +7,7 @@ no_effect("…")]`` is enough. The tables in docs/fields and the warnings about 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, cast
+from typing import cast
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -63,9 +63,9 @@ def class_of(info: FieldInfo) -> FieldClass | None:
     return next((item for item in info.metadata if isinstance(item, FieldClass)), None)
 
 
-def _default(info: FieldInfo) -> Any:
+def _default(info: FieldInfo) -> object:
     """Return the default as pydantic's ``get_default``, which takes a millisecond for a spec."""
-    return info.default if info.default_factory is None else cast("Callable[[], Any]", info.default_factory)()
+    return info.default if info.default_factory is None else cast("Callable[[], object]", info.default_factory)()
 
 
 def without_effect(spec: BaseModel, path: Path) -> Iterator[Advice]:

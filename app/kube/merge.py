@@ -147,7 +147,7 @@ def _interleaved(
     return result
 
 
-def _are_objects(items: Sequence[Any]) -> bool:
+def _are_objects(items: Sequence[object]) -> bool:
     """Return whether a list can merge; one of the wrong type is replaced, and reported elsewhere."""
     return all(type(item) is dict for item in items)
 

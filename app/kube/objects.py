@@ -128,12 +128,19 @@ class ContainerPart(Observed):
     security_context: Any = None
 
 
+class VolumePart(Observed):
+    """The name of a volume."""
+
+    name: str = ""
+
+
 class PodPart(Observed):
     """The fields of a pod template's spec that cannot be removed or have to stay."""
 
     service_account_name: str = ""
     init_containers: list[ContainerPart] | None = None
     containers: list[ContainerPart] | None = None
+    volumes: list[VolumePart] | None = None
 
 
 class ObservedTemplate(Observed):
@@ -378,7 +385,7 @@ def _record(child: ObservedObject) -> Json | None:
     return {**record, "apiVersion": child.api_version, "metadata": metadata}
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     """Parse a record, without nulls in maps, and with whole numbers as integers; ``None`` if invalid or too deep."""
     if depth_exceeds(text.encode()):
         return None

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from app.kube.base import Json
 from app.kube.field import Path
 
 KEYS = ("name", "containerPort", "port", "mountPath", "key", "type")
@@ -23,7 +23,7 @@ def leaves(value: object, path: Path) -> Iterator[tuple[Path, object]]:
         yield path, value
 
 
-def item_key(*lists: list[Any]) -> str:
+def item_key(*lists: list[Json]) -> str:
     """Return the field that names the items of all the lists, or an empty string."""
     items = [item for listed in lists for item in listed]
     if not all(isinstance(item, dict) for item in items):

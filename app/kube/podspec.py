@@ -4,7 +4,6 @@ Merge keys are Kubernetes' own; so are the fields whose zero value means "not se
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from app.kube.base import Json
 from app.kube.embedded_types import MERGE_KEYS as KEYS
@@ -118,15 +117,15 @@ def _is_zero(key: str, value: object) -> bool:
     return not value and key in (_FALSE_IS_ABSENT if type(value) is bool else _ZERO_IS_ABSENT)
 
 
-def _items(key: str, items: list[Any]) -> list[Any]:
+def _items(key: str, items: list[object]) -> list[object]:
     present = [item for item in items if item is not None]
-    stored: list[Any] = [
+    stored: list[object] = [
         normalised(item) if type(item) is dict else _items("", item) if type(item) is list else _integral(item)
         for item in present
     ]
     if key in _WITH_VALUE:
         for before, after in zip(present, stored, strict=True):
-            if type(before) is dict and before.get("value") == "":
+            if isinstance(before, dict) and isinstance(after, dict) and before.get("value") == "":
                 after["value"] = ""
     elif key == "sources":
         for source in stored:

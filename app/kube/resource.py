@@ -6,7 +6,7 @@ The hooks, the admission paths, the CRDs, the CompositeControllers and the RBAC 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -24,6 +24,10 @@ class Resource(Generic[SpecT, StatusT]):
     metadata: ObjectMeta
     spec: SpecT
     status: StatusT
+
+
+AnyResource = Resource[Any, Any]
+"""A resource of some kind; its own types are in the kind's functions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import msgspec
 
 from app.errors import ProtocolError
+from app.kube.base import Json
 from app.kube.rawchecks import check_text
 from app.limits import MAX_UID_CHARACTERS
 
@@ -51,5 +52,5 @@ class Envelope(Generic[RequestT]):
             raise ProtocolError("request.uid is missing or unusable")
         return review.request
 
-    def encode(self, response: dict[str, Any]) -> bytes:
+    def encode(self, response: Json) -> bytes:
         return self._encoder.encode({**self._type, "response": response})

@@ -60,7 +60,7 @@ def violations(value: BaseModel, path: field.Path) -> Iterator[field.Error]:
             yield from _of_list(item, info, item_path)
 
 
-def _of_list(items: list[Any], info: FieldInfo, path: field.Path) -> Iterator[field.Error]:
+def _of_list(items: list[object], info: FieldInfo, path: field.Path) -> Iterator[field.Error]:
     for marker in info.metadata:
         if isinstance(marker, Rules):
             yield from broken(marker.rules, items, path, "array")

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
 from app.kube import field, quantity
-from app.kube.base import KubeModel
+from app.kube.base import Json, KubeModel
 from app.kube.names import key_problem
 
 _NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
@@ -20,10 +20,10 @@ PATTERN = rf"^[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_NUMBER})?$"
 class QuantityType:
     """Marks a quantity. In the spec it is canonical text: ``4`` and ``"4000m"`` both become ``"4"``."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(_canonical)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
         return {"x-kubernetes-int-or-string": True, "pattern": PATTERN}
 
 

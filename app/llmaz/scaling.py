@@ -1,7 +1,7 @@
 """Metrics that drive scaling: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -56,7 +56,7 @@ def unsendable(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
     yield from sendable.check(trigger.behavior, path.child("behavior"))
 
 
-def _check_metric(metric: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+def _check_metric(metric: Json, path: field.Path) -> Iterator[field.Error]:
     kind = metric.get("type")
     member = _SOURCES.get(kind) if isinstance(kind, str) else None
     if member is None:
@@ -72,7 +72,7 @@ def _check_metric(metric: dict[str, Any], path: field.Path) -> Iterator[field.Er
             yield field.forbidden(path.child(other), f"not allowed when type is {kind}; remove it or change the type")
 
 
-def _check_target(target: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+def _check_target(target: Json, path: field.Path) -> Iterator[field.Error]:
     kind = target.get("type")
     member = _TARGETS.get(kind) if isinstance(kind, str) else None
     if member is None:

@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.types import Scope
 
-Outcome = tuple[Any, BaseException | None]
+Outcome = tuple[object, BaseException | None]
 """An answer, or what was raised instead."""
 
 

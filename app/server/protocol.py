@@ -13,6 +13,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from app.kube.base import Json
 from app.limits import (
     BODY_SECONDS,
     HEAD_SECONDS,
@@ -52,7 +53,7 @@ class PipelineError(Exception):
 class LimitedProtocol(HttpToolsProtocol):
     """One connection. A finished request disarms its deadline; the next one's first byte arms it again."""
 
-    def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], address: str = "") -> None:
+    def __init__(self, config: Config, server_state: ServerState, app_state: Json, address: str = "") -> None:
         super().__init__(config, server_state, app_state)
         self.caller = Caller(address, self.abort)
         self._running: RequestResponseCycle | None = None

@@ -1,10 +1,10 @@
 """Rules and warnings of a BackendRuntime (LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31)."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from app.hooks import sendable
 from app.kube import field
+from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import nearest
 from app.llmaz import scaling
@@ -32,7 +32,7 @@ def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Sett
     return [*_presets(runtime.spec.recommended_configs or []), *unusable(runtime.spec)]
 
 
-def probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
+def probes(spec: BackendRuntimeSpec) -> dict[str, Json | None]:
     return {"startup": spec.startup_probe, "liveness": spec.liveness_probe, "readiness": spec.readiness_probe}
 
 

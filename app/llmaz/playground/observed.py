@@ -1,10 +1,9 @@
 """The typed request of a Playground, and the rules of its related objects. Source: LZ-10."""
 
-from typing import Any
-
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.kube.base import Json
 from app.kube.objects import ConditionsStatus, ObservedAutoscaler, ObservedWorkload, RelatedMeta, ReplicasSpec
 from app.kube.stored import Decoder
 from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API, skips_loader
@@ -46,7 +45,7 @@ class Related(msgspec.Struct):
 Request = SyncRequest[Children, Related]
 
 
-def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> dict[str, Any]:
+def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> Json:
     """Return the models, the runtimes, and the choice of the loader."""
     related, metadata = request.related or Related(), request.parent.metadata
     return {

@@ -1,10 +1,9 @@
 """The typed request of a Service, and the rules of its related objects. Source: LZ-10."""
 
-from typing import Any
-
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.kube.base import Json
 from app.kube.names import is_label_value
 from app.kube.objects import (
     ObservedConditions,
@@ -56,7 +55,7 @@ class Related(msgspec.Struct):
 Request = SyncRequest[Children, Related]
 
 
-def template_inputs(_service: Service, request: Request, _settings: Settings) -> dict[str, Any]:
+def template_inputs(_service: Service, request: Request, _settings: Settings) -> Json:
     """Return the models, the configuration, and the choice of the loader."""
     related, metadata = request.related or Related(), request.parent.metadata
     data = {key: configmap.data for key, configmap in (related.configmaps or {}).items()}

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from app.hooks.kept import as_json, kept_selector
 from app.hooks.protocol import SyncResponse, get
@@ -52,7 +51,7 @@ def _aborted(service: Service, cause: Cause, request: Request, now: datetime) ->
 class BuiltChildren:
     """The children of a plan, and the selector of the pods that serve requests."""
 
-    children: list[Any]
+    children: list[object]
     selector: dict[str, str]
 
 

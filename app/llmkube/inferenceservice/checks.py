@@ -7,10 +7,9 @@ A field without effect is a warning, because runtimes share manifests. Rules of 
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import SyncRequest, get
+from app.hooks.protocol import AnyRequest, get
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -25,7 +24,7 @@ from app.llmkube import names
 from app.llmkube.inferenceservice import observed
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
-from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, plan
+from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, missing_metric, plan
 from app.llmkube.inferenceservice.types import (
     Autoscaling,
     GPUSharing,
@@ -371,7 +370,7 @@ def _is_set(value: object) -> bool:
 
 
 def _at(written: Json, path: str) -> object:
-    value: Any = written
+    value: object = written
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -399,13 +398,8 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
 
 def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
     lowest, replicas, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
-    server = runtime(spec.runtime)
-    if not autoscaling.metrics and not server.scraped:  # LK-V-I80
-        message = (
-            f"runtime {server.name} has no default metric: the autoscaler waits for {server.metric}; "
-            "name a metric that the server exports, or cpu or memory"
-        )
-        yield advice(SPEC.child("autoscaling", "metrics"), message)
+    if missing := missing_metric(spec):  # LK-V-I80
+        yield advice(SPEC.child("autoscaling", "metrics"), missing)
     if replicas == 0:  # LK-V-I34
         yield advice(path, "0 stops the service: autoscaling does not start it again")
     elif replicas is not None and replicas != 1 and not lowest <= replicas <= autoscaling.max_replicas:
@@ -465,7 +459,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
 
 
-def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[field.Advice]:
+def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
     """Return the warnings about the service and its Model, if the Model is among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec

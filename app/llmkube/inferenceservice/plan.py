@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
@@ -26,7 +25,7 @@ from app.llmkube.download import (
     volumes,
 )
 from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector, toleration_key
-from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
@@ -118,10 +117,13 @@ def plan(
     draft_model: Model | None,
     operator_claim: bool,
     settings: Settings,
+    *,
+    autoscaled: bool = False,
 ) -> Plan:
     """Return the decisions for a Model that is Ready and served inside the cluster.
 
     ``operator_claim``: the operator's claim for all Models exists in the namespace.
+    ``autoscaled``: the service has an autoscaler.
     """
     runtime = runtime_of(spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
@@ -145,7 +147,7 @@ def plan(
         pod_labels={**spec.pod_labels, **labels},
         pod_annotations=_annotations(spec),
         replicas=replicas_of(spec),
-        scaling=None if spec.suspend else _scaling(spec.autoscaling, runtime),
+        scaling=_scaling(spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
         image=spec.image or _image(runtime, model.spec, gpus),
         command=spec.command or list(runtime.command),
@@ -212,8 +214,21 @@ def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
     return runtime.device_images.get(amd_device(gpu_of(model)) or maker, runtime.image)
 
 
-def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:
-    if autoscaling is None:
+def missing_metric(spec: InferenceServiceSpec) -> str:
+    """Return which metric the user has to name before an autoscaler is made; empty if none."""
+    runtime = runtime_of(spec.runtime)
+    if spec.autoscaling is None or spec.autoscaling.metrics or runtime.scraped:
+        return ""
+    return (
+        f"runtime {runtime.name} has no default metric, so no autoscaler is made: "
+        "name a metric that the server exports, or cpu or memory"
+    )
+
+
+def _scaling(spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) -> Scaling | None:
+    """Return the settings of the autoscaler. One that exists keeps its default metric, which the image may export."""
+    autoscaling = spec.autoscaling
+    if autoscaling is None or spec.suspend or (missing_metric(spec) and not autoscaled):
         return None
     metrics = [
         pods_metric(metric.name, metric.target_average_value)
@@ -430,7 +445,7 @@ def _probe(own: Json | None) -> Json | None:
     return {key: _handler(value) if key in ("httpGet", "tcpSocket") else value for key, value in fields.items()}
 
 
-def _handler(value: Any) -> Any:
+def _handler(value: object) -> object:
     return _without_empty(value) if isinstance(value, dict) else value
 
 
