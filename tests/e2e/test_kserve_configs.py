@@ -65,7 +65,9 @@ def test_deletion_of_a_config_waits_for_its_services(installation: Installation,
     assert f"deletion waits for {namespace}/demo" in in_use(cluster, namespace)["message"]
     conditions = cluster.get(SERVICE, "-n", namespace)["status"]["conditions"]
     assert {"type": "PresetsCombined", "status": "True"}.items() <= conditions[_index(conditions)].items()
-    cluster.kubectl("patch", SERVICE, "-n", namespace, "--type=json", "-p", '[{"op": "remove", "path": "/spec/baseRefs"}]')
+    cluster.kubectl(
+        "patch", SERVICE, "-n", namespace, "--type=json", "-p", '[{"op": "remove", "path": "/spec/baseRefs"}]'
+    )
     wait_until(lambda: not exists(cluster, namespace), 30)
 
 

@@ -1,12 +1,9 @@
-"""The objects a Service's hooks deal with, and the rules that ask for them. Source: LZ-10."""
-
-from __future__ import annotations
-
-from typing import Any
+"""The typed request of a Service, and the rules of its related objects. Source: LZ-10."""
 
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.kube.base import Json
 from app.kube.names import is_label_value
 from app.kube.objects import (
     ObservedConditions,
@@ -16,7 +13,6 @@ from app.kube.objects import (
     ObservedObject,
     ObservedPod,
 )
-from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.names import (
     AI_GATEWAY_API,
     CONFIG_MAP,
@@ -53,14 +49,13 @@ class Related(msgspec.Struct):
     configmaps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
     pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
     routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{AI_GATEWAY_API}", default=None)
-    """Routes of all Services with the same main model."""
 
 
 Request = SyncRequest[Children, Related]
 
 
-def template_inputs(_service: Service, request: Request, _settings: Settings) -> dict[str, Any]:
-    """Return the related objects and the choice of the loader, which the pod template is made from."""
+def template_inputs(_service: Service, request: Request, _settings: Settings) -> Json:
+    """Return the models, the configuration, and the choice of the loader."""
     related, metadata = request.related or Related(), request.parent.metadata
     data = {key: configmap.data for key, configmap in (related.configmaps or {}).items()}
     return {"models": specs(related.models), "configMaps": data, "skipsLoader": skips_loader(metadata)}
@@ -68,8 +63,7 @@ def template_inputs(_service: Service, request: Request, _settings: Settings) ->
 
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Select the claimed models, the family's ConfigMap, the pods, and the model's routes, never a whole kind."""
-    metadata, claims = service.metadata, service.spec.model_claims or ModelClaims()
-    models = [model.name for model in main_first(claims.models or [])]
+    metadata, models = service.metadata, service.spec.claims.names
     claimed = tuple(dict.fromkeys(name for name in models if name))
     rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
     rules.append(RelatedRule("v1", "configmaps", namespace=settings.llmaz_system_namespace, names=(CONFIG_MAP,)))
