@@ -54,8 +54,7 @@ def answer(kind: AnyKind, body: bytes, settings: Settings) -> protocol.Answer:
 def _answer_other(kind: AnyKind, request: protocol.AdmissionRequest, settings: Settings) -> protocol.Answer:
     """Answer other operations than creations and updates: never refused, a deletion may have warnings."""
     if request.operation == "DELETE" and kind.admission.deleted is not None and request.kind.kind == kind.resource.kind:
-        status = kind.status_of(request.old_object or protocol.ReviewedObject())
-        return protocol.allow(request.uid, kind.admission.deleted(request.name, status, settings))
+        return protocol.allow(request.uid, kind.admission.deleted(request.name, settings))
     if request.operation in ("DELETE", "CONNECT"):
         return protocol.allow(request.uid)
     return protocol.refuse(request.uid, "unknown operation")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Raw
@@ -47,13 +47,6 @@ SpecT = TypeVar("SpecT", bound=KubeModel)
 StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 
 
-class _WithStatus(Protocol):
-    """An object whose status is still JSON."""
-
-    @property
-    def status(self) -> Raw: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Hooks(Generic[SpecT, StatusT]):
     children: type[msgspec.Struct]
@@ -83,8 +76,8 @@ class Admission(Generic[SpecT, StatusT]):
     """Errors that refuse a creation or a change, while syncs of stored objects go on."""
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
     """Warnings about an update, of the new and the old object."""
-    deleted: Callable[[str, StatusT, Settings], list[str]] | None = None
-    """Warnings about the deletion of an object, by its name and status."""
+    deleted: Callable[[str, Settings], list[str]] | None = None
+    """Warnings about the deletion of an object, by its name."""
     judges_changes: bool = True
     """True if ``validate`` uses the old object; otherwise it is not read."""
 
@@ -130,10 +123,10 @@ class Kind(Generic[SpecT, StatusT]):
             request.parent, request.children, self.hooks.related() if request.related is None else request.related
         )
 
-    def status_of(self, item: _WithStatus) -> StatusT:
+    def status_of(self, parent: Parent) -> StatusT:
         """Decode the last status; a new one if it is absent or invalid."""
         try:
-            status: Any = self.status_decoder.decode(item.status)
+            status: Any = self.status_decoder.decode(parent.status)
         except (msgspec.DecodeError, RecursionError):
             status = self.resource.status()
         return cast("StatusT", status)

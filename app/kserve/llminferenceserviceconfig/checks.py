@@ -118,22 +118,18 @@ def update_warnings(config: Config, old: Config, settings: Settings) -> list[fie
     return [Advice(f"{name} is a well-known config: every service that uses it changes with it", METADATA_NAME)]
 
 
-def delete_warnings(name: str, status: LLMInferenceServiceConfigStatus, settings: Settings) -> list[str]:
-    """Warn of what a deletion means to services: a built-in preset applies again, or their config is gone (KS-C05)."""
-    found: list[str] = []
-    if is_well_known(name, settings):
-        text = f"{name} is a well-known config: services that use it go back to the preset of that name"
-        found.append(Advice(text, METADATA_NAME))
-    if status.referenced_by:
-        users = ", ".join(f"{user.namespace}/{user.name}" for user in status.referenced_by)
-        text = f"{name} is used by {users}: without it they keep their pods and have Ready=False, ConfigNotFound"
-        found.append(Advice(text, METADATA_NAME))
-    return found
+def delete_warnings(name: str, settings: Settings) -> list[str]:
+    """The service's own preset of that name is in force again (KS-C05)."""
+    if not is_well_known(name, settings):
+        return []
+    return [
+        Advice(f"{name} is a well-known config: services that use it go back to the preset of that name", METADATA_NAME)
+    ]
 
 
 def is_well_known(name: str, settings: Settings) -> bool:
     prefix = settings.kserve_config_prefix
-    return name.startswith(prefix) and name.removeprefix(prefix) in presets.PRESETS
+    return name.startswith(prefix) and name.removeprefix(prefix) in presets.SUFFIXES
 
 
 def _dump(spec: LLMInferenceServiceConfigSpec) -> Json:

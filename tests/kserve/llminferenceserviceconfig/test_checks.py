@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ import pytest
 from app.admission.review import answer
 from app.kserve.llminferenceserviceconfig.checks import Config, delete_warnings, update_warnings
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.spec.presets import PRESETS
+from app.kserve.spec.presets import EDITIONS
 from app.kube.base import Json
 from app.kube.decode import decode_document
 from app.kube.objects import ObjectMeta
@@ -115,10 +116,11 @@ def test_a_list_that_cannot_be_applied_is_a_warning() -> None:
     assert len(verdict.warnings) == 1
 
 
-@pytest.mark.parametrize("suffix", sorted(PRESETS))
-def test_every_preset_is_a_valid_config(suffix: str) -> None:
+@pytest.mark.parametrize("edition", EDITIONS.values(), ids=EDITIONS)
+def test_every_preset_is_a_valid_config(edition: Mapping[str, Json]) -> None:
     """They can be exported, changed and stored."""
-    assert fields(config(f"kserve-{suffix}", **json.loads(json.dumps(PRESETS[suffix])))) == []
+    for suffix, preset in edition.items():
+        assert fields(config(f"kserve-{suffix}", **json.loads(json.dumps(preset)))) == []
 
 
 # Warnings about presets.
@@ -155,37 +157,21 @@ def test_an_update_says_so() -> None:
 @pytest.mark.parametrize(("name", "warned"), [(WELL_KNOWN, True), ("mine", False)])
 def test_a_deletion_is_allowed(name: str, warned: bool) -> None:
     """A failing answer would hold up whole namespaces; a warning does not."""
-    response = _deleted(name)
-    assert response["allowed"] is True
-    assert bool(response.get("warnings")) is warned
-
-
-def _deleted(name: str, **more: Any) -> Json:
-    """The verdict about a deletion."""
     request = {
         "uid": "u",
         "operation": "DELETE",
         "name": name,
         "namespace": "kserve",
         "kind": {"group": "serving.kserve.io", "version": "v1alpha1", "kind": "LLMInferenceServiceConfig"},
-        **more,
     }
     body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-    response: Json = json.loads(answer(CONFIG_KIND, body.encode(), Settings()).body)["response"]
-    return response
+    response = json.loads(answer(CONFIG_KIND, body.encode(), Settings()).body)["response"]
+    assert response["allowed"] is True
+    assert bool(response.get("warnings")) is warned
 
 
 def test_deleting_a_well_known_config() -> None:
     """KS-C05."""
-    unused = LLMInferenceServiceConfigStatus()
-    assert delete_warnings(WELL_KNOWN, unused, Settings())
-    assert not delete_warnings("mine", unused, Settings())
-    assert not delete_warnings(WELL_KNOWN, unused, Settings(kserve_config_prefix="other-"))
-
-
-def test_deleting_a_config_that_services_use() -> None:
-    """The stored status names them."""
-    stored = {**config("base"), "status": {"referencedBy": [{"name": "a", "namespace": "team"}]}}
-    response = _deleted("base", oldObject=stored)
-    assert response["allowed"] is True
-    assert "base is used by team/a" in response["warnings"][0]
+    assert delete_warnings(WELL_KNOWN, Settings())
+    assert not delete_warnings("mine", Settings())
+    assert not delete_warnings(WELL_KNOWN, Settings(kserve_config_prefix="other-"))
