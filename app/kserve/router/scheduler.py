@@ -12,7 +12,7 @@ from app.hooks.kept import kept_selector
 from app.kserve import permissions
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import COMPONENT_SCHEDULER, MAIN, POOL_API, Names, component_labels
-from app.kserve.spec.presets.router import GRPC_PORT
+from app.kserve.spec.presets.parts import GRPC_PORT
 from app.kserve.workload.inherited import replicas, selector, with_account
 from app.kube.base import Json
 from app.kube.desired import (
