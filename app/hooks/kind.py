@@ -56,7 +56,7 @@ class Hooks(Generic[SpecT, StatusT]):
     """Build the children and the status of a parent with a valid spec."""
     invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]
     """Build the status of a parent with errors: the family's own conditions and ``Ready=False``/``InvalidSpec``."""
-    kept: Callable[[SyncRequest[Any, Any]], Sequence[Json]] = lambda request: keep(request.children)
+    invalid_children: Callable[[SyncRequest[Any, Any]], Sequence[Json]] = lambda request: keep(request.children)
     """The children of such a parent: unchanged, unless the readable part of its spec stops them."""
     template_inputs: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], Mapping[str, Any]] = (
         lambda *_: {}
@@ -199,7 +199,7 @@ def _keeping(
     now: datetime,
 ) -> SyncResponse:
     invalid = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-    return SyncResponse(kind.hooks.invalid(invalid, errors, now), children=kind.hooks.kept(request))
+    return SyncResponse(kind.hooks.invalid(invalid, errors, now), children=kind.hooks.invalid_children(request))
 
 
 def _checked(

@@ -62,7 +62,6 @@ _NAMED = msgspec.json.Decoder(ObservedObject)
 
 
 def encode_related(rules: Sequence[RelatedRule]) -> bytes:
-    """Encode a customize answer."""
     return msgspec.json.encode({"relatedResources": list(rules)})
 
 

@@ -155,7 +155,6 @@ def without_template(desired: Mapping[str, Any]) -> Json:
 
 
 def _stamped(desired: Json, parent_inputs: Inputs) -> Json:
-    """Return the workload with the digest of its inputs."""
     annotations = {**(desired["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
     if parent_inputs.requested and desired["kind"] == "Service":
         annotations[ROLLOUT] = LATEST

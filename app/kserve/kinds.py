@@ -129,7 +129,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
             related=Related,
             sync=service.sync,
             invalid=service.invalid,
-            kept=service.kept,
+            invalid_children=service.kept,
             template_inputs=template_inputs,
             customize=customize,
         ),

@@ -70,7 +70,7 @@ def _differ(desired: Json, record: Json, child: ObservedObject, inputs: Inputs) 
 
 
 def _substance(child: Json) -> Json:
-    """The fields of a child that only its owner writes."""
+    """Return the fields of a child that only its owner writes."""
     rest = {key: value for key, value in child.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     spec = rest.get("spec")
     if isinstance(spec, dict):
@@ -106,7 +106,7 @@ def timed_out(since: str | None, now: datetime) -> bool:
 def _name_conflict(child: str) -> str:
     return (
         f"{child} cannot be created: another object has that name (delete or rename it), or the "
-        "API server refuses what was asked for (see the events of this object)"
+        "API server rejects it (see the events of this object)"
     )
 
 

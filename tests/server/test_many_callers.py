@@ -175,6 +175,16 @@ def test_a_client_that_leaves_is_no_fault() -> None:
     assert b'"level":"error"' not in log
 
 
+def test_a_request_before_a_refused_one_is_no_fault() -> None:
+    """It arrives together with the refused one and is not answered; nothing of it is in the log."""
+    head = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+    with running() as service:
+        answer = service.raw(head + b"\r\n" + head + b"x: " + b"x" * MAX_HEAD_BYTES + b"\r\n\r\n")
+        log = stop(service)
+    assert statuses(answer) == [431]
+    assert b'"level":"error"' not in log
+
+
 def test_sighup_ends_nothing() -> None:
     """There is no other configuration that is read again."""
     with running() as service:

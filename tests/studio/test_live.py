@@ -213,7 +213,7 @@ def test_an_edit_with_a_mistake_has_its_finding_and_changes_nothing(live: TestCl
     ("path", "query", "status", "words"),
     [
         ("graph", {"resource": SERVICE, "namespace": "team", "name": "no"}, 404, "no InferenceService is called no"),
-        ("graph", {"resource": "pods", "namespace": "team", "name": "a"}, 404, "pods is none of"),
+        ("graph", {"resource": "pods", "namespace": "team", "name": "a"}, 404, "pods is not supported; must be one of"),
         ("graph", {"namespace": "team"}, 422, "query.resource: Field required"),
     ],
 )

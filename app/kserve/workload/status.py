@@ -1,4 +1,4 @@
-"""What Deployments and LeaderWorkerSets say of themselves. Source: KS-6.2."""
+"""Conditions from the statuses of Deployments and LeaderWorkerSets. Source: KS-6.2."""
 
 from __future__ import annotations
 

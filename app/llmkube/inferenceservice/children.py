@@ -17,7 +17,7 @@ from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
 
 
 def service(plan: Plan) -> Service:
-    """One port. It leads to the container's port by name, so the two numbers need not be the same (LK-T-44)."""
+    """Build the Service. It finds the container's port by name, so the two numbers may differ (LK-T-44)."""
     return Service(
         metadata=ObjectMeta(name=plan.service_name, namespace=plan.namespace, labels=plan.selector),
         spec=ServiceSpec(
@@ -31,7 +31,7 @@ def service(plan: Plan) -> Service:
 
 
 def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
-    """``None`` for a service that does not autoscale, or is suspended."""
+    """Build the autoscaler; ``None`` for a service that does not autoscale, or is suspended."""
     if plan.scaling is None:
         return None
     return HorizontalPodAutoscaler(
@@ -53,7 +53,7 @@ _LABELS = {
 
 
 def pod_monitor(plan: Plan) -> Json | None:
-    """``None`` for a runtime that has no ``/metrics``. Only clusters that declare the kind are sent one."""
+    """Build the PodMonitor; ``None`` for a runtime without ``/metrics``. Only clusters that have the kind get one."""
     if not plan.runtime.scraped:
         return None
     return {
@@ -70,7 +70,7 @@ def pod_monitor(plan: Plan) -> Json | None:
 
 
 def _relabelings() -> list[Json]:
-    """Each series says whose it is. ``action`` is the API's default, as the list is replaced as a whole."""
+    """Label each series with its service, model and runtime. ``action`` is the API's default: lists replace."""
     targets = {target: f"__meta_kubernetes_pod_label_{_meta(key)}" for target, key in _LABELS.items()}
     targets["namespace"] = "__meta_kubernetes_namespace"
     return [
@@ -80,5 +80,4 @@ def _relabelings() -> list[Json]:
 
 
 def _meta(key: str) -> str:
-    """A label key as Prometheus writes it."""
     return "".join(character if character.isalnum() else "_" for character in key)

@@ -98,6 +98,27 @@ def test_where_the_route_leads(router: Json, kind: str, name: str) -> None:
     assert (backend["kind"], backend["name"]) == (kind, name)
 
 
+PICKER = {
+    "selector": {"matchLabels": {"a": "b"}},
+    "targetPorts": [{"number": 8000}],
+    "endpointPickerRef": {"name": "mine", "port": {"number": 9002}},
+}
+
+
+def test_service_of_the_endpoint_picker_has_the_name_in_the_pool() -> None:
+    """And keeps it while the router cannot be reconciled."""
+    spec = {**PICKER, "appProtocol": "kubernetes.io/h2c"}
+    made = cluster({"route": {}, "scheduler": {"pool": {"spec": spec}}}, gateway())
+    assert made.names - WORKLOAD_OBJECTS - ROUTER_OBJECTS == {("Service", "mine")}
+    assert ("Service", "demo-epp-service") not in made.names
+    assert made.child("InferencePool", "demo-inference-pool")["spec"]["appProtocol"] == "kubernetes.io/h2c"
+    assert made.answer["status"]["router"]["scheduler"]["service"]["name"] == "mine"
+    made.related = []
+    made.sync()
+    assert made.says("HTTPRoutesReady") == "RefsInvalid"
+    assert ("Service", "mine") in made.names
+
+
 def test_a_gateway_of_ones_own() -> None:
     """Replaces the default one, which need not exist; without a namespace it is the service's."""
     refs = [{"name": "a", "namespace": "infra"}, {"name": "b"}]

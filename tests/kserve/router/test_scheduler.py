@@ -41,6 +41,7 @@ def plan(
         "ns",
         SchedulerSpec(template=template, **spec),
         scheduler.config_text(config, disaggregated=disaggregated, adapters=adapters),
+        service=NAMES.scheduler_service,
         managed_account=rbac,
         observed=observed,
     )

@@ -392,6 +392,30 @@ def test_pods_that_cannot_download_hear_what_is_missing(uri: str, secrets: list[
     assert said in found["message"]
 
 
+DENIED: Json = {"name": "storage-initializer", "state": {"terminated": {"exitCode": 1, "message": "401 gated"}}}
+RUNNING: Json = {"name": "storage-initializer", "state": {"running": {}}}
+
+
+@pytest.mark.parametrize("initializer", [DENIED, RUNNING], ids=["failed", "running"])
+@pytest.mark.parametrize("side", ["template", "worker", "prefill"])
+def test_ready_names_a_token_that_the_download_does_not_get(initializer: Json, side: str) -> None:
+    """After what the download itself reports; nothing once the Secret is named."""
+    main = {"containers": [{"name": "main", "env": [{"name": "HF_TOKEN", "value": "x"}]}]}
+    spec: Json = {"template": {"template": main}, "worker": {"worker": main, "parallelism": DP}}.get(
+        side, {"prefill": {"template": main}}
+    )
+    pod = {**WAITING, "status": {"phase": "Pending", "initContainerStatuses": [initializer]}}
+    for notes in (None, {"serving.kserve.io/storageSecretName": "s"}):
+        cluster = Cluster(service(uri="hf://a/b", notes=notes, **spec), account("default"), pod)
+        cluster.settle()
+        found = cluster.condition("Ready")
+        assert found is not None
+        assert found["reason"] != "TokenNotForDownload"
+        download, _, hint = found["message"].partition("; the init container ")
+        assert "init container storage-initializer" in download
+        assert ("HF_TOKEN" in hint and "serving.kserve.io/storageSecretName" in hint) is (notes is None)
+
+
 @pytest.mark.parametrize("uri", ["gs://b/m", "https://h.example.com/m.tar", "https://a.blob.core.windows.net/c/m"])
 def test_a_ca_bundle_is_mounted_for_every_other_host(uri: str) -> None:
     """The hub is public, and HDFS has certificates of its own; both get none."""

@@ -24,7 +24,8 @@ def test_every_service_gets_its_children(parent: Json, model: Json) -> None:
         assert answer["children"] == []
         return
     expected = ["Deployment", "Service"]
-    if parent["spec"].get("autoscaling") and not parent["spec"].get("suspend"):
+    autoscaling, server = parent["spec"].get("autoscaling"), runtime(parent["spec"].get("runtime", ""))
+    if autoscaling and (autoscaling.get("metrics") or server.metric) and not parent["spec"].get("suspend"):
         expected.append("HorizontalPodAutoscaler")
     assert kinds(answer) == expected
     assert {child["metadata"]["namespace"] for child in answer["children"]} == {"ns1"}

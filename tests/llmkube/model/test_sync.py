@@ -225,7 +225,10 @@ def test_a_size_that_is_none_is_said_and_takes_nothing_away() -> None:
     answer = sync(model(), settings=settings)
     assert answer["children"] == []
     assert answer["status"]["phase"] == "Failed"
-    assert "'big' is no quantity" in (condition(answer, "Ready") or {})["message"]
+    assert (
+        "MODELHOOKS_LLMKUBE_MODEL_CACHE_SIZE must be a quantity, not 'big'"
+        in (condition(answer, "Ready") or {})["message"]
+    )
     job, _ = made(model())
     assert [item["kind"] for item in sync(model(), [observed(job)], settings=settings)["children"]] == ["Job"]
 
@@ -465,7 +468,7 @@ OLD = "2020-01-01T00:00:00Z"
         (BOUND, {"active": 1}, OLD, "DownloadStarted", "downloads the file"),
         (UNBOUND, {"active": 1}, OLD, "DownloadStarted", "the file; PersistentVolumeClaim m-cache has no volume yet"),
         (BOUND, {}, EARLIER, "DownloadStarted", "downloads the file"),
-        (BOUND, {}, OLD, "JobWithoutPods", "has no pod: a quota or a policy of the API server refuses it"),
+        (BOUND, {}, OLD, "JobWithoutPods", "has no pod: a quota or an admission policy rejects it"),
         (BOUND, {"failed": 1}, OLD, "DownloadStarted", "downloads the file"),
         (BOUND, job_status("Suspended"), OLD, "JobSuspended", "is suspended"),
     ],
