@@ -146,6 +146,10 @@ class Kind(Generic[SpecT, StatusT]):
         return Resource(parent.metadata, reading.spec, self.status_of(parent)), reading.errors
 
 
+AnyKind = Kind[Any, Any]
+"""A kind whose specification and status types do not matter to the caller."""
+
+
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
     """Answer a sync hook. Raises :class:`ProtocolError` for a request that cannot be answered."""
     request = kind.request(body)

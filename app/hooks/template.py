@@ -33,7 +33,7 @@ from app.hooks.keptfields import (
     without_rights,
 )
 from app.hooks.protocol import Inputs, Parent, observed_children
-from app.hooks.response import is_sendable
+from app.hooks.sendable import is_sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED

@@ -198,10 +198,11 @@ class AutoscalerStatus(Observed):
     """``desired_replicas`` is what the autoscaler chose last; 0 before it chose anything."""
 
     desired_replicas: int = 0
+    conditions: list[Condition] | None = None
 
 
 class ObservedAutoscaler(ObservedObject):
-    """A HorizontalPodAutoscaler, for the number that it keeps while what it scales is away."""
+    """A HorizontalPodAutoscaler: its number, kept while what it scales is away, and whether it works."""
 
     status: AutoscalerStatus = msgspec.field(default_factory=AutoscalerStatus)
 

@@ -17,7 +17,7 @@ from app.cli.live import Source
 from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
-from app.cli.status import row_of, seen
+from app.cli.status import row_of, rows_with_objects
 from app.cli.store import Store
 from app.cli.world import inner_key, outer_key
 from app.cli.yaml import dump
@@ -67,7 +67,8 @@ class Live:
 
     def objects(self, namespace: str = "", family: str = "", text: str = "") -> list[models.LiveObject]:
         """Return the served objects, filtered by namespace, family and search string."""
-        listed = [_object(resource, document) for resource, document, _ in seen(self._source, namespace or None)]
+        rows = rows_with_objects(self._source, namespace or None)
+        listed = [_object(resource, document) for resource, document, _ in rows]
         return [item for item in listed if family in ("", item.family) and text.lower() in _words(item)]
 
     def graph(self, resource: str, name: str, namespace: str = "") -> models.LiveGraph:
@@ -134,7 +135,7 @@ class Live:
 
     def _simulated_cluster(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
         """Return the part of the cluster that the object's hooks read."""
-        related = clusters.around(self._source, resource, namespace)
+        related = clusters.readable_objects(self._source, resource, namespace)
         objects = Store({(outer_key(item), inner_key(item)): item for item in [*related, document]})
         return Cluster(direct(Settings()), objects=objects)
 

@@ -759,6 +759,7 @@ class WorkloadIdentity(msgspec.Struct, rename="camel", frozen=True, omit_default
     ready_replicas: Annotated[
         int, Meta(description="Number of available replicas.", extra_json_schema={"format": "int32"})
     ] = 0
+    selector: Annotated[str, Meta(description="Label selector of the workload's pods, for autoscalers.")] = ""
 
 
 class Workloads(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):

@@ -31,6 +31,7 @@ from app.kserve.workload.inherited import fewest
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
 from app.kube.conditions import find
+from app.workload.autoscaler import CONDITIONS, with_hint
 from app.workload.behavior import stored_behavior
 from app.workload.cause import Stage
 
@@ -200,7 +201,7 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
         return fails(Reason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
     observed = get(declared, plan.scaler, context.metadata.namespace)
     conditions = observed.status.conditions if observed is not None else None
-    relevant = [c for type_ in (("Ready",) if keda else _HPA_CONDITIONS) if (c := find(conditions, type_)) is not None]
+    relevant = [c for type_ in (("Ready",) if keda else CONDITIONS) if (c := find(conditions, type_)) is not None]
     decided = [condition for condition in relevant if condition.status in ("True", "False")]
     if not decided:
         return fails(Reason.SCALED_OBJECT_PROGRESSING if keda else Reason.HPA_PROGRESSING)
@@ -208,12 +209,11 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
     if failing is None:
         return CONDITION_TRUE
     state = by_condition(failing)
-    hint = f"; {INSTALL_VARIANTS}" if children.variants is None else ""
     kind = "ScaledObject" if keda else "HorizontalPodAutoscaler"
-    return fails(state.reason, f"{kind} {plan.scaler}: {state.message}{hint}", Stage.PROBE)
+    message = f"{kind} {plan.scaler}: {state.message}"
+    message = f"{message}; {INSTALL_VARIANTS}" if children.variants is None else with_hint(message, state.reason)
+    return fails(state.reason, message, Stage.PROBE)
 
-
-_HPA_CONDITIONS = ("AbleToScale", "ScalingActive")
 
 INSTALL_VARIANTS = (
     "VariantAutoscalings are not declared to Metacontroller, and without one the metric for scaling is missing: "

@@ -42,6 +42,7 @@ from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import METAL
 from app.settings import Settings
+from app.workload.autoscaler import WORKS, scaling_state
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
@@ -93,8 +94,11 @@ def _in_cluster(
     progress = rollout(observed, was_ready=ready) if selectable(service_plan, observed) else NOTHING
     waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, inputs.now)
     no_draft = missing_draft(spec, draft)
+    scaling = WORKS
     if status.is_ready(spec, progress):  # without causes, so that hundreds of pods are not examined
-        observation = Observation(progress, status.NOT_WAITING, 0, (), waiting, missing_draft=no_draft)
+        scaling = scaling_state(get(children.autoscalers, metadata.name, metadata.namespace), inputs.now)
+        failing = [scaling.cause] if scaling.cause else []
+        observation = Observation(progress, status.NOT_WAITING, 0, (), [*waiting, *failing], missing_draft=no_draft)
     else:
         pods = pods_of(metadata.name, related)
         queue = sorted_values(related.services) if settings.llmkube_queue_position else None
@@ -117,7 +121,7 @@ def _in_cluster(
     return SyncResponse(
         status=status.in_cluster(resource, observation, inputs),
         children=desired,
-        resync_after_seconds=RESYNC if waiting and not draft_wait else None,
+        resync_after_seconds=RESYNC if scaling.recent or (waiting and not draft_wait) else None,
     )
 
 

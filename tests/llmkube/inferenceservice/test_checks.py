@@ -355,7 +355,7 @@ def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> No
 
 
 @pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
-def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) -> None:
+def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: str) -> None:
     """A warning, and never a refusal: manifests are shared between runtimes."""
     assert errors(service(**spec)) == [], rule
     assert [text for text in warned(service(**spec)) if words in text], (rule, warned(service(**spec)))

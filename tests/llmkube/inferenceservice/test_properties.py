@@ -72,7 +72,7 @@ def test_no_model_no_loss(parent: Json, model: Json, trouble: str) -> None:
 
 @quick
 @given(services, models)
-def test_user_text_stays_data(parent: Json, model: Json) -> None:
+def test_user_input_stays_data(parent: Json, model: Json) -> None:
     """User text is an argument or a variable, each of its own; the one shell script is the same for everybody."""
     for child in sync(parent, model)["children"]:
         if child["kind"] != "Deployment":
