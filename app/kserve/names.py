@@ -57,6 +57,8 @@ GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
 
 STOP = "serving.kserve.io/stop"
 MODEL_ROUTING = "serving.kserve.io/model-based-routing-enabled"
+ROUTING_GROUP = "serving.kserve.io/routing-group"
+"""Label of a managed route: the group whose requests it divides."""
 """Under ``spec.annotations``: whether the route has rules about a header with the model's name."""
 POOL_MIGRATED = "serving.kserve.io/inference-pool-migrated"
 MODEL_URI = "serving.kserve.io/model-uri"

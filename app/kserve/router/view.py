@@ -20,7 +20,7 @@ from app.kserve.llminferenceservice.observed import (
     RouteSpec,
 )
 from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import Names
+from app.kserve.names import ROUTING_GROUP, Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
 from app.kserve.router.objectives import Objective, with_objectives
@@ -98,6 +98,8 @@ class RouterView:
         if group is not None:
             spec = shared(spec, f"/{self.namespace}/{self.names.service}", self._backends, group.members)
         route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
+        if group is not None:
+            route["metadata"]["labels"][ROUTING_GROUP] = group.name
         return with_objectives(route, self.objectives, self.pool) if self.objectives else route
 
     @property
