@@ -64,9 +64,10 @@ def outstanding(desired: Sequence[Json], request: SyncRequest[Any, Any]) -> Outs
 
 
 def _differ(desired: Json, record: Json, child: ObservedObject, inputs: Inputs) -> bool:
-    if stays(child, desired, inputs):
-        desired, record = without_template(desired), without_template(record)
-    return _substance(desired) != _substance(record)
+    if _substance(desired) == _substance(record):
+        return False
+    is_kept = stays(child, desired, inputs)
+    return not is_kept or _substance(without_template(desired)) != _substance(without_template(record))
 
 
 def _substance(child: Json) -> Json:

@@ -127,9 +127,18 @@ class RouterView:
     @cached_property
     def managed_spec(self) -> RouteSpec | None:
         """The managed route's spec in the form in which observed ones are judged. Raises :class:`RouterError`."""
-        route = self.managed_route
+        return None if self.managed_route is None else self._as_observed(self.managed_route)
+
+    @property
+    def undivided_spec(self) -> RouteSpec | None:
+        """The same before a group divides its requests: the Services in it tell which addresses it has."""
+        if self.managed_route is None or self.http is None:
+            return None
+        return self._as_observed({"spec": self.http.spec})
+
+    def _as_observed(self, route: Json) -> RouteSpec:
         try:
-            return None if route is None else as_observed(route)
+            return as_observed(route)
         except msgspec.ValidationError as error:
             text = f"HTTPRoute {self.names.route} cannot be created: {error}"
             raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, text) from None

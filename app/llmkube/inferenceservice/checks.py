@@ -27,7 +27,7 @@ from app.llmkube import names
 from app.llmkube.inferenceservice import observed
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
-from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, plan
+from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, missing_metric, plan
 from app.llmkube.inferenceservice.types import (
     Autoscaling,
     GPUSharing,
@@ -401,13 +401,8 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
 
 def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
     lowest, replicas, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
-    server = runtime(spec.runtime)
-    if not autoscaling.metrics and not server.scraped:  # LK-V-I80
-        message = (
-            f"runtime {server.name} has no default metric: the autoscaler waits for {server.metric}; "
-            "name a metric that the server exports, or cpu or memory"
-        )
-        yield advice(SPEC.child("autoscaling", "metrics"), message)
+    if missing := missing_metric(spec):  # LK-V-I80
+        yield advice(SPEC.child("autoscaling", "metrics"), missing)
     if replicas == 0:  # LK-V-I34
         yield advice(path, "0 stops the service: autoscaling does not start it again")
     elif replicas is not None and replicas != 1 and not lowest <= replicas <= autoscaling.max_replicas:

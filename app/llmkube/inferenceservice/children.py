@@ -45,11 +45,20 @@ def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
     )
 
 
-_LABELS = {
-    "service": names.LABEL_SERVICE,
-    "model": names.LABEL_MODEL,
-    "runtime": names.LABEL_RUNTIME,
+def _meta(key: str) -> str:
+    return "".join(character if character.isalnum() else "_" for character in key)
+
+
+_TARGETS = {
+    "model": f"__meta_kubernetes_pod_label_{_meta(names.LABEL_MODEL)}",
+    "namespace": "__meta_kubernetes_namespace",
+    "runtime": f"__meta_kubernetes_pod_label_{_meta(names.LABEL_RUNTIME)}",
+    "service": f"__meta_kubernetes_pod_label_{_meta(names.LABEL_SERVICE)}",
 }
+_RELABELINGS: list[Json] = [
+    {"action": "replace", "sourceLabels": [source], "targetLabel": target} for target, source in _TARGETS.items()
+]
+"""Label each series with its service, model and runtime. ``action`` is the API's default: lists replace."""
 
 
 def pod_monitor(plan: Plan) -> Json | None:
@@ -63,21 +72,7 @@ def pod_monitor(plan: Plan) -> Json | None:
         "spec": {
             "selector": {"matchLabels": plan.selector},
             "podMetricsEndpoints": [
-                {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _relabelings()}
+                {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _RELABELINGS}
             ],
         },
     }
-
-
-def _relabelings() -> list[Json]:
-    """Label each series with its service, model and runtime. ``action`` is the API's default: lists replace."""
-    targets = {target: f"__meta_kubernetes_pod_label_{_meta(key)}" for target, key in _LABELS.items()}
-    targets["namespace"] = "__meta_kubernetes_namespace"
-    return [
-        {"action": "replace", "sourceLabels": [source], "targetLabel": target}
-        for target, source in sorted(targets.items())
-    ]
-
-
-def _meta(key: str) -> str:
-    return "".join(character if character.isalnum() else "_" for character in key)

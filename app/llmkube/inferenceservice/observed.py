@@ -214,15 +214,15 @@ def _outdated(model: Model) -> bool:
     A status without a generation, as the Go operator writes it, is trusted.
     """
     ready = find(model.status.conditions, ConditionType.READY)
-    if ready is None or ready.observed_generation is None or model.metadata.generation is None:
+    generation = ready.observed_generation if ready is not None else None
+    if generation is None or generation >= (model.metadata.generation or 0):
         return False
     stored, desired = model.status.sha256, model.spec.sha256.lower()
     metal = accelerator(model.spec) == METAL
     source = source_of(model.spec)
     other_source = model.status.cache_key != recorded_key(source, metal=metal)
     other_source = other_source or model.status.staged_files != list(source.files)
-    other_file = other_source or (stored != "" and desired not in ("", stored))
-    return other_file and ready.observed_generation < model.metadata.generation
+    return other_source or (stored != "" and desired not in ("", stored))
 
 
 # The draft model of speculative decoding. A name alone does not tell a Model from a repository of vLLM's, so what runs

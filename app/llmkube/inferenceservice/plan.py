@@ -26,7 +26,7 @@ from app.llmkube.download import (
     volumes,
 )
 from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector, toleration_key
-from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
@@ -49,6 +49,8 @@ DEFAULT_SERVICE_PORT = 8080
 DEFAULT_ENDPOINT_PATH = "/v1/chat/completions"
 PORT_NAME = "http"
 """The Service and the PodMonitor find the container's port by this name (LK-T-44)."""
+
+_DEFAULT_CACHE = ModelCache()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +118,13 @@ def plan(
     draft_model: Model | None,
     operator_claim: bool,
     settings: Settings,
+    *,
+    autoscaled: bool = False,
 ) -> Plan:
     """Return the decisions for a Model that is Ready and served inside the cluster.
 
     ``operator_claim``: the operator's claim for all Models exists in the namespace.
+    ``autoscaled``: the service has an autoscaler.
     """
     runtime = runtime_of(spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
@@ -143,7 +148,7 @@ def plan(
         pod_labels={**spec.pod_labels, **labels},
         pod_annotations=_annotations(spec),
         replicas=replicas_of(spec),
-        scaling=None if spec.suspend else _scaling(spec.autoscaling, runtime),
+        scaling=_scaling(spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
         image=spec.image or _image(runtime, model.spec, gpus),
         command=spec.command or list(runtime.command),
@@ -210,8 +215,21 @@ def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
     return runtime.device_images.get(amd_device(gpu_of(model)) or maker, runtime.image)
 
 
-def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:
-    if autoscaling is None:
+def missing_metric(spec: InferenceServiceSpec) -> str:
+    """Return which metric the user has to name before an autoscaler is made; empty if none."""
+    runtime = runtime_of(spec.runtime)
+    if spec.autoscaling is None or spec.autoscaling.metrics or runtime.scraped:
+        return ""
+    return (
+        f"runtime {runtime.name} has no default metric, so no autoscaler is made: "
+        "name a metric that the server exports, or cpu or memory"
+    )
+
+
+def _scaling(spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) -> Scaling | None:
+    """Return the settings of the autoscaler. One that exists keeps its default metric, which the image may export."""
+    autoscaling = spec.autoscaling
+    if autoscaling is None or spec.suspend or (missing_metric(spec) and not autoscaled):
         return None
     metrics = [
         pods_metric(metric.name, metric.target_average_value)
@@ -266,7 +284,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
         return Storage(source.mounted_path, "", (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
     if not source.is_file:
         return _FETCHED_BY_SERVER
-    cache = spec.model_cache or ModelCache()
+    cache = spec.model_cache or _DEFAULT_CACHE
     fetched = _download(model, model.status.cache_key, source, cache, settings)
     claim = cache.claim_name or _claim_of(model, operator_claim, settings)
     return Storage(
@@ -315,7 +333,7 @@ def _draft(
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
     key = model.status.cache_key or source.cache_key
-    fetched = _download(model, key, source, spec.model_cache or ModelCache(), settings)
+    fetched = _download(model, key, source, spec.model_cache or _DEFAULT_CACHE, settings)
     if not fetched.cached:
         return _downloaded(fetched, main, spec, settings)
     return _mounted(_claim_of(model, operator_claim, settings), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)

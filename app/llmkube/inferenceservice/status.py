@@ -21,7 +21,7 @@ from app.limits import HEARTBEAT_TIMEOUT_SECONDS
 from app.llmkube import names
 from app.llmkube.inferenceservice import diagnosis
 from app.llmkube.inferenceservice.observed import ObservedSlice, PeerService, Related, UnusableModel
-from app.llmkube.inferenceservice.plan import Plan, replicas_of
+from app.llmkube.inferenceservice.plan import Plan, missing_metric, replicas_of
 from app.llmkube.inferenceservice.types import (
     GATEWAY_HINT,
     ConditionType,
@@ -154,6 +154,7 @@ def in_cluster(service: Service, observed: Observation, inputs: StatusInputs) ->
     conditions = _conditions(service, inputs)
     _progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
     _runtime_conditions(conditions, service.spec)
+    _autoscaling(conditions, service.spec)
     _speculation(conditions, service.spec, observed.missing_draft)
     ready_now = phase is Phase.READY
     diagnosis.set_transfer(conditions, observed.pods, ready=ready_now)
@@ -347,6 +348,16 @@ def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> N
         conditions.set(server.condition, False, *problem)
     elif conditions.get(server.condition) is not None:
         conditions.set(server.condition, True, Reason.CONFIG_VALID, server.valid)
+
+
+def _autoscaling(conditions: Conditions, spec: InferenceServiceSpec) -> None:
+    """Write ``ScalingActive`` while ``autoscaling`` lacks a metric."""
+    if missing := missing_metric(spec):
+        conditions.set(
+            ConditionType.SCALING_ACTIVE, False, Reason.METRIC_REQUIRED, f"spec.autoscaling.metrics: {missing}"
+        )
+    else:
+        conditions.remove(ConditionType.SCALING_ACTIVE)
 
 
 def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:

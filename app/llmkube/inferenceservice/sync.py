@@ -82,7 +82,8 @@ def _in_cluster(
     claim = settings.llmkube_model_cache_claim
     draft = get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
     has_operator_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
-    service_plan = plan(metadata, spec, model, decode(draft), has_operator_claim, settings)
+    autoscaled = get(children.autoscalers, metadata.name, metadata.namespace) is not None
+    service_plan = plan(metadata, spec, model, decode(draft), has_operator_claim, settings, autoscaled=autoscaled)
     refusal = next(refusals(spec, model.spec, service_plan, related, settings), None)
     if refusal:
         unusable = UnusableModel(Phase.FAILED, refusal)

@@ -67,7 +67,8 @@ class Autoscaling(KubeModel):
     )
     metrics: list[Metric] = Field(
         default_factory=list,
-        description="Metrics that drive scaling. Defaults to the number of in-flight requests of the runtime.",
+        description="Metrics that drive scaling. Defaults to the number of in-flight requests; required with the "
+        "runtimes generic, personaplex and llamacpp-router, which have no such metric.",
     )
 
 
@@ -595,6 +596,8 @@ class ConditionType(StrEnum):
     GPU_AVAILABLE = "GPUAvailable"
     SUSPENDED = "Suspended"
     SPECULATIVE_INVALID = "SpeculativeInvalid"
+    SCALING_ACTIVE = "ScalingActive"
+    """False while ``autoscaling`` lacks a metric, otherwise absent."""
     MODEL_TRANSFER_HEALTHY = "ModelTransferHealthy"
     DRIVER_COMPATIBLE = "DriverCompatible"
     GATEWAY_READY = "GatewayReady"
@@ -619,6 +622,8 @@ class Reason(StrEnum):
     FAILED = "Failed"
     SPECULATIVE_INVALID = "SpeculativeInvalid"
     """Speculative decoding lacks its draft model."""
+    METRIC_REQUIRED = "MetricRequired"
+    """The runtime has no default metric, so autoscaling has to name one."""
     CONFIG_VALID = "ConfigValid"
     INVALID_SPEC = "InvalidSpec"
     GATEWAY_NOT_INSTALLED = "GatewayCRDsNotInstalled"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
@@ -93,8 +94,9 @@ def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = F
     ``config`` is the field that holds the runtime's own options; ``own`` is true for parts of them.
     """
     flags: dict[str, Flag] = {}
+    options = field_flags(model, runtime, own=own)
     for alias, (name, shape) in fields(model).items():
-        flag = flag_of(model.model_fields[name], runtime, own=own)
+        flag = options[name]
         if flag is not None:
             flags[alias] = replace(flag, choices=_choices(model.model_fields[name].annotation))
         if shape.model is not None and not shape.container:
@@ -103,8 +105,13 @@ def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = F
     return flags
 
 
-def flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
-    """Return the option of a field in a runtime; ``own`` is true for a field of the runtime's own options."""
+@cache
+def field_flags(model: type[KubeModel], runtime: str, *, own: bool) -> dict[str, Flag | None]:
+    """Return the option of each field of a type in a runtime; ``own`` is true for the runtime's own options."""
+    return {name: _flag_of(info, runtime, own=own) for name, info in model.model_fields.items()}
+
+
+def _flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
     flags = (item for item in info.metadata if isinstance(item, Flag))
     return next((flag for flag in flags if runtime in flag.runtimes or (own and not flag.runtimes)), None)
 

@@ -22,6 +22,7 @@ from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("vllmConfig")
 SPECULATIVE_CONFIG = "--speculative-config"
+_NOT_SPECULATIVE = Speculative()
 DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
 """The default of the API, which stored objects have whether or not the user wrote it."""
 
@@ -86,7 +87,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _speculation(spec: InferenceServiceSpec) -> Speculative:
-    return (spec.vllm_config.speculative if spec.vllm_config else None) or Speculative()
+    return (spec.vllm_config.speculative if spec.vllm_config else None) or _NOT_SPECULATIVE
 
 
 def draft(spec: InferenceServiceSpec) -> str:
