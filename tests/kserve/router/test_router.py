@@ -367,7 +367,7 @@ def test_prefill_added_later_changes_the_default_configuration() -> None:
     made.parent["spec"]["prefill"] = {}
     made.settle()
     args = made.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert "pd-profile-handler" in args[-1]
+    assert "disagg-profile-handler" in args[-1]
 
 
 def test_a_stopped_service_has_no_children() -> None:
