@@ -207,7 +207,7 @@ def matches(annotations: Json | None, **ingress: str) -> list[list[str]]:
 def test_rules_by_model_stand_where_they_are_asked_for() -> None:
     """With a match for each adapter; otherwise they are gone, as they are where the operator switches them off."""
     assert matches(ENABLED) == [[""], ["demo", "a", "b"]]
-    assert matches({key: "false" for key in ENABLED}) == [[""]]
+    assert matches(dict.fromkeys(ENABLED, "false")) == [[""]]
     assert matches(ENABLED, modelBasedRoutingMode="Disabled") == [[""]]
     assert matches(ENABLED, modelBasedRoutingHeaderName="X-Model") == [[""], ["demo"]]
 

@@ -232,7 +232,12 @@ def served(root: Path, script: str, *args: str, version: str = "0.23.0", **env: 
         (root / name).chmod(0o755)
     log = root / "log"
     command = [shutil.which("bash") or "bash", "-c", script, "--", *args]
-    path = {"PATH": f"{root}:/usr/bin:/bin", "LOG": str(log), "VERSION": version, "LWS_LEADER_ADDRESS": "leader.example"}
+    path = {
+        "PATH": f"{root}:/usr/bin:/bin",
+        "LOG": str(log),
+        "VERSION": version,
+        "LWS_LEADER_ADDRESS": "leader.example",
+    }
     subprocess.run(command, check=True, capture_output=True, timeout=30, env={**path, **env})
     return log.read_bytes().decode().split("\0")[:-1]
 

@@ -6,10 +6,18 @@ from typing import Any
 
 from app import images
 from app.kserve.names import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
-from app.kserve.spec.presets.parts import CERTIFICATES_MOUNT, DECODE_PORT, MESSAGE_PATH, RDMA, certificates_volume, health
+from app.kserve.spec.presets.parts import (
+    CERTIFICATES_MOUNT,
+    DECODE_PORT,
+    MESSAGE_PATH,
+    RDMA,
+    certificates_volume,
+    health,
+)
 from app.kserve.spec.presets.v017.script import join_script, pipeline_script, start_script
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD, TERMINATION_MESSAGE_POLICY
+
 
 def _volumes() -> list[Json]:
     return [

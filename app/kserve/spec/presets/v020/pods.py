@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 from app import images
 from app.kserve.names import MAIN, POOL_GROUP, PUBLIC_PORT, ROUTING_SIDECAR
-from app.kserve.spec.presets.parts import CERTIFICATES_MOUNT, CERTIFICATES_PATH, DECODE_PORT, MESSAGE_PATH, RDMA
-from app.kserve.spec.presets.parts import certificates_volume, health
+from app.kserve.spec.presets.parts import (
+    CERTIFICATES_MOUNT,
+    CERTIFICATES_PATH,
+    DECODE_PORT,
+    MESSAGE_PATH,
+    RDMA,
+    certificates_volume,
+    health,
+)
 from app.kserve.spec.presets.v020 import script
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD, TERMINATION_MESSAGE_POLICY
