@@ -9,7 +9,8 @@ import pytest
 
 from app.hooks.kind import answer_finalize
 from app.kube.base import Json
-from tests.kserve.objects import CONFIG_KIND, NOW, Cluster, config, customize, service
+from tests.hookcalls import NOW
+from tests.kserve.objects import CONFIG_KIND, Cluster, config, customize, service
 
 
 def status(**spec: Any) -> Json:
