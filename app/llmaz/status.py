@@ -48,10 +48,7 @@ StatusT = TypeVar("StatusT", bound=Status)
 
 @dataclass(frozen=True)
 class Validity(Generic[StatusT]):
-    """Hooks of a kind without children, whose status only has its validity.
-
-    How such an object is used appears in the status of the objects that refer to it.
-    """
+    """Hooks of a kind without children, whose status only has its validity."""
 
     usable: str
     """Message of a valid object."""
