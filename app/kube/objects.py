@@ -137,12 +137,19 @@ class ContainerPart(Observed):
     security_context: Any = None
 
 
+class VolumePart(Observed):
+    """The name of a volume."""
+
+    name: str = ""
+
+
 class PodPart(Observed):
     """Of a pod template's spec, what cannot be taken away again or has to stay as it is."""
 
     service_account_name: str = ""
     init_containers: list[ContainerPart] | None = None
     containers: list[ContainerPart] | None = None
+    volumes: list[VolumePart] | None = None
 
 
 class ObservedTemplate(Observed):
