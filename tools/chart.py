@@ -75,8 +75,8 @@ class NetworkPolicy(Part):
     """Peers of a NetworkPolicy: API servers and Metacontroller. Replaces podCIDRs."""
 
     podCIDRs: list[str] = []  # noqa: N815 - as above
-    """Pod networks of the cluster: pods there may not connect, except those of Metacontroller's namespace and kube-system.
-    Empty: everybody may connect (docs/security.md)."""
+    """Pod networks of the cluster. Pods there may not connect, except those of Metacontroller's namespace and
+    kube-system. Empty: everybody may connect (docs/security.md)."""
 
 
 class Values(Part):
