@@ -303,7 +303,7 @@ def test_pods_download_where_the_user_says_so() -> None:
     document["metadata"]["annotations"] = {"modelhooks.dev/download": "Pods"}
     answer = sync(document)
     assert answer["children"] == []
-    assert condition(answer, "Ready")["reason"] == "WorkloadResolved"
+    assert (condition(answer, "Available") or {})["reason"] == "WorkloadResolved"
     assert [child["kind"] for child in sync({**document, "metadata": model()["metadata"]})["children"]]
 
 
