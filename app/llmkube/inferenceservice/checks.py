@@ -4,15 +4,12 @@ A field without effect is a warning, because runtimes share manifests. Rules of 
 :mod:`app.llmkube.runtimes`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import SyncRequest, get
+from app.hooks.protocol import AnyRequest, get
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -41,7 +38,7 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
+from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
 from app.llmkube.runtimes.rejected import rejected_options, service_engine
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
@@ -374,7 +371,7 @@ def _is_set(value: object) -> bool:
 
 
 def _at(written: Json, path: str) -> object:
-    value: Any = written
+    value: object = written
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -463,7 +460,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
 
 
-def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[field.Advice]:
+def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
     """Return the warnings about the service and its Model, if the Model is among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec
@@ -472,7 +469,7 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
         return []
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
-    draft = observed.decode(get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
+    draft = observed.decode(get(related.models, draft_name(spec), metadata.namespace))
     service_plan = plan(metadata, spec, model, draft, operator_claim=False, settings=settings)
     causes = {*mistakes(spec, service_plan, model), *refusals(spec, model.spec, service_plan, related, settings)}
     problems = [
@@ -492,7 +489,7 @@ def refusals(
         yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
     if service_plan.gpus.count:
         yield from runtime(spec.runtime).parallelism(spec, service_plan.gpus)
-    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    claim = spec.cache_claim
     mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in service_plan.volumes)
     if claim and mounted and related.claims is not None and get(related.claims, claim, service_plan.namespace) is None:
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
@@ -528,7 +525,7 @@ def mistakes(spec: InferenceServiceSpec, service_plan: Plan, model: Model) -> It
 def _with_model(spec: InferenceServiceSpec, model: Model, service_plan: Plan, settings: Settings) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     server, count = service_plan.runtime, service_plan.gpus.count
-    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    claim = spec.cache_claim
     if (
         claim
         and service_plan.init

@@ -1,7 +1,5 @@
 """The ``InferenceService`` kind: a Model, a runtime, and the settings of its pods. Source: LK-1.4 to LK-1.6."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
@@ -568,6 +566,11 @@ class InferenceServiceSpec(KubeModel):
     hot_cache_max_size: Annotated[str, passed_through("to the agent, on metal only")] = Field(
         default="", description="Size of oMLX' cache in memory. metal only."
     )
+
+    @property
+    def cache_claim(self) -> str:
+        """Name of the claim that replaces the Model's own; empty without one."""
+        return self.model_cache.claim_name if self.model_cache else ""
 
 
 class Phase(StrEnum):
