@@ -12,21 +12,12 @@ from app.kserve.sources import Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, document_of, plugins
 from app.kube.base import Json
-from app.kube.objects import ObjectMeta
 
 TLS_SETTING = "enableLLMInferenceServiceTLS"
 NO_TLS = f"{TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
 NO_CLAIM = "no ResourceClaimTemplate is made; claim devices in template.resourceClaims"
 
 NO_FILES = "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
-
-_DEVICES = "serving.kserve.io/exp-dra-"
-
-
-def device_annotations(metadata: ObjectMeta) -> list[str]:
-    """Return the annotations that ask for devices by dynamic resource allocation."""
-    return sorted(key for key in metadata.annotations or {} if key.startswith(_DEVICES))
-
 
 _SIDECARS = {
     PRECISE: "tokenizer",
