@@ -308,7 +308,7 @@ def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     if spec.model is not None and lora.is_loaded(spec):
         found = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
         yield from [advice(MODEL_URI, found)] if found else []
-    mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:"))
+    mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:", "oci+native:"))
     if spec.model is not None and spec.model.confidential is not None and (mounted or not lora.is_loaded(spec)):
         yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
