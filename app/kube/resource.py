@@ -105,6 +105,9 @@ class CustomResource:
     children: tuple[ChildKind, ...] = ()
     related: tuple[RelatedKind, ...] = ()
     """Empty: no customize hook is configured."""
+    related_elsewhere: bool = True
+    """False if no related object is of another namespace than the parent: then Metacontroller compares namespaces
+    before it makes label selectors (MC-6)."""
     grants: tuple[Grant, ...] = ()
     counted: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Fields of the status that syncs are counted by, with the values that are counted separately."""

@@ -56,6 +56,7 @@ MODEL = CustomResource(
         RelatedKind("v1", "nodes"),
         RelatedKind("storage.k8s.io/v1", "storageclasses"),
     ),
+    related_elsewhere=False,
 )
 
 INFERENCE_SERVICE = CustomResource(
