@@ -3,8 +3,6 @@
 An engine's image changes only together with the catalogue of its release (``app/workload/engines``).
 """
 
-from __future__ import annotations
-
 LLAMACPP = "ghcr.io/ggml-org/llama.cpp:server-v0.7.0"
 LLAMACPP_CUDA = "ghcr.io/ggml-org/llama.cpp:server-cuda-v0.7.0"
 LLAMACPP_VULKAN = (

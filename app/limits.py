@@ -5,8 +5,6 @@ writes the table in ``docs/operations.md`` from them. A name ends in the unit, `
 count things. Limits of the API server on single fields are not here but with the types of these fields.
 """
 
-from __future__ import annotations
-
 KIB = 1024
 MIB = 1024 * KIB
 

@@ -3,8 +3,6 @@
 Each decorator is a separate kustomize component, and nothing else depends on its labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,13 +42,10 @@ class Decorator:
 
     @property
     def hook_path(self) -> str:
-        """Path of the hooks, with ``/sync`` below it."""
         return f"/{self.family}/{self.name}"
 
 
 class DecorateRequest(msgspec.Struct):
-    """One call of a decorator's sync hook."""
-
     object: Parent
 
 

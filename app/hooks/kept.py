@@ -1,7 +1,5 @@
 """Children that stay unchanged, because the desired state is not known (docs/decisions/0002)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -46,7 +44,7 @@ class Kept(dict[str, Any]):
     """A child of an answer as it was last applied, independent of the parent's present spec."""
 
 
-def as_json(children: Iterable[Any]) -> list[Json]:
+def as_json(children: Iterable[object]) -> list[Json]:
     """Return built children, structs of :mod:`app.kube.desired` or maps, as JSON; :class:`Kept` ones as they are."""
     return [child if isinstance(child, Kept) else msgspec.to_builtins(child) for child in children]
 
@@ -64,7 +62,6 @@ def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | N
 
 
 def keep_or_stop(children: msgspec.Struct, *, stop: bool) -> list[Kept]:
-    """As :func:`keep`; ``stop`` stops everything that has replicas."""
     return keep(children, (lambda _: True) if stop else None)
 
 
@@ -75,21 +72,21 @@ def keep_stopped(child: ObservedObject) -> Kept:
     return Kept(last, spec={**(spec if isinstance(spec, dict) else {}), "replicas": 0})
 
 
-def is_scaled_to_zero(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
+def is_scaled_to_zero(spec: bytes | Raw | Json, *path: str) -> bool:
     """Report whether a spec has ``replicas: 0`` below that path, even if the rest is invalid."""
-    value: Any = spec if isinstance(spec, dict) else _loaded(bytes(spec))
+    value: object = spec if isinstance(spec, dict) else _loaded(bytes(spec))
     for key in (*path, "replicas"):
         value = value.get(key) if isinstance(value, dict) else None
     return type(value) in (int, float) and value == 0
 
 
-def is_true(spec: bytes | Raw | dict[str, Any], name: str) -> bool:
+def is_true(spec: bytes | Raw | Json, name: str) -> bool:
     """Report whether a field of a spec is true, even if the rest is invalid."""
     value = spec if isinstance(spec, dict) else _loaded(bytes(spec))
     return isinstance(value, dict) and value.get(name) is True
 
 
-def _loaded(raw: bytes) -> Any:
+def _loaded(raw: bytes) -> object:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:

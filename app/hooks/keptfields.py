@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -20,7 +20,7 @@ from app.kube.objects import ObservedObject, ObservedWorkload
 from app.kube.rawchecks import depth_exceeds
 from app.kube.stored import without_nulls
 
-Allowed = Callable[[Any, Any], bool]
+Allowed = Callable[[object, object], bool]
 """Report whether the kept value, the first argument, may replace the planned one. ``None`` means absent."""
 
 
@@ -31,11 +31,11 @@ class Named:
     fields: Mapping[str, Rule]
 
 
-Rule = Allowed | Mapping[str, Any] | Named
+Rule = Allowed | Mapping[str, "Rule"] | Named
 """A field without a rule must equal the plan."""
 
 
-def covers(value: Any, part: Any) -> bool:
+def covers(value: object, part: object) -> bool:
     """Report whether Metacontroller's merge of ``part`` into ``value`` changes nothing."""
     if isinstance(value, dict) and isinstance(part, dict):
         return all(key in value and covers(value[key], item) for key, item in part.items())
@@ -47,22 +47,23 @@ def covers(value: Any, part: Any) -> bool:
     return bool(value == part)
 
 
-def _any(_kept: Any, _planned: Any) -> bool:
+def _any(_kept: object, _planned: object) -> bool:
     return True
 
 
-def _part(kept: Any, planned: Any) -> bool:
+def _part(kept: object, planned: object) -> bool:
     """Allow a part of the plan, or nothing: less is sent, and other running values are not changed."""
     return kept is None or covers(planned, kept)
 
 
-def _variables(kept: Any, planned: Any) -> bool:
+def _variables(kept: object, planned: object) -> bool:
     """Allow literal values and fields of the pod; other sources, such as Secrets, only if the plan has them."""
-    sources = [item["valueFrom"] for item in planned or () if "valueFrom" in item]
+    variables = planned if isinstance(planned, list) else ()
+    sources = [item["valueFrom"] for item in variables if "valueFrom" in item]
     return kept is None or (isinstance(kept, list) and all(_reads_no_more(item, sources) for item in kept))
 
 
-def _reads_no_more(variable: Any, sources: Sequence[Json]) -> bool:
+def _reads_no_more(variable: object, sources: Sequence[Json]) -> bool:
     if not isinstance(variable, dict):
         return False
     source = variable.get("valueFrom") or {}
@@ -97,8 +98,7 @@ TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate"
 """The field of a kind's spec whose changes replace pods. The core Service has no field of that name."""
 
 
-def template_of(workload: Mapping[str, Any]) -> Json | None:
-    """Return the pod template of a workload, ``None`` if absent."""
+def template_of(workload: Json) -> Json | None:
     spec = workload.get("spec")
     template = spec.get(TEMPLATES.get(workload.get("kind", ""), "")) if isinstance(spec, dict) else None
     return template if isinstance(template, dict) else None
@@ -115,7 +115,7 @@ def running_template(child: ObservedObject) -> Json | None:
     return template_of({"kind": child.kind, "spec": without_nulls(spec)})
 
 
-def as_it_runs(recorded: Any, running: Any) -> Any:
+def as_it_runs(recorded: object, running: object) -> Any:
     """Return the recorded fields with their running values, which changes nothing; ``None`` for no field."""
     if isinstance(recorded, dict) and isinstance(running, dict):
         parts = {key: as_it_runs(value, running.get(key)) for key, value in recorded.items()}
@@ -138,13 +138,11 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field in which a kept template differs from the plan."""
-
     path: str
     allowed: bool
 
 
-def differences(kept: Any, planned: Any, rule: Rule | None, path: str = "") -> Iterator[Difference]:
+def differences(kept: object, planned: object, rule: Rule | None, path: str = "") -> Iterator[Difference]:
     """Return every field that differs, as in ``spec.containers[main].image``."""
     if kept == planned:
         return
@@ -154,7 +152,7 @@ def differences(kept: Any, planned: Any, rule: Rule | None, path: str = "") -> I
             yield from differences(*values, rule.get(key), f"{path}.{key}" if path else key)
     elif isinstance(rule, Named) and kept is not None and planned is not None:
         containers, plans = _by_name(kept), _by_name(planned)
-        if containers.keys() != plans.keys() or len(containers) != len(kept):
+        if containers.keys() != plans.keys() or not isinstance(kept, list) or len(containers) != len(kept):
             yield Difference(path, allowed=False)
             return
         for name, item in containers.items():
@@ -163,7 +161,7 @@ def differences(kept: Any, planned: Any, rule: Rule | None, path: str = "") -> I
         yield Difference(path, kept is None if isinstance(rule, Named) else callable(rule) and rule(kept, planned))
 
 
-def part_to_keep(running: Any, planned: Any, rule: Rule | None) -> Any:
+def part_to_keep(running: object, planned: object, rule: Rule | None) -> Any:
     """Return the part of a running template that may be sent: fields of the plan, and fields that may differ.
 
     ``None`` for nothing. Other fields stay unchanged, because no record has them.
@@ -184,7 +182,7 @@ def part_to_keep(running: Any, planned: Any, rule: Rule | None) -> Any:
     return running if rule(running, planned) and is_sendable({"": running}) else _common(running, planned)
 
 
-def _common(running: Any, planned: Any) -> Any:
+def _common(running: object, planned: object) -> object:
     """Return the part of the second value that the first has, too."""
     if isinstance(running, dict) and isinstance(planned, dict):
         parts = {key: _common(running[key], value) for key, value in planned.items() if key in running}
@@ -197,7 +195,7 @@ def _common(running: Any, planned: Any) -> Any:
     return planned if running == planned else None
 
 
-def claim(running: Any, planned: Any) -> Any:
+def claim(running: object, planned: object) -> Any:
     """Return the record with which the merge removes running values that the plan lacks; ``None`` for nothing.
 
     An item of a list is claimed by its key and a map by its name, without their contents. Only labels, annotations and
@@ -210,17 +208,18 @@ def claim(running: Any, planned: Any) -> Any:
         return None
     key = merge_key([*running, *planned]) if running else None
     planned_items = {str(item[key]): item for item in planned} if key else {}
-    claims = {}
+    items: dict[str, Json] = {}
     for item in running if key else ():
         claimed = claim(item, planned_items[str(item[key])]) if str(item[key]) in planned_items else {}
         if claimed is not None:
-            claims[str(item[key])] = {**claims.get(str(item[key]), {}), **claimed, key: item[key]}
-    return list(claims.values()) or None
+            items[str(item[key])] = {**items.get(str(item[key]), {}), **claimed, str(key): item[key]}
+    return list(items.values()) or None
 
 
-def _claim_of(key: str, running: Any, planned: Any) -> Any:
-    if key in _AS_THEY_RUN:
-        return {name: text for name, text in running.items() if name not in (planned or {})} or None
+def _claim_of(key: str, running: object, planned: object) -> object:
+    if key in _AS_THEY_RUN and isinstance(running, dict):
+        names = planned if isinstance(planned, dict) else ()
+        return {name: text for name, text in running.items() if name not in names} or None
     if key in _ACCOUNTS:
         return running if planned is None and running else None
     if planned is not None:
@@ -234,8 +233,7 @@ _AS_THEY_RUN = frozenset({"labels", "annotations"})
 _ACCOUNTS = frozenset({"serviceAccountName", "serviceAccount"})
 
 
-def union(value: Any, claimed: Any) -> Any:
-    """Merge a template and a claim."""
+def union(value: object, claimed: object) -> Any:
     if isinstance(value, dict) and isinstance(claimed, dict):
         return {**value, **{key: union(value.get(key), item) for key, item in claimed.items()}}
     if isinstance(value, list) and isinstance(claimed, list) and value and claimed:
@@ -269,11 +267,11 @@ def _closed(pods: Json, running: Json) -> Json:
     return {**pods, "spec": {**defaults, **spec}}
 
 
-def _is_map(value: Any) -> bool:
+def _is_map(value: object) -> TypeGuard[Json | None]:
     return value is None or isinstance(value, dict)
 
 
-def _by_name(containers: Any) -> dict[str, Json]:
+def _by_name(containers: object) -> dict[str, Json]:
     """Return containers by name, without unnamed ones."""
     items = containers if isinstance(containers, list) else ()
     return {item["name"]: item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)}

@@ -55,6 +55,8 @@ GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
 
 # Annotations.
 
+PICKER_VERSION = "app.kubernetes.io/version"
+"""On the endpoint picker's pods."""
 STOP = "serving.kserve.io/stop"
 MODEL_ROUTING = "serving.kserve.io/model-based-routing-enabled"
 """Under ``spec.annotations``: whether the route has rules about a header with the model's name."""
@@ -82,6 +84,8 @@ MODEL_HEADER = "X-Gateway-Model-Name"
 # Containers, volumes, paths.
 
 MAIN = "main"
+TOKENIZER = "tokenizer"
+"""Container of the endpoint picker's pods that tokenizes prompts."""
 ROUTING_SIDECAR = "llm-d-routing-sidecar"
 STORAGE_INITIALIZER = "storage-initializer"
 MODELCAR = "modelcar"

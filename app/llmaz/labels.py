@@ -1,7 +1,5 @@
 """The labels that upstream's webhook writes on objects, by a DecoratorController (LZ-11.3)."""
 
-from __future__ import annotations
-
 from app.hooks.decorator import Decorator, Label
 from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.kinds import OPEN_MODEL, PLAYGROUND, SERVICE

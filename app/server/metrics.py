@@ -3,8 +3,6 @@
 No label contains the name of a user's object: paths, kinds and reasons are few and known beforehand.
 """
 
-from __future__ import annotations
-
 from prometheus_client import Counter, Gauge
 from prometheus_fastapi_instrumentator.metrics import Info, latency, requests
 

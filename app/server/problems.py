@@ -3,8 +3,6 @@
 A refusal is a short JSON message without any content of the request: Metacontroller copies it into an Event.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4

@@ -4,8 +4,6 @@ Each valid pair gets a separate context, and a handshake uses the newest: ``sni_
 also without a server name. So open connections do not change, and nothing is half replaced.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import ssl

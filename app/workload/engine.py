@@ -3,8 +3,6 @@
 The releases are the files in ``engines/``, which ``python -m tools.engines`` writes from the engines' publications.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Types are checked before, by :mod:`app.kube.embedded`; ``null`` counts as absent
 has Go's zero value. Unknown fields may be new in Kubernetes and are accepted. The rules' numbers are those of LK-6.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple

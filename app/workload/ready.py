@@ -4,8 +4,6 @@ The message of every family's ``Ready`` condition is built here, from the cluste
 It has no number of restarts or seconds, so it changes only when the problem does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import islice

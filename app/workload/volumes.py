@@ -3,8 +3,6 @@
 Two volumes of one name, and two mounts of one path, are found by :mod:`app.hooks.sendable`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from app.kube import field

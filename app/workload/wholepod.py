@@ -3,8 +3,6 @@
 Types are checked before, and ``null`` counts as absent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from decimal import Decimal

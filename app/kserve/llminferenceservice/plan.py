@@ -18,6 +18,7 @@ from app.kserve.lora import LORA_PATH
 from app.kserve.names import MAIN, OPERATOR_CONFIG, STOP
 from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
 from app.kserve.references import references
+from app.kserve.router.tokenizer import with_tokenizer
 from app.kserve.spec.effective import CombineInputs, Effective, EffectiveSpec, combine
 from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
@@ -99,7 +100,8 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
     scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
     if scheduler is not None and scheduler.template is not None:
         place = f"Deployment/{context.names.scheduler} spec.template"
-        found += _pod(effective, PodPlan({}, {}, scheduler.template), ["router", "scheduler", "template"], place)
+        pod, _ = with_tokenizer(effective.spec, scheduler, context, context.deployment(context.names.scheduler))
+        found += _pod(effective, PodPlan({}, {}, pod), ["router", "scheduler", "template"], place)
     return [*found, *_triggers(effective, context)]
 
 

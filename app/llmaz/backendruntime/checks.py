@@ -1,15 +1,10 @@
-"""Validation rules and warnings of a BackendRuntime.
-
-Source: LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31.
-"""
-
-from __future__ import annotations
+"""Rules and warnings of a BackendRuntime (LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31)."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from app.hooks import sendable
 from app.kube import field
+from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import nearest
 from app.llmaz import scaling
@@ -37,7 +32,7 @@ def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Sett
     return [*_presets(runtime.spec.recommended_configs or []), *unusable(runtime.spec)]
 
 
-def probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
+def probes(spec: BackendRuntimeSpec) -> dict[str, Json | None]:
     return {"startup": spec.startup_probe, "liveness": spec.liveness_probe, "readiness": spec.readiness_probe}
 
 
@@ -100,7 +95,7 @@ def warnings(runtime: BackendRuntime) -> list[field.Advice]:
 
 
 def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
-    """Warn of parts that make no image reference when a colon joins them."""
+    """Warn of parts that are not an image reference when a colon joins them."""
     if ":" in spec.image.rpartition("/")[2]:
         yield field.advice(
             SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version"

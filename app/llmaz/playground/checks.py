@@ -1,9 +1,7 @@
-"""The rules of a Playground: what is refused, and what its author should know of an accepted one.
+"""Rules and warnings of a Playground.
 
 Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, LZ-N25.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterator

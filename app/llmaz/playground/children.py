@@ -1,7 +1,5 @@
 """The children of a Playground: an inference Service and an autoscaler. Source: LZ-4.1, LZ-4.5."""
 
-from __future__ import annotations
-
 from app.kube.base import Json
 from app.kube.desired import HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, ObjectMeta, ScaleTarget
 from app.llmaz.claims import main_first
@@ -16,7 +14,7 @@ GRACE_SECONDS = 130
 
 
 def service(plan: Plan) -> Json:
-    """Only what is decided here; the rest comes from the CRD's defaults."""
+    """Build the inference Service; the CRD's defaults complete it."""
     metadata: Json = {"name": plan.name, "namespace": plan.namespace}
     if plan.skip_annotation is not None:
         metadata["annotations"] = {SKIP_LOADER: plan.skip_annotation}
@@ -34,9 +32,9 @@ def service(plan: Plan) -> Json:
 
 
 def _claims(plan: Plan) -> Json:
-    """The models in the user's order, each name once: Metacontroller keeps the items of such a list apart by name.
+    """Return the models in the user's order, each name once, because Metacontroller merges the list by name.
 
-    Only a model that is its own draft is there twice, and one copy of its files serves both roles.
+    Only a model that is its own draft is listed twice, and one copy of its files serves both roles.
     """
     roles: Json = {}
     for model in main_first(plan.models):
@@ -57,7 +55,6 @@ def _pod(plan: Plan) -> Json:
 
 
 def _runner(plan: Plan) -> Json:
-    """The engine's container; what is empty or absent is left out."""
     container = {
         "name": RUNNER,
         "image": plan.image,
@@ -73,7 +70,7 @@ def _runner(plan: Plan) -> Json:
 
 
 def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
-    """``None`` when the Playground does not scale by load."""
+    """Build the autoscaler; ``None`` if the Playground does not scale."""
     scaling = plan.scaling
     if scaling is None:
         return None

@@ -1,7 +1,5 @@
 """Every decision about a Playground: which engine and preset serve which models. Source: LZ-3, LZ-4.1, LZ-4.5."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -137,7 +135,6 @@ def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
 
 
 def _values(models: list[Model], *, skip: bool) -> dict[str, str]:
-    """Values of the placeholders."""
     values = {MODEL_NAME: models[0].served_name, MODEL_PATH: models[0].source.path(skip=skip)}
     if len(models) > 1:
         values[DRAFT_MODEL_PATH] = models[1].source.path(skip=skip)

@@ -1,9 +1,7 @@
-"""The rules of a Service: what is refused, and what its author should know of an accepted one.
+"""Rules and warnings of a Service.
 
 Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N17, LZ-N26 to LZ-N29, LZ-T29.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterator
@@ -93,13 +91,13 @@ def _no_runner(path: field.Path) -> field.Error:
     return field.forbidden(where, f"one container must be named {RUNNER}: it gets the model and the flavor's resources")
 
 
-def items(template: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def items(template: Json, name: str) -> list[Json]:
     """Return a list of a pod spec without nulls; other types were refused before."""
-    values: list[dict[str, Any]] = (template.get("spec") or {}).get(name) or []
+    values: list[Json] = (template.get("spec") or {}).get(name) or []
     return [item for item in values if item]
 
 
-def has_runner(template: dict[str, Any]) -> bool:
+def has_runner(template: Json) -> bool:
     return any(container.get("name") == RUNNER for container in items(template, "containers"))
 
 
@@ -107,7 +105,7 @@ _LOADER = re.compile(rf"{LOADER}(-[0-9]+)?")
 _VOLUME = re.compile(rf"{MODEL_VOLUME}(-[0-9]+)?")
 
 
-def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterator[field.Error]:
+def _pods(template: Json, path: field.Path, *, loads: bool) -> Iterator[field.Error]:
     """Validate what the API server or Metacontroller would only refuse when the pods are created."""
     yield from (_at_item(error, template, path) for error in sendable.check(template, path))
     spec = path.child("spec")
@@ -125,7 +123,7 @@ def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterato
             yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
 
 
-def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> field.Error:
+def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Error:
     """Move the error about a duplicate to the second of the two items, as the API server does."""
     if error.type is not field.ErrorType.DUPLICATE:
         return error
@@ -140,15 +138,14 @@ def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> 
     return error
 
 
-def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
-    """Validate the pods as Kubernetes does."""
+def _pod_rules(template: Json, path: field.Path) -> Iterator[field.Error]:
     pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
     yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
     yield from podrules.check(podrules.POD, pod, spec)
 
 
-def _mounts(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+def _mounts(container: Json, path: field.Path) -> Iterator[field.Error]:
     for position, mount in enumerate(container.get("volumeMounts") or ()):
         if mount and str(mount.get("mountPath")).rstrip("/") == MODELS_DIR.rstrip("/"):
             yield _reserved(path.index(position).child("mountPath"), mount["mountPath"])

@@ -3,8 +3,6 @@
 Each Service has its own route: a shared one could not belong to several, and takes fifteen models at most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app.hooks.protocol import get, sorted_values
@@ -31,7 +29,7 @@ MODEL_HEADER = "x-ai-eg-model"
 
 
 def objects(plan: Plan, children: Children, settings: Settings) -> list[Json]:
-    """Address, protocol and route; nothing where the component ``envoy-ai-gateway`` is not installed."""
+    """Build backend and route; none without the component ``envoy-ai-gateway``."""
     if children.backends is None or children.ai_backends is None or children.routes is None:
         return []
     return [_backend(plan, settings), _ai_service_backend(plan), _route(plan, settings)]
@@ -43,13 +41,12 @@ def _backend(plan: Plan, settings: Settings) -> Json:
 
 
 def _ai_service_backend(plan: Plan) -> Json:
-    """Every engine here speaks OpenAI's protocol."""
     backend = {"group": ENVOY_GROUP, "kind": "Backend", "name": gateway_objects(plan.name)}
     return _object(plan, AI_GATEWAY_API, "AIServiceBackend", {"schema": {"name": "OpenAI"}, "backendRef": backend})
 
 
 def _route(plan: Plan, settings: Settings) -> Json:
-    """One rule, with the API server's defaults in it: a list of rules is replaced as a whole (MC-3.2)."""
+    """Build the route, with the API server's defaults: a list of rules is replaced as a whole (MC-3.2)."""
     namespace, _, name = settings.llmaz_gateway.partition("/")
     gateway = {"group": GATEWAY_GROUP, "kind": "Gateway", "namespace": namespace, "name": name}
     model = plan.models[0]
@@ -65,7 +62,7 @@ def _route(plan: Plan, settings: Settings) -> Json:
 
 
 def _backend_ref(plan: Plan, model: Model) -> Json:
-    """The engine knows a model of ollama by another name than its users."""
+    """Refer to the backend, with the engine's name of a model of ollama."""
     reference: Json = {"name": gateway_objects(plan.name), "priority": 0, "weight": 1}
     if model.served_name != model.name:
         reference["modelNameOverride"] = model.served_name

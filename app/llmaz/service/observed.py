@@ -1,12 +1,9 @@
-"""The objects a Service's hooks deal with, and the rules that ask for them. Source: LZ-10."""
-
-from __future__ import annotations
-
-from typing import Any
+"""The typed request of a Service, and the rules of its related objects. Source: LZ-10."""
 
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.kube.base import Json
 from app.kube.names import is_label_value
 from app.kube.objects import (
     ObservedConditions,
@@ -53,14 +50,13 @@ class Related(msgspec.Struct):
     configmaps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
     pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
     routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{AI_GATEWAY_API}", default=None)
-    """Routes of all Services with the same main model."""
 
 
 Request = SyncRequest[Children, Related]
 
 
-def template_inputs(_service: Service, request: Request, _settings: Settings) -> dict[str, Any]:
-    """Return the related objects and the choice of the loader, which the pod template is made from."""
+def template_inputs(_service: Service, request: Request, _settings: Settings) -> Json:
+    """Return the models, the configuration, and the choice of the loader."""
     related, metadata = request.related or Related(), request.parent.metadata
     data = {key: configmap.data for key, configmap in (related.configmaps or {}).items()}
     return {"models": specs(related.models), "configMaps": data, "skipsLoader": skips_loader(metadata)}

@@ -1,6 +1,4 @@
-"""Every decision about a Service: which workload, with which model, in which pods. Source: LZ-2.9, LZ-4, LZ-9."""
-
-from __future__ import annotations
+"""Every decision about a Service: its workload, and the model in its pods. Source: LZ-2.9, LZ-4, LZ-9."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,11 +42,10 @@ class Plan:
     models: list[Model]
     """The main model first."""
     flavors: list[str]
-    """As claimed."""
+    """Names of the claimed flavors."""
     accelerators: dict[str, str]
     """Requests and limits of the engine from the chosen flavor."""
     nodes: Nodes
-    """Nodes of the flavors."""
     skip: bool
     config: GlobalConfig
     object_loader: str
@@ -88,7 +85,6 @@ def _decide(
     observed: ObservedLeaderWorkerSet | None,
     settings: Settings,
 ) -> Plan:
-    """Build the plan of a Service whose models exist."""
     spec, metadata = service.spec, service.metadata
     template, workload = spec.workload_template, _workload(spec.workload_template, observed)
     claimed, offered = (spec.model_claims or ModelClaims()).inference_flavors or [], models[0].flavors
@@ -166,7 +162,6 @@ def _even(kind: str, each: int | None, size: int) -> SubGroups | None:
 
 
 def divides(policy: SubGroupPolicy, size: int) -> bool:
-    """True if subgroups divide groups of that size evenly."""
     return _even(policy.sub_group_policy_type, policy.sub_group_size, size) is not None
 
 

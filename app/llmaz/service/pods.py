@@ -3,8 +3,6 @@
 Source: LZ-2.4 to LZ-2.6, LZ-4.3 in its order, LZ-9.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -4,15 +4,12 @@ A field without effect is a warning, because runtimes share manifests. Rules of 
 :mod:`app.llmkube.runtimes`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import SyncRequest, get
+from app.hooks.protocol import AnyRequest, get
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -373,7 +370,7 @@ def _is_set(value: object) -> bool:
 
 
 def _at(written: Json, path: str) -> object:
-    value: Any = written
+    value: object = written
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -462,7 +459,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
 
 
-def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[field.Advice]:
+def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
     """Return the warnings about the service and its Model, if the Model is among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec

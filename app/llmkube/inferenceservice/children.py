@@ -1,7 +1,5 @@
 """The objects around a service's pods: Service, autoscaler and PodMonitor. Source: LK-4.1 to LK-4.3."""
 
-from __future__ import annotations
-
 from app.kube.base import Json
 from app.kube.desired import (
     HorizontalPodAutoscaler,

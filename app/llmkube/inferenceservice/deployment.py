@@ -1,7 +1,5 @@
 """The Deployment of a service, and its update from the observed one. Source: LK-3.3 and LK-D.8."""
 
-from __future__ import annotations
-
 from app.hooks.kept import Kept, desired_replicas, keep_child, kept_selector
 from app.kube.base import Json
 from app.kube.desired import (

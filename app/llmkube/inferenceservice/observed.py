@@ -3,8 +3,6 @@
 Source: LK-3.1, LK-5.2, LK-B-09 and LK-D.2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +10,7 @@ import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, sorted_values, specs
 from app.hooks.reader import read_related
+from app.kube.base import Json
 from app.kube.conditions import find
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
@@ -181,7 +180,7 @@ class _Stored(msgspec.Struct, rename="camel", omit_defaults=True):
 _STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
 
 
-def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> dict[str, Any]:
+def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> Json:
     """Return the Models, the location of their files, and the names of the claims."""
     related = request.related or Related()
     stored = {key: _stored(model) for key, model in (related.models or {}).items()}
@@ -282,13 +281,13 @@ def _is_mounted(model: Model) -> bool:
 
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:
-    value: Any = last_applied(observed) if observed is not None else None
+    value: object = last_applied(observed) if observed is not None else None
     for key in ("spec", "template", "spec", "containers", 0, "args"):
         value = _inside(value, key)
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _inside(value: Any, key: str | int) -> Any:
+def _inside(value: Any, key: str | int) -> object:
     """Return an item of a map or a list, ``None`` if absent: users can write anything into the record."""
     try:
         return value[key]

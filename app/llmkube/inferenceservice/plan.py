@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
@@ -446,7 +445,7 @@ def _probe(own: Json | None) -> Json | None:
     return {key: _handler(value) if key in ("httpGet", "tcpSocket") else value for key, value in fields.items()}
 
 
-def _handler(value: Any) -> Any:
+def _handler(value: object) -> object:
     return _without_empty(value) if isinstance(value, dict) else value
 
 

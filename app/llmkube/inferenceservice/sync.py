@@ -1,7 +1,5 @@
 """The sync hook of InferenceService. Source: LK-3.1, LK-5 and LK-D.2."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The ``InferenceService`` kind: a Model, a runtime, and the settings of its pods. Source: LK-1.4 to LK-1.6."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal

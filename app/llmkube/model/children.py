@@ -1,7 +1,5 @@
 """A Model's children: the claim that keeps its file (LK-4.4) and the Job that fetches it (LK-2.9)."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The runtimes by name."""
 
-from __future__ import annotations
-
 from app.llmkube.runtimes.generic import GENERIC
 from app.llmkube.runtimes.llamacpp import LLAMACPP
 from app.llmkube.runtimes.llamacpp_router import LLAMACPP_ROUTER

@@ -3,8 +3,6 @@
 A new runtime is a module beside this one, a line in the registry, and a word in the type ``Runtime`` of the spec.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

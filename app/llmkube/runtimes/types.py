@@ -1,7 +1,5 @@
 """Options of the runtimes (LK-1.5). llama.cpp's are fields of the service itself."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
