@@ -22,7 +22,7 @@ from app.cli import yaml
 from app.hooks.decorator import Decorator
 from app.installation import controller_name
 from app.kube.resource import CustomResource
-from tools import catalogue, chart, fieldpages, gitops, limits, pagetypes, registration, settings, structural
+from tools import catalogue, chart, fieldpages, gitops, limits, pagetypes, registration, relations, settings, structural
 from tools import crds as definitions
 
 Files = dict[str, str]
@@ -70,7 +70,9 @@ def everything() -> Files:
             for name, text in chart.files([*optional, OWN_NAMESPACE], domains, deployment, version).items()
         },
         **field_pages(),
-        OPERATIONS: limits.page(settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8"))),
+        OPERATIONS: relations.page(
+            limits.page(settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8"))), RESOURCES
+        ),
         "app/cli/catalogue.json": catalogue.text(ROOT),
         "app/studio/page/src/types.ts": pagetypes.source(),
     }

@@ -6,6 +6,7 @@ The hooks, the admission paths, the CRDs, the CompositeControllers and the RBAC 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -66,12 +67,25 @@ class ChildKind:
         return f"{self.kind}.{self.api_version}"
 
 
+class Selection(StrEnum):
+    """How a rule of customize selects related objects."""
+
+    NAMES = "by name"
+    LABELS = "by one label"
+    NAMESPACE = "all of the namespace"
+    CLUSTER = "all of the cluster"
+
+
 @dataclass(frozen=True, slots=True)
 class RelatedKind:
     """A kind that the customize hook may request; Metacontroller needs to list and watch it."""
 
     api_version: str
     plural: str
+    selection: Selection = Selection.NAMES
+    """The widest selection."""
+    use: str = ""
+    """What follows from the objects, and which services ask for them if not all do."""
     component: str = ""
     """Set if the kind is only requested together with an optional child kind's component."""
 
@@ -145,5 +159,4 @@ LEADER_WORKER_SETS = ChildKind(
     "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", optional=True, component="leaderworkerset"
 )
 
-PODS = RelatedKind("v1", "pods")
-CONFIG_MAPS = RelatedKind("v1", "configmaps")
+PODS = RelatedKind("v1", "pods", Selection.LABELS, "the cause in `Ready`; not with `WATCH_PODS=false`")
