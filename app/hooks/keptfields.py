@@ -1,9 +1,9 @@
 """The fields in which a kept pod template may differ from the plan, and the functions that walk them.
 
 A kept template comes from a record or from a running workload, so a user who may edit the workload may have forged it,
-and Metacontroller sends it with its own permissions. So only images, arguments, variables, probes and resources of
-containers in the plan may differ. In some other fields values of the plan may be missing. Everything else must equal
-the plan. Source: docs/decisions/0017 and docs/security.md.
+and Metacontroller sends it with its own permissions. So only images, arguments, variables, probes, resources and
+``runAsNonRoot`` of containers in the plan may differ, and the time that a pod has to end. In some other fields values
+of the plan may be missing. Everything else must equal the plan. Source: docs/decisions/0017 and docs/security.md.
 """
 
 from __future__ import annotations
@@ -71,6 +71,26 @@ def _reads_no_more(variable: object, sources: Sequence[Json]) -> bool:
     return is_pod_field or any(covers(planned, source) for planned in sources)
 
 
+def _volumes(kept: Any, planned: Any) -> bool:
+    """Allow a part of the plan, with other sizes of empty directories."""
+    return kept is None or covers(_without_sizes(planned), _without_sizes(kept))
+
+
+def _without_sizes(volumes: Any) -> Any:
+    if not isinstance(volumes, list) or not all(isinstance(volume, dict) for volume in volumes):
+        return volumes
+    return [
+        {**volume, "emptyDir": {key: value for key, value in volume["emptyDir"].items() if key != "sizeLimit"}}
+        if isinstance(volume.get("emptyDir"), dict)
+        else volume
+        for volume in volumes
+    ]
+
+
+def _true(kept: Any, _planned: Any) -> bool:
+    return kept is True
+
+
 _PROBE: Mapping[str, Rule] = {
     **dict.fromkeys(("initialDelaySeconds", "periodSeconds", "timeoutSeconds"), _any),
     **dict.fromkeys(("successThreshold", "failureThreshold", "terminationGracePeriodSeconds"), _any),
@@ -85,11 +105,14 @@ _CONTAINER: Mapping[str, Rule] = {
     **dict.fromkeys(("startupProbe", "livenessProbe", "readinessProbe"), _PROBE),
     "env": _variables,
     "resources": {"limits": _any, "requests": _any},
-    "volumeMounts": _part,
+    **dict.fromkeys(("volumeMounts", "lifecycle"), _part),
+    "securityContext": {"runAsNonRoot": _any, "readOnlyRootFilesystem": _true},
 }
 _POD: Mapping[str, Rule] = {
     **dict.fromkeys(("containers", "initContainers"), Named(_CONTAINER)),
-    **dict.fromkeys(("volumes", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"), _part),
+    **dict.fromkeys(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"), _part),
+    "volumes": _volumes,
+    "terminationGracePeriodSeconds": _any,
 }
 _TEMPLATE: Mapping[str, Rule] = {"metadata": _part, "spec": _POD}
 _GROUP: Mapping[str, Rule] = {**dict.fromkeys(("leaderTemplate", "workerTemplate"), _TEMPLATE), "restartPolicy": _part}

@@ -39,10 +39,11 @@ _SIDECARS = {
 def plugins_without_server(config: Any, pod: Json | None) -> Iterator[str]:
     """Yield a problem for each plugin whose server is no container of the endpoint picker's pod."""
     names = {container.get("name") for container in (pod or {}).get("containers") or ()}
-    if names - {MAIN}:
+    if names - {MAIN, TOKENIZER}:
         return
     for plugin in plugins(document_of(config)):
-        if server := _SIDECARS.get(str(plugin.get("type"))):
+        server = _SIDECARS.get(str(plugin.get("type")))
+        if server is not None and server not in names:
             yield f"{plugin['type']} needs a {server}, and no container has one; add one to scheduler.template"
 
 

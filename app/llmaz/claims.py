@@ -42,6 +42,11 @@ class ModelClaims(KubeModel):
         "run on nodes of any of them. Defaults to all flavors of the model.",
     )
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the claimed OpenModels, the main model first."""
+        return [model.name for model in main_first(self.models or [])]
+
 
 def main_first(models: list[ModelReference]) -> list[ModelReference]:
     """Return the main model, then the drafts as listed. This order decides everything else."""

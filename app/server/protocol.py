@@ -107,7 +107,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._running = cycle
         super()._start_asgi_task(cycle, self._run)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn narrows it
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
         self._arm(HEAD_SECONDS)

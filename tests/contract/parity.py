@@ -308,7 +308,7 @@ def _paths(spec: Json) -> set[Any]:
 
 _WITHOUT_EFFECT = ("exp-dra-", "precise-prefix-cache-scorer", "token-producer", "predicted-latency-producer")
 _TEMPLATES = ("template", "worker")
-_PRESETS_VOLUMES = {"home", "dshm", "model-cache", "tls-certs"}
+_PRESETS_VOLUMES = {"home", "tmp-dir", "dshm", "model-cache", "tls-certs"}
 
 
 def _mounts_nothing(pod: Json) -> bool:

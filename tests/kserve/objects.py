@@ -20,6 +20,8 @@ SERVICE_KIND, CONFIG_KIND = KINDS
 RBAC_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding"})
 OPTIONAL_KINDS = frozenset({"LeaderWorkerSet", "HTTPRoute", "InferencePool"})
 API_VERSION = "serving.kserve.io/v1alpha2"
+V017 = Settings(kserve_presets="v0.17")
+"""With the built-in presets of KServe v0.17: servers without a script, three rules of a route."""
 
 
 def service(name: str = "demo", *, uri: str | None = URI, notes: Json | None = None, **spec: Any) -> Json:

@@ -35,6 +35,7 @@ def test_traces_with_the_defaults() -> None:
     assert "--tracing=true" in picker["args"]
     assert env(picker)["OTEL_SERVICE_NAME"] == "inference-scheduler"
     assert list(env(picker)) == [
+        "SSL_CERT_DIR",
         "OTEL_SERVICE_NAME",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "OTEL_TRACES_EXPORTER",
@@ -156,8 +157,8 @@ def test_listeners_are_compared_where_refs_have_them(section: str, wrong: bool) 
         ("{{ .GlobalConfig.EnableTLS }}", "false"),
         ("{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "X-Gateway-Model-Name"),
         ("{{ .GlobalConfig.InferencePoolNamespacedName }}", "default/demo-inference-pool"),
-        ("{{ shutdownTimeout .Spec.Template 15 }}", "10"),
-        ("{{ shutdownTimeout .Spec.Worker 15 }}", "40"),
+        ("{{ shutdownTimeout .Spec.Template 15 }}", "40"),
+        ("{{ shutdownTimeout .Spec.Worker 0 }}", "55"),
         ("x{{ kvTransferConfig .Spec.KVCacheOffloading }}", "x"),
         ("{{ if .Spec.Tracing }}traced{{ end }}.", "."),
     ],
@@ -206,7 +207,7 @@ def matches(annotations: Json | None, **ingress: str) -> list[list[str]]:
 def test_rules_by_model_stand_where_they_are_asked_for() -> None:
     """With a match for each adapter; otherwise they are gone, as they are where the operator switches them off."""
     assert matches(ENABLED) == [[""], ["demo", "a", "b"]]
-    assert matches(None) == [[""]]
+    assert matches(dict.fromkeys(ENABLED, "false")) == [[""]]
     assert matches(ENABLED, modelBasedRoutingMode="Disabled") == [[""]]
     assert matches(ENABLED, modelBasedRoutingHeaderName="X-Model") == [[""], ["demo"]]
 
@@ -371,7 +372,7 @@ def picked(config: Any, *containers: str) -> Json:
         ),
         (service(router=picked(PREDICTOR)), {}, "PluginServerMissing", "needs a latency predictor"),
         (service(router=picked(PREDICTOR, "predictor")), {}, None, ""),
-        (service(router=picked(TOKENIZED)), {}, "PluginServerMissing", "needs a tokenizer"),
+        (service(router=picked(TOKENIZED)), {}, None, ""),
         (service(router=picked(TOKENIZED, "tokenizer")), {}, None, ""),
         (
             service(uri="oci://registry.example.com/m:1", router=picked(TOKENIZED, "tokenizer")),

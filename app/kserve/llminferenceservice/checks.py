@@ -432,7 +432,7 @@ def _missing(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     written = document(spec.model_dump(by_alias=True, exclude_none=True))
     below: Json = {}
     for suffix in choose_presets([written]):
-        below = merge(below, presets.PRESETS.get(suffix, {}), SERVICE, directives=False)
+        below = merge(below, presets.LATEST.get(suffix, {}), SERVICE, directives=False)
     for pod, path in merged.templates(spec):
         for error in wholepod.missing(
             pod or {}, path, find(below, [str(segment) for segment in path.segments[1:]]) or {}, MODEL_VOLUMES

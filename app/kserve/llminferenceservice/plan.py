@@ -22,6 +22,7 @@ from app.kserve.router.tokenizer import with_tokenizer
 from app.kserve.spec.effective import CombineInputs, Effective, EffectiveSpec, combine
 from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
+from app.kserve.spec.presets import EDITIONS
 from app.kserve.workload.plan import MissingAccountError, PodPlan, WorkloadError, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kube import field
@@ -48,7 +49,12 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
     """Build what the service's effective spec is combined from."""
     related, operator, prefix = context.related, context.operator, settings.kserve_config_prefix
     finder = ConfigFinder(
-        related.configs, related.config_maps, service.metadata.namespace, operator.system_namespace, prefix
+        related.configs,
+        related.config_maps,
+        service.metadata.namespace,
+        operator.system_namespace,
+        prefix,
+        EDITIONS[settings.kserve_presets],
     )
     own = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
     pins = pins_of(service, settings)

@@ -217,10 +217,9 @@ def _expose(work: _Work) -> None:
         _within(work)
         return
     specs = [route.spec for route in view.referenced_routes()]
-    managed, spec = view.managed_route, view.managed_spec
-    if managed is not None and spec is not None:
-        work.children.append(managed)
-        specs = [spec, *specs]
+    if view.managed_route is not None and view.undivided_spec is not None:
+        work.children.append(view.managed_route)
+        specs = [view.undivided_spec, *specs]
     if view.related.gateways is None:  # the URLs are what they were
         work.addresses = None
         return

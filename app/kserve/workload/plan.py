@@ -308,11 +308,16 @@ class _Planner:
         return PodPlan(labels, annotations, self._with_adapters(pod), given.sources, places)
 
     def _with_adapters(self, pod: Json) -> Json:
-        """The pod whose server loads the adapters."""
+        """Return the pod whose server loads the adapters, each under its name and that of the route's rules."""
         model = self._spec.model
         if not self._adapters or model is None or model.lora is None:
             return pod
-        limits, served = model.lora, [(a.name, f"{a.path}/{inside(a.uri)}".rstrip("/")) for a in self._adapters]
+        limits, publisher = model.lora, f"publishers/{self._context.metadata.namespace}/models/"
+        served = [
+            (name, f"{adapter.path}/{inside(adapter.uri)}".rstrip("/"))
+            for adapter in self._adapters
+            for name in (adapter.name, publisher + adapter.name)
+        ]
         return {
             **pod,
             "containers": [

@@ -6,8 +6,8 @@ from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest
 from app.kube.base import Json
 from app.kube.objects import ConditionsStatus, ObservedAutoscaler, ObservedWorkload, RelatedMeta, ReplicasSpec
 from app.kube.stored import Decoder
-from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API, skips_loader
-from app.llmaz.playground.types import Playground, models
+from app.llmaz.names import INFERENCE_API, MODEL_API, skips_loader
+from app.llmaz.playground.types import Playground
 from app.settings import Settings
 
 
@@ -57,11 +57,9 @@ def template_inputs(_playground: Playground, request: Request, _settings: Settin
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     spec, metadata = playground.spec, playground.metadata
-    config = spec.backend_runtime_config
-    backend = DEFAULT_BACKEND if config is None else config.backend_name
-    claimed = tuple(dict.fromkeys(model.name for model in models(spec).models or () if model.name))
+    claimed = tuple(dict.fromkeys(model.name for model in spec.claims.models or () if model.name))
     rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
-    if backend:
-        rules.append(RelatedRule(INFERENCE_API, "backendruntimes", names=(backend,)))
+    if spec.backend:
+        rules.append(RelatedRule(INFERENCE_API, "backendruntimes", names=(spec.backend,)))
     rules.append(RelatedRule(INFERENCE_API, "services", namespace=metadata.namespace, names=(metadata.name,)))
     return rules

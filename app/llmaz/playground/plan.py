@@ -24,11 +24,11 @@ from app.llmaz.backendruntime.types import (
     RecommendedConfig,
     preset,
 )
-from app.llmaz.claims import ModelReference, main_first, speculative
+from app.llmaz.claims import ModelReference, speculative
 from app.llmaz.names import SKIP_LOADER, skips_loader
 from app.llmaz.openmodel.types import Flavor
 from app.llmaz.playground.observed import Related
-from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason, models
+from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason
 from app.llmaz.quantities import Resources, below
 from app.llmaz.references import Model, Runtime
 from app.llmaz.scaling import HPATrigger
@@ -71,16 +71,14 @@ class Plan:
 def plan(playground: Playground, related: Related, settings: Settings) -> Plan | Cause:
     """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = playground.spec, playground.metadata
-    claimed = models(spec).models or []
-    claimed_models = references.models(related.models, [model.name for model in main_first(claimed)])
+    claimed_models = references.models(related.models, spec.claims.names)
     if isinstance(claimed_models, Cause):
         return claimed_models
     skip = skips_loader(metadata)
     cannot = references.unloadable(claimed_models, settings, skip=skip)
     if cannot is not None:
         return cannot
-    config = spec.backend_runtime_config or _NO_CONFIG
-    engine = references.runtime(related.runtimes, config.backend_name)
+    engine = references.runtime(related.runtimes, spec.backend)
     if isinstance(engine, Cause):
         return engine
     return _decide(playground, claimed_models, engine, skip=skip)
@@ -89,7 +87,7 @@ def plan(playground: Playground, related: Related, settings: Settings) -> Plan |
 def _decide(playground: Playground, claimed_models: list[Model], engine: Runtime, *, skip: bool) -> Plan | Cause:
     """Build the plan of a Playground whose models and engine exist."""
     spec, metadata, runtime = playground.spec, playground.metadata, engine.spec
-    claims, config = models(spec), spec.backend_runtime_config or _NO_CONFIG
+    claims, config = spec.claims, spec.backend_runtime_config or _NO_CONFIG
     claimed = claims.models or []
     inferred = SPECULATIVE_PRESET if speculative(claimed) else DEFAULT_PRESET
     chosen = inferred if config.config_name is None else config.config_name

@@ -86,6 +86,19 @@ class PlaygroundSpec(KubeModel):
     )
     elastic_config: ElasticConfig | None = Field(default=None, description="Autoscaling settings.")
 
+    @property
+    def claims(self) -> ModelClaims:
+        """Both forms of the claim as one."""
+        claim = self.model_claim
+        if claim is None:
+            return self.model_claims or ModelClaims()
+        return ModelClaims(models=[ModelReference(name=claim.model_name)], inference_flavors=claim.inference_flavors)
+
+    @property
+    def backend(self) -> str:
+        """Name of the BackendRuntime."""
+        return (self.backend_runtime_config or BackendRuntimeConfig()).backend_name
+
 
 class ConditionType(StrEnum):
     """Condition types of a Playground."""
@@ -131,11 +144,3 @@ class PlaygroundStatus(Status):
 
 
 Playground = Resource[PlaygroundSpec, PlaygroundStatus]
-
-
-def models(spec: PlaygroundSpec) -> ModelClaims:
-    """Return both forms of the claim as one."""
-    claim = spec.model_claim
-    if claim is None:
-        return spec.model_claims or ModelClaims()
-    return ModelClaims(models=[ModelReference(name=claim.model_name)], inference_flavors=claim.inference_flavors)

@@ -305,9 +305,8 @@ _OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INV
 
 def against_related(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Return why no children would be created, and notes; empty if a model is not available."""
-    related, claims = request.related or Related(), service.spec.model_claims
-    claimed = (claims.models if claims is not None else None) or []
-    if not claimed or any(get(related.models, model.name) is None for model in claimed):
+    related, claimed = request.related or Related(), service.spec.claims.names
+    if not claimed or any(get(related.models, name) is None for name in claimed):
         return []
     decided = plan(service, request.children, related, settings)
     path = SPEC.child("modelClaims")

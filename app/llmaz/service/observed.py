@@ -13,7 +13,6 @@ from app.kube.objects import (
     ObservedObject,
     ObservedPod,
 )
-from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.names import (
     AI_GATEWAY_API,
     CONFIG_MAP,
@@ -64,8 +63,7 @@ def template_inputs(_service: Service, request: Request, _settings: Settings) ->
 
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Select the claimed models, the family's ConfigMap, the pods, and the model's routes, never a whole kind."""
-    metadata, claims = service.metadata, service.spec.model_claims or ModelClaims()
-    models = [model.name for model in main_first(claims.models or [])]
+    metadata, models = service.metadata, service.spec.claims.names
     claimed = tuple(dict.fromkeys(name for name in models if name))
     rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
     rules.append(RelatedRule("v1", "configmaps", namespace=settings.llmaz_system_namespace, names=(CONFIG_MAP,)))

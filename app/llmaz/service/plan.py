@@ -7,7 +7,6 @@ from enum import StrEnum
 from app.hooks.protocol import get
 from app.kube.objects import ObservedLeaderWorkerSet
 from app.llmaz import flavors, globalconfig, references
-from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.flavors import Nodes
 from app.llmaz.globalconfig import GlobalConfig
 from app.llmaz.names import deployment_selector, leader_selector, skips_loader
@@ -61,8 +60,7 @@ class Plan:
 def plan(service: Service, children: Children, related: Related, settings: Settings) -> Plan | Cause:
     """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = service.spec, service.metadata
-    claims = spec.model_claims or ModelClaims()
-    models = references.models(related.models, [model.name for model in main_first(claims.models or [])])
+    models = references.models(related.models, spec.claims.names)
     if isinstance(models, Cause):
         return models
     cannot = references.unloadable(models, settings, skip=skips_loader(metadata))
@@ -87,7 +85,7 @@ def _decide(
 ) -> Plan:
     spec, metadata = service.spec, service.metadata
     template, workload = spec.workload_template, _workload(spec.workload_template, observed)
-    claimed, offered = (spec.model_claims or ModelClaims()).inference_flavors or [], models[0].flavors
+    claimed, offered = spec.claims.inference_flavors or [], models[0].flavors
     chosen = flavors.chosen(offered, claimed)
     skip = skips_loader(metadata)
     size = _size(template, observed)

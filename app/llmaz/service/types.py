@@ -99,6 +99,11 @@ class ServiceSpec(KubeModel):
         description="Rollout strategy of the pods.",
     )
 
+    @property
+    def claims(self) -> ModelClaims:
+        """The claim, empty if it is absent."""
+        return self.model_claims or ModelClaims()
+
 
 class ConditionType(StrEnum):
     """Condition types of a Service."""

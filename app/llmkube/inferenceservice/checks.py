@@ -37,7 +37,7 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
+from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
 from app.llmkube.runtimes.rejected import rejected_options, service_engine
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
@@ -468,7 +468,7 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
         return []
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
-    draft = observed.decode(get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
+    draft = observed.decode(get(related.models, draft_name(spec), metadata.namespace))
     service_plan = plan(metadata, spec, model, draft, operator_claim=False, settings=settings)
     causes = {*mistakes(spec, service_plan, model), *refusals(spec, model.spec, service_plan, related, settings)}
     problems = [
@@ -488,7 +488,7 @@ def refusals(
         yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
     if service_plan.gpus.count:
         yield from runtime(spec.runtime).parallelism(spec, service_plan.gpus)
-    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    claim = spec.cache_claim
     mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in service_plan.volumes)
     if claim and mounted and related.claims is not None and get(related.claims, claim, service_plan.namespace) is None:
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
@@ -526,7 +526,7 @@ def _with_model(
 ) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     server, count = service_plan.runtime, service_plan.gpus.count
-    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    claim = spec.cache_claim
     if (
         claim
         and service_plan.init

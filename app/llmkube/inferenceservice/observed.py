@@ -32,6 +32,7 @@ from app.llmkube.inferenceservice.types import Reason as ServiceReason
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import ConditionType, Model, ModelSpec, ModelStatus, Reason
 from app.llmkube.model.types import Phase as ModelPhase
+from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.source import METAL, SourceClass, recorded_key, source_of
 from app.settings import Settings
@@ -94,7 +95,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     """Return the rules of the related objects, from the spec only: Metacontroller caches them (LK-D.2)."""
     metadata, spec = resource.metadata, resource.spec
     namespace = metadata.namespace
-    models = _named(spec.model_ref, runtime_of(spec.runtime).draft(spec))
+    models = _named(spec.model_ref, draft_name(spec))
     rules = [RelatedRule(names.API_VERSION, "models", namespace, models)] if models else []
     if settings.watch_pods and replicas_of(spec):
         labels = {"matchLabels": names.pod_selector(metadata.name)}
@@ -106,7 +107,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
         rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(spec.priority_class_name,)))
     if spec.runtime_class_name:
         rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
-    claims = _named(settings.llmkube_model_cache_claim, spec.model_cache.claim_name if spec.model_cache else "")
+    claims = _named(settings.llmkube_model_cache_claim, spec.cache_claim)
     if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
     if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:

@@ -128,16 +128,9 @@ def plan(
     runtime = runtime_of(spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
     claims = gpu_of(model.spec).resource_claims
-    mounts_model = runtime.mounts_model and not spec.skip_model_init
-    main = _storage(model, spec, operator_claim, settings) if mounts_model else _FETCHED_BY_SERVER
+    main = _storage(model, spec, operator_claim, settings) if _mounts_model(spec, runtime) else _FETCHED_BY_SERVER
     draft = _draft(spec, draft_model, main, operator_claim, settings)
-    port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
-    served = _served(main, runtime, model.spec)
-    engine, gpu_count = service_engine(spec, runtime.image), gpus.count or int(bool(claims))
-    serving = Serving(
-        runtime.name, spec, model.spec, served, mounts_model, port, gpu_count, draft.name, main.directory, engine
-    )
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -151,9 +144,9 @@ def plan(
         runtime=runtime,
         image=spec.image or _image(runtime, model.spec, gpus),
         command=spec.command or list(runtime.command),
-        args=runtime.arguments(serving),
+        args=runtime.arguments(_serving(spec, model.spec, runtime, main, draft, gpus.count or int(bool(claims)))),
         env=_environment([*runtime.environment(spec), *spec.env]),
-        port=port,
+        port=container_port(spec, runtime),
         service_port=service_port(spec),
         service_type=spec.endpoint.type if spec.endpoint else "ClusterIP",
         node_port=spec.endpoint.node_port if spec.endpoint and spec.endpoint.type == "NodePort" else None,
@@ -165,7 +158,7 @@ def plan(
         init=[step for step in (main.init, draft.init) if step],
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)],
         mounts=[*main.mounts, *draft.mounts, *_embedded(spec.extra_volume_mounts)],
-        probes=_probes(spec, runtime, port),
+        probes=_probes(spec, runtime, container_port(spec, runtime)),
         pod_security=_security(spec, settings),
         container_security=_container_security(spec),
         priority_class=priority_class(spec),
@@ -175,6 +168,28 @@ def plan(
         node_selector={**pool_selector(model.spec, spec, settings), **spec.node_selector},
         affinity=normalised(clean(spec.affinity or {})),
         topology_spread=_embedded(spec.topology_spread_constraints),
+    )
+
+
+def _mounts_model(spec: InferenceServiceSpec, runtime: Runtime) -> bool:
+    return runtime.mounts_model and not spec.skip_model_init
+
+
+def _serving(
+    spec: InferenceServiceSpec, model: ModelSpec, runtime: Runtime, main: Storage, draft: Draft, gpus: int
+) -> Serving:
+    """Return the inputs of the command line."""
+    return Serving(
+        runtime=runtime.name,
+        spec=spec,
+        model=model,
+        path=_served(main, runtime, model),
+        mounts_model=_mounts_model(spec, runtime),
+        port=container_port(spec, runtime),
+        gpus=gpus,
+        draft=draft.name,
+        directory=main.directory,
+        engine=service_engine(spec, runtime.image),
     )
 
 
@@ -285,7 +300,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
         return _FETCHED_BY_SERVER
     cache = spec.model_cache or _DEFAULT_CACHE
     fetched = _download(model, model.status.cache_key, source, cache, settings)
-    claim = cache.claim_name or _claim_of(model, operator_claim, settings)
+    claim = spec.cache_claim or _claim_of(model, operator_claim, settings)
     return Storage(
         path=fetched.path,
         directory=fetched.directory if source.files else "",

@@ -33,7 +33,7 @@ from app.llmkube.inferenceservice.types import (
     Service,
 )
 from app.llmkube.model.status import stamp
-from app.llmkube.runtimes.registry import RUNTIMES, runtime
+from app.llmkube.runtimes.registry import RUNTIMES, draft_name, runtime
 from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
@@ -365,7 +365,7 @@ def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Ca
     type_ = ConditionType.SPECULATIVE_INVALID
     if missing:
         conditions.set(type_, True, Reason.SPECULATIVE_INVALID, missing.text)
-    elif not runtime(spec.runtime).draft(spec):
+    elif not draft_name(spec):
         conditions.remove(type_)
     elif conditions.get(type_) is not None:
         conditions.set(type_, False, Reason.CONFIG_VALID, "the draft model can be used")

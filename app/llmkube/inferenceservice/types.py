@@ -567,6 +567,11 @@ class InferenceServiceSpec(KubeModel):
         default="", description="Size of oMLX' cache in memory. metal only."
     )
 
+    @property
+    def cache_claim(self) -> str:
+        """Name of the claim that replaces the Model's own; empty without one."""
+        return self.model_cache.claim_name if self.model_cache else ""
+
 
 class Phase(StrEnum):
     """The phase of a service (LK-5.3)."""

@@ -280,7 +280,7 @@ def _templates(value: Any) -> dict[str, int]:
     return {text: actions for item in items for text, actions in _templates(item).items()}
 
 
-OURS = _templates(presets.PRESETS)
+OURS = _templates(presets.EDITIONS)
 
 
 @pytest.mark.parametrize(("text", "actions"), OURS.items())
