@@ -36,6 +36,11 @@ def _selection(rule: Json) -> Selection:
     return Selection.NAMESPACE if rule.get("namespace") else Selection.CLUSTER
 
 
+def _group(api_version: str) -> str:
+    """An object in an older version asks in that version."""
+    return api_version.rpartition("/")[0]
+
+
 @pytest.mark.parametrize(
     "parent", list(_parents()), ids=lambda parent: f"{parent['kind']}-{parent['metadata']['name']}"
 )
