@@ -5,8 +5,10 @@ Merge keys are Kubernetes' own; so are the fields whose zero value means "not se
 
 from collections.abc import Iterable, Mapping
 
+from app.kube import embedded
 from app.kube.base import Json
 from app.kube.embedded_types import MERGE_KEYS as KEYS
+from app.kube.embedded_types import TYPES
 from app.kube.merge import OPEN, MergeRules
 from app.kube.quantity import canonical_value
 from app.kube.stored import without_nulls
@@ -70,21 +72,31 @@ _ZERO_IS_ABSENT = frozenset(
         "partition",
     }
 )
-_STRING_MAPS = frozenset(
-    {"nodeSelector", "matchLabels", "labels", "annotations", "volumeAttributes", "options", "overhead"}
-)
+
+
+def _pod_fields() -> dict[tuple[str, str], set[str]]:
+    """Return the names of the fields of pods by type and container, as Kubernetes declares them."""
+    names: dict[tuple[str, str], set[str]] = {}
+    types, reached = ["PodTemplateSpec"], {"PodTemplateSpec"}
+    for type_name in types:
+        for name, (declared, container) in embedded.fields(type_name).items():
+            names.setdefault((declared, container), set()).add(name)
+            if declared in TYPES and declared not in reached:
+                reached.add(declared)
+                types.append(declared)
+    return names
+
+
+_FIELDS = _pod_fields()
+_QUANTITY_MAPS = _FIELDS["quantity", "{}"]
+_MAPS = _FIELDS["string", "{}"] | _QUANTITY_MAPS
 """Maps whose keys the user chooses: an empty value is kept."""
+_QUANTITIES = _FIELDS["quantity", ""]
 _EMPTY_STRING_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName", "service"})
 """Strings that differ from absent when they are empty; ``service`` is a gRPC probe's, and empty by default."""
 _WITH_VALUE = frozenset({"httpHeaders", "sysctls"})
 """Lists whose items have a ``value`` that is written even when it is empty; LeaderWorkerSet's schema requires it."""
-_QUANTITY_MAPS = frozenset({"requests", "limits", "overhead", "capacity"})
-_MAPS = _STRING_MAPS | _QUANTITY_MAPS
-_QUANTITIES = frozenset({"sizeLimit", "divisor"})
-_EMPTY_OBJECT_IS_ABSENT = frozenset(
-    {"resources", "requests", "limits", "overhead", "labels", "annotations", "matchLabels", "volumeAttributes"}
-    | {"nodeSelector", "options"}
-)
+_EMPTY_OBJECT_IS_ABSENT = {*_MAPS, "resources"}
 
 
 def normalised(value: Json) -> Json:

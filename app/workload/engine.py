@@ -102,6 +102,6 @@ def engine_of(image: str) -> Engine | None:
     if name is None or match is None:
         return None
     version = _ordered(match[1])
-    below = [release for known, release in _CATALOGUES[name] if known <= version][-1:]
-    above = [release for known, release in _CATALOGUES[name] if known >= version][:1]
+    below = [release for catalogued, release in _CATALOGUES[name] if catalogued <= version][-1:]
+    above = [release for catalogued, release in _CATALOGUES[name] if catalogued >= version][:1]
     return Engine(name, match[1], (*below, *above)) if below and above else None

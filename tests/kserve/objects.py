@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from app.admission.review import Verdict
@@ -13,8 +13,8 @@ from app.kserve.kinds import KINDS
 from app.kube.base import Json
 from app.settings import Settings
 from tests import hookcalls
+from tests.builders import NOW
 
-NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 URI = "hf://facebook/opt-125m"
 SERVICE_KIND, CONFIG_KIND = KINDS
 RBAC_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding"})

@@ -1,7 +1,7 @@
 """The children of a Playground: an inference Service and an autoscaler. Source: LZ-4.1, LZ-4.5."""
 
+from app.kube import desired
 from app.kube.base import Json
-from app.kube.desired import HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, ObjectMeta, ScaleTarget
 from app.llmaz.claims import main_first
 from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
 from app.llmaz.playground.plan import Plan
@@ -69,15 +69,15 @@ def _runner(plan: Plan) -> Json:
     return {key: value for key, value in container.items() if value} | plan.runtime.handlers
 
 
-def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
+def horizontal_pod_autoscaler(plan: Plan) -> desired.HorizontalPodAutoscaler | None:
     """Build the autoscaler; ``None`` if the Playground does not scale."""
     scaling = plan.scaling
     if scaling is None:
         return None
-    return HorizontalPodAutoscaler(
-        metadata=ObjectMeta(name=plan.name, namespace=plan.namespace),
-        spec=HorizontalPodAutoscalerSpec(
-            scale_target_ref=ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=plan.name),
+    return desired.HorizontalPodAutoscaler(
+        metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace),
+        spec=desired.HorizontalPodAutoscalerSpec(
+            scale_target_ref=desired.ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=plan.name),
             min_replicas=scaling.minimum,
             max_replicas=scaling.maximum,
             metrics=metrics(scaling.trigger),

@@ -5,18 +5,7 @@ from dataclasses import dataclass
 
 from app.kube.base import Json
 from app.kube.podspec import each_name_once, stored
-from app.llmaz import flavors, references
-from app.llmaz.arguments import (
-    DEGREES,
-    DRAFT_MODEL_PATH,
-    MODEL_NAME,
-    MODEL_PATH,
-    ArgumentError,
-    has_option,
-    named_words,
-    render,
-    render_variable,
-)
+from app.llmaz import arguments, flavors, references
 from app.llmaz.backendruntime.types import (
     DEFAULT_PRESET,
     SPECULATIVE_PRESET,
@@ -98,8 +87,8 @@ def _decide(playground: Playground, claimed_models: list[Model], engine: Runtime
     params = flavors.words(flavor)
     templates = [*(base.args or ()), *_param_args(base, params, config.args or [])]
     try:
-        args = render(templates, {**params, **_values(claimed_models, skip=skip)})
-    except ArgumentError as error:
+        args = arguments.render(templates, {**params, **_values(claimed_models, skip=skip)})
+    except arguments.ArgumentError as error:
         text = f"preset {chosen} of BackendRuntime {config.backend_name}: {error}"
         return Cause(Stage.SPEC, text, Reason.ARGUMENT_NOT_RENDERABLE)
     version = runtime.version if config.version is None else config.version
@@ -133,9 +122,9 @@ def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
 
 
 def _values(models: list[Model], *, skip: bool) -> dict[str, str]:
-    values = {MODEL_NAME: models[0].served_name, MODEL_PATH: models[0].source.path(skip=skip)}
+    values = {arguments.MODEL_NAME: models[0].served_name, arguments.MODEL_PATH: models[0].source.path(skip=skip)}
     if len(models) > 1:
-        values[DRAFT_MODEL_PATH] = models[1].source.path(skip=skip)
+        values[arguments.DRAFT_MODEL_PATH] = models[1].source.path(skip=skip)
     return values
 
 
@@ -145,15 +134,15 @@ def _param_args(base: RecommendedConfig, params: Mapping[str, str], args: Sequen
     A degree of 1 is every engine's default, so it needs no argument.
     """
     for group in base.param_args or ():
-        is_set = group.param in params and (group.param not in DEGREES or params[group.param] != "1")
-        if is_set and not has_option(args, [*(group.args or ()), *(group.unless or ())]):
+        is_set = group.param in params and (group.param not in arguments.DEGREES or params[group.param] != "1")
+        if is_set and not arguments.has_option(args, [*(group.args or ()), *(group.unless or ())]):
             yield from group.args or ()
 
 
 def _variables(runtime: BackendRuntimeSpec, params: Mapping[str, str]) -> Iterator[Json]:
     for variable in runtime.envs or ():
         value = variable.get("value")
-        yield {**variable, "value": render_variable(value, params)} if value else variable
+        yield {**variable, "value": arguments.render_variable(value, params)} if value else variable
 
 
 def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]) -> Scaling | None:
@@ -187,9 +176,9 @@ def _degree_notes(flavor: Flavor | None, base: RecommendedConfig, runtime: Backe
     """Warn of parallelism in a flavor for which the preset has no placeholder (LZ-N35)."""
     added = (argument for group in base.param_args or () for argument in group.args or ())
     templates = [*(base.args or ()), *added, *(variable.get("value") or "" for variable in runtime.envs or ())]
-    placeholders = {word for template in templates for word in named_words(template)}
+    placeholders = {word for template in templates for word in arguments.named_words(template)}
     params = (flavor.params if flavor is not None else None) or {}
-    for word in DEGREES:
+    for word in arguments.DEGREES:
         if flavor is not None and params.get(word, "1") != "1" and word not in placeholders:
             yield f"flavor {flavor.name}: {word} has no effect, because the preset has no placeholder for it"
 

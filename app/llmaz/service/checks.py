@@ -17,21 +17,8 @@ from app.kube.decode import SPEC
 from app.kube.names import validate_annotation_keys, validate_labels
 from app.kube.quantity import canonical_value
 from app.kube.stored import without_nulls
-from app.llmaz import claims
+from app.llmaz import claims, names
 from app.llmaz.checks import workload_name, workload_warnings
-from app.llmaz.names import (
-    FLAVORS,
-    INFERENCE_SERVICE,
-    LOADER,
-    MODEL_FAMILY,
-    MODEL_NAME,
-    MODEL_VOLUME,
-    MODELS_DIR,
-    PORT,
-    RUNNER,
-    load_balancer,
-    skips_loader,
-)
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.references import Obstacle
 from app.llmaz.service.observed import Related, Request
@@ -67,7 +54,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
         errors += claims.check(spec.model_claims, SPEC.child("modelClaims"))
     if spec.replicas < 0:
         errors.append(field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more"))
-    errors += _workload(spec.workload_template, created=old is None, loads=not skips_loader(service.metadata))
+    errors += _workload(spec.workload_template, created=old is None, loads=not names.skips_loader(service.metadata))
     if old is not None and old.spec.workload_template.size != spec.workload_template.size:
         errors.append(field.immutable(TEMPLATE.child("size"), spec.workload_template.size))
     grouped = not spec.workload_template.is_single
@@ -88,7 +75,9 @@ def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iter
 
 def _no_runner(path: field.Path) -> field.Error:
     where = path.child("spec", "containers")
-    return field.forbidden(where, f"one container must be named {RUNNER}: it gets the model and the flavor's resources")
+    return field.forbidden(
+        where, f"one container must be named {names.RUNNER}: it gets the model and the flavor's resources"
+    )
 
 
 def items(template: Json, name: str) -> list[Json]:
@@ -98,11 +87,11 @@ def items(template: Json, name: str) -> list[Json]:
 
 
 def has_runner(template: Json) -> bool:
-    return any(container.get("name") == RUNNER for container in items(template, "containers"))
+    return any(container.get("name") == names.RUNNER for container in items(template, "containers"))
 
 
-_LOADER = re.compile(rf"{LOADER}(-[0-9]+)?")
-_VOLUME = re.compile(rf"{MODEL_VOLUME}(-[0-9]+)?")
+_LOADER = re.compile(rf"{names.LOADER}(-[0-9]+)?")
+_VOLUME = re.compile(rf"{names.MODEL_VOLUME}(-[0-9]+)?")
 
 
 def _pods(template: Json, path: field.Path, *, loads: bool) -> Iterator[field.Error]:
@@ -119,7 +108,7 @@ def _pods(template: Json, path: field.Path, *, loads: bool) -> Iterator[field.Er
         if _LOADER.fullmatch(str(container.get("name"))):
             yield _reserved(spec.child("initContainers").index(position).child("name"), container["name"])
     for position, container in enumerate(items(template, "containers")):
-        if container.get("name") == RUNNER:
+        if container.get("name") == names.RUNNER:
             yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
 
 
@@ -147,7 +136,7 @@ def _pod_rules(template: Json, path: field.Path) -> Iterator[field.Error]:
 
 def _mounts(container: Json, path: field.Path) -> Iterator[field.Error]:
     for position, mount in enumerate(container.get("volumeMounts") or ()):
-        if mount and str(mount.get("mountPath")).rstrip("/") == MODELS_DIR.rstrip("/"):
+        if mount and str(mount.get("mountPath")).rstrip("/") == names.MODELS_DIR.rstrip("/"):
             yield _reserved(path.index(position).child("mountPath"), mount["mountPath"])
 
 
@@ -200,7 +189,9 @@ def update_warnings(service: Service, old: Service, settings: Settings) -> list[
     if not has_runner(after.worker_template):
         where = WORKER.child("spec", "containers")
         advice.append(
-            field.advice(where, f"one container must be named {RUNNER}; until then running pods are left unchanged")
+            field.advice(
+                where, f"one container must be named {names.RUNNER}; until then running pods are left unchanged"
+            )
         )
     if not before.is_single and not after.is_single and _each(before) != _each(after):
         path = TEMPLATE.child("subGroupPolicy")
@@ -231,8 +222,10 @@ def _alone(template: WorkloadTemplate) -> Iterator[field.Advice]:
             yield field.advice(
                 path.key(key), "where LeaderWorkerSet is installed, its webhook rejects other pods with this label"
             )
-    if INFERENCE_SERVICE in labels:
-        yield field.advice(path.key(INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label")
+    if names.INFERENCE_SERVICE in labels:
+        yield field.advice(
+            path.key(names.INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label"
+        )
 
 
 def _grouped(template: WorkloadTemplate) -> Iterator[field.Advice]:
@@ -247,7 +240,10 @@ def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
     """Warn of labels and annotations that describe the model and are overwritten (LZ-4.3)."""
     pods, path = _serving(spec.workload_template)
     claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
-    for kind, keys in (("labels", (MODEL_NAME, MODEL_FAMILY)), ("annotations", (FLAVORS,) if claims_flavors else ())):
+    for kind, keys in (
+        ("labels", (names.MODEL_NAME, names.MODEL_FAMILY)),
+        ("annotations", (names.FLAVORS,) if claims_flavors else ()),
+    ):
         values = _metadata(pods, kind)
         for key in keys:
             if key in values:
@@ -261,10 +257,12 @@ def _unreachable(service: Service) -> Iterator[field.Advice]:
     pods, path = _serving(service.spec.workload_template)
     for position, container in enumerate(items(pods, "containers")):
         ports = [port.get("containerPort") for port in container.get("ports") or () if port]
-        if container["name"] == RUNNER and ports and PORT not in ports:
+        if container["name"] == names.RUNNER and ports and names.PORT not in ports:
             where = path.child("spec", "containers").index(position).child("ports")
-            name = load_balancer(service.metadata.name or "<name>")
-            yield field.advice(where, f"must include {PORT}, the only port to which the Service {name} sends requests")
+            name = names.load_balancer(service.metadata.name or "<name>")
+            yield field.advice(
+                where, f"must include {names.PORT}, the only port to which the Service {name} sends requests"
+            )
 
 
 def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
