@@ -333,10 +333,7 @@ def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
 def _draft(
     spec: InferenceServiceSpec, model: Model | None, main: Storage, operator_claim: bool, settings: Settings
 ) -> Draft:
-    """Return the draft model: a Model of the namespace if the name is one, else the user's value.
-
-    A server cannot use the name of a Model that does not exist, so it is left out (LK-B-08).
-    """
+    """Return the draft model, if it can be used (LK-B-08): a Model of the namespace, else the user's value."""
     runtime = runtime_of(spec.runtime)
     text = runtime.draft(spec)
     if not text or model is None or accelerator(model.spec) == METAL:
