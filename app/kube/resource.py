@@ -120,6 +120,8 @@ class CustomResource:
     related_elsewhere: bool = True
     """False if no related object is of another namespace than the parent: then Metacontroller compares namespaces
     before it makes label selectors (MC-6)."""
+    finalize_component: str = ""
+    """Name of the kustomize component that configures the finalize hook; empty for a kind without one."""
     grants: tuple[Grant, ...] = ()
     counted: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Fields of the status that syncs are counted by, with the values that are counted separately."""
@@ -138,7 +140,7 @@ class CustomResource:
 
     @property
     def hook_path(self) -> str:
-        """``/<family>/<plural>``: ``/sync`` and ``/customize`` are below."""
+        """``/<family>/<plural>``: ``/sync``, ``/customize`` and ``/finalize`` are below."""
         return f"/{self.family}/{self.plural}"
 
     @property
