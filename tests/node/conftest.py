@@ -75,7 +75,7 @@ def world() -> Iterator[World]:
         address=machine.ADDRESS,
         # Minutes by default: how often an autoscaler decides, and how long it waits before it takes pods away.
         controller_flags=(
-            "--horizontal-pod-autoscaler-sync-period=3s",
+            "--horizontal-pod-autoscaler-sync-period=5s",
             "--horizontal-pod-autoscaler-downscale-stabilization=20s",
         ),
     )

@@ -80,7 +80,7 @@ def manifests(recorded: dict[str, str]) -> list[dict[str, Any]]:
     shipped = [o for o in yaml.safe_load_all((COMPONENT / "prometheus.yaml").read_text()) if o["kind"] not in _WITHOUT]
     rules = [{"record": name, "expr": expression} for name, expression in recorded.items()]
     config = {
-        "global": {"scrape_interval": "2s", "evaluation_interval": "2s"},
+        "global": {"scrape_interval": "5s", "evaluation_interval": "5s"},
         "rule_files": ["/etc/prometheus/rules.yml"],
         "scrape_configs": scrape_configs(monitors),
     }
@@ -123,7 +123,11 @@ def _pod() -> dict[str, Any]:
                 "image": images.PROMETHEUS,
                 "args": ["--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/data"],
                 "ports": [{"containerPort": 9090}],
-                "readinessProbe": {"httpGet": {"path": "/-/ready", "port": 9090}, "periodSeconds": 2},
+                "readinessProbe": {
+                    "httpGet": {"path": "/-/ready", "port": 9090},
+                    "periodSeconds": 2,
+                    "timeoutSeconds": 10,
+                },
                 "securityContext": rights,
                 "volumeMounts": [
                     {"name": "config", "mountPath": "/etc/prometheus"},

@@ -35,6 +35,10 @@ def services(installed: World, namespace: str, tiny: str) -> dict[str, str]:
 
     llm-d's autoscaler is played: it wants two pods of the LLMInferenceService while one of its pods is busy.
     """
+    # Busy for long, and still not with all of the machine.
+    limit = {"type": "Container", "default": {"cpu": "200m"}, "defaultRequest": {"cpu": "10m"}}
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "slow"}, "spec": {"limits": [limit]}}
+    installed.apply(namespace, limits)
     pods = {"type": "Pods", "pods": {"metric": {"name": _BUSY}, "target": _TRIGGER}}
     elastic = {"minReplicas": 1, "maxReplicas": 2, "scaleTrigger": {"hpa": {"metrics": [pods]}}}
     own = {"type": "Pods", "name": _BUSY, "targetAverageValue": "500m"}
