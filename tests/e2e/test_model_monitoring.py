@@ -1,4 +1,4 @@
-"""Alerts and dashboard about models, judged by promtool; tests/world/test_kube_state_metrics.py has their metrics."""
+"""Alerts and dashboard about models, judged by promtool; test_kube_state_metrics.py has their metrics."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ while [ "$#" -gt 0 ]; do
   esac
   shift
 done
-exec llama-server --model "$model" --alias "$name" --host 0.0.0.0 --port "$port" --ctx-size 512 --metrics
+exec llama-server --model "$model" --alias "$name" --host 0.0.0.0 --port "$port" --ctx-size 512 --threads 1 --metrics
 """
 
 _PYTHON_SUITE = "trixie"  # its Python is the Dockerfile's 3.13

@@ -35,7 +35,8 @@ def service(name: str, model_ref: str, **spec: Any) -> dict[str, Any]:
 def runtime(name: str) -> dict[str, Any]:
     """A BackendRuntime of llmaz that asks for little; it belongs to no namespace."""
     repository, _, version = images.LLAMA.rpartition(":")
-    arguments = ["-m", "{{ .ModelPath }}", "--host", _ANY_ADDRESS, "--port", "8080", "--ctx-size", "512", "--metrics"]
+    model = ["-m", "{{ .ModelPath }}", "--ctx-size", "512", "--threads", "1"]
+    arguments = [*model, "--host", _ANY_ADDRESS, "--port", "8080", "--metrics"]
     return {
         "apiVersion": "inference.llmaz.io/v1alpha1",
         "kind": "BackendRuntime",

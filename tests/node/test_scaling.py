@@ -36,7 +36,7 @@ def services(installed: World, namespace: str, tiny: str) -> dict[str, str]:
     llm-d's autoscaler is played: it wants two pods of the LLMInferenceService while one of its pods is busy.
     """
     # Busy for long, and still not with all of the machine.
-    limit = {"type": "Container", "default": {"cpu": "200m"}, "defaultRequest": {"cpu": "10m"}}
+    limit = {"type": "Container", "default": {"cpu": "300m"}, "defaultRequest": {"cpu": "10m"}}
     limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "slow"}, "spec": {"limits": [limit]}}
     installed.apply(namespace, limits)
     pods = {"type": "Pods", "pods": {"metric": {"name": _BUSY}, "target": _TRIGGER}}
@@ -45,7 +45,12 @@ def services(installed: World, namespace: str, tiny: str) -> dict[str, str]:
     folder = installed.host_model.parent
     installed.apply(
         namespace,
-        service("follows", tiny, autoscaling={"minReplicas": 1, "maxReplicas": 2, "metrics": [own]}),
+        service(
+            "follows",
+            tiny,
+            autoscaling={"minReplicas": 1, "maxReplicas": 2, "metrics": [own]},
+            extraArgs=["--threads", "1"],
+        ),
         samples.runtime("plays"),
         samples.open_model("plays", installed.host_model),
         samples.playground("plays", "plays", "plays", elasticConfig=elastic),
