@@ -76,7 +76,7 @@ def world() -> Iterator[World]:
         # Minutes by default: how often an autoscaler decides, and how long it waits before it takes pods away.
         controller_flags=(
             "--horizontal-pod-autoscaler-sync-period=5s",
-            "--horizontal-pod-autoscaler-downscale-stabilization=20s",
+            "--horizontal-pod-autoscaler-downscale-stabilization=30s",
         ),
     )
     models, host_model = (machine.SERVED / name / "tiny.gguf" for name in ("models", "host-models/tiny"))

