@@ -4,18 +4,16 @@ The script is a constant; its inputs are environment variables, so a user's valu
 (LK-T-22).
 """
 
-from __future__ import annotations
-
 import functools
 import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
 
 from app.kube.base import Json
 from app.kube.desired import Container, VolumeMount
+from app.kube.objects import ObjectMeta
 from app.kube.stored import clean
 from app.llmkube import names
 from app.llmkube.model.types import ModelSpec
@@ -88,8 +86,13 @@ def download(model: ModelSpec, source: Source, namespace: str, name: str, settin
     )
 
 
+def is_by_pods(model: ObjectMeta, source: Source) -> bool:
+    """Return whether the user leaves a Model's download to the pods: the Model has no Job and no claim."""
+    return source.is_remote and (model.annotations or {}).get(names.DOWNLOAD) == names.BY_PODS
+
+
 def container(
-    download: Download, settings: Settings, security: Mapping[str, Any] | None = None, *, in_job: bool = False
+    download: Download, settings: Settings, security: Mapping[str, object] | None = None, *, in_job: bool = False
 ) -> Container:
     """Build the container that downloads. ``security`` is the user's pod security context, with the user to run as."""
     command = script(
@@ -169,7 +172,7 @@ def _copies(download: Download) -> bool:
     return download.cached and download.source.kind is SourceClass.LOCAL
 
 
-def _security_context(pod: Mapping[str, Any]) -> Json:
+def _security_context(pod: Mapping[str, object]) -> Json:
     context: Json = {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": False,

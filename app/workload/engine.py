@@ -3,12 +3,11 @@
 The releases are the files in ``engines/``, which ``python -m tools.engines`` writes from the engines' publications.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from operator import itemgetter
 
 import msgspec
 
@@ -23,6 +22,7 @@ _REPOSITORIES = {
 }
 _TAG = re.compile(r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]+(?:\.[0-9]+)+(?:\.post[0-9]+)?)(?:-[a-z0-9.-]+)?")
 
+_NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
 
 
@@ -45,6 +45,16 @@ def _read() -> tuple[Release, ...]:
 
 
 RELEASES = _read()
+
+
+def _ordered(version: str) -> tuple[int, ...]:
+    return tuple(map(int, _NUMBER.findall(version)))
+
+
+_CATALOGUES = {
+    name: sorted(((_ordered(r.version), r) for r in RELEASES if r.engine == name), key=itemgetter(0)) for name in NAMES
+}
+"""The releases of each engine with their versions, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +93,12 @@ class Engine:
 
 
 def engine_of(image: str) -> Engine | None:
-    """Return the engine of an image by its name; ``None`` for other images and unknown versions.
-
-    A version is known from the oldest catalogued release to the newest.
-    """
+    """Return the engine of an image; ``None`` for other images, and versions outside of the catalogued ones."""
     repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
     name, match = _REPOSITORIES.get(repository), _TAG.fullmatch(tag)
     if name is None or match is None:
         return None
     version = _ordered(match[1])
-    releases = sorted((r for r in RELEASES if r.engine == name), key=lambda release: _ordered(release.version))
-    below = [release for release in releases if _ordered(release.version) <= version][-1:]
-    above = [release for release in releases if _ordered(release.version) >= version][:1]
+    below = [release for catalogued, release in _CATALOGUES[name] if catalogued <= version][-1:]
+    above = [release for catalogued, release in _CATALOGUES[name] if catalogued >= version][:1]
     return Engine(name, match[1], (*below, *above)) if below and above else None
-
-
-def _ordered(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"[0-9]+", version)))

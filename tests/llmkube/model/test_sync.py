@@ -12,7 +12,8 @@ from app.kube.conditions import rfc3339
 from app.llmkube.download import script
 from app.llmkube.kinds import MODEL
 from app.settings import Settings
-from tests.llmkube.objects import KEY, NOW, child, condition, customize, model, observed, sync
+from tests.builders import NOW
+from tests.llmkube.objects import KEY, child, condition, customize, model, observed, sync
 
 SHA = "A" * 64
 EARLIER = rfc3339(NOW - timedelta(seconds=60))
@@ -295,6 +296,16 @@ def test_what_others_fetch_is_ready_at_once(document: Json, reason: str, path: s
     assert answer["status"]["acceleratorReady"] is True
     assert (condition(answer, "Available") or {})["reason"] == reason
     assert (condition(answer, "Ready") or {})["status"] == "True"
+
+
+def test_pods_download_where_the_user_says_so() -> None:
+    """They download once, onto the claim of their service: the Model has neither a Job nor a claim."""
+    document = model(source="https://example.com/m.gguf")
+    document["metadata"]["annotations"] = {"modelhooks.dev/download": "Pods"}
+    answer = sync(document)
+    assert answer["children"] == []
+    assert (condition(answer, "Available") or {})["reason"] == "WorkloadResolved"
+    assert [child["kind"] for child in sync({**document, "metadata": model()["metadata"]})["children"]]
 
 
 def test_without_a_cache_pods_download() -> None:
