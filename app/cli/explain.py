@@ -74,6 +74,7 @@ def command(
         return options.fail("explain", "no object of a kind that is served")
     for item in explained:
         item["values"] = [row for row in item["values"] if not paths or any(part in row["path"] for part in paths)]
+    options.tell_assumptions("explain", reading.manifests, world.without)
     if output == "json":
         click.echo(printing.as_json(explained), nl=False)
     else:

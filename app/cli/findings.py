@@ -30,6 +30,7 @@ IDS = {
     "advice": "Valid, and probably not meant.",
 }
 """Every kind of finding; docs/findings.md has a section for each."""
+PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/findings.md"
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,12 @@ def as_sarif(findings: Sequence[Finding], _: Lines) -> str:
         for f in findings
     ]
     rules = [
-        {"id": id_, "shortDescription": {"text": text}, "help": {"text": f"docs/findings.md#{id_}"}}
+        {
+            "id": id_,
+            "shortDescription": {"text": text},
+            "help": {"text": f"docs/findings.md#{id_}"},
+            "helpUri": f"{PAGE}#{id_}",
+        }
         for id_, text in IDS.items()
     ]
     run = {"tool": {"driver": {"name": "modelhooks", "rules": rules}}, "results": results}

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from app.cli import printing
-from app.cli.kinds import COMPONENTS
+from app.cli.catalogue import assumptions
+from app.cli.kinds import COMPONENTS, INSTALLATION
+from app.cli.manifests import Manifest
 
 DEFAULT_NAMESPACE = "default"
 
@@ -54,8 +56,8 @@ _OFFLINE = (
     click.option(
         "--without",
         multiple=True,
-        type=click.Choice(COMPONENTS),
-        help="An optional child kind that is not installed.",
+        type=click.Choice([*COMPONENTS, INSTALLATION]),
+        help="An optional child kind that is not installed; installation: take no object as given.",
     ),
     click.option("--namespace", "-n", default=DEFAULT_NAMESPACE, show_default=True, help="For objects that name none."),
     click.option(
@@ -81,6 +83,13 @@ def doc(text: str | None) -> str:
     return "\n\n".join(
         f"\b\n{part}" if part.startswith("  ") else part for part in (text or "").strip("\n").split("\n\n")
     )
+
+
+def tell_assumptions(command: str, manifests: Sequence[Manifest], without: tuple[str, ...]) -> None:
+    """Print on standard error which objects are taken as given."""
+    objects = assumptions(manifests) if INSTALLATION not in without else ""
+    if objects:
+        warn(command, [f"taken as given: {objects} (--without {INSTALLATION} changes that)"])
 
 
 def fail(command: str, problem: object) -> int:

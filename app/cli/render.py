@@ -54,6 +54,7 @@ def command(
         answers = answers_of([*reading.manifests, *others.manifests], selected, world.namespace, world.without)
     except ManifestError as error:
         return options.fail("render", error)
+    options.tell_assumptions("render", reading.manifests, world.without)
     unmade = [] if errors else list(_without_children(answers))
     options.warn("render", unmade)
     click.echo(_printed(answers, output, status=status), nl=False)

@@ -31,6 +31,7 @@ from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, Reading
 from app.cli.offline import holding, identity, in_cluster, served
 from app.cli.options import DEFAULT_NAMESPACE
+from app.cli.podfit import pods_fit
 from app.cli.printing import counted
 from app.cli.references import dangling
 from app.cli.sets import split
@@ -39,6 +40,8 @@ from app.errors import ProtocolError
 from app.hooks.kind import AnyKind
 from app.kube import field
 from app.kube.base import Json
+from app.kube.fit import Answer
+from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.kube.rawchecks import METADATA
 from app.settings import Settings
@@ -73,6 +76,7 @@ def command(
     print_findings(result, reading.lines, output)
     errors = sum(finding.level == "error" for finding in result)
     checked = sum(served(manifest) is not None for manifest in reading.manifests)
+    options.tell_assumptions("validate", reading.manifests, world.without)
     click.echo(_summary(checked, errors, len(result) - errors, reading), err=True)
     if errors or (result and fail_on == "warning"):
         return 1
@@ -185,10 +189,29 @@ def _together(
         return
     for path, words in dangling(kind, document, cluster):
         yield _finding(manifest, "warning", path, words, "dangling-reference")
-    if kind.offline.cross_object_warnings is None or findings_of(kind, document, settings)[0]:
+    if findings_of(kind, document, settings)[0]:
         return  # an object with errors has no plan
+    if kind.offline.fit is None:
+        yield from _too_large(manifest, kind, cluster, document)
+    if kind.offline.cross_object_warnings is None:
+        return
     for advice in kind.offline.cross_object_warnings(resource, request, settings):
         yield _warning(manifest, advice, "combination")
+
+
+_MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", "models"))
+"""The fields that name the model of a service whose kind does not judge its size."""
+
+
+def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Json) -> Iterator[Finding]:
+    """Yield a warning about a model that does not fit into the GPUs that the pods select."""
+    fit = pods_fit(cluster, kind, document)
+    if fit is None or fit.answer is not Answer.DOES_NOT_FIT:
+        return
+    path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())
+    advice = f"; enough: {' or '.join(fit.enough)}" if fit.enough else ""
+    message = f"the model does not fit: {fit.why}{advice} (modelhooks fit)"
+    yield _finding(manifest, "warning", field.Path("spec").child(*path), message, "combination")
 
 
 def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[field.Error], list[field.Advice]]:

@@ -10,7 +10,7 @@ import pytest
 
 from app.kube.base import Json
 from app.kube.fit import Answer, Fit
-from app.llmkube.fit import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of, too_large
+from app.workload.memory import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of, too_large
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
