@@ -127,9 +127,12 @@ def _width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def as_json(findings: Sequence[Finding], _: Lines) -> str:
+def as_json(findings: Sequence[Finding], checked: int) -> str:
+    """Return a summary and the findings; ``checked`` is the number of objects."""
     rows = [{key: value for key, value in vars(finding).items() if key != "ignored"} for finding in findings]
-    return printing.as_json(rows)
+    errors = sum(finding.level == "error" for finding in findings)
+    summary = {"objects": checked, "errors": errors, "warnings": len(findings) - errors}
+    return printing.as_json({"summary": summary, "findings": rows})
 
 
 def as_github(findings: Sequence[Finding], _: Lines) -> str:
@@ -202,7 +205,6 @@ def as_junit(findings: Sequence[Finding], lines: Lines) -> str:
 
 PRINTERS: dict[str, Callable[[Sequence[Finding], Lines], str]] = {
     "text": as_text,
-    "json": as_json,
     "sarif": as_sarif,
     "github": as_github,
     "junit": as_junit,
