@@ -8,7 +8,8 @@ from pathlib import Path
 
 import orjson
 
-from app.cli.kinds import find
+from app.cli import options
+from app.cli.kinds import INSTALLATION, find
 from app.cli.manifests import Manifest, parse
 from app.cli.world import related_keys
 from app.kube.base import Json
@@ -37,7 +38,7 @@ def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
     ]
 
 
-def assumptions(manifests: Sequence[Manifest]) -> str:
+def _assumptions(manifests: Sequence[Manifest]) -> str:
     """Return the objects that are taken as given although the manifests do not describe them; empty for none."""
     names: dict[str, list[str]] = {}
     for manifest in installed(manifests):
@@ -45,6 +46,13 @@ def assumptions(manifests: Sequence[Manifest]) -> str:
     if SERVICE_ACCOUNT in _readable(manifests):
         names["ServiceAccount"] = ["default"]
     return "; ".join(f"{kind} {', '.join(listed)}" for kind, listed in names.items())
+
+
+def tell_assumptions(command: str, manifests: Sequence[Manifest], without: tuple[str, ...]) -> None:
+    """Print on standard error which objects are taken as given."""
+    objects = _assumptions(manifests) if INSTALLATION not in without else ""
+    if objects:
+        options.warn(command, [f"taken as given: {objects} (--without {INSTALLATION} changes that)"])
 
 
 SERVICE_ACCOUNT = "ServiceAccount.v1"

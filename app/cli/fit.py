@@ -20,6 +20,7 @@ from dataclasses import asdict
 import click
 
 from app.cli import options, printing
+from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.offline import holding, in_cluster, served
@@ -59,7 +60,7 @@ def command(
         answers = list(_answers(reading.manifests, others.manifests, world, memory))
     except ManifestError as error:
         return options.fail("fit", error)
-    options.tell_assumptions("fit", reading.manifests, world.without)
+    tell_assumptions("fit", reading.manifests, world.without)
     if not answers:
         return options.fail("fit", "no object that names a model, such as an InferenceService")
     if output == "json":

@@ -10,9 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from app.cli import printing
-from app.cli.catalogue import assumptions
 from app.cli.kinds import COMPONENTS, INSTALLATION
-from app.cli.manifests import Manifest
 
 DEFAULT_NAMESPACE = "default"
 
@@ -83,13 +81,6 @@ def doc(text: str | None) -> str:
     return "\n\n".join(
         f"\b\n{part}" if part.startswith("  ") else part for part in (text or "").strip("\n").split("\n\n")
     )
-
-
-def tell_assumptions(command: str, manifests: Sequence[Manifest], without: tuple[str, ...]) -> None:
-    """Print on standard error which objects are taken as given."""
-    objects = assumptions(manifests) if INSTALLATION not in without else ""
-    if objects:
-        warn(command, [f"taken as given: {objects} (--without {INSTALLATION} changes that)"])
 
 
 def fail(command: str, problem: object) -> int:

@@ -26,6 +26,7 @@ from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.cli import options
+from app.cli.catalogue import tell_assumptions
 from app.cli.files import HELM_TEMPLATE, PATCH, collect
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
 from app.cli.fixes import Fix, applied, entries_of, fixes
@@ -83,7 +84,7 @@ def command(
     errors = sum(finding.level == "error" for finding in result)
     checked = sum(served(manifest) is not None for manifest in reading.manifests)
     print_findings(result, reading.lines, output, checked)
-    options.tell_assumptions("validate", reading.manifests, world.without)
+    tell_assumptions("validate", reading.manifests, world.without)
     click.echo(_summary(checked, errors, len(result) - errors, reading), err=True)
     if errors or (result and fail_on == "warning"):
         return 1
@@ -140,8 +141,11 @@ MAX_KINDS = 5
 
 def print_findings(findings: list[Finding], lines: Lines, output: str, checked: int) -> None:
     """Print findings on standard output, in colour where that is a terminal."""
-    printer = as_screen if output == "text" and sys.stdout.isatty() else PRINTERS[output]
-    text = as_json(findings, checked) if output == "json" else printer(findings, lines)
+    if output == "json":
+        text = as_json(findings, checked)
+    else:
+        printer = as_screen if output == "text" and sys.stdout.isatty() else PRINTERS[output]
+        text = printer(findings, lines)
     click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)
 
 
